@@ -108,6 +108,8 @@ class Candidate:
     """Two-sided p of the sign test, where nothing varies and there are no limits."""
     fixed: float = 0.0
     """What of the squared standard error more questions do not make smaller."""
+    own: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """How far the threshold may be too high and too low, and its standard error."""
     width: float = math.inf
     """Of the metric's range."""
     beside: bool = False
@@ -292,11 +294,12 @@ def _settled(
     def identity(row: GateRow) -> tuple[Any, ...]:
         return *row.key, row.model, row.against, row.quantity, row.threshold
 
+    untold = unknown & {c.row.key for c in now if not c.row.reason}
     good, still = ({identity(row) for row in decide(rows, bar, settings).rows if row.passed} for rows in (now, worst))
 
     def settled(c: Candidate) -> Candidate:
         passes = identity(c.row) in good
-        if passes and c.row.key in unknown:
+        if passes and (c.row.key in unknown or (c.pooled and untold)):
             return c.lost("answers are missing, and what they could change is not known")
         if passes and identity(c.row) not in still:
             return c.lost("answers are missing, and with the worst scores that they could have it does not pass")
@@ -594,7 +597,11 @@ def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings) -> 
     bars = {part.key: bars[part.key] for part in run.scores if part.key in bars}
     (row,) = analyze_run(_pooled(run, set(bars)), replace(settings, margin=None, cluster=None)).estimates
     threshold, slack = np.mean([(c.row.threshold or 0.0, c.slack) for c in bars.values()], axis=0).tolist()
-    return of_row(replace(row, metric="mean", scorer="none"), "A", threshold, slack)
+    own = dict.fromkeys((c.row.task for c in bars.values()), np.zeros(3))
+    for c in bars.values():  # numbers of one task are of the same questions
+        own[c.row.task] = own[c.row.task] + c.own
+    noise = np.sqrt(np.square(list(own.values())).sum(axis=0)) / len(bars)
+    return _of_floor(replace(row, metric="mean", scorer="none"), threshold, slack, noise)
 
 
 def _pooled(run: Run, usable: set[Key]) -> Run:
@@ -681,7 +688,7 @@ def of_floor(row: Estimate, floor: Floor, bar: Bar, settings: Settings, sizes: S
     _check_floor(floor.value, row)
     sign = -1.0 if row.higher_is_better is False else 1.0
     threshold = floor.value - sign * floor.rtol * abs(floor.value)
-    reason, fixed = "", 0.0
+    reason = ""
     if not floor.rtol:
         threshold = bar.lowered(floor.value, row.higher_is_better)
         reason = "a ratio needs a floor above 0" if bar.ratio is not None and floor.value <= 0 else ""
@@ -700,13 +707,29 @@ def of_floor(row: Estimate, floor: Floor, bar: Bar, settings: Settings, sizes: S
     elif floor.limit is not None and row.cluster is None and (n := max(sizes or (row.n_questions,))) != floor.limit:
         many = "" if n > floor.limit else ": if there are no more, leave the limit out of the file"
         reason = f"it has {n:,} questions, and the thresholds are for {floor.limit:,} (limit){many}"
-    if floor.n is not None and row.mean is not None and row.ci_low is not None and row.ci_high is not None:
-        if row.range is None:
-            reason = reason or "the noise of a floor is known only of a metric with a range"
-        else:
-            alone, row = row, _with_own_noise(row, floor, row.range, settings.level)
-            fixed = (row.se or 0.0) ** 2 - (alone.se or 0.0) ** 2
-    return replace(of_row(row, "A", threshold, floor.value * sign - threshold * sign, reason), fixed=fixed)
+    own = np.zeros(3)
+    if floor.n is not None and row.range is not None:
+        own = _own_noise(floor.value, floor.n, row.range, settings.level)
+    elif floor.n is not None and row.mean is not None:
+        reason = reason or "the noise of a floor is known only of a metric with a range"
+    return _of_floor(row, threshold, floor.value * sign - threshold * sign, own, reason)
+
+
+def _of_floor(row: Estimate, threshold: float, slack: float, own: FloatArray, reason: str = "") -> Candidate:
+    """The candidate of a mean and a threshold with noise of its own, by limits of the difference [Zou, eq. 3]."""
+    below, above, se = own.tolist()
+    if own.any() and row.mean is not None and row.ci_low is not None and row.ci_high is not None:
+        low, high = math.hypot(row.mean - row.ci_low, above), math.hypot(row.ci_high - row.mean, below)
+        both = None if row.se is None else math.hypot(row.se, se)
+        row = replace(row, ci_low=row.mean - low, ci_high=row.mean + high, se=both)
+    return replace(of_row(row, "A", threshold, slack, reason), fixed=se**2, own=(below, above, se))
+
+
+def _own_noise(value: float, n: int, scale: tuple[float, float], level: float) -> FloatArray:
+    """How far a share of n questions may be too high, and too low, by Wilson's interval; and its standard error."""
+    width, share = scale[1] - scale[0], (value - scale[0]) / (scale[1] - scale[0])
+    ends = wilson(share, n, float(critical(level)))
+    return width * np.array([share - ends.low, ends.high - share, math.sqrt(share * (1 - share) / n)])
 
 
 def _check_floor(value: float, row: Estimate) -> None:
@@ -716,19 +739,6 @@ def _check_floor(value: float, row: Estimate) -> None:
     if not low <= value <= high:
         meant = f"; did you mean {value / 100:g}?" if low <= value / 100 <= high else ""
         raise InputError(f"`floor` {value:g} is outside the range of {row.metric}, {low:g} to {high:g}{meant}")
-
-
-def _with_own_noise(row: Estimate, floor: Floor, scale: tuple[float, float], level: float) -> Estimate:
-    assert floor.n is not None
-    assert row.mean is not None
-    assert row.ci_low is not None
-    assert row.ci_high is not None
-    width, share = scale[1] - scale[0], (floor.value - scale[0]) / (scale[1] - scale[0])
-    own = wilson(share, floor.n, float(critical(level)))
-    low = math.hypot(row.mean - row.ci_low, width * (own.high - share))
-    high = math.hypot(row.ci_high - row.mean, width * (share - own.low))
-    se = None if row.se is None else math.hypot(row.se, width * math.sqrt(share * (1 - share) / floor.n))
-    return replace(row, ci_low=row.mean - low, ci_high=row.mean + high, se=se)
 
 
 def decide(

@@ -188,6 +188,15 @@ class TestFloors:
         assert noisy.se == pytest.approx(math.hypot(exact.se, own))  # type: ignore[arg-type]
         assert noisy.p_value > exact.p_value  # type: ignore[operator]
 
+    def test_published_numbers_have_it_in_a_pool_too(self) -> None:
+        a, _ = pair()
+        exact, noisy = (hn.gate(a, floor=0.76, floor_questions=n, pooled=True).rows[0] for n in (None, 1319))
+        assert noisy.se == pytest.approx(math.hypot(exact.se, math.sqrt(0.76 * 0.24 / 1319 / 2)))  # type: ignore[arg-type]
+        assert noisy.p_value > exact.p_value  # type: ignore[operator]
+        again = replace(a, scores=(*a.scores, *(replace(part, metric="em") for part in a.scores)))
+        same = hn.gate(again, floor=0.76, floor_questions=1319, pooled=True).rows[0]
+        assert same.se == pytest.approx(noisy.se)  # two metrics of the same questions are one number twice
+
     def test_baseline_and_floor_are_one_family(self) -> None:
         a, b = pair(0.0)
         gate = hn.gate(a, b, floor=0.9)
@@ -216,6 +225,8 @@ rtol: 0.05
         path.write_text("lmeval:\n  limit: 400\n  metrics:\n    acc,none: 0.6\n")
         one = replace(a, scores=a.scores[:1])
         assert hn.gate(one, thresholds=path).rows[0].threshold == 0.6
+        path.write_text("lmeval:\n  limit: 400\n  rtol: 0.05\n  task: arc\n  acc,none: 0.6\n")
+        assert hn.gate(one, thresholds=path).rows[0].threshold == pytest.approx(0.6 * 0.95)
 
     @pytest.mark.parametrize(
         ("text", "reason"),
@@ -646,7 +657,13 @@ class TestMissing:
     def test_without_a_range_it_is_not_known(self) -> None:
         a, b = (replace(side, scores=tuple(replace(p, values=7 * p.values, bounds=None) for p in side.scores))
                 for side in pair())  # fmt: skip
-        assert "what they could change is not known" in hn.gate(without(a, 2), b).sentence
+        said = "what they could change is not known"
+        assert said in hn.gate(without(a, 2), b).sentence
+        # nor of a mean over tasks, whose rows are no rows of their own
+        assert said in hn.gate(without(a, 2), b, pooled=True).sentence
+        whole = Group("g", "acc", "none", ("arc", "gsm"))
+        new, old = (replace(side, scores=(), parts=side.scores, groups=(whole,)) for side in (without(a, 2), b))
+        assert said in hn.gate(new, old).sentence
 
     def test_compare_is_its_shorthand(self, tmp_path: Path) -> None:
         a, b = pair(tasks=("arc",))

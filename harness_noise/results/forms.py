@@ -103,6 +103,8 @@ def row(result: DataclassInstance) -> dict[str, Any]:
 
 def json_value(value: Any) -> Any:
     """What JSON has for a value of a result: an object for a row, an array for rows, texts as keys."""
+    if value is None or isinstance(value, (str, float, int)):  # nearly every value of the pairs of an arena
+        return value
     if _has_rows(value):
         return [json_value(item) for item in value]
     if isinstance(value, Mapping):

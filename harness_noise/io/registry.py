@@ -184,11 +184,18 @@ def chosen(runs: Sequence[Run], path: PathInput, options: ReadOptions) -> list[R
     runs, _ = agreed(runs)
     if not options.apart:
         runs = joined(runs, path)
-    return those_with((partial(_asked_of, run, options) for run in runs), path)
+    return those_with((partial(asked_of, run, options) for run in runs), path)
 
 
-def _asked_of(run: Run, options: ReadOptions) -> list[Run]:
-    return [with_causes(select(with_groups(measured(run, options), options.groups), options), options.missing)]
+def asked_of(run: Run, options: ReadOptions) -> list[Run]:
+    """The measures, groups and tasks of a run that were asked for.
+
+    Raises:
+        NotThereError: it has none of them.
+    """
+    have = {group.name for group in run.groups}
+    new = {name: tasks for name, tasks in options.groups.items() if name not in have}  # else it was read with them
+    return [with_causes(select(with_groups(measured(run, options), new), options), options.missing)]
 
 
 def those_with(readers: Iterable[Callable[[], list[Run]]], path: PathInput | None = None) -> list[Run]:

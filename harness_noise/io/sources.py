@@ -10,8 +10,7 @@ from ..data.native_values import checked
 from ..data.scores import ReadOptions, Run
 from ..errors import InputError
 from . import registry as adapters
-from .joining import joined, select
-from .measures import measured
+from .joining import joined
 from .paths import FRAME, PathInput, is_frame, is_path
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
         fields = bool(options.fields) and all(item.questions.fields is None for item in source.scores)
         known = set(options.usage) <= {name for item in source.scores for name in (item.metric, *item.usage)}
         if options.cluster is None and not refill and not fields and (known or not source.path):
-            return [select(measured(checked(source), options), options)]
+            return adapters.asked_of(checked(source), options)
         if not source.path:
             what = "missing answers can be counted as wrong" if refill else "clusters can be chosen"
             what = "what is known of its questions can be read" if fields else what

@@ -34,7 +34,7 @@ demo: $(VENV)/.ready  ## the main job end to end, on simulated models
 check: $(VENV)/.test $(VENV)/.lint  ## while one works: style, and the tests that start no harness; says how long it took
 	@start=$$(date +%s) && \
 	$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet . && \
-	$(BIN)/python -m pytest $(PYTEST) -q --hypothesis-profile=check -m "not slow and not browser and not process" \
+	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST) -q --hypothesis-profile=check -m "not slow and not browser and not process" \
 	  tests/unit tests/property tests/reference tests/cli && \
 	echo "make check: $$(($$(date +%s) - start)) s"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import shutil
@@ -29,6 +30,13 @@ settings.load_profile("project")
 # a shell script starts background jobs with Ctrl-C ignored; children of the tests would inherit that, and never end
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Take what the harnesses' imports made out of every later collection of garbage: the tests make many."""
+    gc.collect()
+    gc.freeze()
+
 
 ROOT = Path(__file__).resolve().parent.parent
 SUPPORT = ROOT / "tests" / "support"

@@ -17,6 +17,7 @@ def lines(text: str, harness: str) -> list[str]:
 
 
 @pytest.mark.process
+@pytest.mark.slow
 def test_of_lm_eval(tmp_path: Path) -> None:
     pytest.importorskip("lm_eval")
     from harness_noise_adapters.lm_eval_harness.demo import write_task

@@ -250,6 +250,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.process
+@pytest.mark.slow
 def test_a_run_that_is_cancelled_in_a_later_round_is_taken_up_again(canned, tmp_path, warned, monkeypatch):
     import runpy
 

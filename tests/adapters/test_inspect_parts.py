@@ -117,6 +117,7 @@ def test_an_answer_that_fails_does_not_keep_epochs_going(canned, tmp_path):
     assert len(answers(log)) == 2 * 40 - 1
 
 
+@pytest.mark.slow
 def test_references_give_the_whole_benchmark(canned, tmp_path, warned):
     def eval_all(name, ease):
         return canned.eval(

@@ -68,6 +68,7 @@ def expected(estimate):
     }
 
 
+@pytest.mark.slow
 def test_terminal_panel(example):
     lines = [line.split() for line in example.printed.splitlines()]
     rows = [line for line in lines if len(line) == 2 and (line[0] in ("accuracy", "stderr") or "noise_" in line[0])]

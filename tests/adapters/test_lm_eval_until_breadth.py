@@ -318,6 +318,7 @@ with noise(until="decided", against=sys.argv[2], repeats=3, futility=False) as s
 
 
 @pytest.mark.process
+@pytest.mark.slow
 def test_a_kill_in_the_second_round_loses_no_answer_of_the_first(folder: Path, tmp_path: Path) -> None:
     greedy = toys.GENERATE | {"generation_kwargs": {"until": ["\n"], "do_sample": False, "max_gen_toks": 16}}
     toys.write_task(folder, "greedy", toys.docs(N), greedy)

@@ -48,6 +48,19 @@ def test_a_few_judges_of_many_and_words_of_their_own_are_asked_about(csv_file):
         one(table(csv_file, ("question", "text", "score"), *nested))
 
 
+@pytest.mark.parametrize(("name", "drawn"), [("solution_id", "{}.1.{}"), ("pid", "{}/{}")])
+def test_ids_under_groups_of_unequal_size_are_questions(csv_file, name, drawn):
+    """As in a public benchmark whose `task_id` is a kind of question: repeats would be as many for most questions."""
+    flip = coin(4)
+    rows = [(k, drawn.format(k, j), flip()) for k, n in enumerate((15, 16, 16, 17, 18), 13) for j in range(n)]
+    path = table(csv_file, ("task_id", name, "score"), *rows)
+    with pytest.raises(InputError, match=rf"differ in '{name}'.*part of the question: `columns=.*{name}"):
+        one(path)
+    assert array(one(path, columns={"question": name})).shape == (82, 1)
+    even = [(k, drawn.format(k, j), flip()) for k in range(8) for j in range(5) if (k, j) not in {(1, 1), (2, 4)}]
+    assert array(one(table(csv_file, ("task_id", name, "score"), *even))).shape == (8, 5)
+
+
 def test_what_tells_of_an_answer_may_differ_between_answers(csv_file):
     draw = random.Random(2)
     rows = [

@@ -181,18 +181,19 @@ def alone(arena: Arena, runs: Sequence[Path]) -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("jobs", rest_slow([2, 3]))
 def test_any_number_of_processes_gives_the_same_bytes(
-    arena: Arena, runs: Sequence[Path], alone: subprocess.CompletedProcess[str]
+    arena: Arena, runs: Sequence[Path], alone: subprocess.CompletedProcess[str], jobs: int
 ) -> None:
     found = json.loads(alone.stdout)
     assert {row["task"] for row in found["benchmarks"]} == {"sums", "table"}
     assert alone.stderr.count("left out") == 2
-    for jobs in (2, 3):
-        done = arena(*runs, "--jobs", jobs)
-        assert (done.stdout, done.stderr) == (alone.stdout, alone.stderr)
+    done = arena(*runs, "--jobs", jobs)
+    assert (done.stdout, done.stderr) == (alone.stdout, alone.stderr)
 
 
 @pytest.mark.process
+@pytest.mark.slow
 def test_any_number_of_dask_workers_gives_the_same_bytes(
     arena: Arena, runs: Sequence[Path], alone: subprocess.CompletedProcess[str], cluster: Cluster
 ) -> None:

@@ -20,6 +20,8 @@ import pytest
 
 import harness_noise as hn
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[2]
 
 

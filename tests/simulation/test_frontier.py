@@ -13,6 +13,7 @@ from harness_noise.data.scores import Run, Scores
 from harness_noise.leaderboard.build import arena
 from harness_noise.leaderboard.ranks import with_frontier
 from harness_noise.settings import Settings
+from support.slow import rest_slow
 
 R, N = 150, 60
 
@@ -34,12 +35,14 @@ def board(rng, models):
 
 @pytest.mark.parametrize(
     "rivals",
-    [
-        [("same", 0.6, 1.0)],  # equal in both: the hardest null of one rival
-        [(f"as good {i}", 0.6, 0.5) for i in range(4)],  # equal in score, much cheaper: one test decides
-        [(f"as cheap {i}", 0.9, 1.0) for i in range(4)],  # much better, as dear
-        [("better", 0.75, 1.6), ("cheaper", 0.45, 0.6), ("same", 0.6, 1.0)],
-    ],
+    rest_slow(
+        [
+            [("same", 0.6, 1.0)],  # equal in both: the hardest null of one rival
+            [(f"as good {i}", 0.6, 0.5) for i in range(4)],  # equal in score, much cheaper: one test decides
+            [(f"as cheap {i}", 0.9, 1.0) for i in range(4)],  # much better, as dear
+            [("better", 0.75, 1.6), ("cheaper", 0.45, 0.6), ("same", 0.6, 1.0)],
+        ]
+    ),
 )
 def test_a_model_on_the_frontier_is_called_dominated_in_at_most_5_percent(rivals):
     rng = np.random.default_rng([7, len(rivals), round(100 * rivals[0][1])])

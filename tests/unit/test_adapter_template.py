@@ -31,6 +31,7 @@ def installed(root: Path, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.process
 def test_its_own_test_passes_and_the_command_line_reads_its_runs(installed: Path, tmp_path: Path) -> None:
     def call(*arguments: str) -> str:
         command = [sys.executable, "-m", *arguments]

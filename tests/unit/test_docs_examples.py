@@ -110,7 +110,15 @@ def rewrite(page):
     page.write_text(BLOCK.sub(block, page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+TYPED = [ROOT / "docs" / "tutorials" / name for name in ("lm-eval.md", "inspect.md")]
+"""Tutorials whose commands start a harness again and again."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] if page in TYPED else []) for page in PAGES],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 def test_examples(page, tmp_path, monkeypatch):
     found = list(blocks(page))
     if not found:

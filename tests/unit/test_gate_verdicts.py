@@ -351,6 +351,7 @@ class TestSelfTest:
         assert test is not None
         assert test.false_alarm > 0.8  # type: ignore[operator]
 
+    @pytest.mark.slow
     def test_twenty_rows_together_alarm_as_rarely_as_one(self) -> None:
         test = hn.gate(*pair(tasks=tuple(f"t{i}" for i in range(20))), self_test=True).self_test
         assert test is not None
@@ -511,6 +512,7 @@ class TestKept:
             hn.gate(pair()[0], tmp_path)
 
 
+@pytest.mark.process
 class TestShown:
     def test_json_follows_the_schema(self) -> None:
         jsonschema = pytest.importorskip("jsonschema")

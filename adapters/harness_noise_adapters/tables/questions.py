@@ -111,6 +111,8 @@ _OF_ANSWER = re.compile(
 )
 """Names of columns that tell of an answer, and may differ between the answers to one question."""
 _OF_REPEAT = re.compile("sample|gen|iter|try|trial|rep|run|seed|roll|attempt|shot|epoch")
+_OPAQUE = re.compile("^[0-9a-f-]{8,}$|[0-9a-z]{12,}", re.IGNORECASE)
+"""Drawn by a machine to name a row."""
 _OF_QUESTION = re.compile("target|gold|ground_truth|expected|reference|prompt|input|stimul|passage|context")
 
 
@@ -221,6 +223,8 @@ class Pooled:
         self._hashes: dict[str, list[int]] = {name: [] for name in names}
         self._texts: dict[str, list[Any]] = {name: [] for name in names}
         """The first values."""
+        self._ids: set[str] = set()
+        """Columns that name finer questions."""
         self._n = 0
         """Rows that have come so far."""
 
@@ -273,6 +277,11 @@ class Pooled:
             return False
         texts = [text for text in self._texts[name] if text is not None]
         numeric = all(map(_is_number, texts))
+        if plain.endswith("id") and not numeric and len(cells) == V and not any(_OPAQUE.search(str(t)) for t in texts):
+            as_many = np.bincount(np.bincount(q, minlength=Q)).max()
+            if 2 * as_many < Q:  # repeats would be as many for most questions
+                self._ids.add(name)
+                return True
         of_question = not numeric and _OF_QUESTION.search(plain) is not None
         of_answer = not of_question and _OF_ANSWER.search(plain) is not None
         shares = len(cells) / (Q * V)
@@ -289,13 +298,12 @@ class Pooled:
         columns = self.columns
         shown = ", ".join(repr(str(text)[:30]) for text in dict.fromkeys(map(str, self._texts[name][:_FEW])))
         shown = shown if len(shown) <= 100 else f"{shown[:100]}…"
-        both = f"{columns.question}*{name}"
         ways = "; ".join(
             f"{what}: {parameter('columns', said)}"
             for what, said in (
                 ("a model", {"model": name}),
                 ("a task or condition of its own", {"task": name}),
-                ("part of the question", {"question": both}),
+                ("part of the question", {"question": name if name in self._ids else f"{columns.question}*{name}"}),
                 ("the number of the answer", {"repeat": name}),
                 ("nothing but a remark on the answer", {"repeat": "none"}),
             )

@@ -458,7 +458,6 @@ def arena(
     Wang (2025), arXiv:2512.21326, §4.
     """
     from ..leaderboard.build import arena as compute
-    from ..leaderboard.checkpoints import with_checkpoints
     from ..leaderboard.ranks import with_budget, with_frontier, with_selection
 
     by = names(by)
@@ -469,11 +468,9 @@ def arena(
     if dask is not None and jobs > 1:
         raise InputError("`jobs` is for processes of this machine and `dask` for a cluster: give one of them")
     given = request.corrected(request.joined(_read_many(listed(runs), request, jobs, dask, over)))
-    result = compute(given, request.settings, baseline=baseline_model, top=top, by=by)
+    result = compute(given, request.settings, baseline=baseline_model, top=top, by=by, over=over)
     if frontier is not None:
         result = with_frontier(result, frontier.removesuffix(HIGHER), request.settings.level)
-    if over is not None:
-        result = with_checkpoints(result, given, over)
     result = with_selection(result, request.settings.seed) if select else result
     return with_budget(result) if needed else result
 

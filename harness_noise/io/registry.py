@@ -16,7 +16,19 @@ from ..data.scores import ReadOptions, Run, with_groups
 from ..errors import FaultyScoresError, FinalError, InputError, NotThereError, some_of
 from .joining import joined, left_out_message, select, usable, with_causes
 from .measures import measured
-from .paths import FRAME, PathInput, exists, is_frame, is_path, is_url, reason, refuse_pointer, resolve_path, rows_of
+from .paths import (
+    FRAME,
+    LOOKS,
+    PathInput,
+    exists,
+    is_frame,
+    is_path,
+    is_url,
+    reason,
+    refuse_pointer,
+    resolve_path,
+    rows_of,
+)
 from .protocol import PartRead
 
 if TYPE_CHECKING:
@@ -284,7 +296,7 @@ def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
         return []
     found: list[Path] = []
     for child in sorted(folder.iterdir()):
-        if child.name.startswith(".") or child.is_symlink() or not exists(child):
+        if child.name.startswith(".") or child.name.endswith(LOOKS) or child.is_symlink() or not exists(child):
             continue
         if adapter.sniff(child):
             found.append(child)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -39,7 +39,16 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
 
 
 def listed(given: Any) -> list[Source]:
-    return [given] if isinstance(given, Run) or is_path(given) or is_frame(given) else list(given)
+    """One source or several, as a list.
+
+    Raises:
+        InputError: something that is no path, Run or table.
+    """
+    if isinstance(given, Run) or is_path(given) or is_frame(given):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise InputError(f"{given!r:.80} is no run: give a path, a Run or a DataFrame, or a list of them")
+    return list(given)
 
 
 def names(given: Sequence[str]) -> tuple[str, ...]:

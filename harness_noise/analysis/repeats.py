@@ -136,12 +136,10 @@ def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[str]) -> Scores
         known = [array for array in arrays if array is not None]
         if len(known) < len(parts):
             return None
-        out = np.full((len(questions), sum(array.shape[1] for array in known)), blank, dtype=known[0].dtype)
-        start = 0
-        for at, array in zip(rows, known, strict=True):
-            out[at, start : start + array.shape[1]] = array
-            start += array.shape[1]
-        return out
+        blocks = [np.full((len(questions), array.shape[1]), blank, dtype=array.dtype) for array in known]
+        for block, at, array in zip(blocks, rows, known, strict=True):
+            block[at] = array
+        return np.concatenate(blocks, axis=1)
 
     texts = table([part.texts for part in parts], 0)
     codes = {code for part in parts for code in part.diagnostics}

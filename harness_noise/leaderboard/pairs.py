@@ -19,14 +19,13 @@ from ..analysis.sample import (
     Sample,
     codes_of,
     correction,
-    few_labels,
     group_shares,
     labels_of,
     linearised,
     own_group,
     stack,
 )
-from ..arrays import AnyArray, BoolArray, FloatArray, IntArray, blank, put
+from ..arrays import AnyArray, BoolArray, FloatArray, IntArray, blank, put, rows_of
 from ..data.clusters import CROSS, in_words
 from ..data.matching import joint_clusters, union
 from ..data.questions import Questions
@@ -36,9 +35,10 @@ from ..results.rows import PEOPLE
 from ..settings import Settings, all_count_as_zero
 from ..stats import decision
 from ..stats.contrast import QuestionStats, question_stats, sub_design
-from ..stats.labels import with_labels
+from ..stats.labels import n_labelled, with_labels
 from ..stats.moments import is_skewed, shared_noise_p
-from ..stats.pairs import Columns, Leads, Table, difference_columns, every_pair, pair_columns, paired
+from ..stats.pairs import Columns, Leads, Table, difference_columns, every_pair, pair_columns, paired, variance_flags
+from ..stats.tolerances import FEW_LABELLED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -321,12 +321,13 @@ def _with_labels(columns: Columns, board: Grid) -> AnyArray | None:
         labels = labels_of(both, PAIR)
         if labels is None or not len(rows):
             continue
-        plan = sub_design(board.table.plan, rows)
-        m = with_labels(columns.of.row(i), labels, plan)
-        put(columns.of, np.array([i]), m.columns())
-        d = both[0].stats.mean - both[1].stats.mean
-        judges[i], few[i] = correction(both, PAIR, d, m, plan), few_labels(labels, m, plan)
-    columns.flags.update(few_clusters=few, single_repeat=np.zeros(len(columns), dtype=np.bool_))
+        plan, here = sub_design(board.table.plan, rows), np.array([i])
+        m = with_labels(rows_of(columns.of, here), labels, plan)
+        put(columns.of, here, m)
+        judges[i] = correction(labels, both[0].stats.mean - both[1].stats.mean, m, plan)
+        few[i] = n_labelled(labels, plan) < FEW_LABELLED
+    flags = variance_flags(columns.of, board.table.plan)
+    columns.flags.update(flags | {"few_labels": few, "single_repeat": np.zeros(len(columns), dtype=np.bool_)})
     return judges
 
 

@@ -381,9 +381,8 @@ def as_chosen(source: Recognised, chosen: Mapping[str, str]) -> Recognised:
 def _any(cause: Cause, applies: Callable[[Any], bool], rows: Sequence[Record]) -> bool:
     """Whether any row tells of a cause."""
     path = next(iter(cause.where))
-    if set(path) & set(".*|{"):
-        return any(map(applies, rows))
-    return any(map(applies, [row for row in rows if row.get(path) is not None]))
+    known = rows if set(path) & set(".*|{") else [row for row in rows if row.get(path) is not None]
+    return any(map(applies, known))
 
 
 def _texts(values: Sequence[Any]) -> list[Any]:

@@ -117,6 +117,10 @@ def test_two_series_are_two_lines_and_one_run_without_a_step_is_named() -> None:
     picture = figures.steps(found, found.boards[0])
     assert picture is not None
     assert picture.body.count('class="iv"') == 8
+    unknown = [replace(row, ci_low=None, ci_high=None) if row.series == "run" else row for row in found.checkpoints]
+    picture = figures.steps(replace(found, checkpoints=tuple(unknown)), found.boards[0])
+    assert picture is not None
+    assert picture.body.count('class="iv"') == 4, "a series of which no interval is known leaves the other"
 
 
 def test_what_cannot_be_ordered_is_refused() -> None:

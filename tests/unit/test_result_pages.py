@@ -13,6 +13,7 @@ import pytest
 import harness_noise as hn
 from harness_noise.analysis.comparison import by_question, compare_runs
 from harness_noise.report import canvas, figures, html
+from harness_noise.report.sentences import methods
 from harness_noise.results.rows import Comparison, Flip
 from harness_noise.settings import Settings
 from support.boards import board, sliced_board
@@ -122,15 +123,15 @@ def test_answers_stand_beside_each_other_and_are_only_text() -> None:
 def test_settings_are_said_of_what_was_done() -> None:
     runs = sliced_board(2)
     table = compare_runs([(runs[0], runs[1])], Settings(margin=0.02))
-    words = html.in_words(table.settings, table.comparisons)
-    assert "clustered by c; standard errors are CR2" in words
+    words = methods(table.comparisons, table.settings)
+    assert "(clustered by c; CR2)" in words
     assert "less than 0.02" in words
     assert "Holm" not in words, "one row is a family of its own"
-    alone = html.in_words(Settings().to_dict(), hn.analyze(board(1)[0]).estimates)
-    assert "independent of each other" in alone
+    alone = methods(hn.analyze(board(1)[0]).estimates, Settings().to_dict())
+    assert "± is the standard error (CR2); CI: 95 % confidence interval (Wilson)." in alone
     assert "paired" not in alone
     unpaired = compare_runs([(runs[0], runs[1])], Settings(unpaired=True))
-    assert "Two samples of different questions" in html.in_words(unpaired.settings, unpaired.comparisons)
+    assert "A − B, unpaired" in methods(unpaired.comparisons, unpaired.settings)
 
 
 def test_a_comparison_without_a_number_has_a_page() -> None:

@@ -11,12 +11,12 @@ from fnmatch import fnmatchcase
 from hashlib import sha256
 from itertools import compress, repeat
 from math import nan
-from typing import Any, TypeVar
+from typing import Any
 
 from harness_noise.data.answers import compared
 from harness_noise.data.clusters import OuterFields
 from harness_noise.data.measures import BROKEN, numeric_fields, usage_of
-from harness_noise.data.questions import Questions, QuestionText, excerpt
+from harness_noise.data.questions import Questions, QuestionText, TextSource, content_hash, excerpt
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped
 from harness_noise.errors import FinalError, InputError, parameter
 
@@ -41,9 +41,8 @@ from .presets import (
     rendered,
     spread,
 )
-from .questions import clusters_of, fields_of, hashed, levels_of
+from .questions import clusters_of, fields_of, levels_of
 
-T = TypeVar("T", bound="RowReader")
 _PLAIN = {float, int, bool}
 
 
@@ -183,7 +182,7 @@ class RowReader:
                 return False
             rules = [rule for word in asked for rule in self.of_kind[word][0]]
             rows = [row for row, word in zip(rows, words, strict=True) if word in asked]
-        elif rules[0].applies is not None or any(any(map(applies, rows)) for _, applies in self.causes):
+        elif rules[0].applies is not None or any(_any(cause, applies, rows) for cause, applies in self.causes):
             return False
         if not rows:
             return True
@@ -203,7 +202,10 @@ class RowReader:
             mine = repeat(True) if same else [other == key for other in keys]
             model, task, metric = map(cell_text, key)
             cells = self.cells(model, task, metric or rules[0].metric, None, rules[0])
-            cells.extend(compress(questions, mine), compress(values, mine))
+            if same:
+                cells.extend(questions, values)
+            else:
+                cells.extend(compress(questions, mine), compress(values, mine))
         return True
 
     def add(self, line: int, row: Record) -> None:
@@ -275,7 +277,7 @@ class RowReader:
         """Everything but the score of an answer that somebody wants to know."""
         if self.text is not None and question not in cells.keys:
             words = cell_text(self.text(row))
-            cells.hashes.append(hashed(words))
+            cells.hashes.append("" if words is None else content_hash(words))
             cells.texts.append(excerpt(words or ""))
         repeat = self.condition or self.repeat
         more = {name: get(row) if get else of(self.source.file) for name, (get, of) in self.more.items()}
@@ -363,8 +365,18 @@ class RowReader:
         known = fields_of(self.path, key[0], cells.records, self.used, self.options.fields)
         told = self.text is not None and "" not in cells.hashes.odd()
         texts = tuple(cells.texts) if len(self.preset.question) > 1 and any(cells.texts) else None
-        log = RowLog(self.again, keys, (model, *key))
-        return Questions(keys, inputs=cells.hashes if told else None, texts=texts, fields=known, log=log)
+        return Questions(
+            keys,
+            inputs=cells.hashes if told else None,
+            texts=texts,
+            documents=self.documents(keys),
+            fields=known,
+            log=RowLog(self.again, keys, (model, *key)),
+        )
+
+    def documents(self, keys: Sequence[str]) -> TextSource | None:
+        """Where the words of the questions can be read; None: they have been read, or are not known."""
+        return None
 
     def is_of(self, row: Record, key: Sequence[str]) -> bool:
         """Whether a row is of this model, task, metric and scorer."""
@@ -372,8 +384,8 @@ class RowReader:
         return all(get is None or (cell_text(get(row)) or known) == known for get, known in zip(gets, key, strict=True))
 
 
-def format_reader(source: Recognised, options: ReadOptions, chosen: Mapping[str, str], reader: type[T]) -> T:
-    """The reader of a file of a known format, with what the user says in the place of its preset."""
+def as_chosen(source: Recognised, chosen: Mapping[str, str]) -> Recognised:
+    """A file of a known format, with what the user says in the place of its preset."""
     first = next((row for _, rows in source.blocks() for row in rows), None) if chosen else None
     said: dict[str, Any] = {}
     for ours, theirs in chosen.items():
@@ -386,7 +398,15 @@ def format_reader(source: Recognised, options: ReadOptions, chosen: Mapping[str,
         said[ours] = [theirs] if ours == "question" else theirs
         if ours in ("question", "repeat"):
             said |= {"known_by": (), "text": ""} if ours == "question" else {"condition": "", "shared_repeats": False}
-    return reader(replace(source, preset=replace(source.preset, **said)), options, chosen)
+    return replace(source, preset=replace(source.preset, **said))
+
+
+def _any(cause: Cause, applies: Callable[[Any], bool], rows: Sequence[Record]) -> bool:
+    """Whether any row tells of a cause."""
+    path = next(iter(cause.where))
+    if set(path) & set(".*|{"):
+        return any(map(applies, rows))
+    return any(map(applies, [row for row in rows if row.get(path) is not None]))
 
 
 def _texts(values: Sequence[Any]) -> list[Any]:

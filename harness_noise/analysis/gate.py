@@ -16,15 +16,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from operator import ne
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, picked
 from ..data.matching import pair
 from ..data.native_values import MISMATCH, agreed_pairs
-from ..data.scores import CorpusScores, Group, Run, Scores
+from ..data.scores import CorpusScores, Group, OnQuestions, Run, Scores
 from ..errors import InputError
 from ..results.forms import finite
 from ..results.gate import CANNOT, FAIL, PASS, Gate, GateRow, Rule, Seen, SelfTest, StoredVerdict
@@ -476,21 +477,23 @@ def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping
     for key in dict.fromkeys((*mine, *theirs)):
         if key not in mine or key not in theirs:
             have, lacks = ("the run", "the baseline") if key in mine else ("the baseline", "the run")
-            out[key] = "" if alone else f"only {have} has it, not {lacks}"
+            out[key] = "" if alone else among.get(key) or f"only {have} has it, not {lacks}"
         else:
             apart = key not in rows and key not in named_twice
             out[key] = mine[key] or theirs[key] or ("the runs have no question in common" if apart else "")
+    members = {(g.name, g.metric, g.scorer): [(task, g.metric, g.scorer) for task in g.tasks] for g in run.groups}
+    row_of = {part: rows[key] for key, parts in members.items() if key in rows for part in parts} | rows
+    held: Mapping[OnQuestions, OnQuestions] = dict(matched)
+    others: dict[Key, OnQuestions] = {part.key: part for part in (*base.scores, *base.parts, *base.corpus)}
     drawn = {row["task"] for side in (run, base) for row in side.drawn}
-    for a, b in matched:
-        if a.key in rows:
-            out[a.key] = _unlike(a, b, "the runs", rows[a.key], drawn=a.task in drawn) or among.get(b.key, "")
-    for group in run.groups:
-        key = (group.name, group.metric, group.scorer)
-        members = [(task, group.metric, group.scorer) for task in group.tasks]
-        parts = [reason for member in members if (reason := out.get(member) or among.get(member))]
-        if key in rows and parts:
-            out[key] = parts[0]
-    return out
+    unlike: dict[Key, str] = {}
+    for a in (*run.scores, *run.parts, *run.corpus):
+        b, row = held.get(a) or others.get(a.key), row_of.get(a.key)
+        if b is not None and row is not None:
+            unlike[a.key] = _unlike(a, b, "the runs", row, drawn=a.task in drawn) or among.get(b.key, "")
+    for key, parts in members.items():
+        unlike[key] = next((why for part in parts if (why := unlike.get(part))), "")
+    return out | {key: why for key, why in unlike.items() if key in rows and why}
 
 
 def _among(baselines: Sequence[Run]) -> dict[Key, str]:
@@ -506,6 +509,9 @@ def _among(baselines: Sequence[Run]) -> dict[Key, str]:
             unlike.append(f"only {len(others) + 1} of {len(baselines)} baseline runs have it")
         if unlike:
             out[key] = unlike[-1]
+    if len(baselines) > 1:
+        of_all = "it is no mean over questions, and of several baseline runs only means are taken together"
+        out |= {whole.key: of_all for base in baselines for whole in base.corpus}
     return out
 
 
@@ -516,46 +522,39 @@ def _measured(run: Run) -> dict[Key, str]:
     return skipped | dict.fromkeys((*(part.key for part in (*run.scores, *run.corpus)), *groups), "")
 
 
-def _unlike(a: Scores, b: Scores, both: str, row: Difference | None = None, *, drawn: bool = False) -> str:
+def _unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None = None, *, drawn: bool = False) -> str:
     """Why the scores of `both` cannot be held against each other; empty where they can.
 
     Args:
         a: those of the new run, or of the first baseline.
         b: of the baseline, or of another one.
         both: what the runs are called.
-        row: the comparison of the two, where there is one.
+        row: the comparison of the two, or of a group that they are of, where there is one.
         drawn: whether the questions are a random part.
     """
-    if a.version and b.version and a.version != b.version:
-        return f"{both} have the versions {a.version} and {b.version} of the task"
+    versions = [part.version for part in (a, b) if isinstance(part, Scores) and part.version]
+    if len(set(versions)) > 1:
+        return f"{both} have the versions {' and '.join(versions)} of the task"
     if None not in (ways := (a.higher_is_better, b.higher_is_better)) and ways[0] != ways[1]:
         return "higher is better in one run and lower in the other"
     if STOPPED in b.diagnostics:
         return "the baseline stopped early, because of its scores on just these questions"
     if NOT_RANDOM in (*a.diagnostics, *b.diagnostics):
         return "the questions of one run are not a random part (not_a_random_part)"
-    if MISMATCH in codes_of([a]) | codes_of([b]):
+    if MISMATCH in codes_of([part for part in (a, b) if isinstance(part, Scores)]):
         return "its scores do not have the mean that the harness reports (mean_mismatch)"
-    compared = row is not None and ("unpaired" in row.diagnostics or not (row.n_only_a or row.n_only_b))
-    if _other_prompts(a, b) if row is None else "different_prompts" in row.diagnostics:
+    if a.questions is b.questions or (row is not None and "unpaired" in row.diagnostics):
+        return ""
+    same, prompts = pair(a.questions, b.questions), (a.questions.prompts, b.questions.prompts)
+    if None not in prompts and any(map(ne, picked(prompts[0], same.rows_a), picked(prompts[1], same.rows_b))):
         return f"the prompts differ between {both} (different_prompts)"
-    if not (compared or drawn or a.questions is b.questions):
-        shared = len(pair(a.questions, b.questions).rows_a)
-        if shared < max(len(a.questions), len(b.questions)):
-            return (
-                f"{both} asked different questions ({len(a.questions):,} and {len(b.questions):,}, {shared:,} in "
-                "common): was --limit another?"
-            )
+    compared = row is not None and not (row.n_only_a or row.n_only_b)
+    if not (compared or drawn) and len(same.rows_a) < max(len(a.questions), len(b.questions)):
+        return (
+            f"{both} asked different questions ({len(a.questions):,} and {len(b.questions):,}, {len(same.rows_a):,} in "
+            "common): was --limit another?"
+        )
     return ""
-
-
-def _other_prompts(a: Scores, b: Scores) -> bool:
-    """Whether a question that both have had another prompt in each."""
-    mine, theirs = a.questions.prompts, b.questions.prompts
-    if mine is None or theirs is None or a.questions is b.questions:
-        return False
-    same = pair(a.questions, b.questions)
-    return any(mine[i] != theirs[j] for i, j in zip(same.rows_a, same.rows_b, strict=True))
 
 
 def _at_looks(row: Difference, looks: Mapping[str, Any] | None, reason: str, bar: Bar) -> tuple[Difference, str]:

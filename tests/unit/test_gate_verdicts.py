@@ -395,6 +395,47 @@ class TestCannotJudge:
         assert "random part" in self.changed(diagnostics=("not_a_random_part",)).sentence
         assert "mean_mismatch" in self.changed(native=0.123).sentence
 
+    def test_the_tasks_of_a_group_are_held_to_the_same(self) -> None:
+        """Where a group alone is judged, its tasks have no rows, and still must be the same ones."""
+        whole = Group("g", "acc", "none", ("arc", "gsm"))
+
+        def grouped(side: Run, **fields: Any) -> Run:
+            return replace(side, scores=(), parts=tuple(replace(p, **fields) for p in side.scores), groups=(whole,))
+
+        a, b = pair()
+        assert hn.gate(grouped(a), grouped(b)).passed
+        for new, old, words in (
+            (grouped(a, version="1"), grouped(b, version="2"), "versions 1 and 2"),
+            (grouped(pair(n=100)[0]), grouped(b), "different questions (100 and 400"),
+            (grouped(a, diagnostics=("not_a_random_part",)), grouped(b), "random part"),
+            (grouped(a), grouped(b, diagnostics=("stopped_early",)), "the baseline stopped early"),
+            (grouped(a), grouped(b, higher_is_better=False), "higher is better in one run"),
+        ):
+            said = hn.gate(new, old).sentence
+            assert said.startswith("cannot judge: g acc: ")
+            assert words in said
+
+    def test_metrics_over_all_questions_are_held_to_the_same(self) -> None:
+        def side(name: str, n: int = 60, **fields: Any) -> Run:
+            stats = np.random.default_rng(sum(map(ord, name))).random((n, 1, 2))
+            keys = Questions(tuple(f"q{i}" for i in range(n)))
+            part = CorpusScores(
+                "mt", "bleu", "none", keys, stats=stats, value=lambda s: s[..., 0] / s[..., 1], **fields
+            )
+            return Run(name, name, "test", corpus=(part,))
+
+        base, few = side("old"), {"resamples": 200, "margin": 0.5}
+        for new, words in (
+            (side("new", 30), "different questions (30 and 60"),
+            (side("new", diagnostics=("not_a_random_part",)), "random part"),
+            (side("new", n_missing=20), "answers are missing"),
+        ):
+            gate = hn.gate(new, base, **few)  # type: ignore[arg-type]
+            assert (gate.outcome, words in gate.sentence) == ("cannot judge", True)
+        a, b = (replace(one, corpus=more.corpus) for one, more in zip(pair(), (side("new"), base), strict=True))
+        said = hn.gate(a, [b, replace(b, name="older", model="older")], **few).sentence  # type: ignore[arg-type]
+        assert "mt bleu: it is no mean over questions, and of several baseline runs" in said
+
     def test_other_prompts(self) -> None:
         a, b = (run(name, {"t": np.arange(40) % 2}, prompts=tuple(f"{name}{i}" for i in range(40))) for name in "ab")
         assert "different_prompts" in hn.gate(a, b).sentence

@@ -51,7 +51,7 @@ LABELLED = 400
 def pictures(arena: Arena, board: BenchmarkResult) -> list[Picture]:
     """The figures that this benchmark's data can fill."""
     drawn = (
-        *(steps(arena, board), means(board), frontier(board), ranks(board), matrix(board)),
+        *(steps(arena, board), means(board), frontier(board), matrix(board)),
         differences(board, arena.baseline),
         *(noise(board), separation(board), accuracies(board)),
         *(heatmap(board), difficulty(board), passes(board)),
@@ -369,19 +369,6 @@ def frontier(board: BenchmarkResult) -> Picture | None:
             drawing.points(x, y, i, label, titles, [place for *_, place in kept])
     measured = f"{len(known)} models by score and {board.beside.benchmark.metric}, with intervals"
     return drawing.done("frontier", "Frontier", f"{measured}: {', '.join(counts)}.")
-
-
-def ranks(board: BenchmarkResult) -> Picture | None:
-    """The ranks that each model may have [Mogstad]."""
-    rows = [
-        Row(row.model, row.rank_low, row.rank or 0, row.rank_high, model_title(row), COLOURS[2], models=place)
-        for row, place in _models(board)
-        if row.rank_low is not None and row.rank_high is not None
-    ][:ROWS]
-    if not rows:
-        return None
-    alt = f"The possible ranks of {len(rows)} models, which hold together with {_level(board)} confidence; the mark "
-    return forest("ranks", "Ranks", alt + "is the rank of the mean.", rows, "rank, 1 the best", whole=True)
 
 
 MATRIX = 24

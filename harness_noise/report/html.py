@@ -353,7 +353,7 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
     name = arena_summary.board_name(board)
     pictures = figures.pictures(arena, board)
     data = board_data(board, pictures)
-    ahead = [one for one in pictures if one.name in ("steps", "means", "ranks", "matrix")]
+    ahead = [one for one in pictures if one.name in ("steps", "means", "matrix")]
     return render(
         "board.html",
         title=name,

@@ -175,6 +175,6 @@ def _codes(values: FloatArray, part: Part, df: float, *, difference: bool) -> se
     known = {
         "zero_variance": len(kinds) == 1,
         "few_clusters": short_of(df, FEW_DF),
-        "few_flips" if difference or kinds[0] < 0 else "few_failures": others < FEW_FAILURES,
+        "few_flips" if difference else "few_failures": others < FEW_FAILURES,
     }
     return {code for code, holds in known.items() if holds}

@@ -28,6 +28,11 @@ def hull(ranges: Sequence[tuple[float, float] | None]) -> tuple[float, float] | 
     return min(low for low, _ in known), max(high for _, high in known)
 
 
+def name_of(parts: Sequence[Scores]) -> str:
+    """Task and metric, for messages."""
+    return ", ".join(filter(None, (parts[0].task, parts[0].metric)))
+
+
 class Ends(NamedTuple):
     """The lowest and highest score of one run, on one task or on those of a group."""
 
@@ -46,9 +51,8 @@ class Ends(NamedTuple):
         # corrected values may lie beyond the range that the scores have
         each += [x.bounds for x in parts if x.corrected is not None and x.bounds is not None]
         low, high = np.fmin.reduce([x for x, _ in each] or [np.nan]), np.fmax.reduce([x for _, x in each] or [np.nan])
-        name = ", ".join(filter(None, (parts[0].task, parts[0].metric)))
         bounds = hull([part.bounds for part in parts])
-        return cls(name, np.array([low, high]), bounds, is_proportion(parts[0].metric))
+        return cls(name_of(parts), np.array([low, high]), bounds, is_proportion(parts[0].metric))
 
 
 def widths(runs: Sequence[Ends], settings: Settings) -> FloatArray:

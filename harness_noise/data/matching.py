@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..arrays import BoolArray
+from ..arrays import BoolArray, IntArray
 from ..errors import InputError
 from .questions import CONTENT_KEYS, Questions, content_hash, occurrences
 from .scores import Scores
@@ -151,6 +151,56 @@ def _match(a: Sequence[str], b: Sequence[str]) -> Rows:
     where = dict(zip(b, range(len(b)), strict=True))
     found = list(map(where.get, a))
     return [i for i, j in enumerate(found) if j is not None], [j for j in found if j is not None]
+
+
+def union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], list[str]]:
+    """All questions of several runs, each once, the row there of every run's questions, and notes.
+
+    Runs are matched by `pair`, one after the other, to the questions found so far. Where keys are hashes of whole
+    questions, texts need not be read.
+    """
+    whole, notes, rows = questions[0], list[str](), list[IntArray]()
+    for one in questions:
+        if _are_the_same(one, whole):
+            rows.append(np.arange(len(whole)))
+            continue
+        found = pair(whole, one)
+        if found.note is not None:
+            notes.append(found.note.replace(": left out", ": taken for different questions"))
+        at = np.full(len(one), -1, dtype=np.intp)
+        at[found.rows_b] = found.rows_a
+        new = np.flatnonzero(at < 0)
+        at[new] = len(whole) + np.arange(len(new))
+        rows.append(at)
+        whole = _extended(whole, one, new) if len(new) else whole
+    return whole, rows, notes
+
+
+def _are_the_same(one: Questions, whole: Questions) -> bool:
+    if one is whole or (one.kind, one.keys) != (whole.kind, whole.keys):
+        return one is whole
+    return one.kind in CONTENT_KEYS or (one.inputs, one.targets) == (whole.inputs, whole.targets)
+
+
+def _extended(whole: Questions, one: Questions, new: IntArray) -> Questions:
+    """The questions with those of another run that were not among them."""
+    keys = occurrences((*whole.keys, *(one.keys[j] for j in new)))
+
+    def more(have: Sequence[str] | None, his: Sequence[str] | None, blank: str) -> tuple[str, ...] | None:
+        if have is None:
+            return None
+        # a text that no other run's can equal, where this run does not say
+        added = (f"{blank}{key}" if his is None else his[j] for key, j in zip(keys[len(whole) :], new, strict=True))
+        return (*have, *added)
+
+    return replace(
+        whole,
+        keys=keys,
+        inputs=more(whole.inputs, one.inputs, "\x00"),
+        targets=more(whole.targets, one.targets, "\x00"),
+        prompts=None if one.prompts is None else more(whole.prompts, one.prompts, ""),
+        texts=more(whole.texts, one.texts, ""),
+    )
 
 
 def pair_runs(one: Scores, other: Scores) -> tuple[Scores, Scores, str]:

@@ -19,26 +19,26 @@ from ..analysis.sample import (
     Sample,
     codes_of,
     correction,
-    few_labels,
     group_shares,
     labels_of,
     linearised,
     own_group,
     stack,
 )
-from ..arrays import AnyArray, BoolArray, FloatArray, IntArray, blank, put
+from ..arrays import AnyArray, BoolArray, FloatArray, IntArray, blank, put, rows_of
 from ..data.clusters import CROSS, in_words
-from ..data.matching import pair
-from ..data.questions import CONTENT_KEYS, Questions, occurrences
+from ..data.matching import union
+from ..data.questions import Questions
 from ..data.scores import Group, Run, Scores, causes_of
 from ..results.arena import Pairs
 from ..results.rows import PEOPLE
 from ..settings import Settings, all_count_as_zero
 from ..stats import decision
 from ..stats.contrast import QuestionStats, question_stats, sub_design
-from ..stats.labels import with_labels
+from ..stats.labels import n_labelled, with_labels
 from ..stats.moments import is_skewed, shared_noise_p
-from ..stats.pairs import Columns, Leads, Table, difference_columns, every_pair, pair_columns, paired
+from ..stats.pairs import Columns, Leads, Table, difference_columns, every_pair, pair_columns, paired, variance_flags
+from ..stats.tolerances import FEW_LABELLED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,59 +237,11 @@ def _prompts(parts: Sequence[Scores], rows: Sequence[IntArray], N: int) -> IntAr
 
 
 def _union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], list[str]]:
-    """All questions of the runs, each once, and the row there of every run's questions.
-
-    Runs are matched by `pair`, one after the other, to the questions found so far; it starts with a run that knows
-    its questions' texts and has most of them. Where keys are hashes of whole questions, texts need not be read.
-    """
+    """`union` of the runs' questions, which starts with a run that knows its questions' texts and has most of them."""
     textless = [one.documents is None and one.inputs is None for one in questions]
     order = sorted(range(len(questions)), key=lambda i: (textless[i], -len(questions[i])))
-    union = questions[order[0]]
-    rows: list[IntArray] = [np.zeros(0, dtype=np.intp)] * len(questions)
-    notes: list[str] = []
-    for i in order:
-        one = questions[i]
-        if _are_the_same(one, union):
-            rows[i] = np.arange(len(union))
-            continue
-        found = pair(union, one)
-        if found.note is not None:
-            notes.append(found.note.replace(": left out", ": taken for different questions"))
-        at = np.full(len(one), -1, dtype=np.intp)
-        at[found.rows_b] = found.rows_a
-        new = np.flatnonzero(at < 0)
-        at[new] = len(union) + np.arange(len(new))
-        rows[i] = at
-        if len(new):
-            union = _extend(union, one, new)
-    return union, rows, notes
-
-
-def _are_the_same(one: Questions, union: Questions) -> bool:
-    if one is union or (one.kind, one.keys) != (union.kind, union.keys):
-        return one is union
-    return one.kind in CONTENT_KEYS or (one.inputs, one.targets) == (union.inputs, union.targets)
-
-
-def _extend(union: Questions, one: Questions, new: IntArray) -> Questions:
-    """The union with the questions of another run that it did not have."""
-    keys = occurrences((*union.keys, *(one.keys[j] for j in new)))
-
-    def more(have: Sequence[str] | None, his: Sequence[str] | None, blank: str) -> tuple[str, ...] | None:
-        if have is None:
-            return None
-        # a text that no other run's can equal, where this run does not say
-        added = (f"{blank}{key}" if his is None else his[j] for key, j in zip(keys[len(union) :], new, strict=True))
-        return (*have, *added)
-
-    return replace(
-        union,
-        keys=keys,
-        inputs=more(union.inputs, one.inputs, "\x00"),
-        targets=more(union.targets, one.targets, "\x00"),
-        prompts=None,
-        texts=more(union.texts, one.texts, ""),
-    )
+    whole, rows, notes = union([questions[i] for i in order])
+    return whole, [rows[order.index(i)] for i in range(len(order))], notes
 
 
 def pairs_of(
@@ -390,12 +342,13 @@ def _with_labels(columns: Columns, board: Grid) -> AnyArray | None:
         labels = labels_of(both, PAIR)
         if labels is None or not len(rows):
             continue
-        plan = sub_design(board.table.plan, rows)
-        m = with_labels(columns.of.row(i), labels, plan)
-        put(columns.of, np.array([i]), m.columns())
-        d = both[0].stats.mean - both[1].stats.mean
-        judges[i], few[i] = correction(both, PAIR, d, m, plan), few_labels(labels, m, plan)
-    columns.flags.update(few_clusters=few, single_repeat=np.zeros(len(columns), dtype=np.bool_))
+        plan, here = sub_design(board.table.plan, rows), np.array([i])
+        m = with_labels(rows_of(columns.of, here), labels, plan)
+        put(columns.of, here, m)
+        judges[i] = correction(labels, both[0].stats.mean - both[1].stats.mean, m, plan)
+        few[i] = n_labelled(labels, plan) < FEW_LABELLED
+    flags = variance_flags(columns.of, board.table.plan)
+    columns.flags.update(flags | {"few_labels": few, "single_repeat": np.zeros(len(columns), dtype=np.bool_)})
     return judges
 
 

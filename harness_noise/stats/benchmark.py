@@ -9,6 +9,7 @@ from scipy import special
 
 from ..arrays import AnyArray, BoolArray, FloatArray
 from .ranks import dense_ranks
+from .tolerances import SLACK
 
 BLOCK = 2_000_000
 """Scores whose tau is taken at once (some 100 MB)."""
@@ -113,9 +114,10 @@ def suspects(tau: FloatArray, low: FloatArray) -> BoolArray:
 def fit_beta(values: FloatArray) -> tuple[float, float] | None:
     """(a, b) of the Beta distribution with the mean and variance of `values`; None where none has them."""
     mean, var = float(values.mean()), float(values.var())
-    if not 0 < mean < 1 or not 0 < var < mean * (1 - mean):
+    widest = mean * (1 - mean)
+    if not SLACK * widest < var < (1 - SLACK) * widest:  # all alike, or nothing but 0 and 1
         return None
-    size = mean * (1 - mean) / var - 1
+    size = widest / var - 1
     return mean * size, (1 - mean) * size
 
 

@@ -253,7 +253,7 @@ def test_a_row_without_its_bulk_says_nothing_wrong(doc, target, choices, inner):
         doc = {"log": row(5, doc=doc) | {"target": 77}, "more": doc}
     full = row(3, doc=doc) | {"target": target}
     line = json.dumps(full).encode() + b"\n"
-    found, _ = scan._cut(line, json.loads, choices=choices)
+    found, _ = scan._cut(line, choices)
     if found is None:
         return
     names = ("doc_id", "doc", "target", "doc_hash", "filter", "metrics", "acc")

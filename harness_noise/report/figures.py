@@ -414,7 +414,7 @@ def matrix(board: BenchmarkResult) -> Picture | None:
 
 def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
     """The means of checkpoints in their order, each series a line with its band."""
-    series = [rows for _, rows in checkpoints(arena) if rows[0].key == board.key]
+    series = [rows for _, rows in checkpoints(arena, board.key)]
     every = [[row for row in rows if row.mean is not None and row.ci_low is not None] for rows in series]
     known = [rows for rows in every if rows]
     if not any(len(rows) > 1 for rows in known):

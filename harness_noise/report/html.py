@@ -358,11 +358,7 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
         "board.html",
         title=name,
         sentences=[
-            *(
-                line
-                for line in arena_summary.checkpoint_sentences(arena)
-                if line.startswith(fmt.what_of(board.benchmark))
-            ),
+            *arena_summary.checkpoint_sentences(arena, board.key),
             *arena_summary.sentences(board),
             *fmt.estimand_line(board.models),
         ],

@@ -183,7 +183,7 @@ def test_prices_are_by_model_and_cached_input_has_its_own():
 
 def test_a_price_without_usage_says_so(tmp_path):
     path = table(tmp_path / "p.csv", ("question", "score"), *((i, i % 2) for i in range(20)))
-    with pytest.raises(hn.InputError, match="`measures` cost is not in this run; there are score"):
+    with pytest.raises(hn.InputError, match=r"cost \(`prices` are of tokens, and there are none\) is not in"):
         hn.analyze(path, measures=["cost"], prices=["input=1,output=1"])
     with pytest.raises(hn.InputError, match="`prices` are for costs"):
         hn.analyze(path, prices=["input=1,output=1"])

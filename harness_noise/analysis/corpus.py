@@ -217,10 +217,8 @@ def _resampled(sides: Sequence[Side], signs: Sequence[float], settings: Settings
     total = np.zeros(B)
     signed = list(zip(sides, signs, strict=True))
     for together in [signed] if paired else [[of_side] for of_side in signed]:
-        G, start = together[0][0].G, 0
-        for picked in resampling.draws(G, B, rng):
-            rows = slice(start, start + len(picked))
-            start = rows.stop
+        G = together[0][0].G
+        for rows, picked in resampling.draws(G, B, rng):
             counts = resampling.counts(picked, G)
             for side, sign in together:
                 total[rows] += sign * side.with_counts(counts).mean(axis=1)

@@ -633,7 +633,7 @@ class _Native:
     def _clusters(self, part: _Part, called: str) -> Clusters:
         """Those of the task, or where nobody has named any, those that the scorer's own stderr names."""
         own = own_cluster(self.es, part.key) if self.out.open_ else None
-        if own is None or (by_key := self.task.known.labels_or_none(own))[0] is None:
+        if own is None or (by_key := self.task.known.labels_or_none(own, plain=True))[0] is None:
             return self.out.clusters
         self.out.own_clusters.setdefault(own, []).append(called)
         return by_key

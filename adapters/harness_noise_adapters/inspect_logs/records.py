@@ -520,35 +520,22 @@ class SampleAnswers:
         )
 
     def _question(self, epoch: int, sample: Mapping[str, Any]) -> SampleQuestion:
-        target, choices = self._target(sample.get("target")), sample.get("choices")
-        if not isinstance(choices, list):
-            choices = None
-        text = self._input(sample.get("input"))
+        given, target, choices = (sample.get(name) for name in ("input", "target", "choices"))
+        for name, value in (("input", given), ("target", "" if target is None else target)):
+            if not isinstance(value, (str, list)):
+                self.faults.add(f"the {name} of a sample is {kind_of(value)}")
+        text = input_text(given if isinstance(given, list) else as_text(given))
+        target = list(map(as_text, target)) if isinstance(target, list) else as_text(target)
         return SampleQuestion(
             epoch=epoch,
             input=content_hash(text),
-            target=content_hash(_answer(target, choices)),
+            target=content_hash(_answer(target, choices if isinstance(choices, list) else ())),
             text=" ".join(text[:400].split())[:200],
             metadata=object_of(sample.get("metadata"), "metadata of a sample", self.faults),
-            has_choices=choices is not None,
-            cut=_is_cut(sample.get("input")) or _is_cut(target),
+            has_choices=isinstance(choices, list),
+            cut=_is_cut(given) or _is_cut(target),
             whole=(text, target_text(target)) if self.keep.whole else None,
         )
-
-    def _input(self, value: Any) -> str:
-        if not isinstance(value, (str, list)):
-            self.faults.add(f"the input of a sample is {kind_of(value)}")
-            value = "" if value is None else json.dumps(value, sort_keys=True)
-        return input_text(value)
-
-    def _target(self, value: Any) -> str | list[str]:
-        if isinstance(value, list):
-            return [text if isinstance(text, str) else json.dumps(text, sort_keys=True) for text in value]
-        if not isinstance(value, str):
-            if value is not None:
-                self.faults.add(f"the target of a sample is {kind_of(value)}")
-            return "" if value is None else json.dumps(value, sort_keys=True)
-        return value
 
     def same_questions(self) -> list[list[tuple[str, int]]]:
         """The answers to each question that has several, or one; those first whose scores differ."""
@@ -606,15 +593,8 @@ def answer_hash(sample: Mapping[str, Any]) -> int:
     turns = [message for message in said if message.get("role") in ("assistant", "tool")]
     if any(message.get("role") == "tool" or message.get("tool_calls") for message in turns):
         return 0
-    texts = ["\n".join(_texts(_without_reasoning(message))) for message in turns]
+    texts = ["\n".join(_texts(message, without="reasoning")) for message in turns]
     return text_hash("\x1f".join(dict.fromkeys(texts))) if texts and texts[-1].strip() else 0
-
-
-def _without_reasoning(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    content = message.get("content")
-    if not isinstance(content, list):
-        return message
-    return {"content": [part for part in content if not (isinstance(part, dict) and part.get("type") == "reasoning")]}
 
 
 def interrupted(error: Any, scores: Any) -> bool:
@@ -638,23 +618,27 @@ def input_text(value: str | list[Any]) -> str:
     return "\n".join("\n".join([f"{message.get('role')}:", *_texts(message)]) for message in messages)
 
 
-def _texts(message: Mapping[str, Any]) -> list[str]:
-    """The parts of a chat message; what is not text as JSON."""
+def _texts(message: Mapping[str, Any], without: str = "") -> list[str]:
+    """The parts of a chat message, but those of one type; what is not text as JSON."""
     content = message.get("content")
     if isinstance(content, str):
         return [content]
     parts = content if isinstance(content, list) else [] if content is None else [content]
-    return [
-        part["text"]
-        if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
-        else json.dumps(_without_none(part), sort_keys=True)
-        for part in parts
-    ]
+    return [_part_text(part) for part in parts if not isinstance(part, dict) or part.get("type") != without]
 
 
-def _without_none(part: Any) -> Any:
-    """What Inspect writes for a field without a value differs between its versions."""
-    return {key: value for key, value in part.items() if value is not None} if isinstance(part, dict) else part
+def _part_text(part: Any) -> str:
+    if isinstance(part, dict):
+        if part.get("type") == "text" and isinstance(part.get("text"), str):
+            return str(part["text"])
+        # what Inspect writes for a field without a value differs between its versions
+        part = {key: value for key, value in part.items() if value is not None}
+    return json.dumps(part, sort_keys=True)
+
+
+def as_text(value: Any) -> str:
+    """A text as it is, anything else as JSON; empty where it is missing."""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, sort_keys=True)
 
 
 def target_text(target: str | list[str]) -> str:
@@ -663,11 +647,11 @@ def target_text(target: str | list[str]) -> str:
     return target[0] if len(target) == 1 else json.dumps(target)
 
 
-def _answer(target: str | list[str], choices: Sequence[Any] | None) -> str:
+def _answer(target: str | list[str], choices: Sequence[Any]) -> str:
     """The target and the choices, in no order: many questions have the same words and the same letter."""
     if not choices:
         return target_text(target)
-    texts = [choice if isinstance(choice, str) else json.dumps(choice, sort_keys=True) for choice in choices]
+    texts = list(map(as_text, choices))
     letters = dict(zip(ascii_uppercase, texts, strict=False))
     named = sorted(letters.get(text, text) for text in ([target] if isinstance(target, str) else target))
     return json.dumps([named, sorted(texts)], ensure_ascii=False)
@@ -675,13 +659,9 @@ def _answer(target: str | list[str], choices: Sequence[Any] | None) -> str:
 
 def _is_cut(value: Any) -> bool:
     """An input or a target that a summary shows only in part; media stand there as one word."""
-    if isinstance(value, str):
-        return value.endswith(CUT_TEXT)
-    for message in value if isinstance(value, list) else ():
-        parts = _texts(message) if isinstance(message, dict) else [str(message)]
-        if any(text.endswith(CUT_TEXT) or MEDIA.fullmatch(text) for text in parts):
-            return True
-    return False
+    rows = value if isinstance(value, list) else [value]
+    texts = (text for row in rows for text in (_texts(row) if isinstance(row, dict) else [str(row)]))
+    return any(text.endswith(CUT_TEXT) or MEDIA.fullmatch(text) for text in texts)
 
 
 def is_cut_value(value: Any) -> bool:

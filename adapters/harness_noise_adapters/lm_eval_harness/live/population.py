@@ -81,7 +81,7 @@ class Unit:
     @property
     def in_rounds(self) -> bool:
         """Whether all questions are asked once before any is asked twice."""
-        return bool(self.order.rounds) and self.rule is not None and self.rule.asking == "breadth"
+        return not self.order.whole and self.rule is not None and self.rule.asking == "breadth"
 
     def block(self, number: int) -> dict[int, dict[str, list[int]]]:
         """The documents of a block, counted from 1, by round and task, in increasing order.
@@ -305,7 +305,8 @@ class Population:
                     )
             rows, of_task = [rows[i] for i in kept], [of_task[i] for i in kept]
             if rule is None:
-                order = Order((np.arange(len(rows)),), (len(rows),), seed)
+                n = len(rows)
+                order = Order(np.arange(n), np.ones(n, dtype=np.intp), (n,), (n,), seed)
             else:
                 rule = self._asked_as(rule, tasks)
                 some = None if labels is None else [labels[i] for i in kept]
@@ -366,7 +367,7 @@ def _all_tasks_first(order: Order, of_task: Sequence[int]) -> Order:
     """The order with its first look postponed until some questions of every task have been asked."""
     tasks = np.asarray(of_task)
     fewest = np.minimum(FEWEST_OF_A_TASK, np.bincount(tasks))
-    for number in range(1, len(order.blocks) + 1):
+    for number in range(1, len(order.ends) + 1):
         if (np.bincount(tasks[order.asked(number)], minlength=len(fewest)) >= fewest).all():
             return order.first_look_after(number)
     return order

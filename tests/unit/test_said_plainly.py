@@ -227,7 +227,7 @@ def test_an_arena_of_few_models_is_a_matrix_of_verdicts() -> None:
         for i, (name, p) in enumerate((("low", 0.2), ("high", 0.9), ("near", 0.85)))
     ]
     brief, whole = (summarise(hn.arena(runs), brief=brief) for brief in (True, False))
-    matrix = next(section for section in brief.sections if "who is better" in section.title)
+    matrix = next(section for section in brief.sections if "Who is better" in section.title)
     assert [row[0] for row in matrix.rows] == ["1 high", "2 near", "3 low"]
     assert [row[1:] for row in matrix.rows] == [
         ("·", "=", "+", "1 : 1 : 0"), ("=", "·", "+", "1 : 1 : 0"), ("−", "−", "·", "0 : 0 : 2"),

@@ -234,7 +234,7 @@ def test_an_arena_of_few_models_is_a_matrix_of_verdicts() -> None:
     ]  # fmt: skip
     assert matrix.tones[0, "3"] == "good"
     assert matrix.tones[2, "1"] == "bad"
-    assert [section.detail for section in brief.sections if "pairs" in section.title] == [True]
+    assert [section.detail for section in brief.sections if "Pairs" in section.title] == [True]
     assert len(whole.sections) == len(brief.sections)
 
 

@@ -283,7 +283,7 @@ def test_figures_are_rendered(browser: WebDriver, pages: list[Path]) -> None:
         "return [...document.querySelectorAll('figure > svg')].map(s => {const b = s.getBoundingClientRect();"
         "return [b.width, b.height, s.querySelectorAll('path, image, rect, use').length, s.ariaLabel]})"
     )
-    assert len(boxes) == 12
+    assert len(boxes) == 11
     for width, height, marks, label in boxes:
         assert width > 200
         assert height > 100

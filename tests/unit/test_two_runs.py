@@ -36,6 +36,21 @@ def test_runs_that_were_read_with_a_factor_are_joined_without_it() -> None:
     assert joined.factors is None
 
 
+def test_joined_runs_keep_both_questions_of_one_id_and_say_so() -> None:
+    first, other = (
+        Run(
+            "m",
+            name,
+            "table",
+            scores=(Scores("t", "acc", "none", Questions(tuple("abc"), "id", texts), np.ones((3, 1))),),
+        )
+        for name, texts in (("one", ("x", "y", "z")), ("two", ("x", "y", "w")))
+    )
+    (joined,) = as_repeats([first, other])
+    assert (~np.isnan(joined.scores[0].values)).sum(axis=1).tolist() == [2, 2, 1, 1]
+    assert any("1 questions share an id but not their text: taken for different" in note for note in joined.notes)
+
+
 class TestClustersOfJoinedRuns:
     scores = (RNG.random((20, 1)) < 0.5).astype(float)
     labels = [f"c{i // 4}" for i in range(20)]  # noqa: RUF012

@@ -60,16 +60,9 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
             hook.task_start(data, on)
             if on is None:
                 return None
-            if on.settings.cluster is not None and (data.spec.metadata or {}).get("noise_cluster") is not None:
-                from harness_noise_adapters.inspect_logs.stopping import without_cluster
+            from harness_noise_adapters.inspect_logs.stopping import refused as refused_by
 
-                if (refused := without_cluster(data.spec, on.settings.cluster)) is not None:
-                    return refused
-            if not on.asking:
-                return None
-            from harness_noise_adapters.inspect_logs.stopping import stop_early
-
-            return stop_early(on.asking)
+            return refused_by(data.spec, on)
         except Exception as error:  # noqa: BLE001  a guest never takes the host down
             if (hook := _hook()) is not None:
                 hook.task_off()
@@ -143,20 +136,18 @@ def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
 
     def compute(scores: list[SampleScore]) -> Value:
         try:
-            from harness_noise_adapters.inspect_logs.gather import TooFewError, noise_of
+            from harness_noise_adapters.inspect_logs.gather import noise_of
 
-            try:
-                found: dict[str, Any] = dict(noise_of(scores, cluster, level))
-            except TooFewError as error:
-                _too_few.set(str(error))  # said at the end of the task
-                return {}
+            found, why = noise_of(scores, cluster, level)
+            if why is not None:
+                _too_few.set(why)  # said at the end of the task: while it goes on it is no news
+            return dict(found)
         except Exception as error:  # noqa: BLE001  a metric that raises would lose the whole eval
             text = _message(error)
             if text not in told:
                 told.add(text)
                 logger.warning("noise: no error bars (%s)", text)
             return {}
-        return found
 
     return compute
 

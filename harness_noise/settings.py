@@ -18,13 +18,6 @@ Interval = Literal["auto", "t", "wilson", "clopper-pearson", "korn-graubard", "b
 Test = Literal["t", "sign", "permutation", "bootstrap", "wild"]
 Adjust = Literal["holm", "bh", "none"]
 Estimator = Literal["cr0", "cr1", "cr2", "cr3"]
-ESTIMATORS = {
-    "cr0": "CR0 (as in the papers, without a correction)",
-    "cr1": "CR1",
-    "cr2": "CR2 (Bell and McCaffrey, with their degrees of freedom)",
-    "cr3": "CR3 (the jackknife)",
-}
-"""What each is called in words."""
 RepeatsAre = Literal["answers", "runs"]
 Missing = str
 """drop, zero, or CAUSE=zero,…: see `counts_as_zero`."""

@@ -198,13 +198,19 @@ def worst_case(run: Run, baselines: Sequence[Run], settings: Settings) -> tuple[
         for key, parts in together.items()
         if any(n_unscored(part) or part.n_missing > part.n_zero for part in parts)
     }
-    if not ranges:
-        return None
     unknown = {
+        whole.key for one in (run, *baselines) for whole in one.corpus if whole.n_missing and settings.missing != "zero"
+    }
+    if not ranges and not unknown:
+        return None
+    unknown |= {
         key
         for key, bounds in ranges.items()
         if bounds is None or any(part.n_missing - part.n_zero > n_unscored(part) for part in together[key])
     }
+    for group in (group for one in (run, *baselines) for group in one.groups):
+        if not unknown.isdisjoint((task, group.metric, group.scorer) for task in group.tasks):
+            unknown.add((group.name, group.metric, group.scorer))
 
     def fill(part: Scores, best: bool) -> Scores:
         bounds = ranges.get(part.key)

@@ -117,6 +117,20 @@ def test_what_summaries_cut_is_read_in_full(inspect_logs, tmp_path):
     assert questions.inputs[number] == content_hash("z" * 8000 + " question 7")
 
 
+def test_the_cluster_of_a_scorers_own_stderr_is_read_in_full(canned, tmp_path):
+    """Its long values begin alike: cut, they would be one cluster."""
+    from inspect_ai.scorer import accuracy, match, stderr
+
+    samples = canned.samples()
+    for i, sample in enumerate(samples):
+        sample.metadata["text"] = "About " + "x" * 3000 + str(i // 3)
+    task = canned.task(samples, scorer=match(), metrics=[accuracy(), stderr(cluster="text")])
+    log = canned.eval(task, tmp_path, epochs=3, metadata={"noise": True})[0]
+    found, live = only(hn.analyze(log.location)), log.results.scores[0].metrics["noise_se"]
+    assert found.n_clusters == live.metadata["n_clusters"] == 4
+    assert found.se == pytest.approx(live.value, rel=1e-12)
+
+
 @pytest.mark.parametrize("start", ["", "See ", "word " * 300])
 def test_a_field_that_a_summary_cuts_is_read_in_full(inspect_logs, tmp_path, start):
     """The cut falls before a word that does not fit, so little may be left of a text."""

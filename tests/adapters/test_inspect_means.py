@@ -219,6 +219,17 @@ def test_the_cluster_of_a_scorers_own_stderr_is_the_default(canned, tmp_path, wa
     agrees(log)
 
 
+def test_its_key_is_a_key_of_the_metadata_and_no_word_of_ours(canned, tmp_path):
+    """`task` of a SPEC is the whole task; of Inspect's stderr it is what the samples have under that name."""
+    samples = canned.samples()
+    for sample in samples:
+        sample.metadata["task"] = sample.metadata["passage"]
+    task = canned.task(samples, scorer=with_stderr(stderr(cluster="task")))
+    log = canned.eval(task, tmp_path, epochs=3, metadata=ON)[0]
+    assert ours(log.results.scores[0]) == pytest.approx(expected(coins(canned), PASSAGES), rel=1e-12)
+    agrees(log)
+
+
 @pytest.mark.parametrize(("asked", "labels"), [("none", None), ("{{id[-1]}}", [f"{i}"[-1] for i in range(12)])])
 def test_a_named_cluster_stands_above_it(canned, tmp_path, asked, labels):
     log = run(

@@ -52,8 +52,8 @@ def contents(found: logfile.LogFile) -> tuple[object, ...]:
     """Header, scores by id and epoch, questions by id: all that the two readers may differ in."""
     rows = found.answers
     scores = {
-        (key, epoch): {scorer: repr(values[i]) for scorer, values in rows.scores.items()} | {"": rows.invalid[i]}
-        for i, (key, epoch) in enumerate(zip(rows.ids, rows.epochs, strict=True))
+        answer: {scorer: repr(value) for scorer, value in row.scores.items()} | {"": row.invalid}
+        for answer, row in rows.rows.items()
     }
     questions = {
         key: (item.epoch, item.input, item.target, item.text, item.has_choices, item.cut)
@@ -127,7 +127,7 @@ def test_agreement_on_invalidated_samples(inspect_logs, tmp_path):
     chosen = [sample.uuid for sample in log.samples[:5]]
     path = tmp_path / "log.eval"
     write_eval_log(invalidate_samples(log, chosen, ProvenanceData(author="me", reason="leaked")), str(path))
-    assert sum(assert_agrees(path).answers.invalid) == 5
+    assert sum(row.invalid for row in assert_agrees(path).answers.rows.values()) == 5
 
 
 def test_a_value_that_a_summary_has_cut_is_read_from_the_sample(rich):

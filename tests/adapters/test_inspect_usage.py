@@ -173,9 +173,10 @@ def test_a_negative_usage_is_refused_by_name(log_file):
         hn.analyze(changed(log_file, change), measures=["output_tokens"])
 
 
-def test_a_running_task_writes_the_noise_of_its_measures(canned, spending, tmp_path, warned):
+@pytest.mark.parametrize("log_format", ["eval", "json"])
+def test_a_running_task_writes_the_noise_of_its_measures(canned, spending, tmp_path, warned, log_format):
     on = {"noise": True, "noise_measures": "output_tokens,working_time"}
-    log = canned.eval(spending(), tmp_path / "on", epochs=2, metadata=on)[0]
+    log = canned.eval(spending(), tmp_path / "on", epochs=2, metadata=on, log_format=log_format)[0]
     off = canned.eval(spending(), tmp_path / "off", epochs=2)[0]
     scores, tokens, time = log.results.scores
     assert {name: m.value for name, m in scores.metrics.items() if m.group != "noise"} == {
@@ -206,8 +207,8 @@ def test_the_measures_of_a_running_task_have_the_clusters_that_they_have_after_i
     assert live.value == pytest.approx(after.se)
 
 
-def test_a_retried_run_has_no_measures_of_its_last_try_alone(canned, tmp_path, warned):
-    """Inspect tells nobody what the answers have used that it takes over from an earlier try."""
+def test_a_retried_run_has_the_measures_of_all_its_tries(canned, tmp_path, warned):
+    """Inspect tells no hook of the answers that it takes over from an earlier try; its log has them."""
     from inspect_ai import eval_retry
 
     fail = [True]
@@ -227,8 +228,10 @@ def test_a_retried_run_has_no_measures_of_its_last_try_alone(canned, tmp_path, w
     fail[0] = False
     again = canned.quietly(eval_retry, first, log_dir=str(tmp_path / "again"), display="none", max_samples=1)[0]
     assert (again.status, again.results.completed_samples) == ("success", 12)
-    assert [es.name for es in again.results.scores] == ["match"]
-    assert any("5 of 12 answers have used is not known here" in text for text in warned())
+    assert [es.name for es in again.results.scores] == ["match", "time"]
+    live = again.results.scores[1].metrics["noise_se"]
+    assert (live.metadata["n_questions"], live.metadata["n_missing"]) == (12, 0)
+    assert live.value == pytest.approx(hn.analyze(again.location, measures=["time"]).estimates[0].se)
 
 
 @pytest.mark.parametrize("kind", ["eval", "json"])

@@ -266,8 +266,8 @@ def test_many_benchmarks_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = text.markdown(found)
     assert all(f"task {i} " in shown for i in range(20))
     assert "these 20 benchmarks" in shown
-    assert "pairs**" not in shown
-    assert "pairs**" in text.markdown(arena([replace(run, scores=run.scores[:8]) for run in runs], Settings()))
+    assert "Pairs**" not in shown
+    assert "Pairs**" in text.markdown(arena([replace(run, scores=run.scores[:8]) for run in runs], Settings()))
 
 
 def test_small_tools() -> None:

@@ -461,7 +461,7 @@ def test_sentences_of_measures_have_units_and_nobody_scores_a_cost(file):
     assert " $ (standard error)" in text
     assert "scores" not in text
     board = " ".join(str(hn.arena(file, measures=["score", "cost"])).split())
-    assert "t (cost): the 2 models at the top differ on" in board
+    assert "t (cost): The 2 models at the top differ on" in board
 
 
 def test_a_model_without_costs_is_named(tmp_path):

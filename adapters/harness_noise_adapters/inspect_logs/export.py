@@ -29,7 +29,7 @@ from . import inject
 from .finding import logs_in
 from .logfile import check_header
 from .logfile import read as read_file
-from .read import LogRun, assemble, read_log, read_logs
+from .read import LogRun, assemble, cluster_fields, read_log, read_logs
 from .records import Keep
 from .stopper import Live
 
@@ -326,15 +326,17 @@ def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def rewrite(live: Live, log: EvalLog) -> Placed:
-    """What the public route adds to a finished log: it is read and written as an export in place does it.
+    """Add the noise to a finished log as an export in place does, and to `log`, which the hooks after ours are given.
 
     Raises:
         InputError: the log cannot be read, or is on no disk of this machine.
     """
     path, cluster, measures = Path(log.location), live.flag.settings.cluster, live.flag.measures
-    log_file = read_file(path, lambda _: [cluster or "cluster"], Keep(usage=bool(measures)))
+    if not path.is_file():
+        raise InputError("the log is on no disk of this machine; `harness-noise export LOG -o DIR` adds them")
+    log_file = read_file(path, lambda header: cluster_fields(header, cluster), Keep(usage=bool(measures)))
     if not len(log_file.answers):
-        raise InputError("with this Inspect they need logged samples")
+        raise InputError("they need logged samples")
     options = ReadOptions(measures=(SCORE, *measures) if measures else ())
     read = assemble(path, log_file, options, recorded=cluster)
     analysis = analyze_run(measured(read.run, options), live.flag.settings)
@@ -342,5 +344,7 @@ def rewrite(live: Live, log: EvalLog) -> Placed:
     if (change := _change(read, lambda _: analysis, sources)) is not None:
         _export(change, path, sources)
     live.warnings = list(analysis.notes)
+    if live.results is not None:
+        inject.put_measures(live.results, analysis.estimates)
     assert log.results is not None
     return insert(log.results, read, analysis)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from io import SEEK_END
 from pathlib import Path
 from typing import BinaryIO
@@ -31,10 +32,8 @@ def is_log(path: Path) -> bool:
     """By name for `.eval`, by its first names for `.json`."""
     if path.name.startswith("."):
         return False
-    if path.suffix == ".eval":
-        return True
     if path.suffix != ".json":
-        return False
+        return path.suffix == ".eval"
     try:
         with path.open("rb") as file:
             start = file.read(400)
@@ -65,21 +64,16 @@ _SCANNED = 1 << 22
 
 def _ends_with_eval(file: BinaryIO) -> bool:
     """Whether `eval` stands behind samples that are too many to look through."""
-    file.seek(0, SEEK_END)
-    file.seek(max(0, file.tell() - _SCANNED))
+    file.seek(-_SCANNED, SEEK_END)
     return re.search(rb'"eval"\s*:\s*\{', file.read()) is not None
 
 
 def _has_eval(start: bytes) -> bool:
     """Whether an object that begins here has names of a log only, and among them `eval` with an object behind it."""
     stream = JsonStream([start])
-    try:
+    with suppress(ValueError):  # cut, or no JSON
         for name in stream.members():
-            if name.encode() not in _NAMES:
-                return False
-            if name == "eval":
-                return isinstance(stream.value(), dict)
-            stream.value()
-    except ValueError:  # cut, or no JSON
-        pass
+            value = stream.value()
+            if name == "eval" or name.encode() not in _NAMES:
+                return name == "eval" and isinstance(value, dict)
     return False

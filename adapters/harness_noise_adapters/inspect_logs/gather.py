@@ -16,18 +16,19 @@ import contextlib
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_noise.analysis.mean import analyze_run
+from harness_noise.analysis.mean import estimate_scores
 from harness_noise.arrays import BoolArray, FloatArray, IntArray
 from harness_noise.data.answers import counted
 from harness_noise.data.native_values import close, fitting, mean_of_questions, reproduces
 from harness_noise.data.questions import Questions
-from harness_noise.data.scores import Gradings, Run, Scores, Skipped, all_alike, check_grid
+from harness_noise.data.scores import Gradings, Scores, Skipped, all_alike, check_grid
 from harness_noise.settings import Settings
 
 from . import inject
@@ -127,26 +128,17 @@ def _number(value: Any) -> float | None:
     """The number that a value stands for, NaN for no score, None for a word, a list or a dictionary."""
     if value is None:
         return math.nan
-    if isinstance(value, str):
-        return _word(value)
-    if not isinstance(value, (int, float)):
+    if not isinstance(value, (str, int, float)):
         return None
+    if isinstance(value, str) and (grade := _WORDS.get(value, _YES_NO.get(value.lower()))) is not None:
+        return grade
     try:
-        return float(value)
+        number = float(value)
     except OverflowError:
         return math.inf
-
-
-def _word(text: str) -> float | None:
-    if text in _WORDS:
-        return _WORDS[text]
-    if text.lower() in _YES_NO:
-        return _YES_NO[text.lower()]
-    try:
-        number = float(text)
     except ValueError:
         return None
-    return number if math.isfinite(number) else None
+    return None if isinstance(value, str) and not math.isfinite(number) else number
 
 
 Reduce = Callable[[FloatArray], FloatArray]
@@ -175,61 +167,17 @@ _DICTIONARIES = "its scores are dictionaries, and none of its metrics is known a
 MOST_KEYS = 200
 _TOO_MANY = f"its scores are dictionaries with more than {MOST_KEYS} keys"
 _CATEGORIES = "its metrics are of categories, not one mean of its scores"
+_OWN_CODE = "a metric of the task's own code, which is not known as a mean of the scores"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReportedMean:
-    """One mean that an EvalScore may report."""
-
-    values: Column | None
-    """(N,) the values that it is of, None where there is none; None without any."""
-    metrics: tuple[str, ...]
-    """The native metrics that may be it, the likeliest first."""
-    usual: str | None = None
-    """The one that has the name of a mean, whatever its value."""
-    key: str | None = None
-    """Key of the scorer's dictionaries, where a metric picks one by itself."""
-    name: str | None = None
-    """What such a metric is called in results; without it by its key in the EvalScore."""
-    like: tuple[str, ...] = ()
-    """Where no metric is known as it: native values that it equals, the likeliest first."""
-    refused: str | None = None
-    """Why the EvalScore reports no mean."""
+def _inner(metric: AnyMetric) -> str:
+    """The metric that `aggregate` takes of a key."""
+    agg = metric.params.get("agg")
+    return str(agg.get("name", "")) if isinstance(agg, Mapping) else ""
 
 
-def reported_means(
-    es: AnyScore,
-    raw: Callable[[str], Column | None],
-    mean: Callable[[Column], float | None],
-    every: bool = False,
-) -> list[ReportedMean]:
-    """The means that an EvalScore may report; one that is `refused` where there is none.
-
-    Args:
-        es: the native result.
-        raw: the N values that a scorer gave, None where it gave none; None for an unknown scorer.
-        mean: of N values, as Inspect reports it; None where they are no numbers.
-        every: whether the keys of dictionaries count that no metric is the mean of, where there is a native value
-            that is no mean.
-    """
-    values = raw(es.scorer)
-    if values is not None and dict in set(map(type, values)) and es.name == es.scorer:
-        keys = dict.fromkeys(key for value in values if isinstance(value, dict) for key in value)
-        if es.name not in keys:
-            if len(keys) > MOST_KEYS:
-                return [ReportedMean(None, (), refused=_TOO_MANY)]
-            known = _keyed(es, values, list(keys), mean)
-            explained = [name for part in known for name in part.metrics]
-            if every and (not known or unexplained(es, known, explained)):
-                named = {part.key for part in known}
-                known += _other_keys(es, values, [key for key in keys if key not in named], mean)
-            return known or [ReportedMean(None, (), refused=_DICTIONARIES)]
-    usual = [key for key in MEANS if key in es.metrics]
-    single = [key for key, metric in es.metrics.items() if _is_single(metric)]
-    grouped = any(m.group not in (None, GROUP) for m in es.metrics.values())
-    if not usual and not single and grouped and not every:
-        return [ReportedMean(None, (), refused=_CATEGORIES)]
-    return [ReportedMean(_column(es, values, raw), (*usual, *single), usual[0] if usual else None)]
+def _is_spread(metric: AnyMetric) -> bool:
+    return any(_SPREAD.search(bare(name)) for name in (metric.name, _inner(metric)))
 
 
 def _is_single(metric: AnyMetric) -> bool:
@@ -242,122 +190,9 @@ def _is_single(metric: AnyMetric) -> bool:
     return "group_key" in metric.params and metric.name == (metric.params.get("all_label") or "all")
 
 
-def _column(es: AnyScore, values: Column | None, raw: Callable[[str], Column | None]) -> Column | None:
-    """The values behind an EvalScore: a scorer's own, or one key of its dictionaries."""
-    if values is not None and dict in set(map(type, values)):
-        return [value.get(es.name) if isinstance(value, dict) else value for value in values]
-    if es.name != es.scorer:
-        alternative = raw(es.name)
-        return values if alternative is None else alternative
-    return values
-
-
-def _keyed(
-    es: AnyScore, values: Column, keys: Sequence[str], mean: Callable[[Column], float | None]
-) -> list[ReportedMean]:
-    """The keys whose mean one of the metrics is; each key once, by the first metric."""
-    columns = {(key, zero): _of_key(values, key, zero) for key in keys for zero in (False, True)}
-    means = {which: mean(column) for which, column in columns.items()}
-    out: dict[str, ReportedMean] = {}
-    for name, metric in es.metrics.items():
-        if metric.group is not None or _is_spread(metric):
-            continue
-        missing = metric.params.get("on_missing")
-        matches = [
-            (key, zero)
-            for zero in ((missing == "zero",) if missing else (False, True))
-            for key in _candidates(metric, name, keys)
-            if (ours := means[key, zero]) is not None and close(ours, metric.value)
-        ]
-        which = _one_of(matches, columns, name)
-        if which is not None and which[0] not in out:
-            out[which[0]] = ReportedMean(columns[which], (name,), key=which[0], name=_called(metric))
-    return list(out.values())
-
-
-def _of_key(values: Column, key: str, zero: bool) -> Column:
-    """One key of each dictionary; where it is missing None, or 0."""
-    filler = 0.0 if zero else None
-    return [
-        (filler if (entry := value.get(key)) is None else entry) if isinstance(value, dict) else None
-        for value in values
-    ]
-
-
-def _candidates(metric: AnyMetric, name: str, keys: Sequence[str]) -> Sequence[str]:
-    """The keys that a metric may be of: that which its parameters or its own name name, else any."""
-    named = [key for key in keys if key in [value for value in metric.params.values() if isinstance(value, str)]]
-    return named or [key for key in keys if key == name] or keys
-
-
-def _one_of(
-    matches: Sequence[tuple[str, bool]], columns: Mapping[tuple[str, bool], Column], name: str
-) -> tuple[str, bool] | None:
-    """The key that the metric's name names, of several with the same mean; None where their numbers differ."""
-    named = [which for which in matches if which[0] in name] or list(matches)
-    if not named or any(columns[which] != columns[named[0]] for which in named):
-        return None
-    return named[0]
-
-
-def _is_spread(metric: AnyMetric) -> bool:
-    agg = metric.params.get("agg")
-    inner = str(agg.get("name", "")) if isinstance(agg, Mapping) else ""
-    return any(_SPREAD.search(bare(name)) for name in (metric.name, inner))
-
-
-def _called(metric: AnyMetric) -> str:
-    """`mean` for `aggregate(KEY, agg=mean())`, the metric's own name for one that says no more."""
-    agg = metric.params.get("agg")
-    inner = str(agg.get("name", "")) if isinstance(agg, Mapping) else ""
-    return bare(inner or metric.name)
-
-
-def _other_keys(
-    es: AnyScore, values: Column, keys: Sequence[str], mean: Callable[[Column], float | None]
-) -> list[ReportedMean]:
-    """The keys that no metric is known to be the mean of; a native value that is the mean of one only is said."""
-    columns = {key: _of_key(values, key, False) for key in keys}
-    means = {key: mean(column) for key, column in columns.items()}
-    like: dict[str, list[str]] = {key: [] for key in keys}
-    for name in _values(es):
-        words = set(name.split("_"))
-        equal = {
-            key: len(words & set(key.split("_")))
-            for key, ours in means.items()
-            if ours is not None and close(ours, es.metrics[name].value)
-        }
-        nearest = [key for key, shared in equal.items() if shared == max(equal.values())]
-        if len(nearest) == 1:
-            like[nearest[0]].append(name)
-    return [ReportedMean(columns[key], (), key=key, like=tuple(like[key])) for key in keys]
-
-
 def _values(es: AnyScore) -> list[str]:
     """The metrics that are neither ours nor spreads, whatever group they are of."""
     return [name for name, metric in es.metrics.items() if metric.group != GROUP and not _is_spread(metric)]
-
-
-def unexplained(es: AnyScore, reported: Sequence[ReportedMean], means: Sequence[str]) -> list[str]:
-    """The native values that are no mean of the scores; beside one that is, those of categories are left out.
-
-    Args:
-        es: the native result.
-        reported: its parts.
-        means: the metrics that have been found to be means.
-    """
-    if any(part.refused for part in reported):
-        return []
-    keyed, usual = any(part.key is not None for part in reported), {part.usual for part in reported} - {None}
-    alone = not keyed and (usual or means)
-    known = [es.metrics[name].value for name in means]
-    return [
-        name
-        for name in _values(es)
-        if name not in usual
-        and not (alone and es.metrics[name].group is not None)
-        and not any(close(value, es.metrics[name].value) for value in known)
-    ]
 
 
 def own_cluster(es: AnyScore, key: str | None = None) -> str | None:
@@ -370,48 +205,42 @@ def own_cluster(es: AnyScore, key: str | None = None) -> str | None:
     return cluster
 
 
-def names_cluster(es: AnyScore, cluster: str) -> bool:
-    """Whether one of the EvalScore's own errors is clustered by it."""
-    return any(named == cluster for _, named in _errors(es))
+def named_clusters(es: AnyScore) -> set[str]:
+    """What any of the EvalScore's own errors is clustered by."""
+    return {cluster for _, cluster in _errors(es) if cluster is not None}
 
 
-def _errors(es: AnyScore) -> list[tuple[str | None, str | None]]:
+def _errors(es: AnyScore) -> Iterator[tuple[str | None, str | None]]:
     """Key of the dictionaries, and cluster, of each standard error or interval of Inspect's own."""
-    out = []
     for metric in es.metrics.values():
-        agg = metric.params.get("agg")
+        agg, params = metric.params.get("agg"), metric.params
+        of, name = None, metric.group or metric.name
         if isinstance(agg, Mapping):
-            of, name, params = metric.params.get("key"), str(agg.get("name", "")), agg.get("params")
-        else:
-            of, name, params = None, metric.group or metric.name, metric.params
+            of, name, params = params.get("key"), _inner(metric), agg.get("params") or {}
         if bare(name) in ERRORS:
             cluster = params.get("cluster") if isinstance(params, Mapping) else None
-            out.append((of, cluster if isinstance(cluster, str) and cluster else None))
-    return out
-
-
-_OWN_CODE = "a metric of the task's own code, which is not known as a mean of the scores"
+            yield of, cluster if isinstance(cluster, str) and cluster else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskAnswers:
     """One task: its native results, and the N answers that they are of."""
 
-    name: str
+    known: TaskClusters
+    """Its name and samples, in which the clusters are looked up."""
+    spec: str | None
+    """Of the clusters, as the user or the run has named them."""
+    record: Any
+    """What we have written of its stopping; None where nothing stopped it."""
     eval_scores: Sequence[AnyScore]
     """The native results."""
     answers: AnswerGrid
-    raw: Callable[[str], list[Any] | None]
+    raw: Callable[[str], Column | None]
     """Scorer → the N values that it gave, None where it gave none; None for an unknown scorer."""
     questions: Questions
     """The questions of the grid's rows."""
-    clusters: Clusters = (None, None)
-    own: Callable[[str], Clusters] | None = None
-    """Clusters by a key, for scorers whose own stderr names one; None where the user has named another."""
     excluded: BoolArray | None = None
     """(N,) answers that are not to count (invalidated samples)."""
-    not_counted: BoolArray | None = None
-    """(N,) answers that the log holds and Inspect's values are not of."""
     cancelled: bool = False
     """Whether the log may hold more answers than Inspect's values are of, nobody knows which."""
     computed: bool = True
@@ -424,6 +253,10 @@ class TaskAnswers:
     """What they were read from; None of a running task. Of a log there is, too, what has no noise to be written beside
     it: values of several repeats (pass_at_k, max, mode), and keys of dictionaries that no metric is the mean of."""
 
+    @property
+    def name(self) -> str:
+        return self.known.task
+
     def reduce(self, es: AnyScore) -> Reduce | None:
         """From an EvalScore's table to one value for each question, which the log holds where repeats are several;
         None for the mean over repeats, and where the log has no such values."""
@@ -432,8 +265,7 @@ class TaskAnswers:
         if self.answers.repeats == 1:
             return of_single_answers(es.reducer)
         reduced = {} if self.log is None else self.log.reductions.get((es.scorer, es.reducer), {})
-        values = map(reduced.get, self.answers.keys)
-        read = numbers([value.get(es.name) if isinstance(value, dict) else value for value in values])
+        read = numbers(_of_key([reduced.get(key) for key in self.answers.keys], es.name))
         return None if read.words or not reduced else lambda _: read.values.copy()
 
 
@@ -450,13 +282,16 @@ class GatheredMean:
     """Whether a native metric is this mean, on the scale of the scores."""
     explains: str | None = None
     """The native value that it is, on whatever scale."""
-    note: str | None = None
 
 
 @dataclass(slots=True)
 class GatheredMeans:
     """All means that the EvalScores of one task report."""
 
+    clusters: Clusters
+    """Those of the task."""
+    open_: bool
+    """Whether a scorer's own stderr may name others, because nobody has."""
     means: list[GatheredMean] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -469,50 +304,19 @@ class GatheredMeans:
 
 def gather(task: TaskAnswers) -> GatheredMeans:
     """The Scores of every mean over repeats and questions that the EvalScores report."""
-    out = GatheredMeans()
+    out = GatheredMeans(*task.known.of_run(task.spec, task.record))
     for i, label in _labels(task.eval_scores, task.answers.repeats).items():
         es = task.eval_scores[i]
-        reduce = task.reduce(es)
-        several = reduce is not None and task.answers.repeats > 1
-        if (reduce is None and es.reducer not in (None, "mean")) or (several and task.log is None):
-            reason = f"its reducer {es.reducer} is not a mean over repeats"
-            out.skipped.append(_skipped(task, label, es, (), reason))
+        native = _Native(task, i, label, task.reduce(es), out)
+        if native.reduce is None and es.reducer not in (None, "mean"):
+            native.skip(label, (), f"its reducer {es.reducer} is not a mean over repeats")
         else:
-            _gather(task, i, label, _How(task.answers, reduce, task.not_counted), out)
+            native.gather()
     for key, of_key in out.own_clusters.items():
         out.notes.append(f"{task.name}: {key} is the cluster of {', '.join(of_key)}, as its own stderr has it")
+    if out.open_ and task.spec == "auto" and not out.own_clusters:
+        out.notes.append(task.known.auto_hint())
     return out
-
-
-def _gather(task: TaskAnswers, i: int, label: str, how: _How, out: GatheredMeans) -> None:
-    """Add the means of one EvalScore, by its number."""
-    es = task.eval_scores[i]
-    reported = reported_means(es, task.raw, how.mean_of, every=task.log is not None)
-    means = sum(bool(part.metrics) for part in reported)
-    explained: list[str] = []
-    for part in reported:
-        key = part.key if means > 1 or not part.metrics else None
-        called = label if key is None else f"{label}/{key}"
-        mean = _mean_of(task, i, called, part, how)
-        if isinstance(mean, Skipped):
-            out.skipped.append(mean)
-            out.unreadable.append(f"{task.name}: {called} has no error bars: {mean.reason}")
-            continue
-        explained += [mean.explains] if mean.explains else []
-        clusters, shared = task.clusters, own_cluster(es, part.key)
-        if task.own is not None and shared is not None and (by_key := task.own(shared))[0] is not None:
-            clusters = by_key
-            out.own_clusters.setdefault(shared, []).append(called)
-        scores = replace(mean.scores, clusters=clusters[0], cluster_spec=clusters[1])
-        out.means.append(replace(mean, scores=scores, key=key))
-        out.notes += [f"{task.name}: {called}: {mean.note}"] if mean.note else []
-    if task.log is not None and task.computed:
-        said = {(row.metric, row.scorer) for row in out.skipped}  # one row, with the first reason
-        out.skipped += [
-            Skipped(task.name, name, label, _OWN_CODE, _finite(es.metrics[name].value))
-            for name in unexplained(es, reported, explained)
-            if (name, label) not in said
-        ]
 
 
 def _labels(eval_scores: Sequence[AnyScore], repeats: int) -> dict[int, str]:
@@ -541,33 +345,23 @@ def _labels(eval_scores: Sequence[AnyScore], repeats: int) -> dict[int, str]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _How:
-    """How an EvalScore comes from its answers."""
+class _Part:
+    """One mean that an EvalScore may report: of its scores, or of one key of its dictionaries."""
 
-    answers: AnswerGrid
-    reduce: Reduce | None
-    not_counted: BoolArray | None
-
-    def table(self, values: FloatArray) -> FloatArray:
-        """(n, K) scores of the N values; (n, 1) where a question's repeats have one value together."""
-        table = self.answers.fill(values)
-        return table if self.reduce is None else self.reduce(table)[:, None]
-
-    def mean(self, values: FloatArray) -> float:
-        """The mean of N values as Inspect reports it."""
-        counted = values if self.not_counted is None else np.where(self.not_counted, np.nan, values)
-        return mean_of_questions(self.table(counted))
-
-    def mean_of(self, column: list[Any]) -> float | None:
-        """The mean of N raw values as Inspect reports it; None where they are no numbers."""
-        read = numbers(column)
-        if read.words or not np.isfinite(read.values).any():
-            return None
-        return self.mean(read.values)
-
-    @property
-    def uses_all(self) -> bool:
-        return self.reduce is not None and self.answers.repeats > 1
+    values: Column | None
+    """(N,) the values that it is of, None where there is none; None without any."""
+    metrics: tuple[str, ...] = ()
+    """The native metrics that may be it, the likeliest first."""
+    usual: str | None = None
+    """The one that has the name of a mean, whatever its value."""
+    key: str | None = None
+    """Key of the scorer's dictionaries, where a metric picks one by itself."""
+    name: str | None = None
+    """What such a metric is called in results; without it by its key in the EvalScore."""
+    like: tuple[str, ...] = ()
+    """Where no metric is known as it: native values that it equals, the likeliest first."""
+    refused: str = ""
+    """Why the EvalScore reports no mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -584,145 +378,308 @@ class _Compared:
     names: tuple[str, ...] | None
     """Metrics of the task's own code that it may be; see `Scores.names`."""
 
-    @classmethod
-    def of(cls, es: AnyScore, part: ReportedMean, ours: float, *, comparable: bool) -> _Compared:
-        """Compare; `comparable` is whether the native values are of the same answers as ours."""
-        candidates = part.metrics or part.like
-        # what is rounded, or in percent, counts only where nothing else does
-        tiers = ([key for key in candidates if same(ours, es.metrics[key].value)] for same in (close, reproduces))
-        alike = next(filter(None, tiers), [])
-        metric = next(iter(alike), part.usual)
-        certain = part.usual is not None and metric in MEANS
-        names = None if certain or part.key is not None or not part.metrics else tuple(alike)
-        if metric is None:
-            return cls(ours, None, None, False, False, names if comparable else part.metrics)
-        value = es.metrics[metric].value
-        agrees, beside = reproduces(ours, value), reproduces(ours, value, percent=False)
-        return cls(ours, metric, _finite(value), agrees, beside, names)
-
     @property
     def called(self) -> str | None:
         """What the row is called; None where no metric says it, or several do."""
         return self.metric if self.names is None or len(self.names) == 1 else None
 
 
-def _mean_of(task: TaskAnswers, i: int, label: str, part: ReportedMean, how: _How) -> GatheredMean | Skipped:
-    """The mean that one part of the i-th EvalScore is, without clusters; or why it is none."""
-    es = task.eval_scores[i]
-    if part.refused is not None or part.values is None:
-        return _skipped(task, label, es, part.metrics, part.refused or "no sample has a score of this scorer")
-    read = numbers(part.values)
-    if np.isinf(read.values).any():
-        return _skipped(task, label, es, part.metrics, "a score is infinite")
-    if np.isnan(read.values).all():
-        return _skipped(task, label, es, part.metrics, "no sample has a score that is a number")
-    compared = _Compared.of(es, part, how.mean(read.values), comparable=not task.cancelled)
-    if (reason := _refuted(task, es, how, read, compared)) is not None:
-        return _skipped(task, label, es, part.metrics, reason)
-    metric, native, agrees, beside, note = compared.metric, compared.native, compared.agrees, compared.beside, None
-    if read.words:
-        note = f"{read.words} values are not numbers ({_short(read.example)}) and count as 0"
-    absent = np.isnan(read.values)
-    out = np.zeros_like(absent) if task.excluded is None else task.excluded
-    lost = [] if task.log is None else np.flatnonzero(absent & ~out).tolist()
-    causes = {} if task.log is None else {i: cause for i in lost if (cause := task.log.answers.causes[i])}
-    kept = np.where(out, np.nan, counted(read.values, causes, task.missing)[2])
-    n_zero = int((absent & ~np.isnan(kept)).sum())
-    codes: tuple[str, ...] = ()
-    if task.not_counted is not None and task.not_counted.any():
-        native = None
-    elif task.cancelled and task.computed and metric is not None and not agrees:
-        agrees, beside, native = True, True, None
-        note = (
-            f"Inspect's own {metric} is {es.metrics[metric].value:.4g} and ours {compared.ours:.4g}: the run was "
-            "cancelled, and Inspect computed its value before the last answers were logged"
+@dataclass(frozen=True, slots=True, eq=False)
+class _Native:
+    """One EvalScore whose means are gathered."""
+
+    task: TaskAnswers
+    index: int
+    label: str
+    """What its rows are called."""
+    reduce: Reduce | None
+    out: GatheredMeans
+    """What is appended to."""
+
+    @property
+    def es(self) -> AnyScore:
+        return self.task.eval_scores[self.index]
+
+    @property
+    def uses_all(self) -> bool:
+        """Whether its values are each of all repeats of a question."""
+        return self.reduce is not None and self.task.answers.repeats > 1
+
+    def table(self, values: FloatArray) -> FloatArray:
+        """(n, K) scores of the N values; (n, 1) where a question's repeats have one value together."""
+        table = self.task.answers.fill(values)
+        return table if self.reduce is None else self.reduce(table)[:, None]
+
+    def mean_of(self, column: Column) -> float | None:
+        """The mean of N raw values as Inspect reports it; None where they are no numbers."""
+        read = numbers(column)
+        return None if read.words or not np.isfinite(read.values).any() else mean_of_questions(self.table(read.values))
+
+    def skip(self, called: str, metrics: Sequence[str], reason: str) -> None:
+        """Append native metrics without a mean, by the first of them, or any of the EvalScore."""
+        name = next(iter(metrics or self.es.metrics), "")
+        value = _finite(self.es.metrics[name].value) if name else None
+        self.out.skipped.append(Skipped(self.task.name, name, called, reason, value))
+
+    def gather(self) -> None:
+        """Append its means, and what it has beside them."""
+        task, out, parts = self.task, self.out, self.parts()
+        several = sum(bool(part.metrics) for part in parts) > 1
+        explained: list[str] = []
+        for part in parts:
+            key = part.key if several or not part.metrics else None
+            called = self.label if key is None else f"{self.label}/{key}"
+            mean = self.mean(part, key, called)
+            if isinstance(mean, str):
+                self.skip(called, part.metrics, mean)
+                out.unreadable.append(f"{task.name}: {called} has no error bars: {mean}")
+            else:
+                explained += [mean.explains] if mean.explains else []
+                out.means.append(mean)
+        if task.log is not None and task.computed and not any(part.refused for part in parts):
+            said = {(row.metric, row.scorer) for row in out.skipped}  # one row, with the first reason
+            for name in self.unexplained(parts, explained):
+                if (name, self.label) not in said:
+                    self.skip(self.label, (name,), _OWN_CODE)
+
+    def parts(self) -> list[_Part]:
+        """The means that it may report; one that is `refused` where there is none."""
+        es, raw = self.es, self.task.raw
+        values = raw(es.scorer)
+        dictionaries = values is not None and dict in set(map(type, values))
+        if values is not None and dictionaries and es.name == es.scorer:
+            keys = list(dict.fromkeys(key for value in values if isinstance(value, dict) for key in value))
+            if es.name not in keys:
+                return self._of_dictionaries(values, keys)
+        usual = [key for key in MEANS if key in es.metrics]
+        single = [key for key, metric in es.metrics.items() if _is_single(metric)]
+        grouped = any(m.group not in (None, GROUP) for m in es.metrics.values())
+        if not usual and not single and grouped and self.task.log is None:
+            return [_Part(None, refused=_CATEGORIES)]
+        if values is not None and dictionaries:
+            values = _of_key(values, es.name)
+        elif es.name != es.scorer:
+            alternative = raw(es.name)
+            values = values if alternative is None else alternative
+        return [_Part(values, (*usual, *single), usual[0] if usual else None)]
+
+    def _of_dictionaries(self, values: Column, keys: Sequence[str]) -> list[_Part]:
+        """The keys that metrics are the mean of; of a log all keys, where it has a native value that is no mean."""
+        if len(keys) > MOST_KEYS:
+            return [_Part(None, refused=_TOO_MANY)]
+        parts = self._keyed(values, keys)
+        explained = [name for part in parts for name in part.metrics]
+        if self.task.log is not None and (not parts or self.unexplained(parts, explained)):
+            known = {part.key for part in parts}
+            parts += self._other_keys(values, [key for key in keys if key not in known])
+        return parts or [_Part(None, refused=_DICTIONARIES)]
+
+    def _keyed(self, values: Column, keys: Sequence[str]) -> list[_Part]:
+        """The keys whose mean one of the metrics is; each key once, by the first metric."""
+        columns = {(key, zero): _of_dictionary(values, key, zero) for key in keys for zero in (False, True)}
+        means = {which: self.mean_of(column) for which, column in columns.items()}
+        out: dict[str, _Part] = {}
+        for name, metric in self.es.metrics.items():
+            if metric.group is not None or _is_spread(metric):
+                continue
+            texts, missing = list(metric.params.values()), metric.params.get("on_missing")
+            # the key that its parameters or its own name name, else any
+            candidates = [key for key in keys if key in texts] or [key for key in keys if key == name] or keys
+            matches = [
+                (key, zero)
+                for zero in ((missing == "zero",) if missing else (False, True))
+                for key in candidates
+                if (ours := means[key, zero]) is not None and close(ours, metric.value)
+            ]
+            matches = [which for which in matches if which[0] in name] or matches
+            # of several with the same mean none is known, unless their numbers are the same
+            if matches and all(columns[which] == columns[matches[0]] for which in matches):
+                key = matches[0][0]
+                called = bare(_inner(metric) or metric.name)  # `mean` for `aggregate(KEY, agg=mean())`
+                out.setdefault(key, _Part(columns[matches[0]], (name,), key=key, name=called))
+        return list(out.values())
+
+    def _other_keys(self, values: Column, keys: Sequence[str]) -> list[_Part]:
+        """The keys that no metric is known to be the mean of; a native value that is the mean of one only is said."""
+        columns = {key: _of_dictionary(values, key, False) for key in keys}
+        means = {key: self.mean_of(column) for key, column in columns.items()}
+        like: dict[str, list[str]] = {key: [] for key in keys}
+        for name in _values(self.es):
+            words = set(name.split("_"))
+            equal = {
+                key: len(words & set(key.split("_")))
+                for key, ours in means.items()
+                if ours is not None and close(ours, self.es.metrics[name].value)
+            }
+            nearest = [key for key, shared in equal.items() if shared == max(equal.values())]
+            if len(nearest) == 1:
+                like[nearest[0]].append(name)
+        return [_Part(columns[key], key=key, like=tuple(like[key])) for key in keys]
+
+    def unexplained(self, parts: Sequence[_Part], means: Sequence[str]) -> list[str]:
+        """The native values that are no mean of the scores; beside one that is, those of categories are left out.
+
+        Args:
+            parts: what it may report.
+            means: the metrics that have been found to be means.
+        """
+        metrics = self.es.metrics
+        keyed, usual = any(part.key is not None for part in parts), {part.usual for part in parts} - {None}
+        alone = not keyed and (usual or means)
+        return [
+            name
+            for name in _values(self.es)
+            if name not in usual
+            and not (alone and metrics[name].group is not None)
+            and not any(close(metrics[known].value, metrics[name].value) for known in means)
+        ]
+
+    def _compared(self, part: _Part, ours: float) -> _Compared:
+        """Our mean and the native values; where the run was cancelled they need not be of the same answers."""
+        metrics, candidates = self.es.metrics, part.metrics or part.like
+        # what is rounded, or in percent, counts only where nothing else does
+        tiers = ([key for key in candidates if same(ours, metrics[key].value)] for same in (close, reproduces))
+        alike = next(filter(None, tiers), [])
+        metric = next(iter(alike), part.usual)
+        certain = part.usual is not None and metric in MEANS
+        names = None if certain or part.key is not None or not part.metrics else tuple(alike)
+        if metric is None:
+            return _Compared(ours, None, None, False, False, part.metrics if self.task.cancelled else names)
+        value = metrics[metric].value
+        agrees, beside = reproduces(ours, value), reproduces(ours, value, percent=False)
+        return _Compared(ours, metric, _finite(value), agrees, beside, names)
+
+    def _refuted(self, read: Numbers, compared: _Compared) -> str | None:
+        """Why their mean is not what Inspect reports; None if nothing speaks against it."""
+        if read.words and not compared.agrees:
+            return f"{read.words} of its values are not numbers, such as {_short(read.example)}"
+        if math.isnan(compared.ours):
+            return f"no question has answers enough for its reducer {self.es.reducer}"
+        if self.uses_all and not (compared.agrees or self.task.cancelled) and self.task.excluded is None:
+            return f"no native value is what its reducer {self.es.reducer} makes of the scores, {compared.ours:.6g}"
+        return None
+
+    def mean(self, part: _Part, key: str | None, called: str) -> GatheredMean | str:
+        """The mean that one part is; or why it is none."""
+        task = self.task
+        if part.values is None:
+            return part.refused or "no sample has a score of this scorer"
+        read = numbers(part.values)
+        if np.isinf(read.values).any():
+            return "a score is infinite"
+        if np.isnan(read.values).all():
+            return "no sample has a score that is a number"
+        compared = self._compared(part, mean_of_questions(self.table(read.values)))
+        if (reason := self._refuted(read, compared)) is not None:
+            return reason
+        absent = np.isnan(read.values)
+        out = np.zeros_like(absent) if task.excluded is None else task.excluded
+        causes = self._causes(absent & ~out)
+        kept = np.where(out, np.nan, counted(read.values, causes, task.missing)[2])
+        table, codes = self.table(kept), tuple[str, ...]()
+        n_missing, n_zero = int((absent | out).sum()), int((absent & ~np.isnan(kept)).sum())
+        if self.uses_all:
+            table[task.answers.rows[out]] = np.nan  # nobody knows what the other answers to the question come to
+            n_missing, n_zero, causes, codes = int(np.isnan(table).sum()), 0, {}, ("uses_all_repeats",)
+        if np.isnan(table).all():
+            return "no question has a value"
+        if read.words:
+            self._note(called, f"{read.words} values are not numbers ({_short(read.example)}) and count as 0")
+        metric, native, agrees, beside = compared.metric, compared.native, compared.agrees, compared.beside
+        if task.cancelled and task.computed and metric is not None and not agrees:
+            agrees, beside, native = True, True, None
+            self._note(
+                called,
+                f"Inspect's own {metric} is {self.es.metrics[metric].value:.4g} and ours {compared.ours:.4g}: the run "
+                "was cancelled, and Inspect computed its value before the last answers were logged",
+            )
+        elif native is not None and not np.array_equal(kept, read.values, equal_nan=True):
+            # the native value is of other answers than ours: compared above, not comparable below
+            codes, native = codes if agrees else ("mean_mismatch", *codes), None
+        gradings = None if self.reduce is not None or task.log is None else self._gradings(task.log, part, absent | out)
+        if gradings is not None and all_alike(gradings.texts):
+            codes = (*codes, "identical_repeats")
+        name = part.name or compared.called or "mean"
+        clusters, words = self._clusters(part, called)
+        scores = Scores(
+            task=task.name,
+            metric=name,
+            scorer=called,
+            questions=task.questions,
+            values=table,
+            clusters=clusters,
+            cluster_spec=words,
+            higher_is_better=True if name == "accuracy" else None,
+            bounds=fitting((0.0, 1.0), table) if name == "accuracy" else None,
+            native=native,
+            n_missing=n_missing + task.n_not_seen,
+            missing=Counter(causes.values()),
+            n_zero=n_zero,
+            diagnostics=codes,
+            names=compared.names,
+            version="" if task.log is None else task.log.header.task_version,
+            gradings=gradings,
         )
-    elif native is not None and not np.array_equal(kept, read.values, equal_nan=True):
-        # the native value is of other answers than ours: compared above, not comparable below
-        codes, native = () if agrees else ("mean_mismatch",), None
-    table = how.table(kept)
-    if how.uses_all:
-        table[task.answers.rows[out]] = np.nan  # nobody knows what the other answers to the question come to
-    if np.isnan(table).all():
-        return _skipped(task, label, es, part.metrics, "no question has a value")
-    n_missing = int((absent | out).sum())
-    if how.uses_all:
-        n_missing, n_zero, codes = int(np.isnan(table).sum()), 0, (*codes, "uses_all_repeats")
-    called = part.name or compared.called or "mean"
-    gradings = None
-    if how.reduce is None and task.log is not None:
-        gradings = _gradings(task, task.log, es, part.key, absent | out)
-    if gradings is not None and all_alike(gradings.texts):
-        codes = (*codes, "identical_repeats")
-    scores = Scores(
-        task=task.name,
-        metric=called,
-        scorer=label,
-        questions=task.questions,
-        values=table,
-        higher_is_better=True if called == "accuracy" else None,
-        bounds=fitting((0.0, 1.0), table) if called == "accuracy" else None,
-        native=native,
-        n_missing=n_missing + task.n_not_seen,
-        missing={} if how.uses_all else Counter(causes.values()),
-        n_zero=n_zero,
-        diagnostics=codes,
-        names=compared.names,
-        version="" if task.log is None else task.log.header.task_version,
-        gradings=gradings,
-    )
-    return GatheredMean(scores, i, part.key, beside and bool(part.metrics), metric if agrees else None, note)
+        return GatheredMean(scores, self.index, key, beside and bool(part.metrics), metric if agrees else None)
+
+    def _note(self, called: str, text: str) -> None:
+        self.out.notes.append(f"{self.task.name}: {called}: {text}")
+
+    def _causes(self, lost: BoolArray) -> dict[int, str]:
+        """Number of an answer → why it has no score, where the log says it."""
+        rows = () if self.task.log is None else self.task.log.answers.rows.values()
+        return {i: row.cause for i, row in enumerate(rows) if lost[i] and row.cause}
+
+    def _clusters(self, part: _Part, called: str) -> Clusters:
+        """Those of the task, or where nobody has named any, those that the scorer's own stderr names."""
+        own = own_cluster(self.es, part.key) if self.out.open_ else None
+        if own is None or (by_key := self.task.known.labels_or_none(own, plain=True))[0] is None:
+            return self.out.clusters
+        self.out.own_clusters.setdefault(own, []).append(called)
+        return by_key
+
+    def _gradings(self, log: LogFile, part: _Part, absent: BoolArray) -> Gradings | None:
+        """The texts that a scorer graded, and what it or its panel said of them besides; None where nothing is known.
+
+        Args:
+            log: what the answers were read from.
+            part: whose texts.
+            absent: (N,) answers that have no score, or are not to count.
+        """
+        es, answers, raw = self.es, self.task.answers, self.task.raw
+
+        def tables(columns: Sequence[Sequence[Any]]) -> FloatArray | None:
+            """(n, K, V) of V columns; None without any, or where they are no numbers."""
+            read = [numbers(_of_key(column, es.name if part.key is None else part.key)) for column in columns]
+            if not read or any(values.words for values in read):
+                return None
+            return np.stack([answers.fill(np.where(absent, np.nan, part.values)) for part in read], axis=2)
+
+        rows = list(log.answers.rows.values())
+        panel = tables(list(zip_longest(*(row.votes.get(es.scorer, ()) for row in rows))))
+        same = map(raw, log.header.same_judge.get(es.scorer, ()))
+        again = tables([column for column in same if column is not None])
+        texts = np.zeros((len(answers.keys), answers.repeats), dtype=np.uint64)
+        texts[answers.rows, answers.columns] = np.where(absent, 0, np.array([row.text for row in rows], np.uint64))
+        edited = any(es.scorer in row.edited for row in rows)
+        pairs = [row.edited.get(es.scorer, (row.scores.get(es.scorer), None)) for row in rows] if edited else []
+        edits = tables(list(zip(*pairs, strict=True)))
+        known = texts.any() or any(table is not None for table in (again, panel, edits))
+        return Gradings(texts, again, panel, edits) if known else None
 
 
-def _gradings(task: TaskAnswers, log: LogFile, es: AnyScore, key: str | None, absent: BoolArray) -> Gradings | None:
-    """The texts that a scorer graded, and what it or its panel said of them besides; None where nothing is known.
-
-    Args:
-        task: the answers.
-        log: what they were read from.
-        es: the native result.
-        key: of the scorer's dictionaries, where the mean is of one.
-        absent: (N,) answers that have no score, or are not to count.
-    """
-
-    def tables(columns: Sequence[Sequence[Any]]) -> FloatArray | None:
-        """(n, K, V) of V columns; None without any, or where they are no numbers."""
-        name = es.name if key is None else key
-        read = [numbers([v.get(name) if isinstance(v, dict) else v for v in column]) for column in columns]
-        if not read or any(part.words for part in read):
-            return None
-        return np.stack([task.answers.fill(np.where(absent, np.nan, part.values)) for part in read], axis=2)
-
-    votes = log.answers.panels.get(es.scorer, {})
-    width = max(map(len, votes.values()), default=0)
-    panel = tables([[(*votes.get(i, ()), *[None] * width)[v] for i in range(len(absent))] for v in range(width)])
-    same = map(task.raw, log.header.same_judge.get(es.scorer, ()))
-    again = tables([column for column in same if column is not None])
-    texts = np.zeros((len(task.answers.keys), task.answers.repeats), dtype=np.uint64)
-    hashes = np.array(log.answers.texts, dtype=np.uint64)
-    texts[task.answers.rows, task.answers.columns] = np.where(absent, 0, hashes)
-    changed, now = log.answers.edited.get(es.scorer), task.raw(es.scorer)
-    pairs = [changed.get(i, (value, None)) for i, value in enumerate(now)] if changed and now else []
-    edits = tables(list(zip(*pairs, strict=True)))
-    known = texts.any() or any(table is not None for table in (again, panel, edits))
-    return Gradings(texts, again, panel, edits) if known else None
+def _of_key(values: Iterable[Any], key: str) -> Column:
+    """One key of each value that is a dictionary, and the other values as they are."""
+    return [value.get(key) if isinstance(value, dict) else value for value in values]
 
 
-def _skipped(task: TaskAnswers, label: str, es: AnyScore, metrics: Sequence[str], reason: str) -> Skipped:
-    """What is said of native metrics without a mean, by the first of them, or of any of the EvalScore."""
-    name = next(iter(metrics or es.metrics), "")
-    return Skipped(task.name, name, label, reason, _finite(es.metrics[name].value) if name else None)
-
-
-def _refuted(task: TaskAnswers, es: AnyScore, how: _How, read: Numbers, compared: _Compared) -> str | None:
-    """Why their mean is not what Inspect reports; None if nothing speaks against it."""
-    if read.words and not compared.agrees:
-        return f"{read.words} of its values are not numbers, such as {_short(read.example)}"
-    if math.isnan(compared.ours):
-        return f"no question has answers enough for its reducer {es.reducer}"
-    if how.uses_all and not compared.agrees and not task.cancelled and task.excluded is None:
-        return f"no native value is what its reducer {es.reducer} makes of the scores, {compared.ours:.6g}"
-    return None
+def _of_dictionary(values: Column, key: str, zero: bool) -> Column:
+    """One key of each dictionary; where it is missing None, or 0; None of what is no dictionary."""
+    filler = 0.0 if zero else None
+    return [
+        (filler if (entry := value.get(key)) is None else entry) if isinstance(value, dict) else None
+        for value in values
+    ]
 
 
 def _finite(value: float | None) -> float | None:
@@ -734,26 +691,24 @@ def _short(value: object) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-_TOO_FEW = {"too_few_questions": "fewer than two questions", "too_few_clusters": "fewer than two clusters"}
+def too_few(codes: Collection[str]) -> str | None:
+    """Why nothing is identified, by the diagnostics of an estimate; None where something is."""
+    unit = next((unit for unit in ("clusters", "questions") if f"too_few_{unit}" in codes), None)
+    return unit and f"fewer than two {unit}: no standard error"
 
 
-class TooFewError(Exception):
-    """Nothing is identified; while a task goes on that is no news, at its end it is."""
-
-
-def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -> dict[str, float]:
-    """The noise of the mean of un-reduced scores, by the names of our metrics.
+def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -> tuple[dict[str, float], str | None]:
+    """The noise of the mean of un-reduced scores, by the names of our metrics; or why there is none.
 
     Where the total comes out below the prediction noise, the data variance below 0 that makes it so is among them.
 
     Raises:
         InputError: a cluster key that the samples lack, a level outside (0, 1).
         ValueError: values that are not numbers.
-        TooFewError: too few questions or clusters for any number.
     """
     scores = [score for score in scores if score.sample_id is not None]
     if not scores:
-        return {}
+        return {}, None
     answers = grid([score.sample_id for score in scores])
     read = numbers([score.score.value for score in scores])
     if read.words:
@@ -769,12 +724,10 @@ def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -
         clusters=labels,
         cluster_spec=words,
     )
-    run = Run(model="", name="", harness="inspect", scores=(part,))
-    estimate = analyze_run(run, Settings(level=level)).estimates[0]
-    for code, words in _TOO_FEW.items():
-        if code in estimate.diagnostics:
-            raise TooFewError(f"{words}: no standard error")
+    estimate = estimate_scores(part, Settings(level=level))
+    if (why := too_few(estimate.diagnostics)) is not None:
+        return {}, why
     noise = inject.values(estimate)
     if estimate.var_data is not None and inject.total_below_prediction(estimate):
         noise[inject.VAR_DATA] = estimate.var_data  # a metric has no metadata, and nobody would believe the total
-    return noise
+    return noise, None

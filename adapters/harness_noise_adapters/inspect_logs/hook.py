@@ -16,31 +16,26 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from harness_noise.analysis.drawing import recorded, with_record
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.analysis.references import of_runs
-from harness_noise.arrays import BoolArray
-from harness_noise.data.measures import SCORE
 from harness_noise.data.questions import Questions
-from harness_noise.data.scores import ReadOptions, Run, Scores
+from harness_noise.data.scores import Run
 from harness_noise.errors import InputError, error_message
-from harness_noise.io.measures import measured
 from harness_noise.results.rows import Estimate
 from harness_noise.results.sequential import Sequential
 from harness_noise.settings import Settings
 
-from . import inject, private, usage
+from . import inject, private
 from .clusters import TaskClusters, spec_for
 from .export import Placed, rewrite
 from .flags import Flag
-from .gather import AnswerGrid, GatheredMeans, TaskAnswers, gather, grid
-from .records import RECORD, Faults, header_of, headline_of, interrupted, is_headline
+from .gather import GatheredMeans, TaskAnswers, gather, grid, too_few
+from .records import RECORD, headline_of, interrupted, is_headline
 from .stopper import Live, current
 
 if TYPE_CHECKING:
@@ -108,11 +103,7 @@ def sample_end(data: SampleEnd) -> None:
     from inspect_ai.scorer import SampleScore
 
     live, sample = current.get(), data.sample
-    if live is None or interrupted(sample.error, sample.scores):
-        return
-    if live.flag.measures:
-        live.usage[str(sample.id), sample.epoch] = usage.of_sample(sample)
-    if live.spec.config.log_samples is False:
+    if live is None or live.spec.config.log_samples is False or interrupted(sample.error, sample.scores):
         return
     live.logged[str(sample.id), sample.epoch] = {
         name: SampleScore(score=score, sample_id=sample.id, sample_metadata=sample.metadata)
@@ -135,44 +126,10 @@ def _not_counted(live: Live, scores: Sequence[Mapping[str, SampleScore]]) -> lis
 
     Empty where they cannot be told apart: `scores` are known by the very objects that were logged.
     """
-    if not live.logged or not _cancelled():
-        return []
     counted = {id(score.score) for row in scores for score in row.values()}
-    more = [row for row in live.logged.values() if row and not any(id(x.score) in counted for x in row.values())]
-    known = len(more) < len([row for row in live.logged.values() if row])
-    return more if known else []
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LiveAnswers:
-    """The answers of a task as Inspect hands them over, or as we saw them go into the log."""
-
-    rows: Sequence[Mapping[str, SampleScore]]
-    grid: AnswerGrid
-    metadata: Sequence[Mapping[str, Any] | None]
-    """(n,) of the questions."""
-    not_counted: BoolArray
-    """(N,) whether Inspect's own values are not of this answer."""
-
-    @classmethod
-    def of(
-        cls, scores: Sequence[Mapping[str, SampleScore]], more: Sequence[Mapping[str, SampleScore]], order: Any
-    ) -> LiveAnswers | None:
-        """None without any; those without an id are left out, as Inspect's own reducers do."""
-        given = [row for row in (*scores, *more) if row]
-        rows = [row for row in given if next(iter(row.values())).sample_id is not None]
-        if not rows:
-            return None
-        firsts, late = [next(iter(row.values())) for row in rows], set(map(id, more))
-        answers = grid([first.sample_id for first in firsts], order=order)
-        metadata = [firsts[i].sample_metadata for i in answers.first]
-        return cls(rows, answers, metadata, np.array([id(row) in late for row in rows]))
-
-    def raw(self, scorer: str) -> list[Any] | None:
-        """The values of a scorer, None where it gave none; None for one that nobody knows."""
-        if not any(scorer in row for row in self.rows):
-            return None
-        return [None if (score := row.get(scorer)) is None else score.score.value for row in self.rows]
+    logged = [row for row in live.logged.values() if row]
+    more = [row for row in logged if not any(id(x.score) in counted for x in row.values())]
+    return more if len(more) < len(logged) else []
 
 
 def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]], samples: int) -> list[str]:
@@ -187,85 +144,48 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     Returns:
         What the user should know, one sentence each.
     """
-    task = live.spec.task
-    answers = LiveAnswers.of(scores, _not_counted(live, scores), live.spec.dataset.sample_ids)
-    if answers is None:
+    task, cancelled = live.spec.task, _cancelled()
+    late = _not_counted(live, scores) if cancelled else []
+    # those without an id are left out, as Inspect's own reducers do
+    rows = [row for row in (*scores, *late) if row and next(iter(row.values())).sample_id is not None]
+    if not rows:
         return []
+    firsts = [next(iter(row.values())) for row in rows]
+    answers = grid([first.sample_id for first in firsts], order=live.spec.dataset.sample_ids)
     left_out = 0 if results.early_stopping is None else len(results.early_stopping.early_stops)
-    lacking = max(0, samples - left_out - len(answers.rows))
-    never = max(0, lacking - sum(not row for row in live.logged.values())) if _cancelled() else 0
-    keys = answers.grid.keys
+    lacking = max(0, samples - left_out - len(rows))
+    never = max(0, lacking - sum(not row for row in live.logged.values())) if cancelled else 0
     warnings: list[str] = []
-    spec = spec_for(live.flag.settings.cluster, task)
-    known = TaskClusters(task, keys, answers.metadata, warnings)
-    clusters, open_ = known.of_run(spec, _record(results))
+    known = TaskClusters(task, answers.keys, [firsts[i].sample_metadata for i in answers.first], warnings)
+
+    @cache
+    def raw(scorer: str) -> list[Any] | None:
+        given = [row.get(scorer) for row in rows]
+        return [None if x is None else x.score.value for x in given] if any(given) else None
+
     gathered = gather(
         TaskAnswers(
-            name=task,
+            known=known,
+            spec=spec_for(live.flag.settings.cluster, task),
+            record=_record(results),
             eval_scores=results.scores,
-            answers=answers.grid,
-            raw=cache(answers.raw),
-            questions=Questions(keys, "sample id"),
-            clusters=clusters,
-            own=known.labels_or_none if open_ else None,
-            not_counted=answers.not_counted,
+            answers=answers,
+            raw=raw,
+            questions=Questions(answers.keys, "sample id"),
+            cancelled=bool(late),
             n_not_seen=lacking - never,
         )
     )
-    if spec == "auto" and clusters[0] is None and not gathered.own_clusters:
-        warnings.append(known.auto_hint())
-    late = int(answers.not_counted.sum())
-    if late:
-        warnings.append(
-            f"{task}: the run was cancelled: Inspect's own values are of {len(answers.rows) - late} answers, the "
-            f"noise of the {len(answers.rows)} that have gone into the log"
-        )
     if never:
         warnings.append(f"{task}: the run was cancelled: {never} of {samples} answers were never given")
     fresh = _estimates(live, results, gathered, warnings)
     warnings += _remarks(task, [estimate for part in fresh.values() for estimate in part.values()], gathered)
     inject.replace_all([(results.scores[index], part) for index, part in fresh.items()])
     live.told = _headline_first(live, results, fresh)
-    if live.flag.measures:
-        warnings += _add_measures(live, results, len(answers.rows))
     if live.stopper is not None:
         live.stopper.inject(results)
         warnings += full_benchmark(live, results, gathered)
     return warnings
-
-
-def _add_measures(live: Live, results: EvalResults, n_scored: int) -> list[str]:
-    """Append the noise of the measures that are asked for; what the user should know, one sentence each."""
-    task, names = live.spec.task, live.flag.measures
-    samples, places = list(live.usage.values()), list(live.usage)
-    lacking = n_scored - sum(not used.get("error") for used in samples)
-    if lacking > 0:
-        return [
-            f"{task}: what {lacking} of {n_scored} answers have used is not known here (they are of an earlier try, or "
-            "scored again), so its measures have no error bars; `harness-noise export LOG -o DIR --measure NAME` adds "
-            "them"
-        ]
-    header = header_of({"eval": live.spec.model_dump(mode="json")}, Faults())
-    answers = grid([name for name, _ in places], [epoch for _, epoch in places], order=live.spec.dataset.sample_ids)
-    notes: list[str] = []
-    known = TaskClusters(task, answers.keys, [samples[i]["metadata"] for i in answers.first], notes)
-    clusters, open_ = known.of_run(spec_for(live.flag.settings.cluster, task), _record(results))
-    first = live.told[0][0].cluster if live.told else None
-    if open_ and first is not None:  # as after the run: the clusters of the first score
-        clusters = known.labels_or_none(first)
-    nothing = answers.fill(np.zeros(len(samples)))
-    labels, spec = clusters
-    questions = Questions(answers.keys, "sample id")
-    part = Scores(task, SCORE, "none", questions, nothing, clusters=labels, cluster_spec=spec)
-    parts, remarks = usage.with_usage([part], header, samples, answers, names, None)
-    run = Run(model=header.model, name=live.spec.eval_id, harness="inspect", scores=tuple(parts))
-    run = with_record(run, *recorded(_record(results)))
-    try:
-        analysis = analyze_run(measured(run, ReadOptions(measures=names)), live.flag.settings)
-    except InputError as error:
-        return [*notes, *remarks, f"{task}: {error}"]
-    inject.put_measures(results, analysis.estimates)
-    return [*notes, *remarks]
 
 
 def _headline_first(live: Live, results: EvalResults, fresh: Placed) -> list[tuple[Estimate, EvalScore]]:
@@ -312,10 +232,8 @@ def _remarks(task: str, estimates: Sequence[Estimate], gathered: GatheredMeans) 
     codes = {code for estimate in estimates for code in estimate.diagnostics}
     if "singleton_clusters" in codes:
         out.append(f"{task}: every cluster holds one question, so clusters change nothing; is it the right key?")
-    if "too_few_clusters" in codes:
-        out.append(f"{task}: fewer than two clusters: no standard error")
-    elif "too_few_questions" in codes:
-        out.append(f"{task}: fewer than two questions: no standard error")
+    if (why := too_few(codes)) is not None:
+        out.append(f"{task}: {why}")
     lost = {estimate.scorer: estimate.n_missing for estimate in estimates}
     if len(set(lost.values())) > 1:
         each = ", ".join(f"{scorer} {n}" for scorer, n in lost.items() if n)
@@ -326,19 +244,23 @@ def _remarks(task: str, estimates: Sequence[Estimate], gathered: GatheredMeans) 
 
 
 async def task_end(data: TaskEnd) -> None:
-    """Say what there is to say, and take the public route if the wrapper was passed by."""
+    """Say what there is to say, and take the public route if the wrapper was passed by, or to what it never sees:
+    tokens and times, which only the log has of every answer."""
     from anyio import to_thread
 
     live = current.get()
     if live is None:
         return
-    if not live.done and data.log.results is not None and data.log.results.scores:
+    if (live.flag.measures or not live.done) and data.log.results is not None and data.log.results.scores:
         try:
             # in a thread, because Inspect's synchronous readers start an event loop of their own
             placed = await to_thread.run_sync(rewrite, live, data.log)
             live.told = _headline_first(live, data.log.results, placed)
         except Exception as error:  # noqa: BLE001  the eval is done and stays so
-            _no_error_bars(live, error)
+            if live.done:
+                live.to_say.append(f"{live.spec.task}: its measures have no error bars ({error_message(error)})")
+            else:
+                _no_error_bars(live, error)
         live.done = True
     current.set(None)
     _warn(live)
@@ -372,6 +294,8 @@ def renew(log: EvalLog, results: Any, scores: Any, samples: int) -> None:
     if on is None or not results.scores:
         return
     warnings = add(Live(log.eval, on), results, scores, samples)
+    if on.measures:
+        warnings.append(f"{log.eval.task}: `harness-noise export LOG -o DIR --measure NAME` adds its measures again")
     if warnings:
         logger.warning("noise: %s", "; ".join(dict.fromkeys(warnings)))
 

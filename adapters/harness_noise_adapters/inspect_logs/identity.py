@@ -111,69 +111,51 @@ def joined(parts: Sequence[PartRead | InputError]) -> list[Run | InputError]:
     """
     refused = [part for part in parts if isinstance(part, InputError)]
     read = [part for part in parts if not isinstance(part, InputError)]
-    logs, merged = _without_merged([(part.runs[0], part.about) for part in read if part.about is not None])
-    logs, broken = _without_broken(logs)
-    kept, notes = _without_copies(logs)
-    notes += merged + broken
-    if notes:
+    known = [part for part in read if part.about is not None]
+    left_out: dict[Path, str] = {}
+    for reasons in (_merged, _broken, _copied):
+        logs = [(part.runs[0], part.about) for part in known if part.about.path not in left_out]
+        left_out |= reasons(logs)
+    kept = [part.runs[0] for part in known if part.about.path not in left_out]
+    if left_out:
         newest = max(range(len(kept)), key=lambda i: kept[i].date)
+        notes = (f"left out: {why}" for why in left_out.values())
         kept[newest] = replace(kept[newest], notes=(*kept[newest].notes, *notes))
     return [*refused, *kept, *(run for part in read if part.about is None for run in part.runs)]
 
 
-def _without_merged(logs: Sequence[IdentifiedRun]) -> tuple[list[IdentifiedRun], list[str]]:
-    """The logs without the sets of shards that a whole log beside them has been merged from, and notes."""
+def _merged(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
+    """The sets of shards that a whole log beside them has been merged from."""
     whole = {
         about.path.as_posix().removesuffix(".eval").removesuffix("-recovered") for _, about in logs if about.complete
     }
-    shards = [about.path for _, about in logs if about.path.suffix == ".shards"]
-    merged = [path for path in shards if path.as_posix().removesuffix(".shards") in whole]
-    notes = [f"left out: the shards in {path}: {path.stem}.eval has been merged from them" for path in merged]
-    return [log for log in logs if log[1].path not in merged], notes
-
-
-def _without_broken(logs: Sequence[IdentifiedRun]) -> tuple[list[IdentifiedRun], list[str]]:
-    """The logs without those that ended early where another one of the same task and model did not."""
-    whole = {_what(about): about.path for _, about in logs if about.complete}
-    notes = [
-        f"left out: {about.path}: ended before Inspect computed its results; {whole[_what(about)]} did not"
+    return {
+        about.path: f"the shards in {about.path}: {about.path.stem}.eval has been merged from them"
         for _, about in logs
-        if not about.complete and _what(about) in whole
-    ]
-    return [log for log in logs if log[1].complete or _what(log[1]) not in whole], notes
+        if about.path.suffix == ".shards" and about.path.as_posix().removesuffix(".shards") in whole
+    }
 
 
-def _what(about: LogIdentity) -> tuple[str, ...]:
-    """Task, model and data set."""
-    return (about.asked[0], *about.asked[2:])
-
-
-def _without_copies(logs: Sequence[IdentifiedRun]) -> tuple[list[Run], list[str]]:
-    """The logs without those whose every answer is in a newer one too: they must not count twice."""
-    alike: dict[tuple[str, ...], list[IdentifiedRun]] = {}
-    for log in logs:
-        alike.setdefault(log[1].asked, []).append(log)
-    again: dict[Path, Path] = {}
-    for same in alike.values():
-        if len(same) > 1 and same[0][1].asked[1]:
-            again |= _contained(sorted(same, key=lambda log: log[0].date, reverse=True))
-    notes = [
-        f"left out: {about.path}: has the answers of {again[about.path]}, as its copy or earlier try"
+def _broken(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
+    """The logs that ended early where another one of the same task, model and data set did not."""
+    whole = {(about.asked[0], *about.asked[2:]): about.path for _, about in logs if about.complete}
+    return {
+        about.path: f"{about.path}: ended before Inspect computed its results; {there} did not"
         for _, about in logs
-        if about.path in again
-    ]
-    return [run for run, about in logs if about.path not in again], notes
+        if not about.complete and (there := whole.get((about.asked[0], *about.asked[2:]))) is not None
+    }
 
 
-def _contained(logs: Sequence[IdentifiedRun]) -> dict[Path, Path]:
-    """The logs whose answers are all in another that counts, and in which; the newest come first."""
-    out: dict[Path, Path] = {}
-    kept: list[tuple[Path, Any]] = []
-    for _, about in logs:
+def _copied(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
+    """The logs whose every answer is in a newer one too: they must not count twice."""
+    out: dict[Path, str] = {}
+    kept: dict[tuple[str, ...], list[tuple[Path, Any]]] = {}
+    for _, about in sorted(logs, key=lambda log: log[0].date, reverse=True):
+        same = kept.setdefault(about.asked, []) if about.asked[1] else []
         answers = np.frombuffer(about.answers, np.uint64)
-        where = next((path for path, more in kept if np.isin(answers, more).all()), None)
+        where = next((path for path, more in same if np.isin(answers, more).all()), None)
         if where is None:
-            kept.append((about.path, answers))
+            same.append((about.path, answers))
         else:
-            out[about.path] = where
+            out[about.path] = f"{about.path}: has the answers of {where}, as its copy or earlier try"
     return out

@@ -34,7 +34,6 @@ from .records import (
     Keep,
     NotALogError,
     SampleAnswers,
-    SampleQuestion,
     answer_hash,
     header_of,
     input_text,
@@ -78,6 +77,11 @@ class Archive:
             if any(not number.isdecimal() or len(number) > 9 or int(number) > len(members) for number in numbers):
                 self._file.close()
                 raise InputError(f"{path}: not a log of Inspect: its summaries are numbered as no run numbers them")
+
+    @property
+    def samples(self) -> list[str]:
+        """The names of the members that are samples."""
+        return [name for name in self.members if name.startswith(SAMPLES) and name.endswith(".json")]
 
     def __enter__(self) -> Archive:
         return self
@@ -308,7 +312,7 @@ def read_shards(paths: Sequence[Path], accept: Accept, keep: Keep = NOTHING_MORE
         faults.counts |= file.faults.counts
         for key, values in file.reductions.items():
             reductions.setdefault(key, {}).update(values)
-    if len(set(zip(answers.ids, answers.epochs, strict=True))) < len(answers):
+    if len(answers) < sum(len(file.answers) for file in files):
         raise InputError(f"{paths[0]}: another shard of its set has the same answer: name one of the files")
     ids = list(dict.fromkeys(key for header in headers for key in header.sample_ids or ()))
     header = replace(
@@ -366,19 +370,38 @@ def _archive(path: Path, accept: Accept, keep: Keep, faults: Faults) -> Contents
         for name in _summaries(archive):
             answers.extend(_items(archive, name))
         if header.invalidated or answers.lacks_usage or keep.edits:
-            answers = _in_full(archive, keep, None) or answers
-        elif _lost_choices(header, answers) or _lost(answers, specs):
-            firsts = [f"{SAMPLES}{key}_epoch_{question.epoch}.json" for key, question in answers.questions.items()]
-            full = _in_full(archive, keep, firsts if all(name in archive.members for name in firsts) else None)
+            answers = _in_full(archive, keep, archive.samples) or answers
+        elif _lost(header, answers, specs):
+            firsts = [_member(key, question.epoch) for key, question in answers.questions.items()]
+            full = _in_full(archive, keep, firsts if archive.members.keys() >= set(firsts) else archive.samples)
             if full is not None and full.questions.keys() == answers.questions.keys():
                 answers.questions = full.questions
             else:
                 answers = full or answers
-        if not any(answers.texts):
+        if not any(row.text for row in answers.rows.values()):
             _read_texts(archive, answers)
         several = any(row.reducer not in (None, "mean") for row in header.scores)
         several = several and "reductions.json" in archive.members
         return header, answers, _reductions(_items(archive, "reductions.json")) if several else {}
+
+
+def _member(key: str, epoch: int) -> str:
+    """What the file of a sample is called."""
+    return f"{SAMPLES}{key}_epoch_{epoch}.json"
+
+
+def _lost(header: Header, answers: SampleAnswers, fields: Sequence[str]) -> bool:
+    """Whether the summaries lack choices, as those of an old Inspect do, or have cut what is needed: an input, a
+    target, or a value that `fields` (SPECs) make use of."""
+    questions = answers.questions.values()
+    asked = any(solver.endswith("multiple_choice") for solver in header.solvers)
+    if asked and not any(question.has_choices for question in questions):
+        return True
+    values = (item for question in questions for item in question.metadata.items())
+    cut = {key for key, value in values if is_cut_value(value)}
+    return any(question.cut for question in questions) or any(
+        field == "auto" or key in field for key in cut for field in fields
+    )
 
 
 def _reductions(rows: Iterable[Any]) -> Reductions:
@@ -411,10 +434,8 @@ def _summaries(archive: Archive) -> list[str]:
     return sorted(members, key=lambda name: int(name.removeprefix(JOURNAL).removesuffix(".json")))
 
 
-def _in_full(archive: Archive, keep: Keep, names: Sequence[str] | None) -> SampleAnswers | None:
-    """The samples themselves, all or those named; None if the log has none."""
-    if names is None:
-        names = [name for name in archive.members if name.startswith(SAMPLES) and name.endswith(".json")]
+def _in_full(archive: Archive, keep: Keep, names: Sequence[str]) -> SampleAnswers | None:
+    """The samples themselves; None where none is named."""
     answers = SampleAnswers(keep)
     answers.extend(_document(archive, name) for name in names)
     return answers if names else None
@@ -430,22 +451,20 @@ def _read_texts(archive: Archive, answers: SampleAnswers) -> None:
     """Hash the texts of answers that summaries do not have, where some verdicts on the same text differ."""
     questions = answers.same_questions()
     probed = questions[:PROBED]
-    for places in probed:
-        _hash_texts(archive, answers, places)
+    _hash_texts(archive, answers, (answer for same in probed for answer in same))
     noisy = answers.keep.apart or any(map(answers.differently_graded, probed))
-    questions.sort(key=lambda places: content_hash(answers.ids[places[0]]))
-    graded = questions[:GRADED] if noisy else []
-    for places in graded:
-        _hash_texts(archive, answers, places)
-    kept = {place for places in graded for place in places}
-    answers.texts = [text if place in kept else 0 for place, text in enumerate(answers.texts)]
+    questions.sort(key=lambda same: content_hash(same[0][0]))
+    graded = {answer for same in questions[:GRADED] for answer in same} if noisy else set()
+    _hash_texts(archive, answers, graded)
+    for answer, row in answers.rows.items():
+        row.text = row.text if answer in graded else 0
 
 
-def _hash_texts(archive: Archive, answers: SampleAnswers, places: Iterable[int]) -> None:
-    for place in places:
-        name = f"{SAMPLES}{answers.ids[place]}_epoch_{answers.epochs[place]}.json"
-        if not answers.texts[place] and name in archive.members:
-            answers.texts[place] = answer_hash(_beginning(archive, name))
+def _hash_texts(archive: Archive, answers: SampleAnswers, wanted: Iterable[tuple[str, int]]) -> None:
+    for answer in wanted:
+        row, name = answers.rows[answer], _member(*answer)
+        if not row.text and name in archive.members:
+            row.text = answer_hash(_beginning(archive, name))
 
 
 def _beginning(archive: Archive, name: str) -> dict[str, Any]:
@@ -456,24 +475,6 @@ def _beginning(archive: Archive, name: str) -> dict[str, Any]:
         if key == "output":
             break
     return sample
-
-
-def _lost_choices(header: Header, answers: SampleAnswers) -> bool:
-    """Whether the questions have choices that the summaries of an old Inspect do not show."""
-    asked = any(solver.endswith("multiple_choice") for solver in header.solvers)
-    return asked and not any(question.has_choices for question in answers.questions.values())
-
-
-def _lost(answers: SampleAnswers, fields: Sequence[str]) -> bool:
-    """Whether a summary has cut an input, a target, or a value that `fields` (SPECs) make use of."""
-    return any(question.cut or _has_cut_value(question, fields) for question in answers.questions.values())
-
-
-def _has_cut_value(question: SampleQuestion, fields: Sequence[str]) -> bool:
-    return any(
-        is_cut_value(value) and any(field == "auto" or key in field for field in fields)
-        for key, value in question.metadata.items()
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,9 +505,8 @@ def _samples(path: Path, wanted: set[str]) -> Iterator[Mapping[str, Any]]:
     """The samples of a log; of an archive those whose file is called after what is wanted."""
     if path.suffix == ".eval":
         with Archive(path) as archive:
-            names = [name for name in archive.members if name.startswith(SAMPLES) and name.endswith(".json")]
-            called = [name for name in names if name[len(SAMPLES) :].rpartition("_epoch_")[0] in wanted]
-            for name in called or names:
+            called = [name for name in archive.samples if name[len(SAMPLES) :].rpartition("_epoch_")[0] in wanted]
+            for name in called or archive.samples:
                 sample = JsonStream(archive.pieces(name)).value()
                 if isinstance(sample, dict):
                     yield sample

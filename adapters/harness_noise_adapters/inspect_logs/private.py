@@ -16,9 +16,10 @@ import functools
 import inspect
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
+from importlib import import_module
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -46,57 +47,47 @@ Adding = Callable[[Any, Any, Any, int], None]
 Failed = Callable[[Any, BaseException], None]
 
 
-def is_wrapped(owner: Any, name: str) -> bool:
-    """Whether a function of Inspect's is ours already."""
-    return hasattr(getattr(owner, name, None), WRAPPED)
-
-
 def _wrap(owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Put a wrapper in the place of a function of Inspect's, once."""
     original = getattr(owner, name)
-    wrapper = functools.wraps(original)(wrap(original))
-    setattr(wrapper, WRAPPED, original)
-    setattr(owner, name, wrapper)
+    if not hasattr(original, WRAPPED):
+        wrapper = functools.wraps(original)(wrap(original))
+        setattr(wrapper, WRAPPED, original)
+        setattr(owner, name, wrapper)
 
 
 def wrap_results(add: Adding, failed: Failed) -> bool:
-    """Wrap the `eval_results` of running tasks once; False if it is not the function that we know.
+    """Wrap the `eval_results` of running tasks; False if it is not the function that we know.
 
     Args:
         add: adds the noise to the results of a task of ours.
         failed: is told of a task and the error by which its noise was lost.
     """
-    try:
-        from inspect_ai._eval.task import run
-
-        return _wrap_results([run], current.get, add, failed)
-    except Exception:  # noqa: BLE001  a private symbol may fail in any way
-        return False
+    return _wrap_results({_RUN: None}, current.get, add, failed)
 
 
 def wrap_rescoring(renew: Adding) -> bool:
-    """Wrap what Inspect computes metrics again with, once; False if it is not what we know.
+    """Wrap what Inspect computes metrics again with; False if it is not what we know.
 
     Args:
         renew: adds the noise to the new results of a log.
     """
+    callers = {"inspect_ai._eval.score": "score_async", "inspect_ai.log._metric": "recompute_metrics"}
+    return _wrap_results(callers, _log_of_caller, renew, _not_renewed)
+
+
+def _wrap_results(callers: Mapping[str, str | None], subject: Callable[[], Any], add: Adding, failed: Failed) -> bool:
+    """Wrap it in each of these modules; where a function there calls it, that function is to have a `log`."""
     try:
-        from inspect_ai._eval import score
-        from inspect_ai.log import _metric
-
-        callers = score.score_async, _metric.recompute_metrics
-        known = all("log" in inspect.signature(caller).parameters for caller in callers)
-        return known and _wrap_results([score, _metric], _log_of_caller, renew, _not_renewed)
-    except Exception:  # noqa: BLE001  private symbols may fail in any way
+        modules = list(map(import_module, callers))
+        for module, caller in zip(modules, callers.values(), strict=True):
+            known = inspect.signature(module.eval_results).parameters.keys() >= USED
+            if not known or (caller is not None and "log" not in inspect.signature(getattr(module, caller)).parameters):
+                return False
+        for module in modules:
+            _wrap(module, "eval_results", functools.partial(_with_noise, subject, add, failed))
+    except Exception:  # noqa: BLE001  a private symbol may fail in any way
         return False
-
-
-def _wrap_results(modules: Sequence[Any], subject: Callable[[], Any], add: Adding, failed: Failed) -> bool:
-    if is_wrapped(modules[0], "eval_results"):
-        return True
-    if not all(inspect.signature(module.eval_results).parameters.keys() >= USED for module in modules):
-        return False
-    for module in modules:
-        _wrap(module, "eval_results", functools.partial(_with_noise, subject, add, failed))
     return True
 
 
@@ -173,27 +164,18 @@ def stop_with(running: Any, stopping: EarlyStopping) -> None:
 
 
 def reorder() -> bool:
-    """Let plans of samples pass by here, once; False if Inspect makes them in no way that we know."""
+    """Let plans of samples pass by here; False if Inspect makes them in no way that we know."""
     try:
-        owner, name = _scheduler()
-        if is_wrapped(owner, name):
-            return True
-        parameters = list(inspect.signature(getattr(owner, name)).parameters)
+        run = import_module(_RUN)
+        owner, name, wrap, expected = run, "tg_collect", _collecting, ["funcs"]
+        if hasattr(run, "SampleScheduler"):  # older versions have a function in its place
+            owner, name, wrap, expected = run.SampleScheduler, "run", _scheduling, ["self", "plan", "run_sample"]
+        if list(inspect.signature(getattr(owner, name)).parameters)[: len(expected)] != expected:
+            return False
+        _wrap(owner, name, wrap)
     except Exception:  # noqa: BLE001  private symbols may fail in any way
         return False
-    expected, wrap = (["funcs"], _collecting) if name == "tg_collect" else (["self", "plan", "run_sample"], _scheduling)
-    if parameters[: len(expected)] != expected:
-        return False
-    _wrap(owner, name, wrap)
     return True
-
-
-def _scheduler() -> tuple[Any, str]:
-    """What starts the samples of a task: a class of its own, or in older versions a function."""
-    from inspect_ai._eval.task import run
-
-    scheduler = getattr(run, "SampleScheduler", None)
-    return (run, "tg_collect") if scheduler is None else (scheduler, "run")
 
 
 def _scheduling(original: Callable[..., Any]) -> Callable[..., Any]:

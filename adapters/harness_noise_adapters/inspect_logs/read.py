@@ -23,7 +23,7 @@ from . import inject, logfile
 from .clusters import TaskClusters, natural, outer_fields, spec_for
 from .finding import logs_in
 from .flags import cluster_text
-from .gather import AnswerGrid, GatheredMeans, TaskAnswers, gather, grid, names_cluster
+from .gather import GatheredMeans, TaskAnswers, gather, grid, named_clusters
 from .identity import PART, LogIdentity, marks, still_fits
 from .logfile import LogFile, SampleLog
 from .records import RECORD, Faults, Header, Keep, SampleQuestion, is_headline, object_of, uncomputed
@@ -90,7 +90,7 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
     """
     key = options.question_field(path)
 
-    def accept(header: Header) -> tuple[str, ...]:
+    def accept(header: Header) -> list[str]:
         if options.tasks and not any(fnmatchcase(header.task, name) for name in options.tasks):
             raise _NotAskedError(header)
         if header.status == "started" and not header.scores:
@@ -98,12 +98,17 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
                 f"{path}: the eval has not finished (status started); wait for it, or finish it with "
                 f"`inspect eval-retry {path}`"
             )
-        return _spec(header, options)[0] or "cluster", key or "", *options.fields
+        return [key or "", *options.fields, *cluster_fields(header, _spec(header, options)[0])]
 
     keep = Keep(key is not None, bool(options.usage), options.apart, options.edits)
     logs = list({log.parent: log for log in logs_in(path)}.values()) if path.is_dir() else [path]
     log_file = logfile.read(logs[0], accept, keep) if len(logs) == 1 else logfile.read_shards(logs, accept, keep)
     return assemble(path, log_file, options)
+
+
+def cluster_fields(header: Header, spec: str | None) -> list[str]:
+    """The SPECs of which the clusters of a log's rows may be: the one that is named, else those of the scorers."""
+    return [spec or "cluster", *(cluster for es in header.scores for cluster in named_clusters(es))]
 
 
 def _factors(part: Scores, header: Header, options: ReadOptions) -> dict[str, tuple[tuple[str, ...], ...]] | None:
@@ -122,10 +127,8 @@ def _scored(path: Path, log_file: LogFile) -> Header:
     header = log_file.header
     if header.scores:
         return header
-    given = log_file.answers.scores.items()
-    scores = {name: values for name, values in given if name is not None and any(x is not None for x in values)}
-    if scores:
-        return uncomputed(header, scores)
+    if log_file.answers.scorers():
+        return uncomputed(header, log_file.answers)
     if header.status == "success":
         raise InputError(f"{path}: no sample of the log has a score; `inspect score {path}` scores its answers")
     raise InputError(
@@ -150,7 +153,7 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
     for es in header.scores:
         for name in inject.injected(es):
             cluster = es.metrics[name].params.get("cluster")
-            if cluster is not None and not names_cluster(es, cluster):  # those are found again by themselves
+            if cluster is not None and cluster not in named_clusters(es):  # those are found again by themselves
                 return str(cluster), False
     return None, False
 
@@ -158,7 +161,7 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
 def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str | None = None) -> LogRun:
     """One log from what its file has; `recorded` is the SPEC of the run itself."""
     header, rows = _scored(path, log_file), log_file.answers
-    answers = grid(rows.ids, rows.epochs, header.sample_ids)
+    answers = grid([key for key, _ in rows.rows], [epoch for _, epoch in rows.rows], header.sample_ids)
     firsts = [rows.questions[key] for key in answers.keys]
     notes: list[str] = []
     metadata = [question.metadata for question in firsts]
@@ -167,28 +170,24 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
     spec = spec or spec_for(recorded, header.task)
     if asked:
         _check_clusters(path, known, spec)
-    clusters, open_ = known.of_run(spec, header.stopping.get(RECORD))
     task = TaskAnswers(
-        name=header.task,
+        known=known,
+        spec=spec,
+        record=header.stopping.get(RECORD),
         eval_scores=header.scores,
         answers=answers,
-        raw=rows.scores.get,
-        questions=_questions(path, log_file, answers, firsts, options, notes),
-        clusters=clusters,
-        own=known.labels_or_none if open_ else None,
-        excluded=_invalidated(header, rows.invalid, notes),
+        raw=rows.column,
+        questions=_questions(path, log_file, answers.keys, firsts, options, notes),
+        excluded=_invalidated(header, [row.invalid for row in rows.rows.values()], notes),
         cancelled=header.status == "cancelled" or not header.computed,
         computed=header.computed,
         missing=options.missing,
         log=log_file,
     )
     gathered = gather(task)
-    if open_ and not gathered.own_clusters:
-        shared = natural(header.task, metadata)
-        if spec == "auto":
-            notes.append(known.auto_hint())
-        elif shared is not None and clusters[0] is None:
-            notes.append(f"{header.task}: its questions share {shared}; use `cluster='auto'`")
+    alone = gathered.open_ and gathered.clusters[0] is None and not gathered.own_clusters
+    if alone and spec != "auto" and (shared := natural(header.task, metadata)) is not None:
+        notes.append(f"{header.task}: its questions share {shared}; use `cluster='auto'`")
     if not gathered.means:
         reasons = "; ".join(dict.fromkeys(f"{skipped.scorer}: {skipped.reason}" for skipped in gathered.skipped))
         raise InputError(f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'})")
@@ -199,7 +198,7 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
     scores = [mean.scores for mean in gathered.means]
     heads = [mean.scores for mean in gathered.means if is_headline(header.headline, header.scores[mean.index])]
     if options.usage:
-        scores, remarks = with_usage(scores, header, rows.usage, answers, options.usage, task.excluded)
+        scores, remarks = with_usage(scores, header, rows, answers, options.usage, task.excluded)
         notes += remarks
     if faults := log_file.faults.messages():
         notes.append(
@@ -233,7 +232,7 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
         )
         run, sequential = replace(run, notes=(*run.notes, told)), []
     run = drawing.with_record(run, sequential, drawn)
-    return LogRun(path, header, run, gathered, marks(rows.marks))
+    return LogRun(path, header, run, gathered, marks(row.mark for row in rows.rows.values()))
 
 
 def _still_decided(header: Header, task: TaskAnswers) -> bool:
@@ -254,49 +253,44 @@ def _check_clusters(path: Path, known: TaskClusters, spec: str | None) -> None:
 def _questions(
     path: Path,
     log_file: LogFile,
-    answers: AnswerGrid,
+    ids: Sequence[str],
     firsts: Sequence[SampleQuestion],
     options: ReadOptions,
     notes: list[str],
 ) -> Questions:
-    task, texts = log_file.header.task, tuple(sample.text for sample in firsts)
-    log = SampleLog(log_file.paths, answers.keys)
-    known = _fields(task, answers, firsts, options)
-    key = options.question_field(path)
+    task, key = log_file.header.task, options.question_field(path)
+    known = Questions(
+        keys=ids,
+        kind="sample id",
+        inputs=tuple(sample.input for sample in firsts),
+        targets=tuple(sample.target for sample in firsts),
+        texts=tuple(sample.text for sample in firsts),
+        fields=_fields(task, ids, firsts, options),
+        log=SampleLog(log_file.paths, ids),
+    )
     if key is None:
-        return Questions(
-            keys=answers.keys,
-            kind="sample id",
-            inputs=tuple(sample.input for sample in firsts),
-            targets=tuple(sample.target for sample in firsts),
-            texts=texts,
-            fields=known,
-            log=log,
-        )
+        return known
     label = labeller(key)
-    fields = [
-        {"id": i, **dict(zip(("input", "target"), sample.whole or (), strict=False)), **sample.metadata}
-        for i, sample in zip(answers.keys, firsts, strict=True)
-    ]
     try:
-        keys = [label(sample) for sample in fields]
+        keys = [
+            label({"id": i, **dict(zip(("input", "target"), sample.whole or (), strict=False)), **sample.metadata})
+            for i, sample in zip(ids, firsts, strict=True)
+        ]
     except MissingFieldError as error:
         raise FinalError(
             f"{path}: the question field {key!r} does not exist; there are {', '.join(error.fields)}"
         ) from None
-    if len(set(keys)) < len(keys):
-        notes.append(
-            f"{task}: {len(keys) - len(set(keys))} samples repeat an earlier value of {key}; they are numbered"
-        )
+    if repeated := len(keys) - len(set(keys)):
+        notes.append(f"{task}: {repeated} samples repeat an earlier value of {key}; they are numbered")
     # a key that the user vouches for is not checked against the text, which another harness words otherwise
-    return Questions(keys=occurrences(keys), kind="question", texts=texts, fields=known, log=log)
+    return replace(known, keys=occurrences(keys), kind="question", inputs=None, targets=None)
 
 
-def _fields(task: str, answers: AnswerGrid, firsts: Sequence[SampleQuestion], options: ReadOptions) -> Fields | None:
+def _fields(task: str, ids: Sequence[str], firsts: Sequence[SampleQuestion], options: ReadOptions) -> Fields | None:
     if not options.fields:
         return None
     reader = FieldReader(options.fields, task)
-    for key, sample in zip(answers.keys, firsts, strict=True):
+    for key, sample in zip(ids, firsts, strict=True):
         reader.add({"id": key, **sample.metadata})
     return reader.fields()
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from string import ascii_uppercase
+from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from harness_noise.data.questions import content_hash, text_hash
@@ -153,10 +154,10 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
     plan = object_of(log.get("plan"), "plan", faults)
     steps, scorers = objects_in(plan.get("steps")), _configured(spec.get("scorers"))
     ids, reducers, epochs = dataset.get("sample_ids"), config.get("epochs_reducer"), one(config.get("epochs"))
-    total = results.get("total_samples")
+    epochs, total = epochs if isinstance(epochs, int) else 1, results.get("total_samples")
     if not isinstance(total, int):
         n = len(ids) if isinstance(ids, list) else dataset.get("samples")
-        total = n * (epochs if isinstance(epochs, int) else 1) if isinstance(n, int) else 0
+        total = n * epochs if isinstance(n, int) else 0
     stopping = object_of(results.get("early_stopping"), "results.early_stopping", faults)
     stops = stopping.get("early_stops")
     return Header(
@@ -170,7 +171,7 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
         metadata=object_of(spec.get("metadata"), "eval.metadata", faults),
         task_args=object_of(spec.get("task_args"), "eval.task_args", faults),
         sample_ids=ids if isinstance(ids, list) else None,
-        epochs=epochs if isinstance(epochs, int) else 1,
+        epochs=epochs,
         epochs_reducer=list(map(str, reducers)) if isinstance(reducers, list) else None,
         solvers=[str(step.get("solver")) for step in steps],
         invalidated=log.get("invalidated") is True,
@@ -217,16 +218,12 @@ def _is_cached(*places: Any) -> bool:
     return any(place.get("cache") not in (None, False) for place in known)
 
 
-def uncomputed(header: Header, scores: Mapping[str, Sequence[Any]]) -> Header:
-    """The header of a run that ended before Inspect computed its results, with the rows that they would have.
-
-    Args:
-        header: without scores.
-        scores: scorer → the values that it gave.
-    """
+def uncomputed(header: Header, answers: SampleAnswers) -> Header:
+    """The header of a run that ended before Inspect computed its results, with the rows that they would have."""
     rows = []
-    for scorer, values in scores.items():
+    for scorer in answers.scorers():
         by_key = header.scorers.get(scorer, {})
+        values = answers.column(scorer) or ()
         keys = dict.fromkeys(key for value in values if isinstance(value, dict) for key in value)
         for name in [key for key in keys if None not in by_key] or [scorer]:
             known = by_key.get(None) or by_key.get(name) or by_key.get("*") or {}
@@ -280,19 +277,12 @@ def _score_rows(results: Mapping[str, Any], faults: Faults) -> list[ScoreRow]:
         return []
     out = []
     for row in rows:
-        name = one(row.get("name")) if isinstance(row, dict) else None
-        if not isinstance(name, str):
+        name = _text(row.get("name")) if isinstance(row, dict) else ""
+        if name:
+            scorer, reducer = _text(row.get("scorer"), name), _text(row.get("reducer")) or None
+            out.append(ScoreRow(name, scorer, reducer, _metrics(row.get("metrics"), faults)))
+        else:
             faults.add("a row of results.scores has no name")
-            continue
-        scorer, reducer = one(row.get("scorer")), one(row.get("reducer"))
-        out.append(
-            ScoreRow(
-                name=name,
-                scorer=scorer if isinstance(scorer, str) else name,
-                reducer=reducer if isinstance(reducer, str) else None,
-                metrics=_metrics(row.get("metrics"), faults),
-            )
-        )
     return out
 
 
@@ -310,11 +300,11 @@ def _metrics(given: Any, faults: Faults) -> dict[str, NativeMetric]:
             if value is not None:
                 faults.add(f"the value of metric {key} is {kind_of(value)}, not a number")
             value = math.nan
-        metadata, group = metric.get("metadata"), metric.get("group")
+        metadata = metric.get("metadata")
         out[str(key)] = NativeMetric(
             name=str(metric.get("name") or key),
             value=_float(value),
-            group=group if isinstance(group, str) else None,
+            group=_text(metric.get("group")) or None,
             params=object_of(metric.get("params"), f"params of metric {key}", faults),
             metadata=metadata if isinstance(metadata, dict) else None,
         )
@@ -413,6 +403,29 @@ class Keep(NamedTuple):
 
 
 NOTHING_MORE = Keep()
+_NONE: Mapping[str, Any] = {}
+"""Of most answers, which share it."""
+
+
+@dataclass(slots=True)
+class SampleAnswer:
+    """One answer, as its sample or the summary of it has it."""
+
+    scores: dict[Any, Any]
+    """Scorer → value; a scorer without a name is that of the first version."""
+    invalid: bool
+    cause: str
+    """Why it has no score, if it has none; empty where the sample does not say."""
+    mark: bytes
+    """Which answer it is; see `identity.mark`."""
+    text: int
+    """What was answered, see `answer_hash`; 0 where that is not known, as of a summary."""
+    votes: Mapping[str, list[Any]]
+    """Scorer → the votes of its panel."""
+    edited: Mapping[str, tuple[Any, Any]]
+    """Scorer → the score before a person edited it, and that person's; where that is kept."""
+    usage: Mapping[str, Any]
+    """What the sample says of tokens and times (`USAGE`), where that is kept."""
 
 
 @dataclass(slots=True)
@@ -420,37 +433,30 @@ class SampleAnswers:
     """All samples of a log, of those that were run again the last; N of n questions."""
 
     keep: Keep = NOTHING_MORE
-    usage: list[Mapping[str, Any]] = field(default_factory=list)
-    """What each sample says of tokens and times (`USAGE`), where that is kept."""
-    ids: list[str] = field(default_factory=list)
-    epochs: list[int] = field(default_factory=list)
-    scores: dict[str | None, list[Any]] = field(default_factory=dict)
-    """Scorer → N values, None where it gave none; a scorer without a name is that of the first version."""
-    invalid: list[bool] = field(default_factory=list)
-    causes: list[str] = field(default_factory=list)
-    """Why an answer has no score, if it has none; empty where the sample does not say."""
-    marks: list[bytes] = field(default_factory=list)
-    """Which answers they are; see `identity.mark`."""
-    texts: list[int] = field(default_factory=list)
-    """What was answered, see `answer_hash`; 0 where that is not known, as of a summary."""
-    panels: dict[str, dict[int, list[Any]]] = field(default_factory=dict)
-    """Scorer → number of the answer → the votes of its panel."""
-    edited: dict[str, dict[int, tuple[Any, Any]]] = field(default_factory=dict)
-    """Scorer → number of the answer → its score before a person edited it, and that person's; where that is kept."""
+    rows: dict[tuple[str, int], SampleAnswer] = field(default_factory=dict)
+    """By id and epoch."""
     questions: dict[str, SampleQuestion] = field(default_factory=dict)
     """id → the question as the first of its samples has it."""
     faults: Faults = field(default_factory=Faults)
-    _names: dict[str, str] = field(default_factory=dict)
-    """One text for all repeats of a question."""
-    _places: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.rows)
 
     @property
     def lacks_usage(self) -> bool:
         """Whether usage is wanted, and these are summaries of an Inspect that did not write it there."""
-        return bool(self.usage) and not any({"model_usage", "total_time"} & usage.keys() for usage in self.usage)
+        known = [{"model_usage", "total_time"} & row.usage.keys() for row in self.rows.values()]
+        return self.keep.usage and bool(known) and not any(known)
+
+    def column(self, scorer: str | None) -> list[Any] | None:
+        """(N,) the values of a scorer, None where it gave none; None for one that nobody knows."""
+        given = [row.scores for row in self.rows.values()]
+        return [scores.get(scorer) for scores in given] if any(scorer in scores for scores in given) else None
+
+    def scorers(self) -> list[str]:
+        """The names of the scorers that gave any value."""
+        rows = [row.scores.items() for row in self.rows.values()]
+        return list(dict.fromkeys(name for row in rows for name, value in row if value is not None))
 
     def extend(self, samples: Iterable[Any]) -> None:
         """Add samples or their summaries, as their JSON has them.
@@ -459,29 +465,23 @@ class SampleAnswers:
             NotALogError: one has no id or no epoch, so that it is not known what it answers.
         """
         for sample in samples:
-            self._add(sample)
+            if not isinstance(sample, dict):
+                raise NotALogError(f"schema: sample {len(self) + 1} is {kind_of(sample)}, not an object")
+            if interrupted(sample.get("error"), sample.get("scores")):
+                continue
+            name, epoch = self._identity(sample)
+            self.rows[name, epoch] = self._answer(name, epoch, sample)
+            question = self.questions.get(name)
+            if question is None or question.epoch == epoch:
+                self.questions[name] = self._question(epoch, sample)
 
     def append(self, other: SampleAnswers) -> None:
-        """Add the samples of another log, none of which is here."""
-        n = len(self)
-        for scorer in {**self.scores, **other.scores}:
-            column = self.scores.setdefault(scorer, [None] * n)
-            column += other.scores.get(scorer, [None] * len(other))
-        for name in ("ids", "epochs", "usage", "invalid", "causes", "marks", "texts"):
-            getattr(self, name).extend(getattr(other, name))
-        by_answer: list[tuple[dict[str, Any], dict[str, Any]]]
-        by_answer = [(self.panels, other.panels), (self.edited, other.edited)]
-        for mine, theirs in by_answer:
-            for of, values in theirs.items():
-                mine.setdefault(of, {}).update({n + place: value for place, value in values.items()})
+        """Add the samples of another log."""
+        self.rows |= other.rows
         self.questions = other.questions | self.questions
         self.faults.counts |= other.faults.counts
 
-    def _add(self, sample: Any) -> None:
-        if not isinstance(sample, dict):
-            raise NotALogError(f"schema: sample {len(self) + 1} is {kind_of(sample)}, not an object")
-        if interrupted(sample.get("error"), sample.get("scores")):
-            return
+    def _identity(self, sample: Mapping[str, Any]) -> tuple[str, int]:
         key, epoch = one(sample.get("id")), one(sample.get("epoch"))
         if isinstance(key, bool) or not isinstance(key, (str, int, float)):
             raise NotALogError(f"schema: the id of sample {len(self) + 1} is {kind_of(key)}")
@@ -492,110 +492,73 @@ class SampleAnswers:
             raise NotALogError(f"schema: the epoch of sample {key} is {kind_of(epoch)}")
         if isinstance(key, float) and key.is_integer():
             key = int(key)
-        name, epoch = self._names.setdefault(str(key), str(key)), int(epoch)
-        question = self.questions.get(name)
-        place = self._places.setdefault((name, epoch), len(self.ids))
-        invalid = sample.get("invalidation") is not None
-        if place == len(self.ids):
-            self.ids.append(name)
-            self.epochs.append(epoch)
-            self.invalid.append(invalid)
-            self.causes.append("")
-            self.marks.append(b"")
-            self.usage += [{}] * self.keep.usage
-            self.texts.append(0)
-        else:
-            self.invalid[place] = invalid
-        self.causes[place] = "infrastructure" if sample.get("error") else "limit" if sample.get("limit") else ""
-        self.marks[place] = mark(name, epoch, sample)
-        self.texts[place] = answer_hash(sample)
-        self._score(place, sample)
-        if self.keep.usage:
-            scored = {"error": None} if sample.get("scores") else {}
-            self.usage[place] = {name: sample[name] for name in USAGE if name in sample} | scored
-        if question is None or question.epoch == epoch:
-            self.questions[name] = self._question(epoch, sample)
+        return intern(str(key)), int(epoch)
 
-    def _score(self, place: int, sample: Mapping[str, Any]) -> None:
-        n = len(self.ids)
+    def _answer(self, name: str, epoch: int, sample: Mapping[str, Any]) -> SampleAnswer:
         if "score" in sample and "scores" not in sample:
             given: Mapping[Any, Any] = {None: sample["score"]}
         else:
             given = object_of(sample.get("scores"), "scores of a sample", self.faults)
-        for scorer in given:
-            if scorer not in self.scores:
-                self.scores[scorer] = [None] * (n - 1)
-        for scorer, column in self.scores.items():
-            if len(column) < n:
-                column.append(None)
-            score = given.get(scorer)
-            if isinstance(score, dict):
-                column[place] = score.get("value")
-                if "metadata" in score and isinstance(votes := lookup(score["metadata"], "panel", "votes"), list):
-                    self.panels.setdefault(str(scorer), {})[place] = votes
-                if self.keep.edits and (edit := _edit(score.get("history"))) is not None:
-                    self.edited.setdefault(str(scorer), {})[place] = edit
-            else:
-                column[place] = score
-                if score is not None:
-                    self.faults.add(f"a score of {scorer} is {kind_of(score)}, not an object")
+        for scorer, score in given.items():
+            if not isinstance(score, (dict, type(None))):
+                self.faults.add(f"a score of {scorer} is {kind_of(score)}, not an object")
+        objects = {scorer: score for scorer, score in given.items() if isinstance(score, dict)}
+        votes = {scorer: lookup(score.get("metadata"), "panel", "votes") for scorer, score in objects.items()}
+        edits = {scorer: _edit(score.get("history")) for scorer, score in objects.items() if self.keep.edits}
+        usage = {name: sample[name] for name in USAGE if name in sample} | (
+            {"error": None} if sample.get("scores") else {}
+        )
+        return SampleAnswer(
+            scores=dict(given) | {scorer: score.get("value") for scorer, score in objects.items()},
+            invalid=sample.get("invalidation") is not None,
+            cause="infrastructure" if sample.get("error") else "limit" if sample.get("limit") else "",
+            mark=mark(name, epoch, sample),
+            text=answer_hash(sample),
+            votes={scorer: each for scorer, each in votes.items() if isinstance(each, list)} or _NONE,
+            edited={scorer: edit for scorer, edit in edits.items() if edit is not None} or _NONE,
+            usage=usage if self.keep.usage else _NONE,
+        )
 
     def _question(self, epoch: int, sample: Mapping[str, Any]) -> SampleQuestion:
-        target, choices = self._target(sample.get("target")), sample.get("choices")
-        if not isinstance(choices, list):
-            choices = None
-        text = self._input(sample.get("input"))
+        given, target, choices = (sample.get(name) for name in ("input", "target", "choices"))
+        for name, value in (("input", given), ("target", "" if target is None else target)):
+            if not isinstance(value, (str, list)):
+                self.faults.add(f"the {name} of a sample is {kind_of(value)}")
+        text = input_text(given if isinstance(given, list) else as_text(given))
+        target = list(map(as_text, target)) if isinstance(target, list) else as_text(target)
         return SampleQuestion(
             epoch=epoch,
             input=content_hash(text),
-            target=content_hash(_answer(target, choices)),
+            target=content_hash(_answer(target, choices if isinstance(choices, list) else ())),
             text=" ".join(text[:400].split())[:200],
             metadata=object_of(sample.get("metadata"), "metadata of a sample", self.faults),
-            has_choices=choices is not None,
-            cut=_is_cut(sample.get("input")) or _is_cut(target),
+            has_choices=isinstance(choices, list),
+            cut=_is_cut(given) or _is_cut(target),
             whole=(text, target_text(target)) if self.keep.whole else None,
         )
 
-    def _input(self, value: Any) -> str:
-        if not isinstance(value, (str, list)):
-            self.faults.add(f"the input of a sample is {kind_of(value)}")
-            value = "" if value is None else json.dumps(value, sort_keys=True)
-        return input_text(value)
+    def same_questions(self) -> list[list[tuple[str, int]]]:
+        """The answers to each question that has several, or one; those first whose scores differ."""
+        of: dict[str, list[tuple[str, int]]] = {}
+        for answer in self.rows:
+            of.setdefault(answer[0], []).append(answer)
+        several = [answers for answers in of.values() if len(answers) > 1 or self.keep.apart]
+        return sorted(several, key=lambda answers: _alike([self.rows[answer].scores for answer in answers]))
 
-    def _target(self, value: Any) -> str | list[str]:
-        if isinstance(value, list):
-            return [text if isinstance(text, str) else json.dumps(text, sort_keys=True) for text in value]
-        if not isinstance(value, str):
-            if value is not None:
-                self.faults.add(f"the target of a sample is {kind_of(value)}")
-            return "" if value is None else json.dumps(value, sort_keys=True)
-        return value
-
-    def same_questions(self) -> list[list[int]]:
-        """The numbers of the answers to each question that has several, or one; those first whose scores differ."""
-        of: dict[str, list[int]] = {}
-        for place, name in enumerate(self.ids):
-            of.setdefault(name, []).append(place)
-        several = [places for places in of.values() if len(places) > 1 or self.keep.apart]
-        columns = list(self.scores.values())
-        return sorted(several, key=lambda places: all(_alike([column[i] for i in places]) for column in columns))
-
-    def differently_graded(self, places: Sequence[int]) -> bool:
+    def differently_graded(self, answers: Sequence[tuple[str, int]]) -> bool:
         """Whether two of these answers, to one question, have the same text and different scores."""
-        by_text: dict[int, list[int]] = {}
-        for place in places:
-            if self.texts[place]:
-                by_text.setdefault(self.texts[place], []).append(place)
-        return any(
-            not _alike([value for i in alike if (value := column[i]) is not None])
-            for alike in by_text.values()
-            for column in self.scores.values()
-        )
+        by_verdict: dict[tuple[int, str], list[Any]] = {}
+        for row in map(self.rows.__getitem__, answers):
+            for scorer, value in row.scores.items():
+                if row.text and value is not None:
+                    by_verdict.setdefault((row.text, scorer), []).append(value)
+        return not all(map(_alike, by_verdict.values()))
 
     def named(self, rows: Sequence[ScoreRow]) -> None:
         """Give the scorer without a name that of the results."""
-        if None in self.scores:
-            self.scores[rows[0].name if rows else ""] = self.scores.pop(None)
+        for row in self.rows.values():
+            if None in row.scores:
+                row.scores[rows[0].name if rows else ""] = row.scores.pop(None)
 
 
 def _alike(values: Sequence[Any]) -> bool:
@@ -630,15 +593,8 @@ def answer_hash(sample: Mapping[str, Any]) -> int:
     turns = [message for message in said if message.get("role") in ("assistant", "tool")]
     if any(message.get("role") == "tool" or message.get("tool_calls") for message in turns):
         return 0
-    texts = ["\n".join(_texts(_without_reasoning(message))) for message in turns]
+    texts = ["\n".join(_texts(message, without="reasoning")) for message in turns]
     return text_hash("\x1f".join(dict.fromkeys(texts))) if texts and texts[-1].strip() else 0
-
-
-def _without_reasoning(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    content = message.get("content")
-    if not isinstance(content, list):
-        return message
-    return {"content": [part for part in content if not (isinstance(part, dict) and part.get("type") == "reasoning")]}
 
 
 def interrupted(error: Any, scores: Any) -> bool:
@@ -662,23 +618,27 @@ def input_text(value: str | list[Any]) -> str:
     return "\n".join("\n".join([f"{message.get('role')}:", *_texts(message)]) for message in messages)
 
 
-def _texts(message: Mapping[str, Any]) -> list[str]:
-    """The parts of a chat message; what is not text as JSON."""
+def _texts(message: Mapping[str, Any], without: str = "") -> list[str]:
+    """The parts of a chat message, but those of one type; what is not text as JSON."""
     content = message.get("content")
     if isinstance(content, str):
         return [content]
     parts = content if isinstance(content, list) else [] if content is None else [content]
-    return [
-        part["text"]
-        if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
-        else json.dumps(_without_none(part), sort_keys=True)
-        for part in parts
-    ]
+    return [_part_text(part) for part in parts if not isinstance(part, dict) or part.get("type") != without]
 
 
-def _without_none(part: Any) -> Any:
-    """What Inspect writes for a field without a value differs between its versions."""
-    return {key: value for key, value in part.items() if value is not None} if isinstance(part, dict) else part
+def _part_text(part: Any) -> str:
+    if isinstance(part, dict):
+        if part.get("type") == "text" and isinstance(part.get("text"), str):
+            return str(part["text"])
+        # what Inspect writes for a field without a value differs between its versions
+        part = {key: value for key, value in part.items() if value is not None}
+    return json.dumps(part, sort_keys=True)
+
+
+def as_text(value: Any) -> str:
+    """A text as it is, anything else as JSON; empty where it is missing."""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, sort_keys=True)
 
 
 def target_text(target: str | list[str]) -> str:
@@ -687,11 +647,11 @@ def target_text(target: str | list[str]) -> str:
     return target[0] if len(target) == 1 else json.dumps(target)
 
 
-def _answer(target: str | list[str], choices: Sequence[Any] | None) -> str:
+def _answer(target: str | list[str], choices: Sequence[Any]) -> str:
     """The target and the choices, in no order: many questions have the same words and the same letter."""
     if not choices:
         return target_text(target)
-    texts = [choice if isinstance(choice, str) else json.dumps(choice, sort_keys=True) for choice in choices]
+    texts = list(map(as_text, choices))
     letters = dict(zip(ascii_uppercase, texts, strict=False))
     named = sorted(letters.get(text, text) for text in ([target] if isinstance(target, str) else target))
     return json.dumps([named, sorted(texts)], ensure_ascii=False)
@@ -699,13 +659,9 @@ def _answer(target: str | list[str], choices: Sequence[Any] | None) -> str:
 
 def _is_cut(value: Any) -> bool:
     """An input or a target that a summary shows only in part; media stand there as one word."""
-    if isinstance(value, str):
-        return value.endswith(CUT_TEXT)
-    for message in value if isinstance(value, list) else ():
-        parts = _texts(message) if isinstance(message, dict) else [str(message)]
-        if any(text.endswith(CUT_TEXT) or MEDIA.fullmatch(text) for text in parts):
-            return True
-    return False
+    rows = value if isinstance(value, list) else [value]
+    texts = (text for row in rows for text in (_texts(row) if isinstance(row, dict) else [str(row)]))
+    return any(text.endswith(CUT_TEXT) or MEDIA.fullmatch(text) for text in texts)
 
 
 def is_cut_value(value: Any) -> bool:

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +18,8 @@ import numpy as np
 from harness_noise._version import __version__
 from harness_noise.analysis.growing import observe
 from harness_noise.analysis.observed import observe_mean, repeats_enough
-from harness_noise.analysis.sequential import Look, Order, StoppingRule
-from harness_noise.arrays import IntArray
+from harness_noise.analysis.sequential import Look, Order
+from harness_noise.arrays import IntArray, picked
 from harness_noise.data.native_values import fitting
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
@@ -29,7 +30,7 @@ from harness_noise.settings import Settings
 
 from ..stopping_options import StoppingOptions, checked, whole_number
 from .flags import Flag
-from .gather import numbers
+from .gather import grid, numbers
 from .identity import fingerprint
 from .inject import append_record
 
@@ -59,8 +60,9 @@ class StoppingSettings(StoppingOptions):
         Raises:
             InputError: one that is not understood, or two that exclude each other.
         """
-        given, repeats = flag.asking, flag.asking.get("repeats")
-        seed = None if given.get("seed") is None else whole_number(given["seed"], "noise_seed")
+        given = flag.asking
+        repeats, seed = given.get("repeats"), given.get("seed")
+        seed = None if seed is None else whole_number(seed, "noise_seed")
         asked = checked(given, written, level=flag.settings.level, seed=seed or 0, idle=("metric", "seed"))
         if repeats not in (None, "auto"):
             raise InputError(f"noise_repeats {repeats!r}: write auto; a fixed number of answers is --epochs")
@@ -70,11 +72,6 @@ class StoppingSettings(StoppingOptions):
                 "stop the run; leave one out"
             )
         return cls(repeats=bool(repeats), seed=seed, **asked)
-
-    @property
-    def stops(self) -> bool:
-        """Whether anything that could be asked may be left out."""
-        return self.rule is not None or self.repeats or self.sample is not None
 
 
 def written(option: str, value: object = "") -> str:
@@ -99,6 +96,10 @@ class DecidingScore:
         score = scores.get(self.scorer) if self.scorer is not None else next(iter(scores.values()), None)
         value = getattr(getattr(score, "score", score), "value", None)
         return value.get(self.key) if isinstance(value, Mapping) else value
+
+
+Answer = tuple[str, int]
+"""Question and epoch."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -127,7 +128,7 @@ class Stopper:
     predictors: tuple[Run, ...] = ()
     """Those of them that the looks learn from beside the run compared with."""
     order: Order | None = None
-    """Order of the positions in `part`."""
+    """Order of the positions in `part`; None without looks: then the epochs are the blocks."""
     order_seed: int | None = None
     part_seed: int | None = None
     taken_clusters: tuple[tuple[str, ...], str] | None = None
@@ -147,72 +148,63 @@ class Stopper:
     off: bool = False
     """Whether there are no more looks, after a fault; which questions are asked stays as it is."""
     index: dict[str, int] = field(init=False)
-    block: IntArray = field(init=False)
-    """(n, K) block of each answer, counted from 0; −1 outside the part. Without looks the epochs are the blocks."""
-    rank: IntArray = field(init=False)
-    """(n, K) place of each answer in the order in which they are started."""
-    raw: dict[tuple[int, int], Any] = field(default_factory=dict)
-    """Question and epoch → the value that decides, of every answer that has ended."""
-    started: set[tuple[int, int]] = field(default_factory=set)
+    block: dict[Answer, int] = field(init=False)
+    """The block of every answer of the part, counted from 0, in the order in which the answers are started."""
     sizes: list[int] = field(init=False)
     """Answers of each block."""
     left: list[int] = field(init=False)
     """Answers that each block still waits for."""
     begun: list[int] = field(init=False)
     """Answers of each block whose turn has come."""
+    values: dict[Answer, Any] = field(default_factory=dict)
+    """The value that decides, of every answer that has ended."""
+    started: set[Answer] = field(default_factory=set)
     weighed: int = 1
     """Epochs that were looked at."""
     moved: Event | None = None
     """Event of the next look, for those who wait for their turn."""
 
     def __post_init__(self) -> None:
-        self.index = {key: i for i, key in enumerate(self.questions.keys)}
-        self.block = np.full((len(self.questions), self.epochs), -1, dtype=np.intp)
-        self.rank = np.full(self.block.shape, self.block.size, dtype=np.intp)
-        if self.order is None:
-            self.block[self.part] = np.arange(self.epochs)
+        keys, order = self.questions.keys, self.order
+        self.index = {key: i for i, key in enumerate(keys)}
+        if order is None:
+            blocks = [(np.arange(len(self.part)), np.full(len(self.part), k + 1)) for k in range(self.epochs)]
         else:
-            place = 0
-            for number in range(len(self.order.blocks)):
-                questions, rounds = self.order.pairs(number + 1)
-                answers = self.part[questions], rounds - 1
-                self.block[answers] = number
-                self.rank[answers] = np.arange(place, place + len(questions))
-                place += len(questions)
-        self.sizes = np.bincount(self.block[self.block >= 0]).tolist()
-        self.left, self.begun = list(self.sizes), [0] * len(self.sizes)
+            blocks = [order.pairs(number + 1) for number in range(len(order.ends))]
+        self.block = {
+            (keys[i], epoch): number
+            for number, (places, epochs) in enumerate(blocks)
+            for i, epoch in zip(self.part[places].tolist(), epochs.tolist(), strict=True)
+        }
+        self.sizes = [len(places) for places, _ in blocks]
+        self.left, self.begun = list(self.sizes), [0] * len(blocks)
 
     def planned(self, plan: Sequence[tuple[int, int]]) -> list[int]:
         """Indexes of the plan's answers in the order in which they are started; what is not asked comes at the end."""
-        return sorted(range(len(plan)), key=lambda at: self.rank[plan[at][0], plan[at][1] - 1])
+        place = {answer: at for at, answer in enumerate(self.block)}
+        return sorted(range(len(plan)), key=lambda at: place.get(self._answer(*plan[at]), len(place)))
+
+    def _answer(self, i: int, epoch: int) -> Answer:
+        return self.questions.keys[i], epoch
 
     async def turn(self, i: int, epoch: int) -> None:
         """Wait until an answer may be asked for: few are to be under way when a look stops the run."""
         from anyio import Event
 
-        block = int(self.block[i, epoch - 1])
+        block = self.block.get(self._answer(i, epoch))
+        if block is None:
+            return
         while not self._may_begin(block):
             self.moved = self.moved or Event()
             await self.moved.wait()
-        if block >= 0:
-            self.begun[block] += 1
+        self.begun[block] += 1
 
     def _may_begin(self, block: int) -> bool:
         """Whether the open look waits for the answers of a block, or few enough answers run ahead of it."""
         if self.order is None or self.off or self.stopped or block <= self.looked:
             return True
         ahead, running = sum(self.sizes[self.looked : block]), sum(self.begun[self.looked + 1 :])
-        return self.fresh and ahead <= AHEAD * sum(self.sizes) and running < max(1, self.max_samples or self.peak)
-
-    def ended(self, i: int, epoch: int) -> None:
-        """A sample has come to its end, however: one without scores counts as without an answer."""
-        if (i, epoch) in self.raw or self.stopped or self._known(self.questions.keys[i], epoch) is None:
-            return
-        if (i, epoch) not in self.started and not (self.most and epoch > self.most):
-            # somebody ends the run: of what is left only the fast answers would be looked at
-            self._give_up("a sample was cancelled before it began")
-        self._count(i, epoch, None)
-        self.look()
+        return self.fresh and ahead <= AHEAD * len(self.block) and running < max(1, self.max_samples or self.peak)
 
     def _move(self) -> None:
         """Let those go on who wait for their turn."""
@@ -220,77 +212,86 @@ class Stopper:
             self.moved.set()
             self.moved = None
 
-    def _known(self, key: str, epoch: int) -> int | None:
-        """Index of the question of an answer that is of the part; None for any other."""
-        i = self.index.get(key)
-        return i if i is not None and 1 <= epoch <= self.epochs and self.block[i, epoch - 1] >= 0 else None
-
     def reason(self, key: str, epoch: int) -> str | None:
         """Why an answer is not to be asked for; None if it is."""
-        i = self._known(key, epoch)
-        if i is None:
-            outside = key in self.index and self.asking.sample is not None
-            return f"not in the random part of {len(self.part):,} questions" if outside else None
-        if (i, epoch) in self.started:  # it is tried again
+        answer = key, epoch
+        if answer not in self.block:
+            return None if self.asking.sample is None else f"not in the random part of {len(self.part):,} questions"
+        if answer in self.started:  # it is tried again
             return None
         self.look()
         if self.taken is not None and self.stopped:
             return self.taken.message
         if self.most and epoch > self.most:
             return self.enough
-        self._seen(i, epoch)
+        self._seen(answer)
         if not self.fresh:
             self.fresh = True
             self._move()
         return None
 
-    def _seen(self, i: int, epoch: int) -> None:
-        self.started.add((i, epoch))
-        self.peak = max(self.peak, len(self.started) - len(self.raw))
+    def _seen(self, answer: Answer) -> None:
+        self.started.add(answer)
+        self.peak = max(self.peak, len(self.started) - len(self.values))
 
     def answered(self, key: str, epoch: int, scores: Mapping[str, Any]) -> None:
         """An answer has ended, with scores or without any."""
-        i = self._known(key, epoch)
-        if i is None:
-            return
-        self._seen(i, epoch)
-        self._count(i, epoch, None if self.decides is None else self.decides.value(scores))
+        answer = key, epoch
+        if answer in self.block:
+            self._seen(answer)
+            self._count(answer, None if self.decides is None else self.decides.value(scores))
 
-    def _count(self, i: int, epoch: int, value: Any) -> None:
-        if (i, epoch) not in self.raw:
-            self.left[self.block[i, epoch - 1]] -= 1
-        self.raw[i, epoch] = value
+    def ended(self, i: int, epoch: int) -> None:
+        """A sample has come to its end, however: one without scores counts as without an answer."""
+        self._end(self._answer(i, epoch))
+
+    def _end(self, answer: Answer) -> None:
+        if answer in self.values or self.stopped or answer not in self.block:
+            return
+        if answer not in self.started and not (self.most and answer[1] > self.most):
+            # somebody ends the run: of what is left only the fast answers would be looked at
+            self._give_up("a sample was cancelled before it began")
+        self._count(answer, None)
+
+    def _count(self, answer: Answer, value: Any) -> None:
+        if answer not in self.values:
+            self.left[self.block[answer]] -= 1
+        self.values[answer] = value
+        self.look()
 
     def look(self) -> None:
         """All looks for which the answers are there; a fault in one is the end of them."""
         try:
-            if not self.off:
-                self._look()
+            if self.off:
+                return
+            if self.asking.repeats:
+                self._weigh()
+            while self.order is not None and self._is_next_there():
+                self._take(self.order)
         except Exception as error:  # noqa: BLE001  a guest never takes the host down
             self.fault(error)
 
-    def _look(self) -> None:
-        if self.order is not None and self.asking.rule is not None:
-            while self.looked < len(self.left) and not self.left[self.looked] and not self.stopped:
-                self._take(self.asking.rule, self.order)
-        elif self.asking.repeats and not self.most:
-            complete = next((k for k, left in enumerate(self.left) if left), self.epochs)
-            if complete >= 2 and complete > self.weighed:
-                self._weigh(complete)
+    def _is_next_there(self) -> bool:
+        """Whether all answers are there that the next look waits for."""
+        return not self.stopped and self.looked < len(self.left) and not self.left[self.looked]
 
-    def _take(self, rule: StoppingRule, order: Order) -> None:
+    def _take(self, order: Order) -> None:
+        assert self.asking.rule is not None
         mine = [self.scores(self.looked + 1)]
         if self.other is None:
             observed = observe_mean(mine, self.settings)
         else:
             observed = observe(mine, [self.other], self.settings, references=self.predictors)
-        look = rule.look(order, self.taken, observed)
         seed = order.seed if order.seed is not None else self.order_seed
-        self.taken = replace(look, sequential=replace(look.sequential, order_seed=seed))
+        self.taken = self.asking.rule.look(replace(order, seed=seed), self.taken, observed)
         self._move()
-        self._say(look.message)
+        self._say(self.taken.message)
 
-    def _weigh(self, epochs: int) -> None:
+    def _weigh(self) -> None:
+        """Whether further epochs pay, where another one is complete."""
+        epochs = next((k for k, left in enumerate(self.left) if left), self.epochs)
+        if self.most or epochs <= self.weighed:
+            return
         verdict = repeats_enough(self.scores(epochs), self.settings)
         self.weighed = epochs
         if verdict.enough and epochs < self.epochs:
@@ -307,22 +308,20 @@ class Stopper:
             InputError: one that is no number.
         """
         assert self.decides is not None
-        within = (self.block >= 0) & (self.block < blocks)
-        rows = np.flatnonzero(within.any(axis=1))
-        within = within[rows][:, : 1 + int(np.flatnonzero(within.any(axis=0)).max(initial=0))]
-        read = numbers([self.raw.get((rows[i], epoch + 1)) for i, epoch in np.argwhere(within)])
+        answers = list(islice(self.block, sum(self.sizes[:blocks])))
+        read = numbers([self.values.get(answer) for answer in answers])
         if read.words:
             raise InputError(f"{self.decides.label} has scores that are no numbers, such as {read.example!r}")
-        values = np.full(within.shape, np.nan)
-        values[within] = read.values
+        places = grid([key for key, _ in answers], [epoch for _, epoch in answers], order=self.questions.keys)
+        rows, values = [self.index[key] for key in places.keys], places.fill(read.values)
         other, accuracy = self.other, self.decides.metric == "accuracy"
         return Scores(
             task=self.task,
             metric=self.decides.metric,
             scorer=self.decides.label,
-            questions=self.questions.at(rows.tolist()),
+            questions=self.questions.at(rows),
             values=values,
-            clusters=picked(self.clusters, rows.tolist()),
+            clusters=picked(self.clusters, rows),
             chances=self.chances,
             higher_is_better=(True if accuracy else None) if other is None else other.higher_is_better,
             bounds=(fitting((0.0, 1.0), values) if accuracy else None) if other is None else other.bounds,
@@ -356,22 +355,22 @@ class Stopper:
     @property
     def cut(self) -> bool:
         """Whether answers were never asked for though no look had stopped the run: somebody ended it before."""
-        wanted = self.most or len(self.sizes)
-        asked = sum(self.block[i, epoch - 1] < wanted for i, epoch in self.started)
-        return not self.stopped and asked < sum(self.sizes[:wanted])
+        wanted = set(islice(self.block, sum(self.sizes[: self.most or None])))
+        return not (self.stopped or wanted <= self.started)
 
-    def answers(self) -> set[tuple[int, int]]:
-        """Question and epoch of the answers that were asked for, with an answer or without."""
-        return {*self.raw, *self.started}
+    def answers(self) -> set[Answer]:
+        """The answers that were asked for, or have ended."""
+        return {*self.values, *self.started}
 
-    def asked(self) -> int:
-        """Questions that were asked; all that were to be where no look has stopped the run."""
-        return len({i for i, _ in self.answers()}) if self.stopped else len(self.part)
+    def _late(self) -> list[Answer]:
+        """The answers that have no part in the last look."""
+        late = [answer for answer in self.answers() if self.block[answer] >= self.looked]
+        return sorted(late, key=lambda answer: (self.index[answer[0]], answer[1]))
 
     def summary(self) -> list[str]:
         """What to say at the end, beside the decision, which the looks and the closing lines tell."""
         out = []
-        if self.stopped and (more := len(self.answers()) - sum(self.sizes[: self.looked])) > 0:
+        if self.stopped and (more := len(self._late())):
             out.append(
                 f"{self.task}: {more:,} answers were under way when the run was stopped, have no part in the decision "
                 "and count in Inspect's own values (fewer are with a lower --max-samples)"
@@ -388,35 +387,33 @@ class Stopper:
         if sequential is None or of is None or self.other is None:
             return
         rows = [es for es in results.scores if of.scorer in (None, es.scorer) and es.reducer in (None, "mean")]
-        keyed = [es for es in rows if es.name == of.key]
-        if keyed or rows:
-            append_record((keyed or rows)[0], "sequential", sequential.to_dict(), against=self.against)
+        if first := [es for es in rows if es.name == of.key] or rows:
+            append_record(first[0], "sequential", sequential.to_dict(), against=self.against)
 
-    def _basis(self) -> dict[str, Any]:
-        """On which scores it was decided, to be known again where they are changed; and what had no part in it."""
-        if self.order is None or self.sequential is None:
-            return {}
-        part = self.scores(self.looked)
-        late = sorted((i, epoch) for i, epoch in self.answers() if self.block[i, epoch - 1] >= self.looked)
-        return {
-            "fingerprint": fingerprint(part.questions.keys, part.values),
-            "late": [[self.questions.keys[i], epoch] for i, epoch in late],
-        }
+    def close(self) -> dict[str, Any]:
+        """The record, at the end of the task, when no answer is still to come."""
+        for answer in self.started:
+            self._end(answer)
+        self.to_say += self.summary()
+        return self.record()
 
     def record(self) -> dict[str, Any]:
-        """What the log is to know."""
+        """What the log is to know; of the scores that decided a fingerprint, to know them again where they change."""
         out: dict[str, Any] = {"version": __version__}
-        if self.sequential is not None:
-            out |= {"sequential": [self.sequential.to_dict() | self._basis()], "against": self.against}
-        last, asked = self.sequential, self.asked()
-        early = self.stopped and len(self.answers()) < sum(self.sizes)
+        last, answers = self.sequential, self.answers()
+        if last is not None:
+            part = self.scores(self.looked)
+            mark, late = fingerprint(part.questions.keys, part.values), [list(answer) for answer in self._late()]
+            out["sequential"] = [last.to_dict() | {"fingerprint": mark, "late": late}]
+            out["against"] = self.against
+        early = self.stopped and len(answers) < len(self.block)
+        asked = len({key for key, _ in answers}) if self.stopped else len(self.part)
         if (asked < len(self.questions) or early) and not self.cut:
-            seed = self.part_seed if self.asking.sample is not None or last is None else last.order_seed
             drawn = Drawn(
                 task=self.task,
                 n_asked=asked,
                 n_total=len(self.questions),
-                order_seed=seed,
+                order_seed=self.part_seed if self.asking.sample is not None or last is None else last.order_seed,
                 stopped_early=early,
                 chances=self.chances,
             )
@@ -427,10 +424,6 @@ class Stopper:
         if self.asking.repeats:
             out["repeats"] = {"asked": self.most or self.epochs, "most": self.epochs, "message": self.enough}
         return out
-
-
-def picked(items: Sequence[str] | None, rows: Sequence[int]) -> tuple[str, ...] | None:
-    return None if items is None else tuple(items[i] for i in rows)
 
 
 @dataclass(slots=True)
@@ -451,8 +444,6 @@ class Live:
     """What Inspect's own panel is going to show."""
     logged: dict[tuple[str, int], Mapping[str, SampleScore]] = field(default_factory=dict)
     """By id and epoch, the scores of the answers in the log; of a cancelled run Inspect's results lack some."""
-    usage: dict[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
-    """By id and epoch, what answers have used, where their measures are asked for."""
     stopper: Stopper | None = None
     """What may end it before everything is asked."""
 

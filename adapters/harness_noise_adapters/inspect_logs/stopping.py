@@ -7,7 +7,7 @@ warning, and the run goes on to its end, or to that of its random part.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,8 @@ import numpy as np
 
 from harness_noise.analysis.drawing import about_clusters, carried, check_against, draw, drawing_chances
 from harness_noise.analysis.references import expected_scores, same_run
-from harness_noise.analysis.sequential import Order
-from harness_noise.arrays import FloatArray, IntArray
+from harness_noise.analysis.sequential import Order, StoppingRule
+from harness_noise.arrays import FloatArray, IntArray, picked
 from harness_noise.data.clusters import MissingFieldError
 from harness_noise.data.matching import pair
 from harness_noise.data.questions import Questions
@@ -32,7 +32,7 @@ from .clusters import TaskClusters, spec_for
 from .flags import ASKING, Flag, flag
 from .gather import MEANS, SPREADS
 from .records import RECORD, Faults, SampleAnswers, Scorers, bare, header_of
-from .stopper import DecidingScore, Live, Stopper, StoppingSettings, current, current_stopper, picked, written
+from .stopper import DecidingScore, Live, Stopper, StoppingSettings, current, written
 
 if TYPE_CHECKING:
     from inspect_ai.dataset import Sample
@@ -46,19 +46,45 @@ if TYPE_CHECKING:
 logger = logging.getLogger("harness_noise")
 
 
-def without_cluster(spec: EvalSpec, cluster: str) -> str | None:
-    """Why the clusters that are named cannot be had of the samples of the task that starts here; None if they can.
+def refused(spec: EvalSpec, on: Flag) -> str | None:
+    """Why the task that starts here, with the flag on, must not start; where it is to ask less, Inspect will ask us.
 
-    Also where this Inspect does not show its samples: then it is said after the run.
+    Clusters that its own metadata name and its samples do not have are a reason, where this Inspect shows its samples.
     """
-    running, ids = private.options(), set(spec.dataset.sample_ids or ())
-    samples = [sample for sample in getattr(getattr(running, "task", None), "dataset", ()) if sample.id in ids]
-    try:
+    running, cluster = private.options(), on.settings.cluster
+    if cluster is not None and (spec.metadata or {}).get("noise_cluster") is not None:
+        ids, dataset = set(spec.dataset.sample_ids or ()), getattr(getattr(running, "task", None), "dataset", ())
+        samples = [sample for sample in dataset if sample.id in ids]
         metadata = [sample.metadata or {} for sample in samples]
-        known = TaskClusters(spec.task, [str(sample.id) for sample in samples], metadata)
-        known.labels(spec_for(cluster, spec.task))
-    except InputError as error:
-        return f"{spec.task}: noise_cluster: {error}"
+        try:
+            known = TaskClusters(spec.task, [str(sample.id) for sample in samples], metadata)
+            known.labels(spec_for(cluster, spec.task))
+        except InputError as error:
+            return f"{spec.task}: noise_cluster: {error}"
+    return stop_early(running, on.asking) if on.asking else None
+
+
+def stop_early(running: Any | None, asking: Mapping[str, Any]) -> str | None:
+    """Let Inspect ask us before each sample of the running task, unless its own code has seen to it.
+
+    Returns:
+        Why the task must not start.
+    """
+    present = None if running is None else running.task.early_stopping
+    if isinstance(present, Stopping):
+        return None
+    first = next((name for name in ASKING if name in asking), None)
+    if first is None:
+        logger.warning("noise: %s; everything is asked", does_nothing(next(iter(asking)), written))
+        return None
+    if running is None:
+        return f"noise_{first}: this Inspect has no early stopping that we know"
+    task = running.task.name
+    if present is not None:
+        return f"{task}: the task has an early stopping of its own: leave out one of the two"
+    if getattr(running.task, "sample_source", None) is not None:
+        return f"{task}: the task's samples come from a SampleSource, of which nobody knows how many there will be"
+    private.stop_with(running, Stopping(asking))
     return None
 
 
@@ -66,58 +92,43 @@ def stopper_of(
     live: Live, samples: Sequence[Sample], epochs: int, asking: StoppingSettings, folders: Sequence[str]
 ) -> Stopper:
     """Everything that is known before the first question."""
-    spec = live.spec
-    if asking.stops and spec.config.log_samples is False:
-        raise InputError(
-            f"{spec.task}: Inspect stops no task early whose samples it does not log: leave out --no-log-samples"
-        )
-    if spec.config.sample_shuffle is True:
-        logger.warning(
-            "noise: %s: the samples are shuffled without a seed (--sample-shuffle 1 means on, not the seed 1): another "
-            "run has another order, and with --limit other questions; give a seed, --sample-shuffle 42",
-            spec.task,
-        )
-    seeds = [asking.seed, spec.config.sample_shuffle]
+    spec, config, to_say = live.spec, live.spec.config, live.to_say
+    task, named = spec.task, live.flag.settings.cluster
+    _check(spec, epochs, asking)
+    seeds = [asking.seed, config.sample_shuffle]
     seed = next((value for value in seeds if isinstance(value, int) and not isinstance(value, bool)), None)
     questions, metadata = _questions(samples)
     scorers = header_of({"eval": spec.model_dump(mode="json")}, Faults()).scorers
-    clusters, taken = _clusters(live, scorers, questions, metadata), None
-    decides = other = None
-    against, compared_with = "", None
+    clusters = _clusters(TaskClusters(task, questions.keys, metadata), named, scorers)
+    metric = asking.metric or declared(spec)
+    references = tuple(read(path, task, named, folders, "noise_reference").run for path in asking.references)
+    predictors, decides, other, taken, against = references, None, None, None, ""
     if asking.against is not None:
-        named = None if _refused(live) else live.flag.settings.cluster  # to know what is refused, it is read
-        log = read(asking.against, spec.task, named, folders, "noise_against")
-        decides, other = compared(spec, log, asking.metric or declared(spec))
+        none = spec_for(named, task) == "none"
+        log = read(asking.against, task, None if none else named, folders, "noise_against")  # to know what is refused
+        against, predictors = log.run.model, tuple(run for run in references if not same_run(run, log.run))
+        decides, other = compared(task, log, metric)
         check_against(log.run, other.task)
-        against, compared_with = log.run.model, log.run
-        _overlap(spec.task, questions, other, asking.against, live)
+        to_say += _overlap(task, questions, other, asking.against)
         if clusters is None:
-            taken = _theirs(live, questions, other, against)
+            taken = None if none else carried(questions, other, "noise_cluster")
             clusters = None if taken is None else taken[0]
+            if other.clusters is not None:
+                spec_there = other.cluster_spec or "cluster"
+                to_say.append(about_clusters(task, spec_there, against, "noise_cluster", refused=none))
         # in the looks nobody's clusters count but those of the new run
         other = replace(other, clusters=None, cluster_spec=None)
     elif asking.rule is not None or asking.repeats:
-        decides = deciding(spec.task, scorers, asking.metric or declared(spec))
-    references = tuple(
-        read(path, spec.task, live.flag.settings.cluster, folders, "noise_reference").run for path in asking.references
-    )
+        decides = deciding(task, scorers, metric)
     part, chances = np.arange(len(questions)), None
     if asking.sample is not None:
-        expected = expected_scores(questions, spec.task, references, asking.metric)
-        part, chances = _part(asking, questions, clusters, seed or 0, expected)
-    order = None
-    if asking.rule is not None:
-        order = _order(live, asking, part, clusters, epochs, seed)
+        expected = expected_scores(questions, task, references, asking.metric)
+        part, chances = _part(asking.sample, questions, clusters, seed or 0, expected)
     if asking.repeats:
-        if epochs < 3:
-            raise InputError(
-                f"{spec.task}: noise_repeats=auto stops below the number of epochs, after two at the earliest: "
-                "--epochs 10"
-            )
         private.reorder()  # not to have another order, but to know of answers that fail
     return Stopper(
-        task=spec.task,
-        to_say=live.to_say,
+        task=task,
+        to_say=to_say,
         asking=asking,
         settings=live.flag.settings,
         questions=questions,
@@ -129,121 +140,107 @@ def stopper_of(
         other=other,
         against=against,
         references=references,
-        predictors=tuple(run for run in references if compared_with is None or not same_run(run, compared_with)),
-        order=order,
+        predictors=predictors,
+        order=None
+        if asking.rule is None
+        else _order(spec, asking.rule, picked(clusters, part), len(part), epochs, seed),
         order_seed=seed,
         part_seed=None if asking.sample is None else seed or 0,
-        max_samples=spec.config.max_samples,
+        max_samples=config.max_samples,
         taken_clusters=taken,
     )
+
+
+def _check(spec: EvalSpec, epochs: int, asking: StoppingSettings) -> None:
+    """Refuse what no run of the task can do, and warn of an order that no other run can have."""
+    less = asking.rule is not None or asking.repeats or asking.sample is not None
+    if less and spec.config.log_samples is False:
+        raise InputError(
+            f"{spec.task}: Inspect stops no task early whose samples it does not log: leave out --no-log-samples"
+        )
+    if asking.repeats and epochs < 3:
+        raise InputError(
+            f"{spec.task}: noise_repeats=auto stops below the number of epochs, after two at the earliest: --epochs 10"
+        )
+    if asking.rule is not None and not spec.dataset.shuffled:
+        raise InputError(
+            f"{spec.task}: its questions come in the order of the data set, and the first of them are no random "
+            "sample: add --sample-shuffle SEED, or shuffle the dataset with a seed"
+        )
+    if spec.config.sample_shuffle is True:
+        logger.warning(
+            "noise: %s: the samples are shuffled without a seed (--sample-shuffle 1 means on, not the seed 1): another "
+            "run has another order, and with --limit other questions; give a seed, --sample-shuffle 42",
+            spec.task,
+        )
 
 
 def _questions(samples: Sequence[Sample]) -> tuple[Questions, list[Mapping[str, Any]]]:
     answers = SampleAnswers()
     names = {"id", "input", "target", "choices"}
     answers.extend(sample.model_dump(mode="json", include=names) | {"epoch": 1} for sample in samples)
-    rows = [answers.questions[key] for key in answers.ids]
-    questions = Questions(
-        keys=tuple(answers.ids),
-        kind="sample id",
-        inputs=tuple(row.input for row in rows),
-        targets=tuple(row.target for row in rows),
-    )
+    rows = answers.questions.values()
+    inputs, targets = tuple(row.input for row in rows), tuple(row.target for row in rows)
+    questions = Questions(tuple(answers.questions), "sample id", inputs, targets)
     return questions, [sample.metadata or {} for sample in samples]
 
 
-def _clusters(
-    live: Live, scorers: Scorers, questions: Questions, metadata: Sequence[Mapping[str, Any]]
-) -> tuple[str, ...] | None:
+def _clusters(known: TaskClusters, named: str | None, scorers: Scorers) -> tuple[str, ...] | None:
     """The clusters that the noise of the task has; where the user's own cannot be had, it does not start."""
-    task = live.spec.task
-    named, known = spec_for(live.flag.settings.cluster, task), TaskClusters(task, questions.keys, metadata)
+    spec = spec_for(named, known.task)
     try:
-        known.labels(named)
+        known.labels(spec)
     except MissingFieldError as error:
-        raise InputError(f"{task}: {error}") from None
-    (labels, _), open_ = known.of_run(named)
+        raise InputError(f"{known.task}: {error}") from None
+    (labels, _), open_ = known.of_run(spec)
     if labels is not None or not open_:
         return labels
     metrics = (named.values() for by_key in scorers.values() for named in by_key.values())
     keys = {options.get("cluster") for each in metrics for options in each} - {None}
-    return known.labels_or_none(keys.pop())[0] if len(keys) == 1 else None
+    return known.labels_or_none(keys.pop(), plain=True)[0] if len(keys) == 1 else None
 
 
-def _refused(live: Live) -> bool:
-    """Whether the user has said that there are no clusters."""
-    return spec_for(live.flag.settings.cluster, live.spec.task) == "none"
-
-
-def _theirs(live: Live, questions: Questions, other: Scores, against: str) -> tuple[tuple[str, ...], str] | None:
-    """The clusters of the run compared with, unless the user has said `none`; either is told."""
-    task, refused = live.spec.task, _refused(live)
-    clusters = None if refused else carried(questions, other, "noise_cluster")
-    if other.clusters is not None:
-        words = other.cluster_spec or "cluster"
-        live.to_say.append(about_clusters(task, words, against, "noise_cluster", refused=refused))
-    return clusters
-
-
-def _overlap(task: str, questions: Questions, other: Scores, where: str, live: Live) -> None:
-    matched = pair(questions, other.questions)
-    common = len(matched.rows_a)
+def _overlap(task: str, questions: Questions, other: Scores, where: str) -> list[str]:
+    """What to say where not all questions are in the run compared with; none in it is an error."""
+    common = len(pair(questions, other.questions).rows_a)
     if not common:
         raise InputError(f"noise_against={where}: none of its questions is one of {task}, by id and text")
-    if common < len(questions):
-        live.to_say.append(f"{task}: {common} of its {len(questions)} questions are in {where}, and only they decide")
+    if common == len(questions):
+        return []
+    return [f"{task}: {common} of its {len(questions)} questions are in {where}, and only they decide"]
 
 
 def _part(
-    asking: StoppingSettings,
-    questions: Questions,
-    clusters: tuple[str, ...] | None,
-    seed: int,
-    expected: FloatArray | None,
+    sample: str, questions: Questions, clusters: tuple[str, ...] | None, seed: int, expected: FloatArray | None
 ) -> tuple[IntArray, dict[str, float] | None]:
     """A random part of whole clusters, the same for the same questions in whatever order they come.
 
     With the probability of each question that was drawn, where these differ.
     """
-    assert asking.sample is not None
     by_name = np.argsort(np.array(questions.keys), kind="stable")
-    labels = picked(clusters, by_name.tolist())
-    chances = None if expected is None else drawing_chances(asking.sample, expected[by_name], labels)
-    part = np.sort(by_name[drawn := draw(len(questions), asking.sample, labels, seed=seed, chances=chances)])
-    if chances is None:
-        return part, None
-    return part, {questions.keys[by_name[i]]: float(chances[i]) for i in drawn}
+    labels = picked(clusters, by_name)
+    chances = None if expected is None else drawing_chances(sample, expected[by_name], labels)
+    drawn = draw(len(questions), sample, labels, seed=seed, chances=chances)
+    part = np.sort(by_name[drawn])
+    return part, None if chances is None else {questions.keys[by_name[i]]: float(chances[i]) for i in drawn}
 
 
 def _order(
-    live: Live,
-    asking: StoppingSettings,
-    part: IntArray,
-    clusters: tuple[str, ...] | None,
-    epochs: int,
-    seed: int | None,
+    spec: EvalSpec, rule: StoppingRule, labels: tuple[str, ...] | None, n: int, epochs: int, seed: int | None
 ) -> Order:
     """Blocks in a random order: Inspect's own shuffle, or, of whole clusters, one that is drawn here."""
-    task, rule = live.spec.task, asking.rule
-    assert rule is not None
-    if not live.spec.dataset.shuffled:
-        raise InputError(
-            f"{task}: its questions come in the order of the data set, and the first of them are no random sample: add "
-            "--sample-shuffle SEED, or shuffle the dataset with a seed"
-        )
     ours = private.reorder()
-    labels = picked(clusters, part.tolist())
     if not ours and (labels is not None or (rule.asking == "depth" and epochs > 1)):
         logger.warning(
             "noise: %s: the order of this Inspect cannot be changed: it asks all questions once, one by one as they "
             "are shuffled, before any twice, so clusters are split over the looks",
-            task,
+            spec.task,
         )
         rule = replace(rule, asking="breadth")
     shuffled = labels is None or not ours
-    order = replace(rule, seed=seed or 0).order(len(part), labels, repeats=epochs, shuffled=shuffled)
+    order = replace(rule, seed=seed or 0).order(n, labels, repeats=epochs, shuffled=shuffled)
     if (note := rule.cannot_save(order)) is not None:
-        logger.warning("noise: %s: %s", task, note)
+        logger.warning("noise: %s: %s", spec.task, note)
     return order
 
 
@@ -275,7 +272,7 @@ def deciding(task: str, scorers: Scorers, metric: str | None) -> DecidingScore:
     return DecidingScore(scorer if len(names) > 1 else None, key, mean, key or scorer)
 
 
-def compared(spec: EvalSpec, log: LogRun, metric: str | None) -> tuple[DecidingScore, Scores]:
+def compared(task: str, log: LogRun, metric: str | None) -> tuple[DecidingScore, Scores]:
     """The score that is compared with that of a log, and the log's.
 
     Raises:
@@ -292,7 +289,7 @@ def compared(spec: EvalSpec, log: LogRun, metric: str | None) -> tuple[DecidingS
         return matches[metric]
     if len(matches) != 1:
         every = [mean.scores.scorer for mean in log.gathered.means]
-        raise InputError(_which(spec.task, list(matches) or every, None if matches else metric))
+        raise InputError(_which(task, list(matches) or every, None if matches else metric))
     return next(iter(matches.values()))
 
 
@@ -335,29 +332,16 @@ MANAGER = "harness-noise"
 """How the log names us."""
 
 
-def stop_early(asking: Mapping[str, Any]) -> str | None:
-    """Let Inspect ask us before each sample of the task that starts here, unless its own code has seen to it.
-
-    Returns:
-        Why the task must not start.
-    """
-    running = private.options()
-    present = None if running is None else running.task.early_stopping
-    if isinstance(present, Stopping):
+def _safely(ask: Callable[[Stopper], Any]) -> Any:
+    """What the stopper of the task in whose context this runs says; None where there is none, or a fault in it."""
+    live = current.get()
+    if live is None or live.stopper is None:
         return None
-    first = next((name for name in ASKING if name in asking), None)
-    if first is None:
-        logger.warning("noise: %s; everything is asked", does_nothing(next(iter(asking)), written))
+    try:
+        return ask(live.stopper)
+    except Exception as error:  # noqa: BLE001  a guest never takes the host down
+        live.stopper.fault(error)
         return None
-    if running is None:
-        return f"noise_{first}: this Inspect has no early stopping that we know"
-    task = running.task.name
-    if present is not None:
-        return f"{task}: the task has an early stopping of its own: leave out one of the two"
-    if getattr(running.task, "sample_source", None) is not None:
-        return f"{task}: the task's samples come from a SampleSource, of which nobody knows how many there will be"
-    private.stop_with(running, Stopping(asking))
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,34 +381,14 @@ class Stopping:
         """Whether an answer is not to be asked for."""
         from inspect_ai.util import EarlyStop
 
-        stopper, reason = current_stopper(), None
-        if stopper is not None:
-            try:
-                reason = stopper.reason(str(id), epoch)
-            except Exception as error:  # noqa: BLE001  a guest never takes the host down
-                stopper.fault(error)
+        reason = _safely(lambda stopper: stopper.reason(str(id), epoch))
         return None if reason is None else EarlyStop(id=id, epoch=epoch, reason=reason)
 
     async def complete_sample(self, id: str | int, epoch: int, scores: dict[str, SampleScore]) -> None:
         """An answer has its scores."""
-        stopper = current_stopper()
-        if stopper is not None:
-            try:
-                stopper.answered(str(id), epoch, scores)
-                stopper.look()
-            except Exception as error:  # noqa: BLE001
-                stopper.fault(error)
+        _safely(lambda stopper: stopper.answered(str(id), epoch, scores))
 
     async def complete_task(self) -> dict[str, Any]:
         """What was decided, for the log."""
-        live = current.get()
-        if live is None or live.stopper is None:
-            return {}
-        try:
-            for i, epoch in live.stopper.started:
-                live.stopper.ended(i, epoch)
-            live.to_say += live.stopper.summary()
-            return {RECORD: live.stopper.record()}
-        except Exception as error:  # noqa: BLE001
-            live.stopper.fault(error)
-            return {}
+        record = _safely(lambda stopper: stopper.close())
+        return {} if record is None else {RECORD: record}

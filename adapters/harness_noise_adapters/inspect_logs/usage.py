@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +15,7 @@ from harness_noise.data.scores import Scores, Usage
 from harness_noise.io.measures import CACHED_USAGE
 
 from .gather import AnswerGrid
-from .records import USAGE, Header
-
-if TYPE_CHECKING:
-    from inspect_ai.log import EvalSample
-
+from .records import Header, SampleAnswers
 
 _TOKENS = {
     "output_tokens": "output_tokens",
@@ -35,8 +31,8 @@ _TOKENS = {
 def with_usage(
     scores: Sequence[Scores],
     header: Header,
-    samples: Sequence[Mapping[str, Any]],
-    answers: AnswerGrid,
+    answers: SampleAnswers,
+    places: AnswerGrid,
     names: Sequence[str],
     excluded: BoolArray | None,
 ) -> tuple[list[Scores], list[str]]:
@@ -45,11 +41,12 @@ def with_usage(
     Args:
         scores: of the log.
         header: of the log.
-        samples: (N,) what each answer's sample says of its usage.
-        answers: which question and repeat each of them is.
+        answers: of the log, read with their usage.
+        places: which question and repeat each of them is.
         names: of the measures.
         excluded: (N,) answers that do not count.
     """
+    samples = [row.usage for row in answers.rows.values()]
     each = [_of_sample(sample, header, names) for sample in samples]
     counted = np.ones(len(each), dtype=np.bool_) if excluded is None else ~excluded
     codes = (CACHED_USAGE,) if header.cached else ()
@@ -60,16 +57,10 @@ def with_usage(
         missing = Counter(
             value for value, counts in zip(values, counted, strict=True) if counts and isinstance(value, str)
         )
-        usage[name] = Usage(answers.fill(np.where(counted, column, np.nan)), missing, codes)
-    shape = (len(answers.keys), answers.repeats)
+        usage[name] = Usage(places.fill(np.where(counted, column, np.nan)), missing, codes)
+    shape = (len(places.keys), places.repeats)
     measured = [replace(part, usage=usage) if part.values.shape == shape else part for part in scores]
     return measured, _notes(header, samples)
-
-
-def of_sample(sample: EvalSample) -> dict[str, Any]:
-    """What a running task's sample says of its usage, as a log has it."""
-    known: dict[str, Any] = sample.model_dump(mode="json", include=set(USAGE) - {"metadata"})
-    return known | {"metadata": sample.metadata} | ({"error": None} if sample.scores else {})
 
 
 def _of_sample(sample: Mapping[str, Any], header: Header, names: Sequence[str]) -> dict[str, float | str]:

@@ -230,11 +230,9 @@ def _noise(sides: Sequence[Side], signs: Sequence[float], settings: Settings) ->
     paired, values = not settings.unpaired, [side.values() for side in sides]
     each = tuple(float(np.mean(theta)) if len(theta) else math.nan for theta in values)
     value, fewest = float(np.dot(signs, each)), min(side.G for side in sides)
-    n, G = (
-        np.array([sum(map(float, x))])
-        for x in zip(*((len(s), s.G) for s in (sides[:1] if paired else sides)), strict=True)
-    )
-    m = replace(undefined_moments(n, G), mean=np.array([value]))
+    samples = sides[:1] if paired else sides
+    n, G = sum(map(len, samples)), sum(side.G for side in samples)
+    m = replace(undefined_moments(np.array([float(n)]), np.array([float(G)])), mean=np.array([value]))
     total = np.empty(0) if fewest < 2 or not math.isfinite(value) else _resampled(sides, signs, settings, paired)
     kept = np.sort(total[np.isfinite(total)])
     if len(kept) < max(1, len(total) / 2):

@@ -12,18 +12,19 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from harness_noise.analysis.gate import Bar, Floor, judge
+from harness_noise.arrays import rows_of, stacked
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.settings import Settings
-from harness_noise.stats.contrast import Contrast, Design, design
+from harness_noise.stats.contrast import Design, design
 from harness_noise.stats.decision import adjusted, decide, p_beyond
-from harness_noise.stats.moments import RunComponent, moment_columns, run_component, with_new_run
+from harness_noise.stats.moments import RunComponent, mean_variance, run_component, with_new_run
 from harness_noise.stats.pairs import far_limits, leads, paired
 
 SEED = 20261123
@@ -76,13 +77,11 @@ def answers(
 
 def limits(d: np.ndarray, plan: Design, level: float, table: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
     """(P,) means, both limits and degrees of freedom of (P, n) differences, as `compare` has them."""
-    zeros = np.zeros_like(d)
-    m = moment_columns(Contrast(d, zeros, zeros), plan, "cr2", identified=np.zeros(len(d), dtype=np.bool_))
+    m = mean_variance(d, plan, "cr2")
     whole = None
     if table is not None:  # (P, n, R) baseline runs
-        found = [with_new_run(m.row(i), component(table[i], plan)) for i in range(len(d))]
-        names = ("variance", "df", "zero_variance")
-        whole = replace(m, **{name: np.array([getattr(row, name) for row in found]) for name in names})
+        each = [rows_of(m, slice(i, i + 1)) for i in range(len(d))]
+        whole = stacked([with_new_run(one, component(table[i], plan)) for i, one in enumerate(each)])
     of, last = leads(d, plan, m), m if whole is None else whole
     own = decide(paired(last, of, far_limits(d, plan, m, "cr2", whole=whole), 1.0), Settings(level=level))
     return last.mean, own.ci_low, own.ci_high, np.where(last.variance > 0, last.df, np.inf)

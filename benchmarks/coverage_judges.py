@@ -29,7 +29,7 @@ SEED = 20261124
 SPREAD = 0.7
 """Standard deviation of the clusters' effects, in logits: an intraclass correlation of about .1."""
 LOW, HIGH = 0.935, 0.985
-WARNINGS = frozenset({"few_clusters", "few_failures", "few_flips", "skewed"})
+WARNINGS = frozenset({"few_clusters", "few_labels", "few_failures", "few_flips", "skewed"})
 OPTIONS, SETTINGS = LabelOptions(at_random=True), Settings()
 
 

@@ -18,13 +18,6 @@ Interval = Literal["auto", "t", "wilson", "clopper-pearson", "korn-graubard", "b
 Test = Literal["t", "sign", "permutation", "bootstrap", "wild"]
 Adjust = Literal["holm", "bh", "none"]
 Estimator = Literal["cr0", "cr1", "cr2", "cr3"]
-ESTIMATORS = {
-    "cr0": "CR0 (as in the papers, without a correction)",
-    "cr1": "CR1",
-    "cr2": "CR2 (Bell and McCaffrey, with their degrees of freedom)",
-    "cr3": "CR3 (the jackknife)",
-}
-"""What each is called in words."""
 RepeatsAre = Literal["answers", "runs"]
 Missing = str
 """drop, zero, or CAUSE=zero,…: see `counts_as_zero`."""
@@ -81,16 +74,16 @@ _SENTENCES = {
     "factors.as_repeats": "{what} hides which run an answer is of: name it as a factor, `factors={{'run': 'run'}}`",
     "factors.apart": "every run counts by itself here: leave {what} out",
     # what `compare` and `explain` are given
-    "counts": "{what} is about the answers themselves, and only counts are given: leave it out, or give the runs",
-    "profile": "{what} is about the answers themselves, and only two numbers are given: leave it out, or give the runs",
+    "counts profile": "{what} is about the answers themselves, and only their numbers are given: leave it out, or give "
+    "the runs",
     "compare_in_sequence": "looks are taken at the paired difference of questions that are a random sample, by its t "
     "statistic: leave {what} out",
     "boundaries": "boundaries in z depend on the level, the looks and the spending alone: leave {what} out",
     "estimate_from_part": "what a random part says of all questions has the CR2 standard error of a regression's "
     "residuals and a t interval: leave {what} out",
     "label": "`label_sample` draws the answers that people label, and computes nothing: leave {what} out",
-    "estimate_with_labels": "a mean that labels correct has the CR2 standard error of the question values and the t "
-    "or Wilson interval: leave {what} out",
+    "estimate_with_labels": "a mean that labels correct has the CR2 standard error and the t or Wilson interval: leave "
+    "{what} out",
     "labels": "with labels a mean or difference has the CR2 standard error, the t test and the t or Wilson interval: "
     "leave {what} or the labels out",
     **dict.fromkeys(
@@ -115,14 +108,13 @@ _SENTENCES = {
     "plan": "a plan is about new questions: leave {what} out",
     "plan.r2 plan_row.r2": "runs say what their judge predicts of people's `labels`: leave {what} out, and give the "
     "labels",
-    "plan.sigma2": "{what} belongs to `omega2`: with `runs` it comes from the runs",
+    "plan.sigma2 plan_profile.sigma2 plan_accuracy.sigma2": "{what} belongs to `omega2`: here it comes from the runs, "
+    "the profile or the theory",
     "plan.design_effect plan.cluster_size plan.icc plan_row.design_effect plan_row.cluster_size plan_row.icc": "the "
     "runs say what their clusters are, and their data variance holds the clustering: leave {what} out",
     "plan_row": "{what} says how runs are read, and a row of a result is given: leave it out",
     "plan_profile plan_accuracy plan_numbers": "{what} is about `runs`, and none is given: name a run, or leave it out",
-    "plan_profile.sigma2": "{what} belongs to `omega2`: with `references` it comes from the profile",
     "plan_profile.cluster_size plan_profile.icc": "the profile says what its clusters are: leave {what} out",
-    "plan_accuracy.sigma2": "{what} belongs to `omega2`: with `accuracy` it comes from a theory",
     "plan.solved plan_row.solved plan_profile.solved plan_numbers.solved": "{what} is for the Beta theory, which "
     "starts from `accuracy`: leave it out",
     # metrics over all questions at once

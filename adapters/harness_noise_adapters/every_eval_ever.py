@@ -26,11 +26,10 @@ from harness_noise.data.questions import QuestionText, content_hash, excerpt
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped
 from harness_noise.errors import FinalError
 from harness_noise.io.atomic import write_bytes
-from harness_noise.io.paths import refuse_pointer
 
 from .records import document, field, head, number
-from .tables.files import Record, objects, readable
-from .tables.formats import RowReader, format_reader
+from .tables.files import Record, columns_of, objects, readable
+from .tables.formats import RowReader, as_chosen
 from .tables.presets import OURS, Cause, Preset, Recognised, ScorePath
 
 if TYPE_CHECKING:
@@ -81,10 +80,14 @@ class _Reader(RowReader):
         else:
             super().add(line, row)
 
+    def documents(self, keys: Sequence[str]) -> _Words | None:
+        if isinstance(self.path, Path) and "question" not in self.chosen:
+            return _Words(self.path, keys)
+        return None
+
 
 def _reader(samples: Path, options: ReadOptions) -> _Reader:
     """The reader of a samples file, whose first lines say whether results have ids and samples have epochs."""
-    refuse_pointer(samples)
     first: list[Record] = []
     with readable(samples):
         for _, rows in objects(samples):
@@ -94,7 +97,7 @@ def _reader(samples: Path, options: ReadOptions) -> _Reader:
     epochs = any(field(row, "metadata", "epoch") is not None for row in first)
     named = any(row.get(RESULT) is not None for row in first)
     preset = replace(PRESET, repeat="metadata.epoch" if epochs else "", metric=RESULT if named else "")
-    reader = format_reader(Recognised(samples, preset, {}), options, options.columns, _Reader)
+    reader = _Reader(as_chosen(Recognised(samples, preset), options.columns), options, options.columns)
     reader.again = partial(_reader, samples, options)
     return reader
 
@@ -131,12 +134,9 @@ class EveryEvalEverAdapter:
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         """One Run for each model of each file; results without samples are listed without an error bar."""
-        chosen = {name: field for name, field in options.columns.items() if ":" not in name}
-        if not chosen.keys() <= set(OURS):
+        options = replace(options, columns=columns_of(path, options.columns))
+        if not options.columns.keys() <= set(OURS):
             raise InputError(f"{path}: of this format `columns` names only {', '.join(OURS)}")
-        if (own := options.columns.get(f"{path}:question")) is not None:
-            chosen["question"] = own
-        options = replace(options, columns=chosen)
         runs: list[Run] = []
         broken: list[InputError] = []
         for file, samples in _pairs(path):
@@ -291,11 +291,11 @@ def _read(file: Path | None, samples: Path | None, options: ReadOptions) -> list
                     f"{samples}: {sum(called)} results are called {key!r:.80}, and the samples do not "
                     f"say of which they are ({RESULT}): several metrics cannot be told from several answers"
                 )
-            if "question" not in options.columns:
-                part = replace(part, questions=replace(part.questions, documents=_Words(samples, part.questions.keys)))
-            part = replace(part, task=key, metric="score")
-            mine = called.index(True) if sum(called) == 1 else None
-            parts.append(part if mine is None else _described(part, names[mine], items[mine]))
+            if sum(called) == 1:
+                mine = called.index(True)
+                parts.append(_described(part, names[mine], items[mine]))
+            else:
+                parts.append(replace(part, task=key, metric="score"))
         said = (*run.notes[1:], *notes)
         out.append(replace(run, name=str(file or samples), date=date, notes=said, scores=tuple(parts)))
     return out

@@ -21,7 +21,7 @@ from harness_noise.data.answers import Answers
 from harness_noise.data.native_values import reproduces
 from harness_noise.data.scores import ReadOptions, Run
 
-from .records import ReadOnly, document, field, head, number, score
+from .records import ReadOnly, document, field, head, number, score, uncollected
 
 RESULT = "result.json"
 DAMAGED = ": was it written by Harbor, and is it whole?"
@@ -72,7 +72,8 @@ class HarborAdapter(ReadOnly):
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         """One Run for each agent, its version, model and settings."""
         folder = path.parent if path.is_file() else path
-        trials, job, notes = _trials(folder, options)
+        with uncollected():
+            trials, job, notes = _trials(folder, options)
         auto = {trial["source"]: "repository" for trial in trials}
         auto |= {trial["source"]: None for trial in trials if "repository" not in trial}
         groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
@@ -108,19 +109,21 @@ def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], A
     kind = _kind(folder / RESULT)
     if kind == "trial":
         return [_trial(folder / RESULT)], None, []
-    notes, unfinished, found = [], 0, {}
-    for child in sorted(folder.iterdir(), key=lambda child: child.name):
-        file = child / RESULT if child.name != RESULT else child
+    job, found, notes, unfinished = None, [], [], 0
+    for name in sorted(child.name for child in folder.iterdir()):
+        file = folder / RESULT if name == RESULT else folder.joinpath(name, RESULT)
         try:
-            if file.is_file() and (file is not child or kind == "job"):
-                found[file] = document(file, DAMAGED) if file is child else _trial(file)
-            else:
-                unfinished += (child / "config.json").is_file()
+            if name != RESULT:
+                found.append(_trial(file))
+            elif kind == "job":
+                job = document(file, DAMAGED)
         except InputError as error:
-            if options.strict:
+            if not file.is_file():
+                unfinished += file.with_name("config.json").is_file()
+            elif options.strict:
                 raise
-            notes.append(f"left out: {error}")
-    job = found.pop(folder / RESULT, None)
+            else:
+                notes.append(f"left out: {error}")
     if unfinished:
         notes.append(f"{folder}: {unfinished} trials have no {RESULT}: they are still running, or were lost")
     if not found:
@@ -128,47 +131,53 @@ def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], A
     planned = field(job, "n_total_trials")
     if isinstance(planned, int) and planned > len(found):
         notes.append(f"{folder}: of {planned} trials of the job {len(found)} are read")
-    return list(found.values()), job, notes
+    return found, job, notes
 
 
 def _trial(path: Path) -> dict[str, Any]:
     """The fields of one answer."""
-    found = document(path, DAMAGED)
-    name, agent, source = field(found, "task_name"), field(found, "agent_info", "name"), field(found, "source")
-    rewards, info = field(found, "verifier_result", "rewards"), field(found, "agent_info", "model_info")
+    read = document(path, DAMAGED)
+    found = read if isinstance(read, dict) else {}
+    info: Any = found.get("agent_info")
+    rewards = field(found.get("verifier_result"), "rewards")
+    name, agent, checksum = found.get("task_name"), field(info, "name"), found.get("task_checksum")
     if not (isinstance(name, str) and isinstance(agent, str) and isinstance(rewards, dict | None)):
         raise InputError(f"{path}: no task, agent and rewards{DAMAGED}")
-    version, model, checksum = field(found, "agent_info", "version"), field(info, "name"), field(found, "task_checksum")
-    source = str(source or "adhoc")
-    said = _settings(field(found, "config", "agent", "kwargs"), version, name.rpartition("/")[2])
-    labels = (f"{agent}@{version}" if version not in (None, "unknown") else agent, field(info, "provider"), model)
-    later = field(found, "step_results")
+    source, version, asked = str(found.get("source") or "adhoc"), info.get("version"), info.get("model_info")
+    model = field(asked, "name")
+    labels = (f"{agent}@{version}" if version not in (None, "unknown") else agent, field(asked, "provider"), model)
+    said = _settings(field(found.get("config"), "agent", "kwargs"), version, name.rpartition("/")[2])
+    later = found.get("step_results")
     steps = [found, *(later if isinstance(later, list) else ())]
     raised = [text for step in steps if isinstance(text := field(step, "exception_info", "exception_type"), str)]
     causes = [CAUSES.get(text.removesuffix("Error")) for text in raised]
-    invalid = next((cause for cause in causes if cause in INVALID), None)
-    cause = invalid or (*causes, None)[0]
+    invalid = next(filter(INVALID.__contains__, causes), None)
+    cause = invalid or (causes[0] if causes else None)
     trial = {
         "question": f"{name} ({str(checksum)[-12:]})" if checksum else name, "task_name": name, "source": source,
         "system": "/".join(str(label) for label in labels if label) + (f" ({said})" if said else ""),
         "key": "__".join(str(part) for part in (agent, model, source) if part), "exception": (*raised, "none")[0],
         "lost": cause if invalid or not rewards else None,
-        "started": field(found, "started_at") or "", "checksum": checksum,
+        "started": found.get("started_at") or "", "checksum": checksum,
         "rewards": {key: score(value, f"{path}, {key}") for key, value in (rewards or {}).items()},
     }  # fmt: skip
     if INSTANCE.fullmatch(name):
         trial["repository"] = name.rpartition("-")[0]
-    contexts = (
-        [found["agent_result"]] if field(found, "agent_result") else [field(step, "agent_result") for step in steps]
-    )
-    for cost in COSTS:  # as in TrialResult.compute_token_cost_totals
-        known = [value for context in contexts if (value := number(field(context, cost))) is not None]
-        trial |= {cost: sum(known)} if known else {}
-    span = field(found, "agent_execution")
+    return trial | _costs(found, steps)
+
+
+def _costs(found: dict[str, Any], steps: list[Any]) -> dict[str, float]:
+    """What a trial has used, as `TrialResult.compute_token_cost_totals` counts it, and its seconds."""
+    out: dict[str, float] = {}
+    contexts = [used] if (used := found.get("agent_result")) else [field(step, "agent_result") for step in steps]
+    for context in contexts:
+        for cost in COSTS if isinstance(context, dict) else ():
+            if (value := number(context.get(cost))) is not None:
+                out[cost] = out.get(cost, 0.0) + value
     with suppress(ValueError, TypeError):  # not known, or one of them is without its time zone
-        begun, ended = (datetime.fromisoformat(str(field(span, end))) for end in ("started_at", "finished_at"))
-        trial["seconds"] = (ended - begun).total_seconds()
-    return trial
+        begun, ended = (field(found, "agent_execution", end) for end in ("started_at", "finished_at"))
+        out["seconds"] = (datetime.fromisoformat(ended) - datetime.fromisoformat(begun)).total_seconds()
+    return out
 
 
 def _settings(known: Any, version: Any, task: str) -> str:
@@ -176,9 +185,11 @@ def _settings(known: Any, version: Any, task: str) -> str:
 
     A setting that names the task (an id of the trial) is that of the agent for every task.
     """
-    out, named = [], re.compile(rf"(?<!\w){re.escape(task)}(?!\w)") if len(task) > SHORT else None
+    out = []
     for key, value in sorted(known.items()) if isinstance(known, dict) else ():
-        said = str(value) if named is None else named.sub("TASK", str(value))
+        said = str(value)
+        if len(task) > SHORT and task in said:
+            said = re.sub(rf"(?<!\w){re.escape(task)}(?!\w)", "TASK", said)
         secret = isinstance(value, str) and HIDDEN.search(key) is not None
         if value is not None and not secret and (key, said) != ("version", str(version)):
             long = isinstance(value, (dict, list)) or len(said) > LONG

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ from harness_noise import InputError
 from harness_noise.data.answers import Answers
 from harness_noise.data.scores import ReadOptions, Run
 
-from .records import ReadOnly, document, field, number, score, uncollected
+from .records import ReadOnly, document, field, items, number, score, uncollected
 
 DAMAGED = ": was it written by HELM, and is it whole?"
 SPEC, STATS, NATIVE, INSTANCES = "run_spec.json", "per_instance_stats.json", "stats.json", "instances.json"
@@ -45,27 +48,30 @@ class HelmAdapter(ReadOnly):
             return [self._read(path.parent if path.is_file() else path, options)]
 
     def _read(self, folder: Path, options: ReadOptions) -> Run:
-        spec, found = document(folder / SPEC, DAMAGED), document(folder / STATS, DAMAGED)
+        spec, stats = document(folder / SPEC, DAMAGED), folder / STATS
         name, model = field(spec, "name"), field(spec, "adapter_spec", "model")
-        if not (isinstance(name, str) and isinstance(model, str) and isinstance(found, list)):
-            raise InputError(f"{folder}: no {SPEC} with a name and a model, and a list of instances beside it{DAMAGED}")
+        if not (isinstance(name, str) and isinstance(model, str)):
+            raise InputError(f"{folder / SPEC}: no name and model of a run{DAMAGED}")
         task, texts = MODEL.sub("", name).replace(":,", ":").strip(":,"), _texts(folder)
-        trials = {str(field(item, "train_trial_index")) for item in found}
-        answers = Answers(folder, options, kind="instance id", text="input", repeats_are_runs=len(trials) > 1)
-        known: dict[str, bool] = {}
-        for place, item in enumerate(found, 1):
-            where = f"{folder / STATS}, entry {place}"
-            instance, stats, told = (field(item, key) for key in ("instance_id", "stats", "train_trial_index"))
+        answers = Answers(folder, options, kind="instance id", text="input")
+        trials = set()
+        for place, item in enumerate(chain.from_iterable(items(stats, DAMAGED)), 1):
+            instance, found, told = field(item, "instance_id"), field(item, "stats"), field(item, "train_trial_index")
             trial = 0 if told is None else told
-            if not (isinstance(instance, str) and isinstance(stats, list)) or number(trial) is None:
-                raise InputError(f"{where}: no instance and its stats{DAMAGED}")
+            if not (isinstance(instance, str) and isinstance(found, list)) or number(trial) is None:
+                raise InputError(f"{stats}, entry {place}: no instance and its stats{DAMAGED}")
+            trials.add(trial)
             perturbation = _perturbation(item)
             doc = {"instance_id": instance, "perturbation": perturbation, "trial": trial}
-            doc |= {"input": texts.get(instance)} if perturbation == "none" else {}
-            for metric, split, stat in _metrics(stats, known):  # the part of the instances that HELM itself tells apart
-                value = score(stat.get("mean"), f"{where}, {metric}")
+            if perturbation == "none":
+                doc["input"] = texts.get(instance)
+            for metric, split, stat in _metrics(found):  # the part of the instances that HELM itself tells apart
+                value = stat.get("mean")
+                if type(value) is not float or not isfinite(value):
+                    value = score(value, f"{stats}, entry {place}, {metric}")
                 of_split = f"{task} ({split})" if split else task
-                answers.add(of_split, metric, perturbation, instance, trial, value, doc | {"split": split})
+                answers.add(of_split, metric, perturbation, instance, trial, value, {**doc, "split": split})
+        answers.repeats_are_runs = len(trials) > 1
         for (metric, split), value in _native(folder).items():
             answers.describe(f"{task} ({split})" if split else task, metric, "none", native=value)
         return answers.run(model, self.name)
@@ -74,19 +80,21 @@ class HelmAdapter(ReadOnly):
 adapter = HelmAdapter()
 
 
-def _metrics(stats: list[Any], known: dict[str, bool]) -> Iterator[tuple[str, str, Any]]:
-    """Name, part and statistics of every metric of an instance; `known` says which names are metrics."""
+def _metrics(stats: list[Any]) -> Iterator[tuple[str, str, Any]]:
+    """Name, part and statistics of every metric of an instance."""
     for stat in stats:
         try:
             name = stat["name"]
-            metric = name["name"]
-            wanted = known.get(metric)
+            wanted = _is_metric(name["name"]) and stat.get("count")
         except (KeyError, TypeError):
             continue
-        if wanted is None:
-            wanted = known[metric] = NO_METRIC.fullmatch(str(metric)) is None
-        if wanted and stat.get("count"):
-            yield str(metric), _split(name), stat
+        if wanted:
+            yield str(name["name"]), _split(name), stat
+
+
+@lru_cache(1 << 12)
+def _is_metric(name: object) -> bool:
+    return NO_METRIC.fullmatch(str(name)) is None
 
 
 def _split(name: dict[str, Any]) -> str:

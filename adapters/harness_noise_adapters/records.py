@@ -12,7 +12,7 @@ import gc
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import isinf
 from pathlib import Path
 from sys import float_info
@@ -20,6 +20,7 @@ from typing import Any
 
 from harness_noise.errors import InputError
 from harness_noise.io.paths import load
+from harness_noise.io.paths import loads as checked
 
 try:
     import orjson
@@ -80,6 +81,47 @@ def document(path: Path, damaged: str = "") -> Any:
     """
     with uncollected():
         return load(path, damaged)
+
+
+_PART = 1 << 17
+"""Bytes of a list that are decoded at once; what is made of more would not stay in the processor's cache."""
+_BETWEEN = b"\n  },\n  {"
+"""Between two items of a list that is indented; no string of JSON has a line break."""
+
+
+def items(path: Path, damaged: str = "") -> Iterator[list[Any]]:
+    """The items of the list that a JSON document is, some at a time where line breaks tell the ends of items.
+
+    Raises:
+        InputError: as `document`; or it is no list.
+    """
+    n = 0
+    with suppress(OSError, ValueError, RecursionError):
+        for found in _parts(path):
+            yield found
+            n += len(found)
+        return
+    whole = document(path, damaged)
+    if not isinstance(whole, list):
+        raise InputError(f"{path}: no list, but {type(whole).__name__}{damaged}")
+    yield whole[n:]
+
+
+def _parts(path: Path) -> Iterator[list[Any]]:
+    """The same; ValueError where it is not written so."""
+    with path.open("rb") as file:
+        text = file.read(1)
+        if text != b"[":
+            raise ValueError("no list begins here")
+        while more := file.read(_PART):
+            text += more
+            end = text.rfind(_BETWEEN)
+            if end >= 0:
+                yield checked(text[: end + 4] + b"]")
+                text = b"[" + text[end + 5 :]
+            elif len(text) > 2 * _PART:
+                raise ValueError("no end of an item in sight")
+    yield checked(text)
 
 
 def field(found: Any, *names: str) -> Any:

@@ -17,7 +17,7 @@ from ..stats import combine as methods
 from ..stats import decision
 from ..stats.decision import Skew, skewed_alike
 from ..stats.intervals import agresti_caffo
-from .difference import RowDecision, decided, one_row
+from .rows import RowDecision, decided
 
 
 def combined(result: Comparison, pairs: Iterable[tuple[Run, Run]]) -> Comparison:
@@ -92,7 +92,7 @@ def compare_counts(
     variance = np.array([pooled * (1 - pooled) * (1 / n + 1 / m)])
     of = decision.Differences(np.array([exact.diff]), variance, df=unknown, zero=np.array([False]), p_zero=unknown)
     each = np.array([exact.p_value]), np.array([z.statistic])
-    limits = one_row(partial(agresti_caffo, x / n, n, y / m, m))
+    limits = partial(agresti_caffo, np.array([x / n]), n, np.array([y / m]), m)
     test = decision.Test(*each, by_p=True, of_all=True, limits=limits, interval="agresti-caffo")
     row = RowDecision.of(
         decision.decide(of, settings, test),

@@ -18,8 +18,9 @@ from ..results.forms import merge_notes
 from ..results.rows import ByQuestion, Comparison, Difference, Flip
 from ..settings import Settings
 from ..stats.contrast import question_stats
-from .difference import Compared, RowDecision, decided, run_difference
+from .difference import Compared, run_difference
 from .repeats import copies
+from .rows import RowDecision, decided
 from .sample import group_parts, is_scored, named_repeats, scored_pairs, texts_of
 
 AnyScores = TypeVar("AnyScores", Scores, CorpusScores)

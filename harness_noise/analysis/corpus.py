@@ -17,26 +17,25 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray, blank
 from ..data.clusters import both_ways
 from ..data.matching import pair
 from ..data.native_values import MISMATCH, reproduces
 from ..data.scores import CALLS, CorpusScores, Run
 from ..errors import InputError, NothingSharedError
 from ..results.diagnostics import UNSPLIT
-from ..results.forms import finite
 from ..results.rows import Estimate, estimate
 from ..settings import Settings, check_scale
 from ..stats import decision, intervals, resampling
 from ..stats.cluster_variance import Variance, cells, clustered_variance
 from ..stats.contrast import cluster_codes, design
-from ..stats.decision import detectable_distance
 from ..stats.intervals import effective_flips
 from ..stats.moments import Moments, undefined_moments
+from ..stats.pairs import Leads, sides_of
 from ..stats.tolerances import FEW_CARRY, FEW_CARRY_DIFFERENCE, FEW_RESAMPLED, ROUNDING, SLACK
-from .difference import RowDecision, by_bootstrap
-from .ranges import outside
-from .sample import noise_fields
+from .difference import by_bootstrap
+from .ranges import hull, outside
+from .rows import Evidence, Interval, RowDecision, about, mean_fields, row_of
 
 _LEFT_OUT = 200
 """Clusters up to which a metric that has to be called is called without each; with more the jackknife's variance
@@ -163,41 +162,39 @@ class Noise:
     """Σ ± (mean over repeats), and its noise."""
 
     m: Moments
-    each: tuple[float | None, ...]
-    """The mean over repeats of every side; None where there is none."""
+    """(1,)"""
+    codes: frozenset[str]
+    each: tuple[float, ...]
+    """The mean over repeats of every side; NaN where there is none."""
     variance: float = math.nan
     """The variance that intervals take, by the jackknife."""
     distribution: resampling.Distribution | None = None
     """None where nothing varies, too."""
-    carried_by: float | None = None
-    """The effective number of clusters that the metric rests on; None where that is not known."""
-
-    def rests_on_few(self, fewest: float) -> bool:
-        """Whether fewer clusters than these carry the metric, as a rare class's positives do."""
-        return self.carried_by is not None and self.carried_by < fewest
+    carried_by: float = math.inf
+    """The effective number of clusters that the metric rests on, as a rare class's positives; infinite if unknown."""
 
 
-def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: bool) -> tuple[Variance, float | None]:
+def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: bool) -> tuple[Variance, float]:
     """The variance of Σ ± metric by leaving out clusters [Efron & Stein 1981], and how many clusters carry it.
 
     The variance is V where the metric cannot be computed without each cluster. Sides that are independent samples have
     Satterthwaite's degrees of freedom, as in Welch's test. The clusters that carry it are (Σ u²)²/Σ u⁴ with u what each
-    moves: of a rare class's F1 the true and false positives and the misses, however many questions there are. None
+    moves: of a rare class's F1 the true and false positives and the misses, however many questions there are. Infinite
     where leaving out takes too many calls.
     """
+    fewest = min(side.df() for side in sides)
     left = [side.left_out() for side in sides]
     values = [a * theta for a, theta in zip(signs, left, strict=True) if theta is not None]
-    if len(values) < len(sides) or not all(np.isfinite(theta).all() for theta in values):
-        # a cluster without which there is no such metric carries all of it
-        return Variance(V, min(side.df() for side in sides)), None if len(values) < len(sides) else 0.0
+    if len(values) < len(sides):
+        return Variance(V, fewest), math.inf
+    if not all(np.isfinite(theta).all() for theta in values):
+        return Variance(V, fewest), 0.0  # a cluster without which there is no such metric carries all of it
     values = [np.sum(values, axis=0)] if paired else values
     carry = float(np.nan_to_num(effective_flips(np.concatenate([theta - theta.mean() for theta in values]))))
     each = [Variance(jackknife_variance(theta), side.df()) for theta, side in zip(values, sides, strict=False)]
-    if paired:
-        return each[0], carry
     total = sum(of_side.value for of_side in each)
     spread = sum(of_side.value**2 / of_side.df for of_side in each)
-    return Variance(total, total**2 / spread if spread > 0 else min(of_side.df for of_side in each)), carry
+    return Variance(total, total**2 / spread if len(each) > 1 and spread > 0 else min(x.df for x in each)), carry
 
 
 def jackknife_variance(theta: FloatArray) -> float:
@@ -220,10 +217,8 @@ def _resampled(sides: Sequence[Side], signs: Sequence[float], settings: Settings
     total = np.zeros(B)
     signed = list(zip(sides, signs, strict=True))
     for together in [signed] if paired else [[of_side] for of_side in signed]:
-        G, start = together[0][0].G, 0
-        for picked in resampling.draws(G, B, rng):
-            rows = slice(start, start + len(picked))
-            start = rows.stop
+        G = together[0][0].G
+        for rows, picked in resampling.draws(G, B, rng):
             counts = resampling.counts(picked, G)
             for side, sign in together:
                 total[rows] += sign * side.with_counts(counts).mean(axis=1)
@@ -232,23 +227,24 @@ def _resampled(sides: Sequence[Side], signs: Sequence[float], settings: Settings
 
 def _noise(sides: Sequence[Side], signs: Sequence[float], settings: Settings) -> Noise:
     """The contrast of the sides, which are paired unless the settings say that they are not, with its noise."""
-    paired = not settings.unpaired
-    values = [side.values() for side in sides]
-    each = tuple(finite(float(np.mean(theta))) if len(theta) else None for theta in values)
-    value = finite(sum(a * (math.nan if x is None else x) for a, x in zip(signs, each, strict=True)))
-    samples = sides[:1] if paired else sides
-    n, G = sum(map(len, samples)), sum(side.G for side in samples)
-    fewest = min(side.G for side in sides)
-    total = np.empty(0) if fewest < 2 or value is None else _resampled(sides, signs, settings, paired)
+    paired, values = not settings.unpaired, [side.values() for side in sides]
+    each = tuple(float(np.mean(theta)) if len(theta) else math.nan for theta in values)
+    value, fewest = float(np.dot(signs, each)), min(side.G for side in sides)
+    n, G = (
+        np.array([sum(map(float, x))])
+        for x in zip(*((len(s), s.G) for s in (sides[:1] if paired else sides)), strict=True)
+    )
+    m = replace(undefined_moments(n, G), mean=np.array([value]))
+    total = np.empty(0) if fewest < 2 or not math.isfinite(value) else _resampled(sides, signs, settings, paired)
     kept = np.sort(total[np.isfinite(total)])
-    if value is None or len(kept) < max(1, len(total) / 2):
+    if len(kept) < max(1, len(total) / 2):
         code = "too_few_clusters" if fewest < 2 <= min(map(len, sides)) else "too_few_questions"
-        return Noise(replace(undefined_moments(n, G, code), mean=value), each)
+        return Noise(m, frozenset({code}), each)
     V = float(kept.var(ddof=1))
     known, carry = _jackknife(sides, signs, V, paired)
     flat = math.sqrt(V) <= ROUNDING * max(1.0, *(float(np.abs(theta).max()) for theta in values))
     codes, prediction, data = set[str](), 0.0, 0.0
-    for side, theta, a in zip(sides, values, signs, strict=True):
+    for side, theta in zip(sides, values, strict=True):
         codes.update(side.item.diagnostics)
         if side.repeats < 2:
             codes.add("single_repeat")
@@ -256,27 +252,17 @@ def _noise(sides: Sequence[Side], signs: Sequence[float], settings: Settings) ->
         spread = float(np.var(theta, ddof=1))
         if spread <= (ROUNDING * max(1.0, float(np.abs(theta).max()))) ** 2:
             codes.add("identical_scores_only" if side.item.answers_differ else "identical_repeats")
-        prediction += a * a * spread
-        data += a * a * spread / side.repeats
+        prediction += spread
+        data += spread / side.repeats
     V = 0.0 if flat else V
-    of_data, of_answers = (None, None) if codes & UNSPLIT else (V - data, prediction)
+    of_data, of_answers = (math.nan, math.nan) if codes & UNSPLIT else (V - data, prediction)
     codes |= decision.noise_codes(known.df, zero=flat, var_data=of_data)
-    m = Moments(
-        n,
-        G,
-        value,
-        variance=V,
-        df=finite(known.df),
-        naive=None,
-        var_data=of_data,
-        var_prediction=of_answers,
-        var_total=V + prediction - data,
-        zero_variance=flat,
-        diagnostics=tuple(codes),
-    )
+    numbers = {"variance": V, "df": known.df, "var_data": of_data, "var_prediction": of_answers}
+    columns = {name: np.array([x]) for name, x in (numbers | {"var_total": V + prediction - data}).items()}
+    m = replace(m, **columns, zero_variance=np.array([flat]))
     if flat:  # a point is no interval
-        return Noise(m, each, known.value, carried_by=0.0)
-    return Noise(m, each, known.value, resampling.Distribution(value, kept, 0.0), carry)
+        return Noise(m, frozenset(codes), each, known.value, carried_by=0.0)
+    return Noise(m, frozenset(codes), each, known.value, resampling.Distribution(value, kept, 0.0), carry)
 
 
 def _range(item: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[float, float] | None:
@@ -291,34 +277,32 @@ def _range(item: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[f
     return bounds
 
 
-def _interval(
-    item: CorpusScores, noise: Noise, bounds: tuple[float, float] | None, settings: Settings
-) -> tuple[intervals.Limits[float] | None, str]:
+def _interval(item: CorpusScores, noise: Noise, bounds: tuple[float, float] | None, settings: Settings) -> Interval:
     """Wilson at p(1 − p)/V in a known range, else the bootstrap's percentiles with t's tails; or what is asked for."""
-    wanted, m, V, level = settings.interval, noise.m, noise.variance, settings.level
+    wanted, level, mean, df = settings.interval, settings.level, noise.m.mean.item(), noise.m.df.item()
     if wanted == "clopper-pearson" or (wanted in ("wilson", "korn-graubard") and bounds is None):
         raise InputError(
             f"{item.task}, {item.metric}: a metric over all questions at once has no interval {wanted}"
             + ("" if bounds is not None else " without a known range (`range=(LOW, HIGH)`)")
             + ": use `interval='bootstrap'` or t"
         )
-    if m.mean is None or m.df is None:
-        return None, "none"
     flat = noise.distribution is None
     name = ("bootstrap" if bounds is None else "wilson") if wanted == "auto" or (flat and bounds) else wanted
+    if math.isnan(df) or not math.isfinite(mean):
+        return Interval()
     if name in ("t", "bootstrap"):
         if noise.distribution is None:  # a point is no interval
-            return None, "none"
+            return Interval()
         if name == "t":
-            return intervals.t_interval(m.mean, math.sqrt(V), m.df, level), name
-        return noise.distribution.expanded(V, m.df).interval(level, "percentile"), name
+            return Interval(intervals.t_interval(mean, math.sqrt(noise.variance), df, level), name)
+        return Interval(noise.distribution.expanded(noise.variance, df).interval(level, "percentile"), name)
     assert bounds is not None
-    width = bounds[1] - bounds[0]
-    p = min(max((m.mean - bounds[0]) / width, 0.0), 1.0)
-    n = intervals.binomial_size(p, 0.0 if flat else math.sqrt(V) / width, math.inf, m.n_clusters, m.n_clusters)
+    width, G = bounds[1] - bounds[0], int(noise.m.n_clusters[0])
+    p = min(max((mean - bounds[0]) / width, 0.0), 1.0)
+    n = intervals.binomial_size(p, 0.0 if flat else math.sqrt(noise.variance) / width, math.inf, G, G)
     if name == "korn-graubard":
-        return intervals.rescaled(intervals.korn_graubard(p, n, math.inf, m.df, level), bounds), name
-    return intervals.rescaled(intervals.wilson(p, n, float(intervals.critical(level, m.df))), bounds), name
+        return Interval(intervals.rescaled(intervals.korn_graubard(p, n, math.inf, df, level), bounds), name)
+    return Interval(intervals.rescaled(intervals.wilson(p, n, float(intervals.critical(level, df))), bounds), name)
 
 
 def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimate:
@@ -326,38 +310,21 @@ def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimat
     settings.check("corpus", f"{item.task}, {item.metric}")
     side = _alone(item)
     noise = _noise([side], [1.0], replace(settings, unpaired=False))
-    m, theta = noise.m, side.values()
-    codes = {*m.diagnostics, *_codes(item, theta)}
-    bounds = _range(item, theta, settings)
-    ci, interval = _interval(item, noise, bounds, settings)
-    if ci is not None and (side.G < FEW_RESAMPLED or noise.rests_on_few(FEW_CARRY)):
-        codes.add("few_resampled")
-    columns = noise_fields(m, clustered=False)
-    return estimate(
-        task=item.task,
-        metric=item.metric,
-        scorer=item.scorer,
-        model=run.model,
-        run=run.name,
-        higher_is_better=item.higher_is_better,
-        n_questions=m.n,
-        n_clusters=m.n_clusters,
-        repeats_min=side.repeats,
-        repeats_max=side.repeats,
-        mean=m.mean,
-        ci_low=ci.low if ci else None,
-        ci_high=ci.high if ci else None,
-        level=settings.level,
-        df=m.df,
-        interval=interval,
-        range=bounds,
-        estimator="bootstrap",
-        n_missing=item.n_missing,
-        cluster=item.cluster_spec if item.clusters is not None else None,
-        diagnostics=tuple(sorted(codes)),
-        mde=detectable_distance(columns["se"], m.df, settings.level),
-        **columns,
-    )
+    theta = side.values()
+    codes, bounds = noise.codes | _codes(item, theta), _range(item, theta, settings)
+    interval = _interval(item, noise, bounds, settings)
+    if interval.name != "none" and (side.G < FEW_RESAMPLED or noise.carried_by < FEW_CARRY):
+        codes |= {"few_resampled"}
+    fields = mean_fields(item, run, noise.m, settings, interval, clustered=False) | {
+        "repeats_min": side.repeats,
+        "repeats_max": side.repeats,
+        "range": bounds,
+        "estimator": "bootstrap",
+        "n_missing": item.n_missing,
+        "cluster": item.cluster_spec if item.clusters is not None else None,
+        "diagnostics": tuple(sorted(codes)),
+    }
+    return estimate(**fields)
 
 
 def _codes(item: CorpusScores, theta: FloatArray) -> set[str]:
@@ -369,20 +336,16 @@ def _codes(item: CorpusScores, theta: FloatArray) -> set[str]:
     return codes if reproduces(ours, item.native) else codes | {MISMATCH}
 
 
-def _decide(
-    noise: Noise, sides: Sequence[Side], bounds: tuple[float, float] | None, settings: Settings, test: str
-) -> decision.Decision:
-    """The t test with the clusters' degrees of freedom, or the bootstrap or permutation test that is asked for."""
-    m, distribution = noise.m.columns(), noise.distribution
-    width = math.inf if bounds is None else bounds[1] - bounds[0]
-    nothing = np.array([np.nan])
-    of = decision.Differences(m.mean, np.array([noise.variance]), m.df, m.zero_variance, nothing, width=width)
-    by = decision.Test()
-    if distribution is not None and "bootstrap" in (test, settings.interval_of_difference):
-        by = by_bootstrap(distribution.expanded(noise.variance, m.df.item()), settings, "percentile")
-    if distribution is not None and test == "permutation":
-        by = replace(by, p=np.array([_swap_p(sides[0], sides[1], settings)]), by_p=True)
-    return decision.decide(of, settings, by)
+def _test(noise: Noise, sides: Sequence[Side], test: str, settings: Settings) -> decision.Test:
+    """The bootstrap or the permutation test where it is asked for; else t's."""
+    found = decision.Test()
+    if noise.distribution is None:
+        return found
+    if "bootstrap" in (test, settings.interval_of_difference):
+        found = by_bootstrap(noise.distribution.expanded(noise.variance, noise.m.df.item()), settings, "percentile")
+    if test == "permutation":
+        found = replace(found, p=np.array([_swap_p(sides[0], sides[1], settings)]), by_p=True)
+    return found
 
 
 def _swap_p(a: Side, b: Side, settings: Settings) -> float:
@@ -438,38 +401,19 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
     else:
         sides, only = _shared(a, b, run_a, run_b)
     noise = _noise(sides, [1.0, -1.0], settings)
-    m = noise.m
-    codes = set(m.diagnostics).union(*(_codes(item, _alone(item).values()) for item in (a, b)))
-    if noise.distribution is not None and noise.rests_on_few(FEW_CARRY_DIFFERENCE):
-        codes.add("few_resampled")
+    m, one = noise.m, np.full(1, math.nan)
+    codes = noise.codes.union(*(_codes(item, _alone(item).values()) for item in (a, b)))
+    if noise.distribution is not None and noise.carried_by < FEW_CARRY_DIFFERENCE:
+        codes |= {"few_resampled"}
     codes |= {"unpaired"} if settings.unpaired else {"unpaired_questions"} if any(only) else set()
-    bounds = settings.range or a.bounds or b.bounds
+    codes |= {"identical_scores"} if m.zero_variance[0] and abs(m.mean[0]) <= ROUNDING else set()
+    bounds = settings.range or hull([x.bounds for x in (a, b) if x.bounds is not None])
     check_scale("margin", settings.margin, bounds, a.metric)
+    width = math.inf if bounds is None else bounds[1] - bounds[0]
+    of = decision.Differences(m.mean, np.array([noise.variance]), m.df, m.zero_variance, one, width=width)
     test = settings.test if settings.test in ("bootstrap", "permutation") else "t"
-    if m.zero_variance and m.mean is not None and abs(m.mean) <= ROUNDING:
-        codes.add("identical_scores")
-    return RowDecision.of(
-        _decide(noise, sides, bounds, settings, test),
-        codes,
-        task=a.task,
-        metric=a.metric,
-        scorer=a.scorer,
-        higher_is_better=a.higher_is_better if a.higher_is_better is not None else b.higher_is_better,
-        model_a=run_a.model,
-        model_b=run_b.model,
-        n_questions=m.n,
-        n_clusters=m.n_clusters,
-        n_only_a=only[0],
-        n_only_b=only[1],
-        repeats_a=sides[0].repeats,
-        repeats_b=sides[1].repeats,
-        mean_a=noise.each[0],
-        mean_b=noise.each[1],
-        diff=m.mean,
-        level=settings.level,
-        df=m.df,
-        test=test,
-        n_missing=a.n_missing + b.n_missing,
-        cluster=next((x.cluster_spec for x in (a, b) if x.clusters is not None), None),
-        **noise_fields(m, clustered=False),
-    )
+    means = [replace(undefined_moments(m.n, m.n_clusters), mean=np.array([mean])) for mean in noise.each]
+    own = sides_of([np.array([x]) for x in only], [np.array([side.repeats]) for side in sides], means, one)
+    found = Evidence(m, of, _test(noise, sides, test, settings), blank(Leads, 1), own)
+    spec = next((x.cluster_spec for x in (a, b) if x.clusters is not None), None)
+    return row_of(found, codes, settings, **about([a], [b], run_a, run_b), test=test, cluster=spec)

@@ -120,23 +120,18 @@ def _explained(
     residuals = np.where(np.abs(found.residuals) > ROUNDING * spread, found.residuals, 0)
     rare = set() if flat else _rare(columns, residuals, plan)
     codes = of_repeats & {"missing_repeats", "partly_single_repeat"} | ({"zero_variance"} if flat else set())
-    first_part = kept.parts[0]
     fit = Fit(
         **kept.about,
-        higher_is_better=first_part.higher_is_better,
+        higher_is_better=kept.parts[0].higher_is_better,
         n_questions=len(kept),
         n_left_out=left_out,
         n_clusters=plan.n_clusters,
-        cluster=in_words(first_part.cluster_spec) if plan.clustered else None,
+        cluster=in_words(kept.parts[0].cluster_spec) if plan.clustered else None,
         weighted=weights is not None,
         r2=finite(found.r2),
         diagnostics=tuple(sorted(codes)),
     )
-    rows = [
-        _row(j, column, found, kept.about, settings.level, flat=flat, rare=j in rare)
-        for j, column in enumerate(columns)
-    ]
-    return rows, fit, notes
+    return _coefficients(columns, found, kept.about, settings.level, flat=flat, rare=rare), fit, notes
 
 
 def _rare(columns: Sequence[_Column], residuals: FloatArray, plan: Design) -> set[int]:
@@ -231,41 +226,45 @@ def _pooled(stats: QuestionStats) -> float:
     return float(freedom @ stats.var[several]) / float(freedom.sum()) if several.any() else 0.0
 
 
-def _row(
-    j: int, column: _Column, found: Regression, about: Mapping[str, Any], level: float, *, flat: bool, rare: bool
-) -> Coefficient:
-    codes: set[str] = set()
-    estimate, df = float(found.coefficients[j]), float(found.df[j])
-    se = statistic = p = low = high = None
-    if not found.identified[j]:
-        codes.add("too_few_clusters")
-    else:
-        se = float(np.sqrt(max(0.0, found.variances[j])))
-        varies = not flat and se > 1e-12 * max(1.0, abs(estimate))
-        few = {"few_clusters": short_of(df, FEW_DF), "few_df": short_of(df, FEWEST_DF)}
-        codes |= {code for code, has in (few | {"zero_variance": not varies, "rare_category": rare}).items() if has}
-        if varies:
-            limits = t_limits(estimate, se, df, level)
-            low, high = float(limits.low), float(limits.high)
-            statistic = estimate / se
-            p = float(2 * special.stdtr(df, -abs(statistic)))
-    return Coefficient(
-        **about,
-        field=column.field,
-        value=column.value,
-        reference=column.reference,
-        n_value=None if column.value is None else int(column.values.sum()),
-        coefficient=finite(estimate),
-        se=se,
-        ci_low=low,
-        ci_high=high,
-        level=level,
-        df=finite(df),
-        statistic=finite(statistic),
-        p_value=finite(p),
-        p_adjusted=finite(p),
-        diagnostics=tuple(sorted(codes)),
-    )
+def _coefficients(
+    columns: Sequence[_Column], found: Regression, about: Mapping[str, Any], level: float, *, flat: bool, rare: set[int]
+) -> list[Coefficient]:
+    """The rows of one regression, with p as it is before it is adjusted."""
+    estimate, se = found.coefficients, np.sqrt(np.maximum(found.variances, 0.0))
+    varies = (se > 1e-12 * np.maximum(1.0, np.abs(estimate))) & (not flat)
+    used = np.where(varies, se, np.nan)
+    limits, statistic = t_limits(estimate, used, found.df, level), estimate / used
+    p = 2 * special.stdtr(found.df, -np.abs(statistic))
+    flags = {
+        "too_few_clusters": ~found.identified,
+        "few_clusters": short_of(found.df, FEW_DF),
+        "few_df": short_of(found.df, FEWEST_DF),
+        "zero_variance": found.identified & ~varies,
+        "rare_category": found.identified & np.isin(np.arange(len(columns)), list(rare)),
+    }
+    numbers: dict[str, Any] = {
+        "coefficient": estimate,
+        "se": se,
+        "ci_low": limits.low,
+        "ci_high": limits.high,
+        "df": found.df,
+    }
+    numbers |= {"statistic": statistic, "p_value": p, "p_adjusted": p}
+    rows = []
+    for j, column in enumerate(columns):
+        known: dict[str, Any] = {name: finite(float(each[j])) for name, each in numbers.items()}
+        row = Coefficient(
+            **about,
+            **known,
+            field=column.field,
+            value=column.value,
+            reference=column.reference,
+            n_value=None if column.value is None else int(column.values.sum()),
+            level=level,
+            diagnostics=tuple(sorted(code for code, has in flags.items() if has[j])),
+        )
+        rows.append(row)
+    return rows
 
 
 def _adjusted(rows: Sequence[Coefficient], settings: Settings) -> tuple[Coefficient, ...]:

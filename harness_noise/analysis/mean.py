@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,30 +15,30 @@ from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError, some_of
 from ..io.joining import check_clusters
 from ..results.diagnostics import OF_ALL_ANSWERS, UNSPLIT
-from ..results.forms import finite, merge_notes
+from ..results.forms import merge_notes
 from ..results.rows import PEOPLE, Analysis, Estimate, estimate
 from ..results.sequential import looks_of
 from ..settings import Settings
 from ..stats import intervals
-from ..stats.contrast import Contrast, Design, sub_design
-from ..stats.decision import detectable_distance, welch_p
+from ..stats.contrast import Design, sub_design
+from ..stats.decision import welch_p
+from ..stats.intervals import Limits
 from ..stats.labels import n_labelled
 from ..stats.moments import Moments, intraclass_correlation, skewness
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SKEWED, SKEWED_MEASURE, SLACK, short_of
 from .judges import judge_notes, with_judge
 from .ranges import MISSING_SHARE, Ends, mean_if_missing, score_range
+from .rows import Interval, mean_fields
 from .sample import (
+    Estimated,
     Sample,
     codes_of,
-    correction,
     group_parts,
     group_shares,
     kernel,
     named_repeats,
-    noise_fields,
     nothing_of,
     outer_note,
-    root,
     sample,
 )
 
@@ -60,151 +61,136 @@ def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, e
             "no clusters: use `interval='korn-graubard'`, its extension"
         )
     name = ("t" if ends is None else "wilson") if wanted == "auto" else wanted
-    if not m.zero_variance:
+    if not m.zero_variance[0]:
         return name
     if ends is None or not ends.binary:  # a point is no interval
         return "none"
     return "wilson" if name in ("t", "bootstrap", "bootstrap-t") else name
 
 
-def _resampled(c: Contrast, m: Moments, plan: Design, settings: Settings, name: str) -> intervals.Limits[float] | None:
+def _resampled(found: Estimated, settings: Settings, name: str) -> Limits[float] | None:
     """BCa or bootstrap-t of a mean with a standard error; None where it cannot be resampled."""
     from ..stats import resampling
 
-    rng = np.random.default_rng(settings.seed)
+    rng, d, plan, m = np.random.default_rng(settings.seed), found.c.d, found.plan, found.m
     if name == "bootstrap-t":
-        t = resampling.studentised(c.d, plan, settings.resamples, rng)
-        return None if t is None else resampling.bootstrap_t(m.mean or 0.0, root(m.variance) or 0.0, t, settings.level)
-    found = resampling.bootstrap(c.d, plan, settings.resamples, rng)
-    return None if found is None else found.expanded(m.variance or 0.0, m.df or 1.0).interval(settings.level)
+        t = resampling.studentised(d, plan, settings.resamples, rng)
+        se = math.sqrt(m.variance.item())
+        return None if t is None else resampling.bootstrap_t(m.mean.item(), se, t, settings.level)
+    values = resampling.bootstrap(d, plan, settings.resamples, rng)
+    return None if values is None else values.expanded(m.variance.item(), m.df.item()).interval(settings.level)
 
 
-def _interval(
-    data: Sample, c: Contrast, m: Moments, plan: Design, settings: Settings, ends: intervals.RangeEnds | None
-) -> tuple[intervals.Limits[float] | None, str, float]:
-    """The interval, its name, and how far its end on the side of the long tail was moved, in standard errors."""
-    name = _interval_name(data, m, plan, settings, ends)
-    if name == "none" or m.variance is None or m.df is None or m.mean is None:
-        return None, "none", 0.0
-    se, t = math.sqrt(m.variance), float(intervals.critical(settings.level, m.df))
+def _interval(data: Sample, found: Estimated, settings: Settings, ends: intervals.RangeEnds | None) -> Interval:
+    """The interval that was asked for, or the default."""
+    m, plan, level = found.m, found.plan, settings.level
+    name, se, df = _interval_name(data, m, plan, settings, ends), math.sqrt(m.variance.item()), m.df.item()
+    if name == "none" or math.isnan(se) or math.isnan(df):
+        return Interval()
+    t = float(intervals.critical(level, df))
     of_questions = settings.questions_are == "population" and settings.repeats_are == "answers"
     # of fewer clusters the skewness is hardly known, and `few_clusters` warns
-    of_questions = of_questions and not m.zero_variance and not short_of(m.df, FEW_DF)
-    gamma = skewness(c.d, plan) + data.tail if of_questions else 0.0
-    least = SKEWED_MEASURE if data.measure else SKEWED
+    of_questions = of_questions and not m.zero_variance[0] and not short_of(df, FEW_DF)
+    gamma = skewness(found.c.d, plan) + data.tail if of_questions else 0.0
+    least = SKEWED if data.parts[0].unit is None else SKEWED_MEASURE
     if name == "t":
         moved = intervals.tail_shift(gamma, 0.0, t, least)
-        return intervals.moved(intervals.t_interval(m.mean, se, m.df, settings.level), moved * se), name, moved
+        return Interval(intervals.moved(intervals.t_interval(m.mean.item(), se, df, level), moved * se), name, moved)
     if name in ("bootstrap", "bootstrap-t"):
-        ci = _resampled(c, m, plan, settings, name)
+        ci = _resampled(found, settings, name)
         if ci is None:
-            return None, "none", 0.0
+            return Interval()
         low, high = ends.bounds if ends is not None else (-math.inf, math.inf)
         # its own quantiles know the tail, which is only told
-        long_tail = intervals.tail_shift(gamma, 0.0, t, least) if name == "bootstrap-t" else 0.0
-        return intervals.within(ci, low, high), name, long_tail
+        moved = intervals.tail_shift(gamma, 0.0, t, least) if name == "bootstrap-t" else 0.0
+        return Interval(intervals.within(ci, low, high), name, moved)
     assert ends is not None  # else the name is none of these
-    # a vote has one value per question, but is made of more answers than are at hand to cap it, and of fixed
-    # questions only the answers' own variance is left, which no number of answers caps
-    free = (bool(UNSPLIT & set(m.diagnostics)) and data.uses_all_repeats) or settings.questions_are == "fixed"
-    free |= data.corrected is not None
-    answers = float(data.stats.count.sum()) if ends.binary and not free else math.inf
+    answers = _binomial_answers(data, found, settings, ends)
     width = ends.bounds[1] - ends.bounds[0]
-    p, moved = min(max((m.mean - ends.bounds[0]) / width, 0.0), 1.0), 0.0
+    p, moved = min(max((m.mean.item() - ends.bounds[0]) / width, 0.0), 1.0), 0.0
+    G = int(m.n_clusters[0]) if data.corrected is None else n_labelled(data.corrected, plan)
+    n = intervals.binomial_size(p, se / width, answers, G, ends.mixed)
     if name == "clopper-pearson":
-        ci = intervals.clopper_pearson(p, answers, settings.level)
+        ci = intervals.clopper_pearson(p, answers, level)
+    elif name == "korn-graubard":
+        ci = intervals.korn_graubard(p, n, answers, df, level)
     else:
-        G = m.n_clusters if data.corrected is None else n_labelled(data.corrected, plan)
-        n = intervals.binomial_size(p, se / width, answers, G, ends.mixed)
-        if name == "korn-graubard":
-            ci = intervals.korn_graubard(p, n, answers, m.df, settings.level)
-        else:
-            moved = intervals.tail_shift(gamma, intervals.binomial_skewness(p, n), t)
-            ci = intervals.moved(intervals.wilson(p, n, t), moved * se / width)
-    return intervals.rescaled(intervals.within(ci, 0.0, 1.0), ends.bounds), name, moved
+        moved = intervals.tail_shift(gamma, intervals.binomial_skewness(p, n), t)
+        ci = intervals.moved(intervals.wilson(p, n, t), moved * se / width)
+    return Interval(intervals.rescaled(intervals.within(ci, 0.0, 1.0), ends.bounds), name, moved)
+
+
+def _binomial_answers(data: Sample, found: Estimated, settings: Settings, ends: intervals.RangeEnds) -> float:
+    """The 0/1 answers that a mean cannot know more than; infinite where their number is no bound.
+
+    A vote has one value per question, but is made of more answers than are at hand to cap it, and of fixed
+    questions only the answers' own variance is left, which no number of answers caps.
+    """
+    vote = bool(UNSPLIT & found.codes) and any(OF_ALL_ANSWERS.intersection(part.diagnostics) for part in data.parts)
+    if not ends.binary or vote or settings.questions_are == "fixed" or data.corrected is not None:
+        return math.inf
+    return float(data.stats.count.sum())
 
 
 BORROWED_P = 0.05
 """Below this p of Welch's test, questions with one answer are said to differ from those they borrow a variance from."""
 
 
-def _of_one_run(data: Sample, m: Moments, ends: intervals.RangeEnds | None) -> set[str]:
+def _of_one_run(data: Sample, m: Moments, ends: intervals.RangeEnds | None, interval: Interval) -> set[str]:
     """Diagnostics that only the scores of one run show."""
-    found = set()
-    if ends is not None and (ends.binary or m.variance is not None):
-        unequal = m.df is not None and short_of(m.df, min(HEAVY_DF, (m.n_clusters - 1) / 2))
+    found = {"skewed"} if interval.moved else set()
+    if ends is not None and interval.name != "none":
+        unequal = short_of(m.df[0], min(HEAVY_DF, (m.n_clusters[0] - 1) / 2))
         number = min(ends.failing, ends.heavy) if unequal else ends.failing
-        if number < FEW_FAILURES * (1 - SLACK):
-            found.add("few_failures")
+        found |= {"few_failures"} if number < FEW_FAILURES * (1 - SLACK) else set()
     single = data.stats.count < 2
     if 2 <= single.sum() <= len(data) - 2:
         sizes = np.maximum(np.bincount(data.strata), 1)
         e = data.stats.mean - (np.bincount(data.strata, weights=data.stats.mean) / sizes)[data.strata]
-        if welch_p(e[single], e[~single]) < BORROWED_P:
-            found.add("single_repeats_differ")
+        found |= {"single_repeats_differ"} if welch_p(e[single], e[~single]) < BORROWED_P else set()
     return found
 
 
 def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group: Group | None = None) -> Estimate:
-    first = parts[0]
-    data = sample(parts, group_shares(parts, group))
-    bounds = score_range([Ends.of(parts)], settings)
-    ci, interval, moved, icc, judge, found = None, "none", 0.0, None, None, set[str]()
-    clustered = data.labels is not None
+    """The mean of one task, or of the tasks of a group, with its noise."""
+    first, shares = parts[0], group_shares(parts, group)
+    data, bounds = sample(parts, shares), score_range([Ends.of(parts)], settings)
+    codes, clustered, interval, more = codes_of(parts, group), data.labels is not None, Interval(), dict[str, Any]()
     if data.empty:
-        m = nothing_of(data)
+        m, code = nothing_of(data)
+        codes.add(code)
     else:
-        plan = data.design()
-        clustered = plan.clustered and settings.questions_are == "population"
-        c, m = kernel([replace(data, first=any(part.native_is_first for part in parts))], [1.0], plan, settings)
-        if m.variance is not None and settings.questions_are == "population":
-            icc = intraclass_correlation(c.d, plan)
+        found = kernel([data], [1.0], data.design(), settings, first=any(part.native_is_first for part in parts))
+        m, plan, population = found.m, found.plan, settings.questions_are == "population"
+        clustered = plan.clustered and population
         ends = _ends_of(data, plan, bounds)
-        ci, interval, moved = _interval(data, c, m, plan, settings, ends)
-        judge = correction([data], [1.0], c.d, m, plan)
-        found |= _of_one_run(data, m, ends) - (set() if ci is not None else {"few_failures"})
-    found |= codes_of(parts, group).union(m.diagnostics, {"skewed"} if moved else ())
-    fields = noise_fields(m, clustered) | {"unit": first.unit}
-    if OF_ALL_ANSWERS & found:  # there is no such thing as one answer of it
-        found.discard("single_repeat")
+        interval = _interval(data, found, settings, ends)
+        codes |= found.codes | _of_one_run(data, m, ends, interval)
+        more["judge"] = found.judge
+        more["icc"] = intraclass_correlation(found.c.d, plan) if population and not np.isnan(m.variance[0]) else None
+    filled = mean_if_missing(parts, shares, bounds)
+    if filled is not None:
+        codes |= {"missing_matters"} if filled[1] - filled[0] > MISSING_SHARE * np.sqrt(m.variance[0]) else set()
+        names = ("mean_if_missing_wrong", "mean_if_missing_right")
+        more |= zip(names, filled if first.higher_is_better is not False else filled[::-1], strict=True)
+    fields = mean_fields(first, run, m, settings, interval, clustered=clustered)
+    if OF_ALL_ANSWERS & codes:  # there is no such thing as one answer of it
+        codes.discard("single_repeat")
         fields["se_total"] = None
-    filled = mean_if_missing(parts, group_shares(parts, group), bounds)
-    if filled is not None and m.variance is not None and filled[1] - filled[0] > MISSING_SHARE * math.sqrt(m.variance):
-        found.add("missing_matters")
-    wrong, right = (None, None) if filled is None else filled if first.higher_is_better is not False else filled[::-1]
-    return Estimate(
-        task=group.name if group is not None else first.task,
-        metric=first.metric,
-        scorer=first.scorer,
-        model=run.model,
-        run=run.name,
-        higher_is_better=first.higher_is_better,
-        n_questions=m.n,
-        n_clusters=m.n_clusters,
-        repeats_min=int(data.n_answers.min()) if len(data) else 0,
-        repeats_max=int(data.n_answers.max(initial=0)),
-        mean=finite(m.mean),
-        ci_low=ci.low if ci is not None else None,
-        ci_high=ci.high if ci is not None else None,
-        level=settings.level,
-        df=finite(m.df),
-        interval=interval,
-        se_naive=root(m.naive),
-        n_effective=m.n / fields["design_effect"] if fields["design_effect"] else None,
-        icc=finite(icc),
-        estimator=settings.se,
-        n_missing=sum(part.n_missing for part in parts),
-        missing=causes_of(parts),
-        cluster=in_words(next((part.cluster_spec for part in parts if part.cluster_spec), None)) if clustered else None,
-        diagnostics=tuple(sorted(found)),
-        mean_if_missing_wrong=wrong,
-        mean_if_missing_right=right,
-        range=bounds,
-        estimand=settings.estimand if data.corrected is None else PEOPLE,
-        mde=detectable_distance(fields["se"], m.df, settings.level),
-        judge=judge,
-        **fields,
-    )
+    fields |= {
+        "task": first.task if group is None else group.name,
+        "repeats_min": int(data.n_answers.min()) if len(data) else 0,
+        "repeats_max": int(data.n_answers.max(initial=0)),
+        "n_missing": sum(part.n_missing for part in parts),
+        "missing": causes_of(parts),
+        "cluster": in_words(next((x.cluster_spec for x in parts if x.cluster_spec), None)) if clustered else None,
+        "diagnostics": tuple(sorted(codes)),
+        "range": bounds,
+        "unit": first.unit,
+        "estimator": settings.se,
+        "estimand": settings.estimand if data.corrected is None else PEOPLE,
+    }
+    return estimate(**fields | more)
 
 
 def _ends_of(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> intervals.RangeEnds | None:

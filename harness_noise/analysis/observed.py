@@ -12,10 +12,10 @@ from scipy import special
 
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
+from ..results.forms import finite
 from ..settings import Settings
 from ..stats.decision import Differences
 from ..stats.intervals import ExtendedSample
-from ..stats.moments import Moments
 from ..stats.sequential import normal_z, student_t
 from ..stats.tolerances import ROUNDING
 from .difference import observed_pair, pair_kernel
@@ -112,32 +112,30 @@ def observe_samples(a: Sample, b: Sample, settings: Settings, **names: Any) -> O
     if a.empty or b.empty:
         units = len(set(a.labels)) if a.labels is not None else len(a)
         return Observed(**names, estimate=None, se=None, units=units)
-    plan = a.design()
-    c, m, (a, b) = pair_kernel(a, b, plan, settings)
+    found, (a, b) = pair_kernel(a, b, settings)
     bounds = score_range((a.ends, b.ends), settings)
-    of = observed_pair(c, m, plan, bounds, settings)[1]
-    se = None if m.variance is None else math.sqrt(m.variance)
-    equal = m.zero_variance
+    of, m = observed_pair(found, bounds, settings)[1], found.m
+    equal = bool(m.zero_variance[0])
     width = None if bounds is None else bounds[1] - bounds[0]
     return Observed(
         **names,
-        estimate=m.mean,
-        se=_of_equal(of, m) if equal else se,
-        df=math.inf if equal else m.df,
-        units=m.n_clusters,
+        estimate=finite(m.mean.item()),
+        se=_of_equal(of) if equal else finite(math.sqrt(m.variance.item())),
+        df=math.inf if equal else finite(m.df.item()),
+        units=int(m.n_clusters[0]),
         far=None if equal else of.far,
         bounds=None if width is None else (-width, width),
     )
 
 
-def _of_equal(of: Differences, m: Moments) -> float | None:
+def _of_equal(of: Differences) -> float | None:
     """A standard error where every difference is the same.
 
     The exact sign test says how likely that is; where all differences are 0, the interval of Bonett & Price.
     """
-    p = of.p_zero.item()
-    if not math.isnan(p) and m.mean:
-        return abs(m.mean) / max(1e-9, -float(special.ndtri(max(p / 2, 1e-298))))
+    p, mean = of.p_zero.item(), of.diff.item()
+    if not math.isnan(p) and mean:
+        return abs(mean) / max(1e-9, -float(special.ndtri(max(p / 2, 1e-298))))
     if of.small is None:
         return None
     ci = of.small(math.erf(math.sqrt(0.5)))  # ± one standard error
@@ -209,14 +207,13 @@ def repeats_enough(part: Scores, settings: Settings) -> EnoughRepeats:
     repeats = int(data.stats.count.max(initial=0))
     if data.empty:
         return EnoughRepeats(enough=False, repeats=repeats, share=None, message="no scores yet")
-    _, m = kernel([data], [1.0], data.design(), settings)
+    found = kernel([data], [1.0], data.design(), settings)
     text = f"{repeats} answers per question"
-    if repeats >= 2 and "identical_repeats" in m.diagnostics:
+    if repeats >= 2 and "identical_repeats" in found.codes:
         why = "the answers to a question never differ, so more of them say nothing"
         return EnoughRepeats(enough=True, repeats=repeats, share=None, message=f"{text}: {why}")
-    share = None
-    if m.var_prediction is not None and m.variance:
-        share = m.var_prediction / repeats / m.variance
+    share = finite(found.m.var_prediction.item() / repeats / (found.m.variance.item() or math.nan))
+    if share is not None:
         text += f", of the variance {100 * share:.0f} % is prediction noise"
     enough = repeats >= 2 and share is not None and share <= REPEATS_SHARE
     return EnoughRepeats(enough=enough, repeats=repeats, share=share, message=f"{text}{': enough' * enough}")

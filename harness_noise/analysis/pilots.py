@@ -187,7 +187,7 @@ def noise_by_task(sources: Sequence[Run | Estimate | Difference], settings: Sett
             )
         data = sample(parts, group_shares(parts, group))
         plan = data.design()
-        c, _ = kernel([data], [1.0], plan, settings)
+        c = kernel([data], [1.0], plan, settings).c
         noise = np.bincount(plan.strata, weights=plan.weights**2 * c.v, minlength=len(parts)).tolist()
         for part, variance in zip(parts, noise, strict=True):
             n, before = out.get(part.task, (0, 0.0))

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..data.matching import Pairing, pair, same_partition
-from ..data.questions import Questions, occurrences
+from ..arrays import IntArray
+from ..data.matching import joint_clusters, pair, same_partition, union
 from ..data.scores import CorpusScores, Gradings, Group, Run, Scores, Skipped, all_alike, causes_of
 from ..errors import InputError
 from ..results.forms import merge_notes
@@ -124,36 +124,22 @@ def _joined(runs: Sequence[Sequence[Scores]], first: Run, notes: list[str]) -> t
 def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[str]) -> Scores:
     """The repeats of all parts, the questions that the first one lacks at the end."""
     first, *others = parts
-    questions, spec = first.questions, first.cluster_spec
-    clusters: Sequence[str] | None = first.clusters
-    rows = [np.arange(len(questions))]
-    for other in others:
-        found = pair(questions, other.questions)
-        if not found.rows_a:
+    questions, rows, said = union([part.questions for part in parts])
+    notes += [f"{first.task}: {note}" for note in said]
+    for k in range(1, len(rows)):
+        if not np.isin(rows[k], np.concatenate(rows[:k])).any():
             raise InputError(_apart(first.task, run))
-        if found.note:
-            notes.append(f"{first.task}: {found.note}")
-        seen = set(found.rows_b)
-        new = [j for j in range(len(other.questions)) if j not in seen]
-        at = np.empty(len(other.questions), dtype=np.intp)
-        at[found.rows_b], at[new] = found.rows_a, len(questions) + np.arange(len(new))
-        rows.append(at)
-        if clusters is not None or other.clusters is not None:
-            spec = other.cluster_spec if clusters is None else spec
-            clusters = _clusters(clusters or [None] * len(questions), other, found, new, run, notes)
-        questions = _with_new(questions, other.questions, new)
+    clusters, spec = _clusters(parts, rows, len(questions), run, notes)
 
     def table(arrays: Sequence[np.ndarray | None], blank: float) -> Any:
         """(n, K) of all repeats; None where a part has none."""
         known = [array for array in arrays if array is not None]
         if len(known) < len(parts):
             return None
-        out = np.full((len(questions), sum(array.shape[1] for array in known)), blank, dtype=known[0].dtype)
-        start = 0
-        for at, array in zip(rows, known, strict=True):
-            out[at, start : start + array.shape[1]] = array
-            start += array.shape[1]
-        return out
+        blocks = [np.full((len(questions), array.shape[1]), blank, dtype=array.dtype) for array in known]
+        for block, at, array in zip(blocks, rows, known, strict=True):
+            block[at] = array
+        return np.concatenate(blocks, axis=1)
 
     texts = table([part.texts for part in parts], 0)
     codes = {code for part in parts for code in part.diagnostics}
@@ -162,7 +148,7 @@ def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[str]) -> Scores
     return replace(
         first,
         questions=questions,
-        clusters=None if clusters is None else tuple(clusters),
+        clusters=clusters,
         cluster_spec=spec,
         native=None if others else first.native,
         factors=None if others else first.factors,
@@ -176,26 +162,6 @@ def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[str]) -> Scores
         chances=first.chances if all(part.chances == first.chances for part in others) else {},
         diagnostics=tuple(sorted(codes)) if others else first.diagnostics,
         gradings=None if texts is None else Gradings(texts),
-    )
-
-
-def _with_new(q: Questions, r: Questions, new: Sequence[int]) -> Questions:
-    """The questions with new ones of another run; known of all is only what both runs know."""
-    hashes = (q.targets, r.targets), (q.prompts, r.prompts)
-    unread = q.documents is not None and r.documents is not None
-    if unread and not new and all(b is not None or a is None for a, b in hashes):
-        return q  # matched without their texts, which need not be read now
-
-    def extend(a: Sequence[str] | None, b: Sequence[str] | None) -> tuple[str, ...] | None:
-        return None if a is None or b is None else (*a, *(b[j] for j in new))
-
-    return replace(
-        q,
-        keys=occurrences((*q.keys, *(r.keys[j] for j in new))),
-        inputs=extend(q.inputs, r.inputs),
-        targets=extend(q.targets, r.targets),
-        prompts=extend(q.prompts, r.prompts),
-        texts=extend(q.texts, r.texts),
     )
 
 
@@ -246,23 +212,21 @@ def _apart(task: str, run: Run) -> str:
 
 
 def _clusters(
-    mine: Sequence[str | None], other: Scores, found: Pairing, new: Sequence[int], run: Run, notes: list[str]
-) -> list[str]:
-    """The clusters of the joined questions, whichever of the runs names them."""
-    theirs = other.clusters or [None] * len(other.questions)
-    shared = [mine[i] for i in found.rows_a], [theirs[j] for j in found.rows_b]
-    out = [*mine, *(theirs[j] for j in new)]
-    if None in mine:
-        for i, label in zip(found.rows_a, shared[1], strict=True):
-            out[i] = label
-    elif other.clusters and not same_partition(*shared):
-        notes.append(
-            f"{other.task}: two runs of {run.model} cluster the questions differently; those of {run.name} count"
-        )
-    labels = [label for label in out if label is not None]
-    if len(labels) < len(out):
+    parts: Sequence[Scores], rows: Sequence[IntArray], n: int, run: Run, notes: list[str]
+) -> tuple[tuple[str, ...] | None, str | None]:
+    """The clusters of the joined questions, by the first part that names them, and its SPEC."""
+    named = [k for k, part in enumerate(parts) if part.clusters is not None]
+    if not named:
+        return None, parts[0].cluster_spec
+    labels = joint_clusters(parts, rows, n)
+    if None in labels:
         raise InputError(
-            f"{other.task}: one run of {run.model} has clusters, another has none and other questions: which clusters "
-            "those are in is not known; use `cluster=SPEC`, or `cluster='none'`"
+            f"{parts[0].task}: one run of {run.model} has clusters, another has none and other questions: which "
+            "clusters those are in is not known; use `cluster=SPEC`, or `cluster='none'`"
         )
-    return labels
+    for k in named[1:]:
+        if not same_partition([labels[i] for i in rows[k]], parts[k].clusters or ()):
+            notes.append(
+                f"{parts[0].task}: two runs of {run.model} cluster the questions differently; those of {run.name} count"
+            )
+    return tuple(label for label in labels if label is not None), parts[named[0]].cluster_spec

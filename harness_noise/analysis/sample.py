@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, repeat
 from operator import is_, ne
@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import BoolArray, FloatArray, IntArray, rows_of
+from ..arrays import BoolArray, FloatArray, IntArray, picked, rows_of
 from ..data.clusters import CROSS, both_ways, in_words
 from ..data.labels import LabelColumns
 from ..data.matching import Pairing, pair, same_partition
-from ..data.native_values import MISMATCH, fitting, is_proportion, is_reproduced, native_mean, reproduces
+from ..data.native_values import MISMATCH, fitting, is_reproduced, native_mean, reproduces
 from ..data.questions import Questions, QuestionText
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
-from ..results.diagnostics import OF_ALL_ANSWERS
 from ..results.forms import finite
 from ..results.rows import JudgeCorrection
 from ..settings import Settings
@@ -30,29 +29,26 @@ from ..stats.contrast import (
     Design,
     QuestionStats,
     cluster_codes,
-    contrast,
     design,
     question_stats,
-    repeat_codes,
-    split_known,
     with_crossed,
 )
-from ..stats.decision import noise_flags
 from ..stats.intervals import critical
-from ..stats.labels import FEW_LABELLED, alone_variance, bias_of, contrast_of, n_labelled, r_squared, with_labels
+from ..stats.labels import alone_variance, bias_of, contrast_of, n_labelled, r_squared, with_labels
 from ..stats.moments import (
     Moments,
     RunComponent,
-    fixed_columns,
-    moment_columns,
+    contrast_moments,
+    mean_variance,
     ratio_skewness,
     run_component,
     undefined_moments,
+    with_new_run,
     with_runs,
 )
-from ..stats.pairs import noise_columns, variance_flags
-from ..stats.tolerances import FEW_DF, short_of
-from .ranges import Ends, hull
+from ..stats.pairs import variance_flags
+from ..stats.tolerances import FEW_LABELLED
+from .ranges import Ends, hull, name_of
 
 SHARED_NOISE_P = 0.05
 """Below this p of the F test, repeats that should be independent are said not to be: one sound run in twenty, and of
@@ -69,8 +65,8 @@ FIRST_ANSWER_P = 0.005
 class Sample:
     """One run's question statistics, over one task or the tasks of a group, ready for the kernel."""
 
-    name: str
-    """Task and metric, for messages."""
+    parts: tuple[Scores, ...]
+    """What it was made of; in fewer questions where some were left out since."""
     stats: QuestionStats
     values: FloatArray
     """(n, K), padded with NaN where tasks differ in K."""
@@ -78,35 +74,41 @@ class Sample:
     strata: IntArray
     shares: FloatArray | None
     """Weights of the tasks; None: by size."""
-    between_tasks: bool
-    uses_all_repeats: bool
     bounds: tuple[float, float] | None
     """Lowest and highest value of the metric, where every task declares them."""
-    proportion: bool
-    """The name says that the scores are right or wrong, so that nothing but 0 or nothing but 1 is no other scale."""
-    first: bool = False
-    """Whether the harness's own value stands on the first answers, which are then held against the others."""
-    repeats_are_runs: bool = False
-    """The adapter knows that the repeats share a cause, whatever the F test says."""
-    runs_of_one: bool = False
-    """See `Scores`."""
-    outer: Mapping[str, Mapping[str, str]] | None = None
-    """See `Scores`; None for several tasks."""
-    per: FloatArray | None = None
+    per: FloatArray | None
     """(n, K) denominators of a ratio that `linearised` has not made a mean of yet."""
+    corrected: LabelColumns | None
+    """See `Scores`."""
     ratio: bool = False
     """Whether its values are those of a ratio, which say nothing of a single question."""
     tail: float = 0.0
     """What the denominator of a ratio adds to its skewness."""
-    measure: bool = False
-    """Whether it is a measure beside the score."""
     undefined: bool = False
     """Whether it is a ratio whose denominator may be 0."""
-    corrected: LabelColumns | None = None
-    """See `Scores`."""
 
     def __len__(self) -> int:
         return len(self.stats)
+
+    @property
+    def name(self) -> str:
+        """Task and metric, for messages."""
+        return name_of(self.parts)
+
+    @property
+    def runs_of_one(self) -> bool:
+        """See `Scores`."""
+        return any(part.runs_of_one for part in self.parts)
+
+    @property
+    def repeats_are_runs(self) -> bool:
+        """The adapter knows that the repeats share a cause, whatever the F test says."""
+        return any(part.repeats_are_runs for part in self.parts)
+
+    @property
+    def between_tasks(self) -> bool:
+        """Whether the tasks are the sample."""
+        return len(self.parts) > 1 and all(part.cluster_spec == "task" for part in self.parts)
 
     @property
     def n_answers(self) -> IntArray:
@@ -116,15 +118,15 @@ class Sample:
     @property
     def ends(self) -> Ends:
         """What `score_range` looks at."""
-        return Ends(self.name, self.values, self.bounds, self.proportion)
+        return Ends.seen(self.parts, [self.values], self.bounds)
 
     def take(self, index: IntArray) -> Sample:
         return replace(
             self,
             stats=self.stats.take(index),
             values=self.values[index],
-            per=None if self.per is None else self.per[index],
-            labels=None if self.labels is None else tuple(self.labels[i] for i in index),
+            per=picked(self.per, index),
+            labels=picked(self.labels, index),
             strata=self.strata[index],
             corrected=None if self.corrected is None else rows_of(self.corrected, index),
         )
@@ -170,17 +172,16 @@ def linearised(data: Sample) -> Sample:
     """
     if data.per is None or data.empty:
         return data
-    plan, below_it = data.design(), replace(data, values=data.per, stats=question_stats(data.per), per=None)
-    x, y = (float(plan.weights @ of.stats.mean) for of in (data, below_it))
-    m = kernel([below_it], [1.0], plan, Settings())[1]
-    known_variance = m.variance is not None and m.df is not None  # else there is no interval, of the ratio neither
-    half = float(critical(0.95, m.df or 1.0)) * math.sqrt(m.variance or 0.0) if known_variance else 0.0
+    plan, under = data.design(), question_stats(data.per).mean
+    x, y = float(plan.weights @ data.stats.mean), float(plan.weights @ under)
+    m = mean_variance(under, plan, "cr2")
+    half = np.nan_to_num(critical(0.95, m.df) * np.sqrt(m.variance)).item()  # without one the ratio has none either
     if abs(y) <= half:
         return replace(data, per=None, ratio=True, undefined=True)
     values = x / y + (data.values - x / y * data.per) / y
     known = data.stats.identical, data.stats.answers_differ
     stats = replace(question_stats(values), identical=known[0], answers_differ=known[1])
-    tail = ratio_skewness(stats.mean, below_it.stats.mean, plan)
+    tail = ratio_skewness(stats.mean, under, plan)
     return replace(data, values=values, stats=stats, per=None, ratio=True, tail=tail)
 
 
@@ -189,11 +190,33 @@ def stack(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sam
 
     Equal cluster labels in two tasks are one cluster if both come from the same cluster SPEC.
     """
-    stacked = below([part.values for part in parts])
-    labels: list[str] = []
-    clustered = any(part.clusters is not None for part in parts)
+    values = below([part.values for part in parts])
+    try:
+        stats = question_stats(values)
+    except InputError as error:
+        raise InputError(f"{name_of(parts)}: {error}") from None
+    identical = any("identical_repeats" in part.diagnostics for part in parts)
+    per = [part.per for part in parts if part.per is not None]
+    return Sample(
+        parts=tuple(parts),
+        stats=replace(stats, identical=identical, answers_differ=any(part.answers_differ for part in parts)),
+        values=values,
+        labels=_cluster_labels(parts),
+        strata=np.repeat(np.arange(len(parts)), [len(part.questions) for part in parts]),
+        shares=None if shares is None else np.asarray(shares, dtype=np.float64),
+        bounds=hull([part.bounds for part in parts]),
+        per=below(per) if len(per) == len(parts) else None,
+        corrected=LabelColumns.stacked([part.corrected for part in parts]),
+    )
+
+
+def _cluster_labels(parts: Sequence[Scores]) -> tuple[str, ...] | None:
+    """The cluster of every question; None where no task has any."""
+    if all(part.clusters is None for part in parts):
+        return None
     crossed = any(both_ways(part.clusters) is not None for part in parts)
-    for t, part in enumerate(parts if clustered else ()):
+    labels: list[str] = []
+    for t, part in enumerate(parts):
         found: Sequence[str]
         if part.clusters is None:
             found = [f"\x1f{t}\x1f{key}" for key in part.questions.keys]
@@ -204,32 +227,7 @@ def stack(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sam
             found = [CROSS.join(spec + way for way in label.split(CROSS)) for label in part.clusters]
         # a task with one way of clustering among crossed ones: the same clusters both ways
         labels += [label + CROSS + label for label in found] if crossed and both_ways(found) is None else found
-    name = f"{parts[0].task}, {parts[0].metric}" if parts[0].task else parts[0].metric
-    try:
-        stats = question_stats(stacked)
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from None
-    identical = any("identical_repeats" in part.diagnostics for part in parts)
-    return Sample(
-        name,
-        replace(stats, identical=identical, answers_differ=any(part.answers_differ for part in parts)),
-        stacked,
-        tuple(labels) if clustered else None,
-        np.repeat(np.arange(len(parts)), [len(part.questions) for part in parts]),
-        None if shares is None else np.asarray(shares, dtype=np.float64),
-        len(parts) > 1 and all(part.cluster_spec == "task" for part in parts),
-        any(OF_ALL_ANSWERS.intersection(part.diagnostics) for part in parts),
-        hull([part.bounds for part in parts]),
-        is_proportion(parts[0].metric),
-        repeats_are_runs=any(part.repeats_are_runs for part in parts),
-        runs_of_one=any(part.runs_of_one for part in parts),
-        outer=parts[0].outer if len(parts) == 1 else None,
-        per=None
-        if any(part.per is None for part in parts)
-        else below([p for part in parts if (p := part.per) is not None]),
-        measure=any(part.unit is not None for part in parts),
-        corrected=LabelColumns.stacked([part.corrected for part in parts]),
-    )
+    return tuple(labels)
 
 
 def is_scored(part: Scores) -> BoolArray:
@@ -362,52 +360,82 @@ def group_shares(parts: Sequence[Scores], group: Group | None) -> list[float] | 
     return None if group.weighting == "size" else [1 / len(parts)] * len(parts)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimated:
+    """What the kernel says of one contrast of samples."""
+
+    c: Contrast
+    plan: Design
+    m: Moments
+    """(1,)"""
+    of_questions: Moments
+    """(1,) without the variance between runs."""
+    with_runs: bool
+    """Whether `m` has that variance."""
+    codes: frozenset[str]
+    """Diagnostics of the variance and of the repeats."""
+    judge: JudgeCorrection | None
+    """What the labels say of the judge; None where nothing is corrected."""
+
+
 def kernel(
-    runs: Sequence[Sample], coefficients: Sequence[float], plan: Design, settings: Settings
-) -> tuple[Contrast, Moments]:
-    """The kernel on samples of the same questions, with the run component where repeats are runs."""
+    runs: Sequence[Sample], coefficients: Sequence[float], plan: Design, settings: Settings, *, first: bool = False
+) -> Estimated:
+    """The kernel on samples of the same questions, with the run component where repeats are runs.
+
+    Where the last of several samples has runs of one configuration, the others are one more run of it.
+
+    Args:
+        runs: the samples.
+        coefficients: of each.
+        plan: the design of their questions.
+        settings: what is computed.
+        first: whether the harness's own value stands on the first answers, which are then held against the others.
+    """
     if plan.crossed is not None:
         settings.check("crossed", runs[0].name)
-    stats, components, found = [], [], set[str]()
-    for run in runs:
-        component = run_component(run.values, plan.weights, plan.strata)
-        if settings.repeats_are == "answers":
-            stats.append(run.stats)
-            found |= _moving_together(run, component)
-            continue
-        if component is None:
-            raise InputError(
-                f"{run.name}: `repeats_are='runs'` needs at least two runs of each model, and in every task two "
-                "questions that all of them answered; without that the variance between runs is not known"
-            )
-        components.append(component)
-        known = run.stats
-        stats.append(replace(component.stats, identical=known.identical, answers_differ=known.answers_differ))
-    c, flags = contrast(stats, coefficients, plan.strata), repeat_codes(stats, plan.strata)
-    identified, fixed = split_known(flags), settings.questions_are == "fixed"
-    if fixed:
-        if flags["single_repeat"].any():
-            raise InputError(
-                f"{runs[0].name}: `questions_are='fixed'` asks how much the answers to these questions vary, which one "
-                "answer per question cannot say: run it with K > 1 repeats, join several runs with `as_repeats`, or "
-                "leave this metric out with `metrics`"
-            )
-        columns = fixed_columns(stats, coefficients, c, plan, identified=identified)
-        flags["identical_repeats"] |= identified & np.isnan(columns.variance)
-    else:
-        columns = moment_columns(c, plan, settings.se, identified=identified)
-    flags |= variance_flags(columns, plan, fixed=fixed)
-    m, labels = columns.row(), labels_of(runs, coefficients)
-    found |= {"inner_clusters"} if not fixed and wider_outside(runs[0], c, plan, m, settings) else set()
+    fixed, of_runs = settings.questions_are == "fixed", settings.repeats_are == "runs"
+    components = [run_component(run.values, plan.weights, plan.strata) for run in runs]
+    stats = [_within_runs(*both) for both in zip(runs, components, strict=True)] if of_runs else [x.stats for x in runs]
+    c, m, flags = contrast_moments(stats, coefficients, plan, settings.se, fixed=fixed)
+    of_questions = m
+    if fixed and flags["single_repeat"].any():
+        raise InputError(
+            f"{runs[0].name}: `questions_are='fixed'` asks how much the answers to these questions vary, which one "
+            "answer per question cannot say: run it with K > 1 repeats, join several runs with `as_repeats`, or "
+            "leave this metric out with `metrics`"
+        )
+    labels, new = labels_of(runs, coefficients), components[-1] if len(runs) > 1 and runs[-1].runs_of_one else None
     if labels is not None:
-        m = with_labels(m, labels, plan)
-        of_labels = {"few_clusters": few_labels(labels, m, plan), "zero_variance": m.zero_variance}
-        flags |= {code: np.array([has]) for code, has in (of_labels | {"single_repeat": False}).items()}
-    elif components and (whole := with_runs(m, components, coefficients)) is not m:
-        m, columns = whole, whole.columns()
-        flags |= noise_flags(columns.df, zero=columns.zero_variance, var_data=columns.var_data)
-    codes = found.union(code for code, has in flags.items() if has[0])
-    return c, replace(m, diagnostics=tuple(sorted(codes)))
+        m = of_questions = with_labels(m, labels, plan)
+    elif of_runs:
+        m = with_runs(m, [component for component in components if component is not None], coefficients)
+    if new is not None:
+        m = with_new_run(m, new)
+    flags |= variance_flags(m, plan, fixed=fixed)
+    if labels is not None:
+        flags |= {"few_labels": np.array([n_labelled(labels, plan) < FEW_LABELLED]), "single_repeat": np.array([False])}
+    codes = {code for code, has in flags.items() if has[0]}
+    if not of_runs and new is None:
+        codes = codes.union(*(_moving_together(*both, first=first) for both in zip(runs, components, strict=True)))
+    if not fixed and wider_outside(runs[0], c, plan, of_questions, settings):
+        codes.add("inner_clusters")
+    judge = correction(labels, c.d, m, plan) if labels is not None else None
+    return Estimated(c, plan, m, of_questions, of_runs or new is not None, frozenset(codes), judge)
+
+
+def _within_runs(run: Sample, component: RunComponent | None) -> QuestionStats:
+    """The question statistics after the run means are taken out.
+
+    Raises:
+        InputError: the variance between runs is not known.
+    """
+    if component is None:
+        raise InputError(
+            f"{run.name}: `repeats_are='runs'` needs at least two runs of each model, and in every task two "
+            "questions that all of them answered; without that the variance between runs is not known"
+        )
+    return replace(component.stats, identical=run.stats.identical, answers_differ=run.stats.answers_differ)
 
 
 def labels_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> LabelColumns | None:
@@ -425,40 +453,32 @@ def labels_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> LabelCol
     return contrast_of(known, coefficients) if known else None
 
 
-def few_labels(of: LabelColumns, m: Moments, plan: Design) -> bool:
-    """Whether a corrected mean comes from few labelled questions (clusters)."""
-    return n_labelled(of, plan) < FEW_LABELLED or (m.df is not None and bool(short_of(m.df, FEW_DF)))
-
-
-def correction(
-    runs: Sequence[Sample], coefficients: Sequence[float], d: FloatArray, m: Moments, plan: Design
-) -> JudgeCorrection | None:
-    """What the labels say of the judge of a contrast with these values; None where nothing is corrected."""
-    of = labels_of(runs, coefficients)
-    if of is None or m.mean is None:
+def correction(of: LabelColumns, d: FloatArray, m: Moments, plan: Design) -> JudgeCorrection | None:
+    """What the labels say of the judge of a contrast with these values; None where it has no mean."""
+    if np.isnan(m.mean[0]):
         return None
-    bias, alone = bias_of(d, of, plan), alone_variance(of, plan)
+    bias, variance = bias_of(d, of, plan)
     return JudgeCorrection(
         n_labelled=int((of.n_labels > 0).sum()),
         n_labels=int(of.n_labels.sum()),
         mean_judge=float(plan.weights @ of.judge),
-        bias=None if bias is None else finite(bias[0]),
-        bias_se=None if bias is None else root(bias[1]),
-        gain=finite(alone / m.variance) if alone and m.variance else None,
+        bias=finite(bias),
+        bias_se=finite(math.sqrt(variance)),
+        gain=finite(alone_variance(of, plan) / (m.variance.item() or math.nan)) or None,
         r2=finite(r_squared(of)),
     )
 
 
 def wider_outside(data: Sample, c: Contrast, plan: Design, m: Moments, settings: Settings) -> bool:
     """Whether clustering by a field that contains the clusters would make the standard error clearly larger."""
-    if not data.outer or data.labels is None or plan.crossed is not None or not m.variance:
+    if len(data.parts) > 1 or data.labels is None or plan.crossed is not None:
         return False
-    for known in data.outer.values():
+    for known in (data.parts[0].outer or {}).values():
         values = [known.get(label) for label in data.labels]
         if None in values:  # questions that only another run has, whose field is not known
             continue
         outside = clustered_variance(c.d - c.d.mean(), design(len(data), [str(value) for value in values]), settings.se)
-        if outside is not None and outside.value > WIDER_OUTSIDE**2 * m.variance:
+        if outside is not None and outside.value > WIDER_OUTSIDE**2 * m.variance[0] > 0:
             return True
     return False
 
@@ -475,7 +495,7 @@ def outer_note(part: Scores, codes: Iterable[str]) -> list[str]:
     ]
 
 
-def _moving_together(run: Sample, component: RunComponent | None) -> set[str]:
+def _moving_together(run: Sample, component: RunComponent | None, *, first: bool) -> set[str]:
     """What the F tests say of answers that should be independent."""
     if component is None:
         return set()
@@ -483,7 +503,7 @@ def _moving_together(run: Sample, component: RunComponent | None) -> set[str]:
     def below(p: float | None, limit: float) -> bool:
         return p is not None and p < limit
 
-    first = run.first and below(component.first_p_value, FIRST_ANSWER_P)
+    first = first and below(component.first_p_value, FIRST_ANSWER_P)
     # where only the first answers stand apart, the others are independent for all that is known
     together = component.others_p_value if first else component.p_value
     out = {"first_answer_differs"} if first else set()
@@ -501,20 +521,10 @@ def named_repeats(parts: Iterable[Scores], settings: Settings) -> list[str]:
     ]
 
 
-def nothing_of(data: Sample) -> Moments:
-    """The moments of a sample that has nothing to estimate, with the code that says why."""
-    m = undefined_moments(len(data), len(set(data.labels or range(len(data)))))
-    return replace(m, diagnostics=(RATIO_UNDEFINED,)) if data.undefined else m
-
-
-def noise_fields(m: Moments, clustered: bool) -> dict[str, Any]:
-    """The fields that an Estimate and a Difference share, from the kernel's moments."""
-    return {name: finite(column.item()) for name, column in noise_columns(m.columns(), clustered).items()}
-
-
-def root(variance: float | None) -> float | None:
-    """√, 0 for a negative estimate, None for what is not identified."""
-    return None if variance is None else math.sqrt(max(0.0, variance))
+def nothing_of(data: Sample) -> tuple[Moments, str]:
+    """The moments of a sample that has nothing to estimate, and the code that says why."""
+    n, G = (np.array([float(number)]) for number in (len(data), len(set(data.labels or range(len(data))))))
+    return undefined_moments(n, G), RATIO_UNDEFINED if data.undefined else "too_few_questions"
 
 
 def as_scores(

@@ -22,10 +22,11 @@ from ..stats import decision
 from ..stats import slices as by_slice
 from ..stats.tolerances import FEW_DF, short_of
 from .comparison import matched_scores
-from .difference import Compared, RowDecision, decided, run_difference
+from .difference import Compared, run_difference
 from .known import Runs, WithFields, check_known, field_names, known, numbers, text_of, together
 from .mean import estimate_of
 from .ranges import score_range
+from .rows import RowDecision, decided
 from .sample import group_parts, group_shares
 
 Table = TypeVar("Table", Analysis, Comparison, Arena)

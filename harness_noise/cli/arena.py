@@ -14,8 +14,8 @@ from .flags import in_flags
 
 @options.command(
     "arena",
-    example="harness-noise arena runs --html report",
-    old={
+    "harness-noise arena runs --html report",
+    {
         "--baseline": "--baseline names a run; here a model is named, with --baseline-model",
         "--budget": "write --needed; --budget N is the number of questions that gate asks about",
         "--questions": "write --with-questions; --questions is the number of questions that compare lists",
@@ -25,65 +25,55 @@ from .flags import in_flags
 )
 @options.RUN
 @options.to_read(
-    options.reading("arena"),
+    *options.reading("arena"),
     *options.LABELS,
-    click.option("--strict", is_flag=True, help="Stop at a run that cannot be read, in place of leaving it out."),
-    click.option("--jobs", type=click.IntRange(1), metavar="N", help="Read with N processes of this machine (1)."),
-    click.option("--dask", metavar="ADDRESS", help="Read on the workers of the Dask cluster with this scheduler."),
+    options.switch("--strict", "Stop at a run that cannot be read, in place of leaving it out."),
+    options.value("--jobs", "N", "Read with N processes of this machine (1).", click.IntRange(1)),
+    options.value("--dask", "ADDRESS", "Read on the workers of the Dask cluster with this scheduler."),
 )
 @options.to_compute(
-    options.computing(
+    *options.computing(
         "arena",
         interval="Interval of a model's mean.",
         test="Test of every pair. wild is the wild cluster bootstrap, for few or very unequal clusters.",
     ),
-    click.option("--top", type=click.IntRange(1), metavar="K", help="Test which models could be among the K best."),
+    options.value("--top", "K", "Test which models could be among the K best.", click.IntRange(1)),
     options.BY,
-    click.option(
+    options.value(
         "--frontier",
-        metavar="MEASURE",
-        help="Test which models are on the frontier of score and a measure, such as cost: no other is as good and as "
+        "MEASURE",
+        "Test which models are on the frontier of score and a measure, such as cost: no other is as good and as "
         "cheap, and better in one of both.",
     ),
-    click.option(
+    options.value(
         "--over",
-        metavar="NAME",
-        help="The runs are checkpoints: compare each with the first and the one before. step reads step_1000 or "
+        "NAME",
+        "The runs are checkpoints: compare each with the first and the one before. step reads step_1000 or "
         "checkpoint-500 off the names; else a word of the names, or a field.",
     ),
-    click.option(
+    options.switch(
         "--needed",
-        is_flag=True,
-        help="Estimate how many more questions or answers would show which models are worse than the best.",
+        "Estimate how many more questions or answers would show which models are worse than the best.",
     ),
-    click.option("--select", is_flag=True, help="Estimate how much of the best model's lead is selection."),
+    options.switch("--select", "Estimate how much of the best model's lead is selection."),
 )
 @options.to_show(
-    click.option("--baseline-model", metavar="MODEL", help="Show the differences from this model."),
-    click.option("--html", type=options.Output(file_okay=False), metavar="DIR", help="Write a report of HTML pages."),
-    click.option(
-        "--figures", type=options.Output(file_okay=False), metavar="DIR", help="Write each figure as an SVG file."
-    ),
-    click.option("--tables", type=options.Output(file_okay=False), metavar="DIR", help="Write all tables."),
-    click.option(
+    options.value("--baseline-model", "MODEL", "Show the differences from this model."),
+    options.target("--html", "DIR", "Write a report of HTML pages."),
+    options.target("--figures", "DIR", "Write each figure as an SVG file."),
+    options.target("--tables", "DIR", "Write all tables."),
+    options.choice(
         "--tables-format",
-        type=click.Choice(["csv", "json", "parquet"]),
-        default="csv",
-        show_default=True,
-        help="Format of --tables: one file each for models, pairs, benchmarks and questions; --by adds slices, "
+        ("csv", "json", "parquet"),
+        "Format of --tables: one file each for models, pairs, benchmarks and questions; --by adds slices, "
         "--over checkpoints.",
     ),
-    click.option(
-        "--write-profile",
-        type=options.Output(dir_okay=False),
-        metavar="FILE",
-        help="Write the benchmarks' noise profile, which compare and plan read with --reference.",
+    options.target(
+        "--write-profile", "FILE", "Write the benchmarks' noise profile, which compare and plan read with --reference."
     ),
-    click.option(
-        "--with-questions", is_flag=True, help="With --write-profile: add every model's score on each question."
-    ),
-    click.option("--force", is_flag=True, help="With --write-profile: replace FILE even if it is not a profile."),
-    options.printing,
+    options.switch("--with-questions", "With --write-profile: add every model's score on each question."),
+    options.switch("--force", "With --write-profile: replace FILE even if it is not a profile."),
+    *options.PRINTING,
 )
 def command(runs: tuple[str, ...], **choices: Any) -> None:
     """Compare every pair of many runs and measure the noise of each benchmark.
@@ -99,7 +89,6 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     )
     _check_profile(profile, with_questions=with_questions, force=force)
     result = options.answer(arena, choices, runs)
-    options.show(result, choices)
     written: list[Path] = []
     if pages is not None:
         written += write_html(result, pages, command=options.typed(), words=in_flags)

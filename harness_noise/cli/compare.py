@@ -13,48 +13,42 @@ from . import options
 from .flags import in_flags
 
 
-@options.command("compare", example="harness-noise compare new-run baseline-run --task gsm8k")
+@options.command("compare", "harness-noise compare new-run baseline-run --task gsm8k")
 @options.RUN
 @options.to_read(
-    click.option("--baseline", metavar="RUN", help="Compare every given run with this one."),
+    options.value("--baseline", "RUN", "Compare every given run with this one."),
     options.MODELS,
-    options.reading("compare"),
+    *options.reading("compare"),
     *options.LABELS,
-    click.option(
-        "--reference",
-        "references",
-        multiple=True,
-        metavar="RUN|NAME|FILE",
-        help="A complete run, used to extrapolate from a random subset of the questions (repeatable); or, where A and "
+    options.several(
+        "--reference references",
+        "RUN|NAME|FILE",
+        "A complete run, used to extrapolate from a random subset of the questions (repeatable); or, where A and "
         "B are bare numbers, the benchmark's noise profile (see references, arena).",
     ),
 )
 @options.to_compute(
-    options.computing(
+    *options.computing(
         "compare",
         interval="Interval of the difference; auto: that of the test.",
         margin="Test equivalence within ±M, on the metric's scale; also the slack of --fail-on.",
     ),
     options.BY,
-    click.option(
-        "--combine", is_flag=True, help="Combine all rows, which must be independent tasks or models, into one answer."
-    ),
-    click.option("--looks", metavar="L", help="A is still running: correct for repeated looks, such as 5, or anytime."),
-    click.option(
+    options.switch("--combine", "Combine all rows, which must be independent tasks or models, into one answer."),
+    options.value("--looks", "L", "A is still running: correct for repeated looks, such as 5, or anytime."),
+    options.value(
         "--fail-on",
-        type=click.Choice(["regression", "none"]),
+        None,
+        "Exit with 1 if A is worse than B by more than the margin in any row (Holm over all rows).",
+        click.Choice(["regression", "none"]),
         default="none",
-        show_default=True,
-        help="Exit with 1 if A is worse than B by more than the margin in any row (Holm over all rows).",
     ),
 )
 @options.to_show(
-    click.option(
-        "--questions", type=click.IntRange(0), default=0, metavar="N", help="List the N questions that flipped most."
-    ),
-    click.option("--wide", is_flag=True, help="With --questions: show whole questions, targets and answers."),
-    click.option("--html", type=options.Output(dir_okay=False), metavar="FILE", help="Write an HTML page."),
-    options.printing,
+    options.value("--questions", "N", "List the N questions that flipped most.", click.IntRange(0), default=0),
+    options.switch("--wide", "With --questions: show whole questions, targets and answers."),
+    options.target("--html", "FILE", "Write an HTML page."),
+    *options.PRINTING,
 )
 def command(runs: tuple[str, ...], **choices: Any) -> int:
     """Compare two runs question by question and test the difference.
@@ -70,7 +64,6 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     sides = _sides(runs)
     listed = page is not None and not choices["unpaired"] and isinstance(sides[0], str)
     result = options.answer(compare, choices, sides, by_question=listed)
-    options.show(result, choices)
     if page is not None:
         from .. import write_html
 

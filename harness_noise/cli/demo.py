@@ -20,10 +20,8 @@ from . import options
 from .flags import in_flags
 
 
-@options.command("demo", example="harness-noise demo --out demo-out")
-@click.option(
-    "--out", type=options.Output(file_okay=False), required=True, metavar="DIR", help="The folder to write to."
-)
+@options.command("demo", "harness-noise demo --out demo-out")
+@options.target("--out", "DIR", "The folder to write to.", required=True)
 @options.DEBUG
 def command(out: Path, debug: bool) -> None:
     """Run simulated models through the real harnesses, end to end.
@@ -98,9 +96,8 @@ def _eight_models(adapter: Any, out: Path, log: TextIO) -> list[Path]:
     pages = write_html(result, out / "arena", command=shlex.join(asked), words=in_flags)
     from ..report import arena_summary
 
-    for board in result.boards:
-        for line in arena_summary.sentences(board):
-            click.echo(line)
+    for line in arena_summary.sentences(result.boards[0]):
+        click.echo(line)
     return pages
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from importlib import import_module
 
 _NAMED = re.compile(r"`([a-z_0-9]+)(?:=([^`]*))?`")
 
@@ -49,12 +50,10 @@ def _quoted(text: str) -> str:
 @cache
 def _flags() -> dict[str, str]:
     """Parameter → flag, as the options of the commands have them."""
-    from click import Context, Option
+    from click import Option
 
-    from .commands import COMMANDS, cli
-
-    commands = filter(None, (cli.get_command(Context(cli), name) for name in COMMANDS))
-    options = [param for command in commands for param in command.params if isinstance(param, Option)]
+    commands = import_module(".commands", __package__).COMMANDS  # by its name: all commands import this module
+    options = [param for command in commands.values() for param in command.params if isinstance(param, Option)]
     flags = [(str(option.name), max(option.opts, key=len)) for option in options]
     flags.sort(key=lambda flag: len(flag[1]) > 2)  # where one command has -n and another --n, the longer one counts
     return {flag.lstrip("-").replace("-", "_"): flag for _, flag in flags} | dict(flags)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import click
@@ -63,17 +64,30 @@ def _names(word: str, path: Path) -> bool:
     return False
 
 
-class Range(ParamType):
-    """LOW,HIGH: two numbers."""
+class Numbers(ParamType):
+    """Numbers with commas between them, of which there may be so many.
 
-    name = "range"
+    Args:
+        what: what they are, for the message.
+        counts: how many there may be.
+    """
+
+    name = "numbers"
+
+    def __init__(self, what: str, *counts: int) -> None:
+        self.what, self.counts = what, counts
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
-            low, high = (float(part) for part in str(value).split(","))
+            found = tuple(map(float, str(value).split(",")))
         except ValueError:
-            self.fail(f"{value!r} is not the metric's lowest and highest value, such as 0,1 or 0,100.", param, ctx)
-        return low, high
+            found = ()
+        if len(found) not in self.counts:
+            self.fail(f"{value!r} is not {self.what}.", param, ctx)
+        return found
+
+
+RANGE = Numbers("the metric's lowest and highest value, such as 0,1 or 0,100", 2)
 
 
 class Values(Choice):
@@ -112,9 +126,9 @@ class Command(click.Command):
         old: former spellings of options → what to write now.
     """
 
-    def __init__(self, name: str, *, example: str = "", old: Mapping[str, str] | None = None, **choices: Any) -> None:
+    def __init__(self, name: str, *, example: str, old: Mapping[str, str], **choices: Any) -> None:
         super().__init__(name, **choices)
-        self.example, self.old = example, old or {}
+        self.example, self.old = example, old
 
     def get_help(self, ctx: click.Context) -> str:
         from cloup import HelpFormatter  # only here: its imports take as long as those of a small command
@@ -122,8 +136,7 @@ class Command(click.Command):
 
         formatter = HelpFormatter(max_width=ctx.max_content_width)
         self.format_usage(ctx, formatter)
-        if self.example:
-            formatter.write(f"\nExample: {self.example}\n")
+        formatter.write(f"\nExample: {self.example}\n")
         formatter.write_command_help_text(self)
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
@@ -149,7 +162,7 @@ class Command(click.Command):
 
 
 def command(
-    name: str, *, example: str = "", old: Mapping[str, str] | None = None
+    name: str, example: str, old: Mapping[str, str] = MappingProxyType({})
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a function a command; `settings` knows by the same name what it obeys. See `Command`."""
     return click.command(name, cls=Command, example=example, old=old)
@@ -161,7 +174,8 @@ def _group(title: str, *options: Option) -> Option:
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
         params = function.__dict__.setdefault("__click_params__", [])
         before = len(params)
-        _stack(options)(function)
+        for option in reversed(options):
+            option(function)
         for param in params[before:]:
             param.group = title
         return function
@@ -174,66 +188,70 @@ to_compute = partial(_group, "What to compute")
 to_show = partial(_group, "What to show")
 
 
-def _stack(options: Sequence[Option]) -> Option:
-    """Several options as one decorator."""
+def value(flag: str, metavar: str | None, words: str, kind: Any = str, default: Any = None, **more: Any) -> Option:
+    """An option with a value; behind the flag may stand the name of its parameter, where that is another."""
+    shown = default is not None
+    return click.option(
+        *flag.split(), metavar=metavar, help=words, type=kind, default=default, show_default=shown, **more
+    )
 
-    def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            function = option(function)
-        return function
 
-    return wrap
+several = partial(value, multiple=True)
+"""An option that may be given again."""
+
+
+def switch(flag: str, words: str) -> Option:
+    """An option without a value."""
+    return click.option(*flag.split(), is_flag=True, help=words)
+
+
+def choice(flag: str, values: Sequence[str], words: str) -> Option:
+    """An option with one of these values, the first by default."""
+    return value(flag, None, words, click.Choice(values), values[0])
+
+
+def target(flag: str, metavar: str, words: str, **more: Any) -> Option:
+    """An option that names a file, or with the metavar DIR a folder, to write to."""
+    folder = metavar == "DIR"
+    return value(flag, metavar, words, Output(file_okay=not folder, dir_okay=folder), **more)
 
 
 RUN = click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 
-REFERENCES = click.option(
-    "--reference",
-    "references",
-    multiple=True,
-    metavar="RUN",
-    help="A complete run, used to extrapolate from this random subset, or a profile that has its questions "
+REFERENCES = several(
+    "--reference references",
+    "RUN",
+    "A complete run, used to extrapolate from this random subset, or a profile that has its questions "
     "(arena --write-profile FILE --with-questions); repeatable.",
 )
 
-BY = click.option(
+BY = several(
     "--by",
-    multiple=True,
-    metavar="SPEC",
-    help="Repeat the analysis in slices of this property of the questions (a SPEC as of --cluster; repeatable). "
+    "SPEC",
+    "Repeat the analysis in slices of this property of the questions (a SPEC as of --cluster; repeatable). "
     "Numbers are cut at their quartiles. auto: every category of 2 to 50 values and every number.",
 )
 
 LABELS = (
-    click.option(
+    value(
         "--labels",
-        metavar="FILE",
-        help="People's labels of a random part of the answers (question, label[, task][, model][, repeat][, person]), "
+        "FILE",
+        "People's labels of a random part of the answers (question, label[, task][, model][, repeat][, person]), "
         "which correct the judge's scores; `label` draws such a part.",
     ),
-    click.option(
+    value(
         "--labels-scorer",
-        metavar="NAME",
-        help="The scorer of the log whose scores are people's labels, or edits: scores that people have edited.",
+        "NAME",
+        "The scorer of the log whose scores are people's labels, or edits: scores that people have edited.",
     ),
-    click.option(
-        "--label-range", type=Range(), metavar="LOW,HIGH", help="Labels that stand for the lowest and highest score."
-    ),
-    click.option("--labels-at-random", is_flag=True, help="The labelled answers are a random part, whatever it looks."),
+    value("--label-range", "LOW,HIGH", "Labels that stand for the lowest and highest score.", RANGE),
+    switch("--labels-at-random", "The labelled answers are a random part, whatever it looks."),
 )
 
-MODELS = click.option("--models", metavar="A,B", help="Which models, where the RUNs hold several.")
+MODELS = value("--models", "A,B", "Which models, where the RUNs hold several.")
 
-_REPEATABLE = {
-    "tasks": "--task",
-    "metrics": "--metric",
-    "scorers": "--scorer",
-    "measures": "--measure",
-    "prices": "--price",
-    "cluster": "--cluster",
-    "groups": "--group",
-}
-"""Keyword that takes several values → the flag that gives one of them, and may be given again."""
+_REPEATABLE = ("tasks", "metrics", "scorers", "measures", "prices", "cluster", "groups")
+"""Keywords that take several values; their flag, which may be given again, is in the singular."""
 _METAVARS = {
     "prices": "[MODEL:]input=$,output=$",
     "cluster": "SPEC",
@@ -282,71 +300,48 @@ _COMPUTING = {
 }
 
 
-def _obeyed_of(helps: Mapping[str, str], consumer: str) -> Option:
+def _obeyed_of(helps: Mapping[str, str], consumer: str) -> list[Option]:
     """An option for every keyword that `consumer` obeys, with the values that it obeys."""
-    return _stack([_option(name, consumer, words) for name, words in helps.items() if obeyed(name, consumer) != ()])
+    return [_option(name, consumer, words) for name, words in helps.items() if obeyed(name, consumer) != ()]
 
 
-def reading(consumer: str) -> Option:
+def reading(consumer: str) -> list[Option]:
     """The options that say what is read, and how."""
     return _obeyed_of(_READING, consumer)
 
 
-def computing(consumer: str, **words: str) -> Option:
+def computing(consumer: str, **words: str) -> list[Option]:
     """The options that say how to compute; `words` replace their help."""
     return _obeyed_of(_COMPUTING | words, consumer)
 
 
 def _option(name: str, consumer: str, words: str) -> Option:
     """The option of one keyword of `Choices`; its type is that of the keyword."""
+    metavar, kind = _METAVARS.get(name), _types().get(name, str)
     if name in _REPEATABLE:
-        metavar = _METAVARS.get(name, name[:-1].upper())
-        return click.option(_REPEATABLE[name], name, multiple=True, metavar=metavar, help=words)
-    flag, kind, default = "--" + name.replace("_", "-"), _types()[name], None
+        singular = name.removesuffix("s")
+        return several(f"--{singular} {name}", metavar or singular.upper(), words)
+    flag = "--" + name.replace("_", "-")
     if kind is bool:
-        return click.option(flag, is_flag=True, help=words)
-    takes: Any = {int: int, str: str}.get(kind, float)
-    if name in _FIELDS:
-        default = _FIELDS[name].default
-        takes = Range() if name == "range" else takes
-        takes = Values(name, consumer) if get_origin(kind) is Literal else takes
-    return click.option(
-        flag,
-        type=takes,
-        default=default,
-        show_default=default is not None,
-        metavar=_METAVARS.get(name),
-        help=words,
-    )
+        return switch(flag, words)
+    taken = RANGE if name == "range" else Values(name, consumer) if get_origin(kind) is Literal else None
+    default = _FIELDS[name].default if name in _FIELDS else None
+    return value(flag, metavar, words, taken or {int: int, str: str}.get(kind, float), default)
 
 
 FORMAT_FILE = _option("format_file", "read", _READING["format_file"])
-QUIET = click.option("-q", "--quiet", is_flag=True, help="Print no hints.")
-DEBUG = click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
-printing: Option = _stack(
-    [
-        click.option(
-            "--format",
-            "form",
-            type=click.Choice(FORMATS),
-            default="table",
-            show_default=True,
-            help="Form of the output; sentence: one for a paper, of each row.",
-        ),
-        click.option("-o", "output", type=Output(), metavar="FILE", help="Write to FILE."),
-        click.option("--details", is_flag=True, help="Show all tables, columns and rows, however narrow the terminal."),
-        click.option("--explain", "legend", is_flag=True, help="Say what each column means."),
-        click.option(
-            "--color",
-            type=click.Choice(["auto", "always", "never"]),
-            default="auto",
-            show_default=True,
-            help="Colours; auto: in a terminal, unless NO_COLOR is set.",
-        ),
-        QUIET,
-        DEBUG,
-    ]
+QUIET = switch("-q --quiet", "Print no hints.")
+DEBUG = switch("--debug", "Show a traceback when something fails.")
+PRINTING = (
+    choice("--format form", FORMATS, "Form of the output; sentence: one for a paper, of each row."),
+    value("-o output", "FILE", "Write to FILE.", Output()),
+    switch("--details", "Show all tables, columns and rows, however narrow the terminal."),
+    switch("--explain legend", "Say what each column means."),
+    choice("--color", ("auto", "always", "never"), "Colours; auto: in a terminal, unless NO_COLOR is set."),
+    QUIET,
+    DEBUG,
 )
+_OF_PRINTING = ("form", "output", "details", "legend", "color", "quiet", "debug", "wide")
 
 
 def mapping(pairs: Iterable[str], option: str, *, one_word: bool = False) -> dict[str, str]:
@@ -365,12 +360,9 @@ def mapping(pairs: Iterable[str], option: str, *, one_word: bool = False) -> dic
     return out
 
 
-PRINTING = ("form", "output", "details", "legend", "color", "quiet", "debug", "wide")
-
-
 def keywords(choices: Mapping[str, Any]) -> dict[str, Any]:
     """A command's options as the keywords of the function that it calls, without those of printing."""
-    given = {name: value for name, value in choices.items() if name not in PRINTING and value is not None}
+    given = {name: value for name, value in choices.items() if name not in _OF_PRINTING and value is not None}
     if "columns" in given:
         given["columns"] = mapping(given["columns"].split(","), "--columns")
     if "groups" in given:
@@ -380,12 +372,14 @@ def keywords(choices: Mapping[str, Any]) -> dict[str, Any]:
     return given | {"progress": progress, "say": lambda text: hints([text])}
 
 
-def answer(function: Callable[..., R], choices: Mapping[str, Any], *sides: Any, **more: Any) -> R:
-    """What a function of the library returns for a command's options; its notes name flags."""
+def answer(function: Callable[..., R], choices: dict[str, Any], *sides: Any, **more: Any) -> R:
+    """What a function of the library returns for a command's options, shown; its notes name flags."""
     from dataclasses import replace
 
     result = function(*sides, **keywords(choices), **more)
-    return replace(result, notes=tuple(map(in_flags, result.notes)))
+    result = replace(result, notes=tuple(map(in_flags, result.notes)))
+    _show(result, choices)
+    return result
 
 
 def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
@@ -403,7 +397,7 @@ def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
         bar.render_finish()
 
 
-def show(table: Result, choices: dict[str, Any]) -> None:
+def _show(table: Result, choices: dict[str, Any]) -> None:
     """Print a result, or write it to a file; hints go to stderr."""
     form, output = choices["form"], choices["output"]
     told = getattr(table, "shows_notes", False) and form not in ("json", "csv")

@@ -335,8 +335,11 @@ class Answers:
             self._ask(asked, question, fields, line)
         if self.options.fields:
             asked.docs.setdefault(question, []).append(fields)
-        levels = tuple(self._level(name, fields, line) for name in self.options.factors)
-        found = self._metrics.setdefault((task, metric, scorer), MetricAnswers())
+        factors, what = self.options.factors, (task, metric, scorer)
+        levels = tuple(self._level(name, fields, line) for name in factors) if factors else ()
+        found = self._metrics.get(what)
+        if found is None:
+            found = self._metrics[what] = MetricAnswers()
         cause = value if isinstance(value, str) else ""
         number = nan if cause or value is None else float(value)
         place = found.add(self.where, question, repeat, number, levels=levels, cause=cause, line=line)

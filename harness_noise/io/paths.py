@@ -28,6 +28,8 @@ def is_url(place: object) -> bool:
     return _URL.match(str(place)) is not None
 
 
+LOOKS = ".looks.json"
+"""How the name of the file ends that keeps the looks at a run beside it."""
 FRAME = "DataFrame"
 """What a table in memory is called."""
 
@@ -178,22 +180,27 @@ def loads(data: bytes) -> Any:
     return json.loads(data, object_pairs_hook=_once)
 
 
-def loads_lines(lines: bytes) -> Any:
-    """The JSON values of lines, as `loads` has them, but at once.
+def loads_lines(lines: bytes) -> list[Any]:
+    """The JSON values of lines, as `loads` has them, but at once; each line has its end.
 
     Raises:
         ValueError: as `loads`; or a line is empty.
     """
-    return loads(b"[" + lines.rstrip(b"\r\n").replace(b"\n", b",") + b"]")  # no string of JSON has a line break
+    found = loads(b"".join((b"[", lines.replace(b"\n", b","), b"0]")))  # no string of JSON has a line break
+    found.pop()
+    return list(found)
 
 
 def byte_count(data: bytes, byte: bytes) -> int:
-    """How often a byte comes, several times as fast as `data.count`."""
+    """How often a byte comes; in long data several times as fast as `data.count`."""
+    if len(data) < _LONG:
+        return data.count(byte)
     import numpy as np
 
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord(byte)))
 
 
+_LONG, _SMALL = 1 << 12, 1 << 16
 LARGEST = 1 << 29
 """Bytes of a document that is held in memory as a whole."""
 
@@ -211,9 +218,7 @@ def load(path: Path, damaged: str = "", *, advice: str = "", data: IO[bytes] | N
         InputError: it cannot be read, is too large to be held in memory, or is no JSON.
     """
     try:
-        if (size := path.stat().st_size) > LARGEST:
-            raise InputError(f"{path}: a JSON file of {size / 1e9:.1f} GB has to be held in memory as a whole{advice}")
-        text = path.read_bytes() if data is None else data.read(LARGEST + 1)
+        text = _content(path, advice) if data is None else data.read(LARGEST + 1)
         if text.startswith(POINTER):
             refuse_pointer(path)
         if len(text) > LARGEST:
@@ -231,6 +236,17 @@ def load(path: Path, damaged: str = "", *, advice: str = "", data: IO[bytes] | N
         raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON that can be read ({error}){damaged}") from None
+
+
+def _content(path: Path, advice: str) -> bytes:
+    """The bytes of a file; its size is only looked at where it is not small."""
+    with path.open("rb") as file:
+        text = file.read(small := min(_SMALL, LARGEST))
+        if len(text) < small:
+            return text
+        if (size := path.stat().st_size) > LARGEST:
+            raise InputError(f"{path}: a JSON file of {size / 1e9:.1f} GB has to be held in memory as a whole{advice}")
+        return text + file.read()
 
 
 def load_line(path: Path, number: int, line: bytes, damaged: str, loads: Callable[[bytes], Any] = loads) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
-from ..analysis.difference import RowDecision, decided
+from ..analysis.rows import RowDecision, decided
 from ..data.questions import Questions
 from ..data.scores import Measured, Run, Scores
 from ..errors import InputError
@@ -267,7 +267,7 @@ def compare(
     )
     parts = (share, 1 - share) if known and share is not None else (math.nan, math.nan)
     data, prediction = (part * se**2 for part in parts)
-    codes = {"reference_noise", *decision.noise_codes(df if profile.cluster and known else None)}
+    codes = {"reference_noise", *decision.noise_codes(df if profile.cluster and known else math.nan)}
     codes |= {"beyond_reference"} if profile.beyond(a, b) else set()
     shared = ("task", "metric", "scorer", "higher_is_better", "n_questions", "n_clusters", "cluster")
     row = RowDecision.of(

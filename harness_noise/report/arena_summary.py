@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,33 +12,11 @@ import numpy as np
 from ..arrays import BoolArray
 from ..errors import some_of
 from ..results.arena import Arena, Benchmark, BenchmarkResult, Checkpoint, Model, Spread
-from ..results.rows import PEOPLE, Difference
+from ..results.rows import Difference
 from ..stats import decision
+from . import fmt
 from .canvas import label_of
-from .columns import (
-    MISSING,
-    Column,
-    Marks,
-    Section,
-    Summary,
-    TextColumn,
-    decimals,
-    difference_columns,
-    digits_of,
-    equals_p,
-    estimand_line,
-    interval_of,
-    level_of,
-    mean_columns,
-    metric_name,
-    number,
-    percent,
-    section,
-    shorten,
-    span,
-    what_of,
-    with_error,
-)
+from .columns import Column, Marks, Section, Summary, TextColumn, difference_columns, mean_columns, section
 from .sentences import ODD
 from .sequential import budget_section
 
@@ -63,8 +41,9 @@ def summarise(arena: Arena, *, brief: bool = False) -> Summary:
     if arena.budget:
         sections.append(budget_section(arena))
     sections += [checkpoint_table(rows, arena.settings["level"]) for _, rows in checkpoints(arena)]
-    told = [sentences(board) for board in arena.boards]
-    lead = (*checkpoint_sentences(arena), *(line for lines in told for line in lines[:1]))
+    alone = len(arena.boards) == 1
+    told = [(board_name(board), sentences(board)) for board in arena.boards]
+    lead = (*checkpoint_sentences(arena), *(f"{name}: {line}" for name, lines in told for line in lines[:1]))
     if len(arena.boards) > BOARDS:
         rest = (
             f"The models and pairs of these {len(arena.boards)} benchmarks are too many to show here: choose some by "
@@ -72,25 +51,25 @@ def summarise(arena: Arena, *, brief: bool = False) -> Summary:
         )
         return Summary(tuple(sections), (), (rest,), lead)
     for board in arena.boards:
-        name = board_name(board)
-        sections.append(models(board, marks, f"{name}: models"))
+        name = "" if alone else f"{board_name(board)}: "
+        sections.append(models(board, marks, f"{name}Models"))
         few = 2 < len(board.models) <= MATRIX
-        sections += [matrix(board, f"{name}: who is better")] if few else []
+        sections += [matrix(board, f"{name}Who is better")] if few else []
         rows = chosen_pairs(board, PAIRS)
-        title = f"{name}: pairs"
+        title = f"{name}Pairs"
         if len(rows) < len(board.pairs):
             title += f" ({len(rows)} of {len(board.pairs)}, neighbours in rank first)"
         pairs = pair_table([board.pairs[i] for i in rows], None if brief and few else marks, title)
         sections.append(replace(pairs, detail=few))
-    more = [line for lines in told for line in lines[1:]]
-    more += estimand_line([model for board in arena.boards for model in board.models])
+    more = [line if alone else f"{name}: {line}" for name, lines in told for line in lines[1:]]
+    more += fmt.estimand_line([model for board in arena.boards for model in board.models])
     return Summary(tuple(sections), marks.legend(), tuple(more), lead)
 
 
 def board_name(board: BenchmarkResult) -> str:
     """Task and metric."""
     task, metric, scorer = board.key
-    return shorten(f"{task} ({metric_name(metric, scorer)})" if task else metric_name(metric, scorer), NAME)
+    return fmt.shorten(f"{task} ({fmt.metric_name(metric, scorer)})" if task else fmt.metric_name(metric, scorer), NAME)
 
 
 def file_names(arena: Arena) -> list[str]:
@@ -104,75 +83,66 @@ def file_names(arena: Arena) -> list[str]:
 
 
 def sentences(board: BenchmarkResult) -> list[str]:
-    """The conclusions about one benchmark, in a few sentences."""
-    row, common = board.benchmark, board.pairs.common
-    estimand = {"these_questions": "these questions", PEOPLE: "the mean that people would give"}.get(common["estimand"])
-    name = board_name(board) + (f" (estimand: {estimand})" if estimand else "")
-    best, level = [shorten(model, NAME) for model in row.best], percent(common["level"])
-    first = []
+    """The conclusions about one benchmark, in a few sentences, which do not name it."""
+    lines = [_best_words(board), _noise_words(board), _frontier_words(board)]
+    lines += [_top_words(board), _order_words(board), _dead_words(board), _adjustment_words(board)]
+    return [f"{line}." for line in lines if line]
+
+
+def _best_words(board: BenchmarkResult) -> str:
+    """Which models may be the best, and whose scores are not to be used."""
+    row, best = board.benchmark, _short(board.benchmark.best)
+    level = fmt.percent(board.pairs.common["level"])
+    text = ""
     if len(best) == 1:
-        first = [f"{name}: {best[0]} is the best of {row.n_models} models ({level})"]
+        text = f"{best[0]} is the best of {row.n_models} models ({level})"
     elif best:
-        worse = f"{len(best)} of {row.n_models} models are not significantly worse than the best"
-        first = [f"{name}: {worse} ({level}): {some_of(best, 8)}"]
-    odd = [shorten(item.model, NAME) for item in board.models if "mean_mismatch" in item.diagnostics]
-    if odd:
-        first = [f"{first[0] if first else name}; {', '.join(odd[:8])}: {ODD}"]
-    if best and (words := _only_for_the_best(board)):
-        first = [f"{first[0]}. {words}"]
-    more = [*_noise_words(board), *_frontier_words(board), *_rank_words(board), *_adjustment_words(board)]
-    return [f"{line}." for line in (*first, *(f"{name}: {words}" for words in more))]
+        text = f"{len(best)} of {row.n_models} models are not significantly worse than the best ({level}): "
+        text += some_of(best, 8)
+    if odd := _short(item.model for item in board.models if "mean_mismatch" in item.diagnostics):
+        text = "; ".join(filter(None, [text, f"{some_of(odd, 8)}: {ODD}"]))
+    pairs = board.pairs
+    worse = {*pairs.a[pairs.verdict == decision.B].tolist(), *pairs.b[pairs.verdict == decision.A].tolist()}
+    only = _short(item.model for m, item in enumerate(board.models) if item.among_best is False and m not in worse)
+    if best and only:
+        text += ". That is tested one-sided and for the best alone; tested two-sided, as the pairs are, "
+        text += f"{some_of(only, 4)} {'is' if len(only) == 1 else 'are'} not shown to be worse than another model"
+    return text
 
 
-def _noise_words(board: BenchmarkResult) -> list[str]:
+def _short(names: Iterable[str]) -> list[str]:
+    return [fmt.shorten(name, NAME) for name in names]
+
+
+def _noise_words(board: BenchmarkResult) -> str:
     """The standard error of a difference, the smallest significant difference and the largest that is not."""
     row, pairs = board.benchmark, board.pairs
     if row.se_total is None:
-        return []
-    digits = decimals(row.se_total.median)
-    low, high = number(row.se_total.min, digits), number(row.se_total.max, digits)
+        return ""
+    digits = fmt.decimals(row.se_total.median)
+    median, low, high = (fmt.number(x, digits) for x in (row.se_total.median, row.se_total.min, row.se_total.max))
     size, better = np.abs(pairs.columns["diff"]), _better(board)
     tested = np.isfinite(size) & np.isfinite(pairs.columns["se"])
     ends = []
     if (better & tested).any():
         adjusted = " after adjustment" if "not_after_adjustment" in pairs.flags else ""
-        smallest = number(float(size[better & tested].min()), digits)
+        smallest = fmt.number(float(size[better & tested].min()), digits)
         ends.append(f"the smallest difference found significant{adjusted} is {smallest}")
     if (~better & tested).any():
-        ends.append(f"the largest found not significant is {number(float(size[~better & tested].max()), digits)}")
+        ends.append(f"the largest found not significant is {fmt.number(float(size[~better & tested].max()), digits)}")
     close = f"{row.n_close_pairs} pairs" if row.n_close_pairs > 1 else "one pair"
-    text = (
-        f"the total standard error of a difference is {number(row.se_total.median, digits)} "
-        f"({f'from {low} to {high}, ' if low != high else ''}over the {close} differing by less than 5 total SEs)"
-    )
-    return ["; ".join(filter(None, [text, ", ".join(ends)]))]
+    over = f"{f'from {low} to {high}, ' if low != high else ''}over the {close} differing by less than 5 total SEs"
+    text = f"The total standard error of a difference is {median} ({over})"
+    return "; ".join(filter(None, [text, ", ".join(ends)]))
 
 
-def _only_for_the_best(board: BenchmarkResult) -> str:
-    """Which models cannot be the best although no pair's verdict shows them to be worse."""
-    pairs = board.pairs
-    worse = {*pairs.a[pairs.verdict == decision.B].tolist(), *pairs.b[pairs.verdict == decision.A].tolist()}
-    names = [
-        shorten(model.model, NAME)
-        for m, model in enumerate(board.models)
-        if model.among_best is False and m not in worse
-    ]
-    if not names:
-        return ""
-    return (
-        "That is tested one-sided and for the best alone; tested two-sided, as the pairs are, "
-        f"{some_of(names, 4)} {'is' if len(names) == 1 else 'are'} not shown to be worse than another model"
-    )
-
-
-def _adjustment_words(board: BenchmarkResult) -> list[str]:
+def _adjustment_words(board: BenchmarkResult) -> str:
     """How many pairs lose significance by the adjustment."""
     lost, left = int(board.pairs.flags.get("not_after_adjustment", np.zeros(1)).sum()), int(_better(board).sum())
-    text = (
-        f"significant pairs: {lost + left} by their own interval, {left} after adjustment for all {len(board.pairs)} "
-        "pairs, which the verdicts follow"
-    )
-    return [text] if lost else []
+    if not lost:
+        return ""
+    pairs = f"{lost + left} by their own interval, {left} after adjustment for all {len(board.pairs)} pairs"
+    return f"Significant pairs: {pairs}, which the verdicts follow"
 
 
 def _better(board: BenchmarkResult) -> BoolArray:
@@ -189,9 +159,9 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
         def cell(row: Benchmark) -> str:
             value: Spread | None = getattr(row, name)
             if value is None:
-                return MISSING
+                return fmt.MISSING
             median, low, high = (
-                number(x, decimals(value.median) if digits is None else digits)
+                fmt.number(x, fmt.decimals(value.median) if digits is None else digits)
                 for x in (value.median, value.min, value.max)
             )
             return f"{median} ({low} … {high})" if ranges and value.min != value.max else median
@@ -201,15 +171,15 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
     def limit(label: str, name: str, hint: str) -> Column:
         def cell(row: Benchmark) -> str:
             median = row.se_total.median if row.se_total else None
-            return number(getattr(row, name), decimals(median, row.smallest_significant_diff))
+            return fmt.number(getattr(row, name), fmt.decimals(median, row.smallest_significant_diff))
 
         return Column(label, cell, f"{hint}, each pair by its own interval", 1)
 
     close = "pairs differing by less than 5 total SEs, of all pairs"
     sizes = "difference of adjacent sizes of a model family, in total SEs"
     columns = [
-        TextColumn("Task", lambda row: shorten(row.task, NAME)),
-        TextColumn("Metric", lambda row: shorten(metric_name(row.metric, row.scorer), NAME)),
+        TextColumn("Task", lambda row: fmt.shorten(row.task, NAME)),
+        TextColumn("Metric", lambda row: fmt.shorten(fmt.metric_name(row.metric, row.scorer), NAME)),
         Column("n", "n_questions", "questions"),
         Column("models", "n_models", "how many there are", 1),
         Column("close pairs", lambda row: f"{row.n_close_pairs} of {row.n_pairs}", close, 2),
@@ -246,14 +216,14 @@ def leaderboard(arena: Arena) -> Section:
     def cell(name: str, key: tuple[str, str, str]) -> str:
         row = cells[name].get(key)
         if row is None or row.mean is None:
-            return MISSING
-        return f"{with_error(row.mean, row.se)}{f' {BEST}' * bool(row.among_best)}"
+            return fmt.MISSING
+        return f"{fmt.with_error(row.mean, row.se)}{f' {BEST}' * bool(row.among_best)}"
 
     def best(name: str) -> str:
         have = cells[name].values()
         return f"{sum(bool(row.among_best) for row in have)} of {len(have)}"
 
-    columns = [TextColumn("Model", lambda name: shorten(name, NAME))]
+    columns = [TextColumn("Model", lambda name: fmt.shorten(name, NAME))]
     if len(arena.boards) > 1:
         columns.append(Column(BEST, best, "benchmarks on which it may be the best, of those that it has"))
     columns += [Column(board_name(board), partial(cell, key=board.key)) for board in arena.boards]
@@ -262,11 +232,11 @@ def leaderboard(arena: Arena) -> Section:
 
 def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
     """One row for each model, the best first."""
-    level = percent(board.pairs.common["level"])
+    level = fmt.percent(board.pairs.common["level"])
     top = max((max(model.pass_at_k) for model in board.models if model.pass_at_k), default=1)
 
     def ranks(row: Model) -> str:
-        return MISSING if row.rank_low is None or row.rank_high is None else span(row.rank_low, row.rank_high)
+        return fmt.MISSING if row.rank_low is None or row.rank_high is None else fmt.span(row.rank_low, row.rank_high)
 
     def pass_k(symbol: str, kind: str, meaning: str, rank: int) -> Column:
         def cell(row: Model) -> str:
@@ -275,18 +245,18 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
         return Column(f"pass{symbol}{top}", cell, f"chance that {meaning}", rank, optional=True)
 
     columns = [
-        TextColumn("Model", lambda row: shorten(row.model, NAME)),
+        TextColumn("Model", lambda row: fmt.shorten(row.model, NAME)),
         Column("Rank", "rank", "by the mean", 1),
         *mean_columns("mean ci se total data prediction", level),
         Column("ranks", ranks, f"that the model may truly have, with {level} confidence for all models at once"),
         Column("ties", "ties", "models that it is not shown to differ from, all pairs tested together", 4),
-        TextColumn("in top", "in_top", "whether it is among the K best of --top K", optional=True),
-        Column("win rate", lambda row: number(row.win_rate, 3), "mean over all rivals of wins + half of ties", 3),
+        TextColumn("in top", "in_top", "whether it is among the K best (`top`)", optional=True),
+        Column("win rate", lambda row: fmt.number(row.win_rate, 3), "mean over all rivals of wins + half of ties", 3),
         pass_k("@", "at", "one of these many answers is right", 3),
         pass_k("^", "hat", "all of these many answers are right", 4),
         TextColumn(
             "best?",
-            lambda row: {True: "yes", False: ""}.get(row.among_best, MISSING),
+            lambda row: {True: "yes", False: ""}.get(row.among_best, fmt.MISSING),
             "not significantly worse than the best, adjusted for the choice",
         ),
         TextColumn(
@@ -300,30 +270,33 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
 
 def _frontier(row: Model) -> str:
     """yes, open, or by whom a model is beaten."""
-    beaten = [shorten(name, 24) for name in row.beaten_by]
-    return f"no: beaten by {some_of(beaten, 2)}" if beaten else row.frontier or MISSING
+    beaten = [fmt.shorten(name, 24) for name in row.beaten_by]
+    return f"no: beaten by {some_of(beaten, 2)}" if beaten else row.frontier or fmt.MISSING
 
 
-def _frontier_words(board: BenchmarkResult) -> list[str]:
+def _frontier_words(board: BenchmarkResult) -> str:
     """Which models are on the frontier, and which are not."""
     if board.beside is None:
-        return []
-    places = {
-        place: [shorten(model.model, NAME) for model in board.models if model.frontier == place]
-        for place in ("yes", "no", "open")
-    }
-    words = {"yes": "on the frontier", "no": "off it (another is better and cheaper)", "open": "open"}
-    told = [f"{some_of(models, 8)} {words[place]}" for place, models in places.items() if models]
-    return [f"score and {board.beside.benchmark.metric}: {'; '.join(told)}"] if told else []
+        return ""
+    told = []
+    for place, words in (
+        ("yes", "on the frontier"),
+        ("no", "off it (another is better and cheaper)"),
+        ("open", "open"),
+    ):
+        if models := _short(item.model for item in board.models if item.frontier == place):
+            told.append(f"{some_of(models, 8)} {words}")
+    return f"Score and {board.beside.benchmark.metric}: {'; '.join(told)}" if told else ""
 
 
-def checkpoints(arena: Arena) -> list[tuple[str, list[Checkpoint]]]:
-    """Every series of checkpoints on every benchmark, with its name."""
+def checkpoints(arena: Arena, key: tuple[str, str, str] | None = None) -> list[tuple[str, list[Checkpoint]]]:
+    """Every series of checkpoints, with its name, on the benchmark of this key or on all."""
     out: dict[tuple[str, ...], list[Checkpoint]] = {}
     for row in arena.checkpoints:
-        out.setdefault((row.task, row.metric, row.scorer, row.series), []).append(row)
+        if key in (None, row.key):
+            out.setdefault((*row.key, row.series), []).append(row)
     several = len({row.series for row in arena.checkpoints}) > 1
-    return [(f"{what_of(rows[0])}{f', {rows[0].series}' * several}", rows) for rows in out.values()]
+    return [(f"{fmt.what_of(rows[0])}{f', {rows[0].series}' * several}", rows) for rows in out.values()]
 
 
 def checkpoint_table(rows: Sequence[Checkpoint], level: float) -> Section:
@@ -331,7 +304,7 @@ def checkpoint_table(rows: Sequence[Checkpoint], level: float) -> Section:
     columns = [
         Column("Step", lambda row: step_text(row.step)),
         Column("Mean", "mean", "of the checkpoint"),
-        Column(f"{percent(level)} CI", interval_of, "of the mean"),
+        Column(f"{fmt.percent(level)} CI", "ci_low, ci_high", "of the mean"),
         Column("since first", "since_first", "A − B with the first checkpoint as B"),
         Column("p adj.", "p_first", "of the change since the first, over all checkpoints"),
         Column("since previous", "since_previous", "with the one before as B"),
@@ -342,8 +315,8 @@ def checkpoint_table(rows: Sequence[Checkpoint], level: float) -> Section:
             "whether the mean has left that of the first checkpoint",
         ),
     ]
-    series = f", {shorten(rows[0].series, NAME)}" if rows[0].series else ""
-    return section(f"Checkpoints: {what_of(rows[0])}{series}", rows, columns)
+    series = f", {fmt.shorten(rows[0].series, NAME)}" if rows[0].series else ""
+    return section(f"Checkpoints: {fmt.what_of(rows[0])}{series}", rows, columns)
 
 
 def step_text(step: float) -> str:
@@ -351,21 +324,21 @@ def step_text(step: float) -> str:
     return f"{step:,.0f}" if step == int(step) else f"{step:g}"
 
 
-def checkpoint_sentences(arena: Arena) -> list[str]:
-    """Where the mean of each series of checkpoints has changed by more than noise."""
+def checkpoint_sentences(arena: Arena, key: tuple[str, str, str] | None = None) -> list[str]:
+    """Where the mean of each series of checkpoints has changed by more than noise; see `checkpoints`."""
     adjusted = {"holm": "Holm", "bh": "Benjamini–Hochberg", "none": "unadjusted"}[arena.settings["adjust"]]
     level = arena.settings["level"]
     out = []
-    for name, rows in checkpoints(arena):
-        first, how = step_text(rows[0].step), f"{percent(level)}, {adjusted}"
+    for name, rows in checkpoints(arena, key):
+        first, how = step_text(rows[0].step), f"{fmt.percent(level)}, {adjusted}"
         onset = next((row for row in rows if row.onset), None)
         changed = [step_text(row.step) for row in rows if row.changed]
         if onset is not None and onset.since_first is not None:
             way = "higher" if onset.since_first > 0 else "lower"
-            by = number(abs(onset.since_first), digits_of(onset))
+            by = fmt.number(abs(onset.since_first), fmt.digits_of(onset))
             text = (
                 f"from step {step_text(onset.step)} on the mean is {way} than at step {first} by more than noise "
-                f"(there by {by}, p {equals_p(onset.p_first)}; paired by question, {how})"
+                f"(there by {by}, p {fmt.equals_p(onset.p_first)}; paired by question, {how})"
             )
         elif changed:
             text = f"the mean differs from that at step {first} at {some_of(changed, 8)}, but not at all later steps"
@@ -380,13 +353,13 @@ def checkpoint_sentences(arena: Arena) -> list[str]:
 
 def matrix(board: BenchmarkResult, title: str) -> Section:
     """One row and one column for each model, the best first: which of two is better."""
-    order, signs = ranked(board), {}
-    for a, b, verdict in zip(board.pairs.a, board.pairs.b, board.pairs.verdict, strict=True):
-        a, b = board.pairs.names[a], board.pairs.names[b]
-        signs[a, b], signs[b, a] = _SIGNS.get(verdict, ("=", "="))
+    order, signs, pairs = ranked(board), {}, board.pairs
+    for i in np.flatnonzero(judged(board)).tolist():
+        a, b = pairs.names[pairs.a[i]], pairs.names[pairs.b[i]]
+        signs[a, b], signs[b, a] = _SIGNS.get(pairs.verdict[i], ("=", "="))
 
     def cell(rival: str) -> Callable[[Model], str]:
-        return lambda row: "·" if row.model == rival else signs.get((row.model, rival), MISSING)
+        return lambda row: "·" if row.model == rival else signs.get((row.model, rival), fmt.MISSING)
 
     def tone(rival: str) -> Callable[[Model], str]:
         return lambda row: {"+": "good", "−": "bad"}.get(cell(rival)(row), "")
@@ -396,13 +369,20 @@ def matrix(board: BenchmarkResult, title: str) -> Section:
         return " : ".join(str(mine.count(sign)) for sign in "+=−")
 
     columns = [
-        TextColumn("Model", lambda row: f"{order.index(row) + 1} {shorten(row.model, NAME)}"),
+        TextColumn("Model", lambda row: f"{order.index(row) + 1} {fmt.shorten(row.model, NAME)}"),
         *(Column(str(i), cell(row.model), tone=tone(row.model)) for i, row in enumerate(order, 1)),
         Column("+ : = : −", counted, "how many models it is better than, not separable from, and worse than"),
     ]
     adjusted = " after adjustment" if "not_after_adjustment" in board.pairs.flags else ""
     said = f"{title}: + the row, − the column, = not separable{adjusted}"
     return section(said, order, columns)
+
+
+def judged(board: BenchmarkResult) -> BoolArray:
+    """(P,) of which pairs anything is known: an interval or a p-value."""
+    columns = board.pairs.columns
+    known: BoolArray = np.isfinite(columns["p_value"]) | np.isfinite(columns["ci_low"])
+    return known
 
 
 _SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}
@@ -412,7 +392,7 @@ _SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}
 def _pass(values: Mapping[int, float] | None, errors: Mapping[int, float] | None, k: int) -> str:
     """pass@k or pass^k with its standard error."""
     value, se = (values or {}).get(k), (errors or {}).get(k)
-    return MISSING if value is None or k < 2 else with_error(value, se)
+    return fmt.MISSING if value is None or k < 2 else fmt.with_error(value, se)
 
 
 def ranked(board: BenchmarkResult) -> list[Model]:
@@ -436,9 +416,9 @@ def chosen_pairs(board: BenchmarkResult, limit: int) -> list[int]:
 def pair_table(pairs: Sequence[Difference], marks: Marks | None, title: str) -> Section:
     """One row for each pair; without marks no notes."""
     columns = [
-        TextColumn("A", lambda row: shorten(row.model_a, NAME)),
-        TextColumn("B", lambda row: shorten(row.model_b, NAME)),
-        *difference_columns("diff ci p p_adj test verdict se total data prediction", level_of(pairs)),
+        TextColumn("A", lambda row: fmt.shorten(row.model_a, NAME)),
+        TextColumn("B", lambda row: fmt.shorten(row.model_b, NAME)),
+        *difference_columns("diff ci p p_adj test verdict se total data prediction", fmt.level_of(pairs)),
         *difference_columns("corr wins p_sign n only"),
         *([marks.column()] if marks else []),
     ]
@@ -462,12 +442,12 @@ def question_table(board: BenchmarkResult, limit: int) -> Section:
     suspect = "better models do worse on it, more clearly than chance explains"
     columns = [
         TextColumn("Question", lambda row: label_of(row.question, width)),
-        TextColumn("Text", lambda row: shorten(texts.get(row.question, ""), 100), optional=True),
-        TextColumn("Cluster", lambda row: shorten(row.cluster or "", 40), optional=True),
-        Column("difficulty", lambda row: number(row.difficulty, 3), "1 − mean score over the models"),
+        TextColumn("Text", lambda row: fmt.shorten(texts.get(row.question, ""), 100), optional=True),
+        TextColumn("Cluster", lambda row: fmt.shorten(row.cluster or "", 40), optional=True),
+        Column("difficulty", lambda row: fmt.number(row.difficulty, 3), "1 − mean score over the models"),
         Column("models", "n_models", "models that have a score", 2),
         Column("solved by", "n_solved", "models with at least one answer of score 1", optional=True),
-        Column("tau", lambda row: number(row.tau, 3), by_rank),
+        Column("tau", lambda row: fmt.number(row.tau, 3), by_rank),
         Column("p", "p_tau", "how often chance alone gives a tau as low"),
         TextColumn("Suspect", lambda row: "suspect" if row.suspect else "", suspect),
     ]
@@ -478,33 +458,39 @@ SIMILAR = 0.7
 """Median Kendall τ, 17 pairs of models in 20 in the same order, from which a ranking is said to stay similar."""
 
 
-def _rank_words(board: BenchmarkResult) -> list[str]:
-    """Which models may be among the best, how stable the ranking is, and on how many questions the best differ."""
+def _top_words(board: BenchmarkResult) -> str:
+    """Which models may be among the best, if that was asked."""
+    if all(item.in_top is None for item in board.models):
+        return ""
+    sure, maybe = (
+        some_of(_short(item.model for item in board.models if item.in_top == word), 8) or "none"
+        for word in ("yes", "maybe")
+    )
+    n, level = board.benchmark.n_top, fmt.percent(board.pairs.common["level"])
+    place = "the best" if n == 1 else f"among the {n} best"
+    return f"Surely {place}: {sure}; perhaps: {maybe} ({level}, all together)"
+
+
+def _order_words(board: BenchmarkResult) -> str:
+    """How stable the ranking is."""
     row = board.benchmark
-    out = []
-    asked = [item for item in board.models if item.in_top is not None]
-    if asked:
-        sure = [shorten(item.model, NAME) for item in asked if item.in_top == "yes"]
-        maybe = [shorten(item.model, NAME) for item in asked if item.in_top == "maybe"]
-        place = "the best" if row.n_top == 1 else f"among the {row.n_top} best"
-        out.append(
-            f"surely {place}: {some_of(sure, 8) or 'none'}; perhaps: {some_of(maybe, 8) or 'none'} "
-            f"({percent(board.pairs.common['level'])}, all together)"
-        )
-    if row.order_tau is not None and row.same_best is not None:
-        stays = "stays similar" if row.order_tau >= SIMILAR else "changes"
-        leaders = [shorten(item.model, NAME) for item in board.models if item.rank == 1]
-        first = f"{leaders[0]} is" if len(leaders) == 1 else "the same model is"
-        out.append(
-            f"when the questions are resampled, the ranking {stays} (median Kendall τ "
-            f"{number(row.order_tau, 2)}) and {first} first in {100 * row.same_best:.0f} % of resamples; that is "
-            "stability, not a test"
-        )
-    if row.dead_for_top is not None and row.n_top is not None and row.n_questions:
-        left = row.n_questions - row.dead_for_top
-        differ = "score differently" if board.pairs.common["unit"] is None else "differ"
-        out.append(
-            f"the {row.n_top} models at the top {differ} on {left} of {row.n_questions} questions "
-            f"({100 * left / row.n_questions:.0f} %)"
-        )
-    return out
+    if row.order_tau is None or row.same_best is None:
+        return ""
+    leaders = _short(item.model for item in board.models if item.rank == 1)
+    first = f"{leaders[0]} is" if len(leaders) == 1 else "the same model is"
+    return (
+        f"When the questions are resampled, the ranking {'stays similar' if row.order_tau >= SIMILAR else 'changes'} "
+        f"(median Kendall τ {fmt.number(row.order_tau, 2)}) and {first} first in {100 * row.same_best:.0f} % of "
+        "resamples; that is stability, not a test"
+    )
+
+
+def _dead_words(board: BenchmarkResult) -> str:
+    """On how many questions the models at the top differ."""
+    row = board.benchmark
+    if row.dead_for_top is None or row.n_top is None or not row.n_questions:
+        return ""
+    left = row.n_questions - row.dead_for_top
+    differ = "score differently" if board.pairs.common["unit"] is None else "differ"
+    share = f"{100 * left / row.n_questions:.0f} %"
+    return f"The {row.n_top} models at the top {differ} on {left} of {row.n_questions} questions ({share})"

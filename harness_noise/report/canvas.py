@@ -13,14 +13,14 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Literal
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, PixelArray
-from .columns import shorten
+from . import fmt
 
 _THEME = {
     "#1b1f24": "var(--ink)",
@@ -131,7 +131,7 @@ def element(tag: str, *inner: str, **attributes: str | float) -> str:
 
 def name(text: str, width: int = 34) -> str:
     """A model's name in a figure: short, in one line."""
-    return shorten(text, width)
+    return fmt.shorten(text, width)
 
 
 def number(value: float) -> str:
@@ -261,6 +261,11 @@ class Drawing:
         self.parts.append(element("path", d=path, **style, **about))
         if label:
             self.legend.append((element("path", d="M-9 0H9", **style), label))
+
+    def curve(self, x: Any, y: Any, series: int, *, label: str = "", **about: str) -> None:
+        """Draw a line in the colour and with the dash of its series; see `line`."""
+        i = series % len(COLOURS)
+        self.line(x, y, COLOURS[i], dash=DASHES[i], width=1.6, label=label, **about)
 
     def _path(self, x: Any, y: Any) -> str:
         """The way through the finite points; empty without any."""
@@ -399,12 +404,11 @@ def forest(
     *,
     zero: bool = False,
     margin: float | None = None,
-    whole: bool = False,
 ) -> Picture:
     """The rows in their order, on one axis; with `zero` a line there, and a band of ± margin around it."""
     values = [v for row in rows for v in (row.low, row.value, row.high) if v is not None]
     values += [] if margin is None else [-margin, margin]
-    axis = replace(Axis.around([*values, 0.0] if zero else values, label), whole=whole)
+    axis = Axis.around([*values, 0.0] if zero else values, label)
     left = name_width(row.label for row in rows)
     pitch = 19
     drawing = Drawing(axis, Axis(len(rows) - 0.5, -0.5, ticked=False), height=52 + pitch * len(rows), left=left, top=8)

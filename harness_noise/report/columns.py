@@ -5,35 +5,24 @@ One source for terminal, HTML, README and docs: `python -m harness_noise.report.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
 
 from ..results.diagnostics import explained
-from ..results.rows import Difference, Estimate
-from ..stats.tolerances import FEWEST_UNITS, ROUNDING, SLACK
+from ..results.rows import Difference
+from . import fmt
 
-MISSING = "–"
-THESE_QUESTIONS = (
-    "Estimand: these questions. Standard errors, intervals and p-values come from the repeated answers alone; nothing "
-    "is said of other questions of their kind, and clusters play no part."
-)
-PEOPLE_LABELS = (
-    "Estimand: the mean that people would give. Their labels of a random part of the answers correct the judge's "
-    "scores, and standard errors, intervals and p-values count the labels."
-)
-GAINS_NOTHING = 1.05
-"""Gain against the labels alone below which the judge is said to add nothing."""
-MOST_DECIMALS = 6
+Words: TypeAlias = Callable[[str], str]
+"""Rewrites a sentence that names parameters in backticks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     label: str
-    cell: str | Callable[[Any], str] | None = field(default=None, compare=False, repr=False)
-    """What it shows of a row: one of its fields (see `field_text`), or what a function makes of it."""
+    cell: str | Callable[[Any], str] = field(default="", compare=False, repr=False)
+    """What it shows of a row: fields as the JSON has them (see `fields_text`), or what a function makes of it."""
     hint: str = ""
     """What the column is, in one line."""
     rank: int = 0
@@ -49,8 +38,8 @@ class Column:
         """The cell of a row."""
         if callable(self.cell):
             return self.cell(row)
-        assert self.cell is not None, self.label
-        return "" if self.text and getattr(row, self.cell) is None else field_text(row, self.cell)
+        text = fields_text(row, self.cell)
+        return "" if self.text and text == fmt.MISSING else text
 
 
 TextColumn = partial(Column, text=True)
@@ -76,14 +65,15 @@ class Section:
         rows = tuple(tuple(row[i] for i in kept) for row in self.rows)
         return replace(self, columns=tuple(self.columns[i] for i in kept), rows=rows)
 
+    def worded(self, words: Words) -> Section:
+        """The section with its hints in other words: with flags for parameters, say."""
+        columns = tuple(replace(column, hint=words(column.hint)) for column in self.columns)
+        return replace(self, columns=columns, more=words(self.more))
+
     def beside(self, other: Section) -> Section:
         """The section with the columns of another, of as many rows."""
         rows = tuple((*mine, *more) for mine, more in zip(self.rows, other.rows, strict=True))
         return replace(self, columns=(*self.columns, *other.columns), rows=rows, tones={**self.tones, **other.tones})
-
-
-Words: TypeAlias = Callable[[str], str]
-"""Rewrites a sentence that names parameters in backticks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +94,7 @@ class Summary:
         """The summary with its sentences and its advice in other words: with flags for parameters, say."""
         return replace(
             self,
-            sections=tuple(replace(item, more=words(item.more)) for item in self.sections),
+            sections=tuple(item.worded(words) for item in self.sections),
             legend=tuple((mark, code, words(meaning)) for mark, code, meaning in self.legend),
             sentences=tuple(map(words, self.sentences)),
             lead=tuple(map(words, self.lead)),
@@ -135,7 +125,7 @@ def section(
     kept = [
         i
         for i, column in enumerate(columns)
-        if not (column.optional or column.label in optional) or any(line[i] not in ("", MISSING) for line in lines)
+        if not (column.optional or column.label in optional) or any(line[i] not in ("", fmt.MISSING) for line in lines)
     ]
     toned = ((i, column.label, column.tone(row)) for i, row in enumerate(rows) for column in columns if column.tone)
     tones = {(i, label): tone for i, label, tone in toned if tone}
@@ -183,356 +173,31 @@ class Marks:
         return tuple(out)
 
 
-def decimals(se: float | None, value: float | None = None) -> int:
-    """Decimals that show two significant digits of the standard error, between 1 and MOST_DECIMALS.
+def fields_text(row: Any, names: str) -> str:
+    """Fields of a row as tables show them: words, a count, a p-value, or a number with the decimals of the row.
 
-    Without a standard error, three decimals: fewer of a value above 10, more of one below 0.01.
+    Args:
+        row: of any result.
+        names: a field, perhaps of a field (`judge.bias`); both ends of an interval, with a comma between them; or
+            others that are shown together.
     """
-    if se and math.isfinite(se):
-        return _two_digits(se)
-    size = abs(value or 0.0)
-    if size <= ROUNDING or not math.isfinite(size):  # a sum that cancels is no small number
-        return 3
-    return max(_two_digits(size), min(3, _two_digits(size / 100)))
-
-
-def _two_digits(size: float) -> int:
-    return min(MOST_DECIMALS, max(1, 1 - math.floor(math.log10(abs(size)))))
-
-
-def digits_of(row: Any) -> int:
-    """Decimals of all numbers of a row: by its standard error, or where it has none by its interval."""
-    se, low, high = (getattr(row, name, None) for name in ("se", "ci_low", "ci_high"))
-    if not se and low is not None and high is not None:
-        se = (high - low) / 4
-    return decimals(se, value_of(row) or getattr(row, "mean_a", None))
-
-
-def field_text(row: Any, name: str) -> str:
-    """A field of a row as tables show it: words, a count, a p-value, or a number with the decimals of the row."""
-    value = getattr(row, name)
+    if names in _TOGETHER:
+        return _TOGETHER[names](row)
+    first, comma, second = names.partition(", ")
+    if comma:
+        return fmt.interval(getattr(row, first), getattr(row, second), fmt.digits_of(row))
+    value = row
+    for name in names.split("."):
+        value = getattr(value, name, None)
     if value is None:
-        return MISSING
+        return fmt.MISSING
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, str):
-        return plain(value)
-    if name == "df":
-        return degrees(value)
-    return p_text(value) if "p" in name.split("_") else number(value, digits_of(row))
-
-
-def value_of(row: Any) -> float | None:
-    """What a row estimates: a mean, a difference or a coefficient."""
-    names = ("mean", "diff", "estimate", "coefficient")
-    found: float | None = next(getattr(row, name) for name in names if hasattr(row, name))
-    return found
-
-
-def number(value: float | None, digits: int) -> str:
-    if value is None:
-        return MISSING
-    text = f"{value:.{digits}f}"
-    if digits == MOST_DECIMALS and 0 < abs(value) < 100 * 10**-digits:  # a small metric is not zero
-        text = f"{value:.2e}"
-    return text.replace("-", "−") if float(text) else text.lstrip("-")
-
-
-def with_error(value: float | None, se: float | None) -> str:
-    """A value ± its standard error, where it has one."""
-    digits = decimals(se, value)
-    return number(value, digits) if se is None else f"{number(value, digits)} ± {number(se, digits)}"
-
-
-def data_noise(item: Estimate | Difference, digits: int) -> str:
-    """`se_data`; where its estimate is negative "< x", x its upper limit rounded up: noise below that is not seen."""
-    if item.var_data is None or item.var_data >= 0 or item.se_data_upper is None:
-        return number(item.se_data, digits)
-    unit = 10.0**-digits
-    return f"< {number(max(1, math.ceil(item.se_data_upper / unit - SLACK)) * unit, digits)}"
-
-
-_INTERVALS = {"wilson": "Wilson", "korn-graubard": "Korn–Graubard", "bootstrap": "bootstrap", "t": "t"}
-
-
-def mean_interval_name(item: Estimate) -> str:
-    """The interval's method and its degrees of freedom: "Wilson, t 19 df"."""
-    if item.interval in ("clopper-pearson", "bootstrap-t"):
-        return item.interval.replace("clopper-pearson", "Clopper–Pearson")
-    if item.interval not in _INTERVALS or item.df is None:
-        return ""
-    df = f"{degrees(item.df)} df"
-    return f"t, {df}" if item.interval == "t" else f"{_INTERVALS[item.interval]}, t {df}"
-
-
-def if_missing(item: Estimate, digits: int) -> str:
-    """The mean if all missing answers were wrong, and if all were right, where that matters."""
-    if "missing_matters" not in item.diagnostics:
-        return ""
-    return f"{number(item.mean_if_missing_wrong, digits)} … {number(item.mean_if_missing_right, digits)}"
-
-
-def interval(low: float | None, high: float | None, digits: int) -> str:
-    if low is None or high is None:
-        return MISSING
-    return f"[{limit(low, digits)}, {limit(high, digits)}]"
-
-
-def interval_of(row: Any) -> str:
-    """The confidence interval of a row."""
-    return interval(row.ci_low, row.ci_high, digits_of(row))
-
-
-def limit(value: float, digits: int, bound: float = 0.0) -> str:
-    """An end of an interval, with enough decimals to show on which side of a bound it lies."""
-    while digits < MOST_DECIMALS and abs(value - bound) > ROUNDING and round(value - bound, digits) == 0:
-        digits += 1
-    return number(value, digits)
-
-
-def p_text(p: float | None) -> str:
-    if p is None:
-        return MISSING
-    if p < 0.0001:
-        return "< 0.0001"
-    return f"{p:.4f}" if p < 0.001 else f"{p:.3f}"
-
-
-def count(value: float | None) -> str:
-    """A count that may be fractional: expected wins."""
-    if value is None:
-        return MISSING
-    return f"{value:,.0f}" if abs(value - round(value)) < SLACK else f"{value:,.1f}"
-
-
-def metric_name(metric: str, scorer: str) -> str:
-    return plain(metric if scorer in ("none", "") else f"{metric}, {scorer}")
-
-
-def span(low: int, high: int) -> str:
-    return f"{high:,}" if low == high else f"{low:,}–{high:,}"
-
-
-def of_each(a: int, b: int) -> str:
-    """A number of A and one of B, or a single one where they are equal."""
-    return f"{a:,}" if a == b else f"{a:,} : {b:,}"
-
-
-_TESTS = {
-    "reference": "t",
-    "sign": "sign test",
-    "wild": "wild bootstrap",
-    "fisher": "Fisher's exact",
-    "bonett-price": "Bonett–Price",
-    "agresti-caffo": "Agresti–Caffo",
-}
-
-
-def test_name(what: str, item: Difference) -> str:
-    name = _TESTS.get(what, what)
-    if name == "t":
-        borrowed = ", borrowed noise" if item.test == "reference" else ""
-        return ("t" if item.df is None else f"t, {degrees(item.df)} df") + borrowed
-    return f"cluster {name}" if what in ("bootstrap", "permutation", "wild") and item.cluster else name
-
-
-def degrees(df: float) -> str:
-    """Degrees of freedom: whole, or with one decimal where they are few."""
-    return f"{df:,.0f}" if df >= 100 or df == round(df) else f"{df:.1f}"
-
-
-def interval_name(item: Difference) -> str:
-    """Name of the method behind a comparison's interval."""
-    return test_name(item.interval, item)
-
-
-def interval_words(item: Difference) -> str:
-    """Name of the interval for a sentence, which also says where its far end is extended."""
-    name = interval_name(item)
-    if "few_flips" not in item.diagnostics or item.interval != "t":
-        return name
-    if item.diff is None or item.ci_low is None or item.ci_high is None:
-        return name
-    as_t = math.isclose(item.ci_high - item.diff, item.diff - item.ci_low, rel_tol=SLACK)
-    return (
-        name if as_t else f"{name}, far end extended because few {'clusters' if item.cluster else 'questions'} differ"
-    )
-
-
-def has_t(item: Difference) -> bool:
-    """Whether p can come from a t test: where nothing varies there is none, and p is 1 or the sign test's."""
-    return item.test != "t" or "zero_variance" not in item.diagnostics
-
-
-def by_test(item: Difference) -> str:
-    """What p comes from, and what the interval, where that is something else."""
-    test = item.test
-    if item.p_value is None or not has_t(item):
-        test = "sign" if item.p_sign is not None and item.interval != "t" else item.interval
-    if test == "none" or (item.p_value is None and item.ci_low is None):
-        return MISSING
-    name, shown = test_name(test, item), interval_name(item)
-    return name if shown == name or item.interval == "none" else f"{name}; CI: {shown}"
-
-
-def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
-    """Sentences on the estimand, if it is not the mean of the scores over the population of questions."""
-    rows = list(items)
-    out = [THESE_QUESTIONS] if any(item.estimand == "these_questions" for item in rows) else []
-    fitted, unused, worse = dict[str, None](), dict[str, None](), dict[str, None]()
-    for row in rows:
-        gain = None if row.judge is None else row.judge.gain
-        if row.judge is None or gain is None or gain >= GAINS_NOTHING:
-            continue
-        if row.judge.r2 is None:
-            unused[what_of(row)] = None
-        elif gain < 1 / GAINS_NOTHING:
-            worse[f"{what_of(row)}, gain {number(gain, 2)}"] = None
-        else:
-            fitted[f"{what_of(row)}, R² {number(row.judge.r2, 2)}"] = None
-    said = [f"The judge adds nothing, so the labels alone do as well: {'; '.join(fitted)}."] if fitted else []
-    if unused:
-        said.append(
-            f"The labels alone count, and the judge is not used: {'; '.join(unused)}. To use it takes at least "
-            f"{FEWEST_UNITS} labelled questions (clusters), and a judge whose scores vary."
-        )
-    if worse:
-        said.append(
-            "The corrected standard error is larger than that of the labels alone, because it allows for errors of the "
-            f"judge that so few labels do not show: {'; '.join(worse)}."
-        )
-    return [*out, PEOPLE_LABELS, *said] if any(row.judge is not None for row in rows) else out
-
-
-def judge_words(item: Estimate | Difference) -> str:
-    """ "the judge's own mean 0.57, bias −0.01 ± 0.02"; empty without labels."""
-    judge, digits = item.judge, digits_of(item)
-    if judge is None:
-        return ""
-    own = "own difference" if isinstance(item, Difference) else "own mean"
-    bias = "" if judge.bias_se is None else f", bias {number(judge.bias, digits)} ± {number(judge.bias_se, digits)}"
-    return f"the judge's {own} {number(judge.mean_judge, digits)}{bias}"
-
-
-def pairing(item: Difference) -> str:
-    """How the two runs were compared, or, for bare numbers, where the noise comes from."""
-    if item.test == "reference":
-        return f"standard error borrowed from other models on {plain(item.task)}, no answer of either was seen"
-    return "unpaired" if "unpaired" in item.diagnostics else "paired"
-
-
-def borrowed_line(items: Iterable[Difference]) -> list[str]:
-    """A sentence on where the noise comes from, if bare numbers are compared."""
-    tasks = dict.fromkeys(item.task for item in items if item.test == "reference")
-    return [
-        f"The noise is borrowed from other models on {plain(task)}; no answer of A or B was seen." for task in tasks
-    ]
-
-
-def names_of(item: Difference) -> tuple[str, str]:
-    """A's and B's names: the models', and where these are equal with the first part in which the runs' paths differ."""
-    if item.model_a != item.model_b or item.run_a == item.run_b:
-        return item.model_a, item.model_b
-    a, b = item.run_a.replace("\\", "/").split("/"), item.run_b.replace("\\", "/").split("/")
-    only_a = next((part for part in a if part not in b), item.run_a)
-    only_b = next((part for part in b if part not in a), item.run_b)
-    return f"{item.model_a} ({only_a})", f"{item.model_b} ({only_b})"
-
-
-def plain(text: str) -> str:
-    """One line without control characters: a name from a log must not move the cursor or turn the text."""
-    return "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
-
-
-def shorten(text: str, width: int) -> str:
-    """One line of at most `width` characters."""
-    line = plain(text)
-    return line if len(line) <= width else line[: width - 1] + "…"
-
-
-def percent(level: float) -> str:
-    """A coverage: "95 %"."""
-    return f"{100 * level:g} %"
-
-
-def level_of(rows: Sequence[Any]) -> str:
-    """The coverage of the rows' intervals."""
-    return percent(rows[0].level) if rows else "95 %"
-
-
-def unit_of(row: Any) -> str:
-    """ " ($)" behind the name of a measure; empty behind that of a score."""
-    unit = getattr(row, "unit", None)
-    return f" ({unit})" if unit else ""
-
-
-def what_of(row: Any) -> str:
-    """Task and metric of a row."""
-    return " ".join(filter(None, (plain(row.task), metric_name(row.metric, row.scorer))))
-
-
-def models_of(row: Any) -> str:
-    """The model of a row of one run, "A − B" of a row of two."""
-    if isinstance(row, Difference):
-        return plain(" − ".join(names_of(row)))
-    if isinstance(row, Estimate):
-        return plain(row.model)
-    return plain(row.model_a if row.model_b is None else f"{row.model_a} − {row.model_b}")
-
-
-def equals_p(p: float | None) -> str:
-    """ "= 0.012" or "< 0.0001", behind the name of a p-value."""
-    text = p_text(p)
-    return text if text.startswith("<") else f"= {text}"
-
-
-TASK = (
-    TextColumn("Task", "task"),
-    TextColumn("Metric", lambda row: metric_name(row.metric, row.scorer) + unit_of(row)),
-)
-"""The columns that say what a row is about."""
-
-
-@dataclass(frozen=True, slots=True)
-class Term(Column):
-    """A column, and where the same numbers stand in files."""
-
-    json: str = ""
-    """Fields of the JSON, with commas; by default the one that the column shows."""
-    lm_eval: str = ""
-    """Keys in lm-eval's results, after the metric's name."""
-    inspect: str = ""
-    """Metrics in Inspect's log."""
-
-    def at(self, level: str) -> Column:
-        """The column of a table whose intervals have this coverage."""
-        return replace(self, label=self.label.replace("95 %", level), hint=self.hint.replace("95 %", level))
-
-
-def _data(row: Estimate | Difference) -> str:
-    return data_noise(row, digits_of(row))
-
-
-def _wins(row: Difference) -> str:
-    return MISSING if row.wins_a is None else f"{count(row.wins_a)} : {count(row.wins_b)} : {count(row.ties)}"
-
-
-_LEFT = "SE left with infinitely many answers: the questions are a sample"
-
-
-def _clusters(row: Estimate | Difference) -> str:
-    return f"{row.n_clusters:,}" if row.cluster else MISSING
-
-
-def _design_effect(rank: int, whose: str) -> Term:
-    return Term(
-        "deff",
-        lambda row: number(row.design_effect, 2) if row.cluster else MISSING,
-        f"design effect of {whose}: how many times clustering inflates its variance",
-        rank,
-        optional=True,
-        json="design_effect",
-    )
+        return fmt.plain(value)
+    if names == "df":
+        return fmt.degrees(value)
+    return fmt.p_text(value) if "p" in names.split("_") else fmt.number(value, fmt.digits_of(row))
 
 
 def verdict_tone(row: Difference) -> str:
@@ -545,184 +210,146 @@ def significance_tone(row: Any) -> str:
     return "sure" if row.p_adjusted is not None and row.p_adjusted < 1 - row.level else ""
 
 
-def clusters(rank: int) -> Term:
-    """The column of how many clusters there are."""
-    words = "clusters: groups of questions that are right or wrong together"
-    return Term("G", _clusters, words, rank, optional=True, json="n_clusters")
+def _bias(row: Any) -> str:
+    found = () if row.judge is None else (row.judge.bias, row.judge.bias_se)
+    return " ± ".join(fmt.number(value, fmt.digits_of(row)) for value in found if value is not None)
 
 
-def _missing(rank: int) -> Term:
-    words = "answers without a score"
-    return Term(
-        "missing",
-        lambda row: f"{row.n_missing:,}" if row.n_missing else "",
-        words,
-        rank,
-        optional=True,
-        json="n_missing",
-    )
-
-
-def _judge(field: str, row: Estimate | Difference) -> str:
-    value = None if row.judge is None else getattr(row.judge, field)
-    return "" if value is None else str(value) if isinstance(value, int) else number(value, digits_of(row))
-
-
-def _bias(row: Estimate | Difference) -> str:
-    return "" if row.judge is None else f"{_judge('bias', row)} ± {_judge('bias_se', row)}"
-
-
-def _gain(row: Estimate | Difference) -> str:
-    return "" if row.judge is None or row.judge.gain is None else number(row.judge.gain, 2)
-
-
-def labels(rank: int) -> dict[str, Term]:
-    """The columns of a judge that people's labels correct."""
-    own, bias = "the judge's own mean, or difference", "what people's labels add to it, with its standard error"
-    gain = "variance of the labels alone over that of the corrected estimate"
-    some = partial(Term, optional=True)
-    return {
-        "judge": some("judge", partial(_judge, "mean_judge"), own, rank, json="judge.mean_judge"),
-        "bias": some("bias", _bias, bias, rank, json="judge.bias, judge.bias_se"),
-        "labels": some(
-            "labels", partial(_judge, "n_labelled"), "questions with a label", rank, json="judge.n_labelled"
-        ),
-        "gain": some("gain", _gain, gain, rank + 1, json="judge.gain"),
-    }
-
-
-MEANS: dict[str, Term] = {
-    "mean": Term("Mean", "mean", "mean score over the questions and their answers", lm_eval="_avg"),
-    "ci": Term(
-        "95 % CI",
-        interval_of,
-        "confidence interval: where the true mean lies, with 95 % confidence",
-        json="ci_low, ci_high",
-        lm_eval="_ci_low_stderr, _ci_high_stderr",
-        inspect="noise_ci_low, noise_ci_high",
+_TOGETHER: dict[str, Callable[[Any], str]] = {
+    "correlation": lambda row: fmt.number(row.correlation, 2),
+    "design_effect": lambda row: fmt.number(row.design_effect, 2) if row.cluster else fmt.MISSING,
+    "estimator": lambda row: row.estimator.upper() if row.se is not None else "",
+    "interval, df": fmt.mean_interval_name,
+    "judge.bias, judge.bias_se": _bias,
+    "judge.gain": lambda row: fmt.MISSING if row.judge is None else fmt.number(row.judge.gain, 2),
+    "mean_if_missing_wrong, mean_if_missing_right": fmt.if_missing,
+    "metric, scorer": lambda row: fmt.metric_name(row.metric, row.scorer) + fmt.unit_of(row),
+    "n_clusters": lambda row: f"{row.n_clusters:,}" if row.cluster else fmt.MISSING,
+    "n_missing": lambda row: f"{row.n_missing:,}" if row.n_missing else "",
+    "n_only_a, n_only_b": lambda row: f"{row.n_only_a:,} + {row.n_only_b:,}" if row.n_only_a or row.n_only_b else "",
+    "n_questions": lambda row: f"{row.n_questions:,}" if row.n_questions else fmt.MISSING,
+    "repeats_a, repeats_b": lambda row: fmt.of_each(row.repeats_a, row.repeats_b),
+    "repeats_min, repeats_max": lambda row: (
+        fmt.span(row.repeats_min, row.repeats_max) if row.n_questions else fmt.MISSING
     ),
-    "interval": Term(
+    "se_data": fmt.data_noise,
+    "test, interval, df": fmt.by_test,
+    "wins_a, wins_b, ties": lambda row: (
+        fmt.MISSING if row.wins_a is None else " : ".join(map(fmt.count, (row.wins_a, row.wins_b, row.ties)))
+    ),
+}
+"""Fields → how they are shown, where it is not as other fields are or where several are shown together."""
+
+TASK = (TextColumn("Task", "task"), TextColumn("Metric", "metric, scorer"))
+"""The columns that say what a row is about."""
+
+_LEFT = "SE left with infinitely many answers: the questions are a sample"
+_DESIGN = "design effect of {}: how many times clustering inflates its variance"
+CLUSTERS = Column("G", "n_clusters", "clusters: groups of questions that are right or wrong together", 3, optional=True)
+_LABELS = {
+    "judge": Column("judge", "judge.mean_judge", "the judge's own mean, or difference", 1, optional=True),
+    "bias": Column(
+        "bias", "judge.bias, judge.bias_se", "what people's labels add to it, with its standard error", 1, optional=True
+    ),
+    "labels": Column("labels", "judge.n_labelled", "questions with a label", 1, optional=True),
+    "gain": Column(
+        "gain", "judge.gain", "variance of the labels alone over that of the corrected estimate", 2, optional=True
+    ),
+}
+"""The columns of a judge that people's labels correct."""
+_MISSING = Column("missing", "n_missing", "answers without a score", 1, optional=True)
+
+MEANS: dict[str, Column] = {
+    "mean": Column("Mean", "mean", "mean score over the questions and their answers"),
+    "ci": Column("95 % CI", "ci_low, ci_high", "confidence interval: where the true mean lies, with 95 % confidence"),
+    "interval": TextColumn(
         "interval",
-        mean_interval_name,
+        "interval, df",
         "how the interval was made, and the degrees of freedom of Student's t",
         6,
-        text=True,
         optional=True,
-        json="interval, df",
     ),
-    "se": Term("SE", "se", "standard error of the mean that was measured", lm_eval="_avg_stderr", inspect="noise_se"),
-    "total": Term(
-        "total",
-        "se_total",
-        "SE with one answer per question, as leaderboards report it",
-        3,
-        lm_eval="_total_stderr",
-        inspect="noise_total",
+    "se": Column("SE", "se", "standard error of the mean that was measured"),
+    "total": Column("total", "se_total", "SE with one answer per question, as leaderboards report it", 3),
+    "data": Column("data", "se_data", _LEFT, 4),
+    "prediction": Column(
+        "prediction", "se_prediction", "what the model's own randomness adds at one answer per question", 4
     ),
-    "data": Term("data", _data, _LEFT, 4, json="se_data", lm_eval="_data_stderr", inspect="noise_data"),
-    "prediction": Term(
-        "prediction",
-        "se_prediction",
-        "what the model's own randomness adds at one answer per question",
-        4,
-        lm_eval="_prediction_stderr",
-        inspect="noise_prediction",
-    ),
-    "n": Term(
-        "n", lambda row: f"{row.n_questions:,}" if row.n_questions else MISSING, "questions", 2, json="n_questions"
-    ),
-    "k": Term(
-        "K",
-        lambda row: span(row.repeats_min, row.repeats_max) if row.n_questions else MISSING,
-        "scored answers per question",
-        2,
-        json="repeats_min, repeats_max",
-    ),
-    "g": clusters(3),
-    "deff": _design_effect(5, "this mean"),
-    "estimator": Term(
-        "estimator",
-        lambda row: row.estimator.upper() if row.se is not None else "",
-        "variance estimator behind SE",
-        6,
-        text=True,
-        optional=True,
-        json="estimator",
-    ),
-    "missing": _missing(1),
-    "if_missing": Term(
+    "n": Column("n", "n_questions", "questions", 2),
+    "k": Column("K", "repeats_min, repeats_max", "scored answers per question", 2),
+    "g": CLUSTERS,
+    "deff": Column("deff", "design_effect", _DESIGN.format("this mean"), 5, optional=True),
+    "estimator": TextColumn("estimator", "estimator", "variance estimator behind SE", 6, optional=True),
+    "missing": _MISSING,
+    "if_missing": Column(
         "if wrong … right",
-        lambda row: if_missing(row, digits_of(row)),
+        "mean_if_missing_wrong, mean_if_missing_right",
         "the mean if all missing answers were wrong, and if all were right",
         1,
         optional=True,
-        json="mean_if_missing_wrong, mean_if_missing_right",
     ),
-    **labels(1),
+    **_LABELS,
 }
 """Columns of `analyze`."""
+NATIVE = {
+    "mean": ("_avg", ""),
+    "ci": ("_ci_low_stderr, _ci_high_stderr", "noise_ci_low, noise_ci_high"),
+    "se": ("_avg_stderr", "noise_se"),
+    "total": ("_total_stderr", "noise_total"),
+    "data": ("_data_stderr", "noise_data"),
+    "prediction": ("_prediction_stderr", "noise_prediction"),
+}
+"""Column → keys in lm-eval's results, after the metric's name, and metrics in Inspect's log with the same numbers."""
 
-_MEAN_A, _MEAN_B = "mean of the first run, over the questions that are compared", "mean of the second run, the baseline"
-_P_ADJ = "p adjusted for the rows that are tested together; the verdict follows it"
-_JUDGED = "by p (adjusted); not separable: neither is shown to be better"
-
-DIFFERENCES: dict[str, Term] = {
-    "a": Term("A", "mean_a", _MEAN_A),
-    "b": Term("B", "mean_b", _MEAN_B),
-    "diff": Term("A − B", "diff", "difference of the two means"),
-    "ci": Term("95 % CI", interval_of, "where the true difference lies, with 95 % confidence", json="ci_low, ci_high"),
-    "p": Term("p", "p_value", "how often chance alone gives a difference as large (two-sided)", 2),
-    "p_adj": Term("p adj.", "p_adjusted", _P_ADJ, tone=significance_tone),
-    "p_sign": Term("p sign", "p_sign", "of the exact sign test", 5),
-    "test": Term("Test", by_test, "what p and the interval come from", 4, text=True, json="test, interval, df"),
-    "verdict": Term("Verdict", "verdict", _JUDGED, text=True, tone=verdict_tone),
-    "se": Term("SE", "se", "standard error of A − B", 3),
-    "total": Term("total", "se_total", "SE with one answer per question and run", 5),
-    "data": Term("data", _data, _LEFT, 6, json="se_data"),
-    "prediction": Term("prediction", "se_prediction", "what the models' own randomness adds at one answer each", 6),
-    "unpaired": Term("unpaired", "se_unpaired", "SE if it were ignored which question is which", 5),
-    "mde": Term("detectable", "mde", "smallest true difference found with 80 % power (MDE)", 2),
-    "corr": Term(
-        "corr.",
-        lambda row: number(row.correlation, 2),
-        "correlation of the two runs' question means",
-        6,
-        optional=True,
-        json="correlation",
+DIFFERENCES: dict[str, Column] = {
+    "a": Column("A", "mean_a", "mean of the first run, over the questions that are compared"),
+    "b": Column("B", "mean_b", "mean of the second run, the baseline"),
+    "diff": Column("A − B", "diff", "difference of the two means"),
+    "ci": Column("95 % CI", "ci_low, ci_high", "where the true difference lies, with 95 % confidence"),
+    "p": Column("p", "p_value", "how often chance alone gives a difference as large (two-sided)", 2),
+    "p_adj": Column(
+        "p adj.",
+        "p_adjusted",
+        "p adjusted for the rows that are tested together; the verdict follows it",
+        tone=significance_tone,
     ),
-    "wins": Term("wins A : B : ties", _wins, "expected over all pairs of answers", 6, json="wins_a, wins_b, ties"),
-    "n": Term("n", "n_questions", "questions that both runs have", 4),
-    "only": Term(
-        "unpaired n",
-        lambda row: f"{row.n_only_a:,} + {row.n_only_b:,}" if row.n_only_a or row.n_only_b else "",
-        "questions that only A has + that only B has",
-        4,
-        optional=True,
-        json="n_only_a, n_only_b",
+    "p_sign": Column("p sign", "p_sign", "of the exact sign test", 5),
+    "test": TextColumn("Test", "test, interval, df", "what p and the interval come from", 4),
+    "verdict": TextColumn(
+        "Verdict", "verdict", "by p (adjusted); not separable: neither is shown to be better", tone=verdict_tone
     ),
-    "k": Term(
-        "K",
-        lambda row: of_each(row.repeats_a, row.repeats_b),
-        "scored answers per question; A : B where they differ",
-        5,
-        json="repeats_a, repeats_b",
-    ),
-    "g": clusters(5),
-    "deff": _design_effect(6, "A − B"),
-    "missing": _missing(4),
-    **labels(2),
+    "se": Column("SE", "se", "standard error of A − B", 3),
+    "total": Column("total", "se_total", "SE with one answer per question and run", 5),
+    "data": Column("data", "se_data", _LEFT, 6),
+    "prediction": Column("prediction", "se_prediction", "what the models' own randomness adds at one answer each", 6),
+    "unpaired": Column("unpaired", "se_unpaired", "SE if it were ignored which question is which", 5),
+    "mde": Column("detectable", "mde", "smallest true difference found with 80 % power (MDE)", 2),
+    "corr": Column("corr.", "correlation", "correlation of the two runs' question means", 6, optional=True),
+    "wins": Column("wins A : B : ties", "wins_a, wins_b, ties", "expected over all pairs of answers", 6),
+    "n": Column("n", "n_questions", "questions that both runs have", 4),
+    "only": Column("unpaired n", "n_only_a, n_only_b", "questions that only A has + that only B has", 4, optional=True),
+    "k": Column("K", "repeats_a, repeats_b", "scored answers per question; A : B where they differ", 5),
+    "g": replace(CLUSTERS, rank=5),
+    "deff": Column("deff", "design_effect", _DESIGN.format("A − B"), 6, optional=True),
+    "missing": replace(_MISSING, rank=4),
+    **{key: replace(column, rank=column.rank + 1) for key, column in _LABELS.items()},
 }
 """Columns of `compare`, and of the pairs of `arena`."""
 
 
+def _at(column: Column, level: str) -> Column:
+    """The column of a table whose intervals have this coverage."""
+    return replace(column, label=column.label.replace("95 %", level), hint=column.hint.replace("95 %", level))
+
+
 def mean_columns(keys: str, level: str = "95 %") -> list[Column]:
     """Columns of `analyze`, by their keys; `level` is the coverage of the intervals."""
-    return [MEANS[key].at(level) for key in keys.split()]
+    return [_at(MEANS[key], level) for key in keys.split()]
 
 
 def difference_columns(keys: str, level: str = "95 %") -> list[Column]:
     """Columns of `compare`, by their keys; `level` is the coverage of the intervals."""
-    return [DIFFERENCES[key].at(level) for key in keys.split()]
+    return [_at(DIFFERENCES[key], level) for key in keys.split()]
 
 
 PAGE = """# Columns
@@ -731,24 +358,23 @@ What the columns of every table mean, here as on the screen and on HTML pages, a
 JSON, in lm-eval's results and in Inspect's logs. A terminal of 80 columns shows those that matter most; `--details`
 shows all. All standard errors are on the metric's own scale.
 """
-_PARTS = (
-    ("Of one run", "Tables of `analyze`, and of the models of `arena`.", MEANS),
-    ("Of two runs", "Tables of `compare`, and of the pairs of `arena`.", DIFFERENCES),
+_PARTS: tuple[tuple[str, str, dict[str, Column], dict[str, tuple[str, str]]], ...] = (
+    ("Of one run", "Tables of `analyze`, and of the models of `arena`.", MEANS, NATIVE),
+    ("Of two runs", "Tables of `compare`, and of the pairs of `arena`.", DIFFERENCES, {}),
 )
 
 
 def page() -> str:
     """`docs/columns.md`."""
     out = [PAGE]
-    for title, lead, terms in _PARTS:
-        native = any(term.lm_eval or term.inspect for term in terms.values())
+    for title, lead, columns, native in _PARTS:
         heads = ["column", "what it is", "JSON", *(["lm-eval", "Inspect"] if native else [])]
         rows = [f"## {title}\n\n{lead}\n", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-        for term in terms.values():
-            cells = [term.label, term.hint, _code(term.json or str(term.cell))]
+        for key, column in columns.items():
+            cells = [column.label, column.hint, _code(str(column.cell))]
             if native:
-                keys = ", ".join(f"<metric>{key}" for key in term.lm_eval.split(", ") if key)
-                cells += [_code(keys), _code(term.inspect)]
+                lm_eval, inspect = native.get(key, ("", ""))
+                cells += [_code(lm_eval and "<metric>" + lm_eval.replace(", ", ", <metric>")), _code(inspect)]
             rows.append(f"| {' | '.join(cells)} |")
         out.append("\n".join(rows) + "\n")
     return "\n".join(out)

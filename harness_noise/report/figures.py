@@ -4,8 +4,9 @@ model; the verdict of a comparison, its rows, and inside a row slices, clusters 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from ..results.arena import Arena, BenchmarkResult, Checkpoint, Model
 from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, Estimate, EstimateSlice
 from ..stats import benchmark, planning
 from ..stats.intervals import critical
-from .arena_summary import checkpoints, chosen_pairs, file_names, ranked, step_text
+from . import fmt
+from .arena_summary import checkpoints, chosen_pairs, file_names, judged, ranked, step_text
 from .canvas import (
     COLOURS,
     DASHES,
@@ -39,26 +41,7 @@ from .canvas import (
     name_width,
     svg,
 )
-from .columns import (
-    decimals,
-    digits_of,
-    equals_p,
-    interval,
-    interval_of,
-    level_of,
-    metric_name,
-    models_of,
-    names_of,
-    number,
-    p_text,
-    percent,
-    plain,
-    shorten,
-    significance_tone,
-    span,
-    value_of,
-    what_of,
-)
+from .columns import significance_tone
 from .summary import Result, untested
 
 LABELLED = 400
@@ -68,7 +51,7 @@ LABELLED = 400
 def pictures(arena: Arena, board: BenchmarkResult) -> list[Picture]:
     """The figures that this benchmark's data can fill."""
     drawn = (
-        *(steps(arena, board), means(board), frontier(board), ranks(board), matrix(board)),
+        *(steps(arena, board), means(board), frontier(board), matrix(board)),
         differences(board, arena.baseline),
         *(noise(board), separation(board), accuracies(board)),
         *(heatmap(board), difficulty(board), passes(board)),
@@ -90,33 +73,34 @@ def save(arena: Arena, folder: Path) -> list[Path]:
 class _Scatter:
     """A figure with a mark for each pair: one by one, or of many pairs some, over an image of all."""
 
-    def __init__(self, board: BenchmarkResult, x: Axis, y: Axis) -> None:
-        self.board, self.drawing = board, Drawing(x, y)
-        self.single = np.zeros(len(board.pairs), dtype=np.bool_)
+    def __init__(self, board: BenchmarkResult, drawing: Drawing, rows: IntArray, x: FloatArray, y: FloatArray) -> None:
+        self.pairs, self.drawing, self.every = board.pairs, drawing, (rows, x, y)
+        self.single = np.isin(np.arange(len(board.pairs)), chosen_pairs(board, LABELLED))
         """(P,) the pairs that are drawn one by one."""
-        self.single[chosen_pairs(board, LABELLED)] = True
+        self.whole = bool(self.single[rows].all())
 
-    def cloud(self, rows: IntArray, x: FloatArray, y: FloatArray) -> None:
+    def cloud(self) -> None:
         """The image of all pairs, if some are not drawn one by one."""
-        if not self.single[rows].all():
-            self.drawing.cloud(x, y)
+        if not self.whole:
+            self.drawing.cloud(*self.every[1:])
 
     def marks(self, rows: IntArray, x: FloatArray, y: FloatArray, series: int, label: str) -> None:
         """The marks of the pairs `rows` at x, y."""
-        keep, pairs = self.single[rows], self.board.pairs
+        keep, pairs = self.single[rows], self.pairs
         titles = [pair_title(pairs[i]) for i in rows[keep].tolist()]
         models = [f"{a} {b}" for a, b in zip(pairs.a[rows[keep]], pairs.b[rows[keep]], strict=True)]
         self.drawing.points(x[keep], y[keep], series, label, titles, models)
 
-    def done(self, what: tuple[str, str, str], rows: IntArray, x: FloatArray, y: FloatArray) -> Picture:
-        """The figure (its file's name, title and words), and where the pairs `rows` lie."""
-        points = None if self.single[rows].all() else Points(rows, self.drawing.px(x), self.drawing.py(y))
-        return replace(self.drawing.done(*what), points=points)
+    def done(self, name: str, title: str, alt: str) -> Picture:
+        """The figure, and where the pairs lie of which not each has a mark."""
+        rows, x, y = self.every
+        points = None if self.whole else Points(rows, self.drawing.px(x), self.drawing.py(y))
+        return replace(self.drawing.done(name, title, alt), points=points)
 
 
 def pair_title(row: Difference) -> str:
     """A pair's names and numbers."""
-    total = "" if row.se_total is None else f", total SE {number(row.se_total, digits_of(row))}"
+    total = "" if row.se_total is None else f", total SE {fmt.number(row.se_total, fmt.digits_of(row))}"
     return f"{name(row.model_a)} − {name(row.model_b)}: {numbers(row)}{total}; {row.verdict}"
 
 
@@ -136,10 +120,11 @@ def noise(board: BenchmarkResult) -> Picture | None:
     curves = _theory(board, close) if unit else []
     top = [float(np.nanmax(c[column][close])) for _, column in parts] + [float(y.max()) for _, y, *_ in curves]
     x = Axis(-0.02, 1.02, f"mean of the pair ({measure(board)})") if unit else Axis.around(mean, measure(board))
-    plot = _Scatter(board, x, Axis.around(top, "SE of A − B", also=[0.0]))
-    plot.cloud(close, mean, c["se_total"][close])
+    drawing = Drawing(x, Axis.around(top, "SE of A − B", also=[0.0]))
+    plot = _Scatter(board, drawing, close, mean, c["se_total"][close])
+    plot.cloud()
     for p, y, colour, dash, label in curves:
-        plot.drawing.line(p, y, colour, dash=dash, label=label)
+        drawing.line(p, y, colour, dash=dash, label=label)
     for i, (label, column) in enumerate(parts):
         known = np.isfinite(c[column][close])
         plot.marks(close[known], mean[known], c[column][close][known], i, label)
@@ -148,8 +133,7 @@ def noise(board: BenchmarkResult) -> Picture | None:
         alt += f"; total standard error {total.median:.4f} at the median, from {total.min:.4f} to {total.max:.4f}"
     if row.beta_theory is not None:
         alt += f", which is {row.beta_theory.median:.2f} times what the Beta theory says"
-    what = "noise", "Noise of a difference against accuracy", f"{alt}."
-    return plot.done(what, close, mean, c["se_total"][close])
+    return plot.done("noise", "Noise of a difference against accuracy", f"{alt}.")
 
 
 def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, FloatArray, str, str, str]]:
@@ -178,23 +162,23 @@ def separation(board: BenchmarkResult) -> Picture | None:
     diff = np.abs(c["diff"][rows])
     significant = (board.pairs.verdict[rows] > 0) & (board.pairs.verdict[rows] < 3)
     right, top = max(float(diff.max()), 1e-9) * 1.05, max(float(apart.max()), 1e-9) * 1.05
-    plot = _Scatter(board, Axis(0, right, "|A − B|"), Axis(0, top, "A ≠ B, share of questions"))
-    drawing = plot.drawing
+    drawing = Drawing(Axis(0, right, "|A − B|"), Axis(0, top, "A ≠ B, share of questions"))
+    plot = _Scatter(board, drawing, rows, diff, apart)
     x = np.linspace(0, right, 120)
     drawing.area(x, np.zeros(len(x)), np.minimum(x, top))
     size = float(np.median(n[rows]))
     for i, p in enumerate((0.05, 0.01, 0.001)):
         y = x**2 * (1 + size / float(critical(1 - p)) ** 2)
         drawing.line(x, np.where(y <= top, y, np.nan), dash=DASHES[i], label=f"p = {p:g}")
-    plot.cloud(rows, diff, apart)
-    plot.marks(rows[~significant], diff[~significant], apart[~significant], 1, "not separable")
-    plot.marks(rows[significant], diff[significant], apart[significant], 0, "separable")
+    plot.cloud()
+    for kept, series, label in ((~significant, 1, "not separable"), (significant, 0, "separable")):
+        plot.marks(rows[kept], diff[kept], apart[kept], series, label)
     alt = (
         f"{int(significant.sum())} of {len(rows)} pairs are separable. The lines show the difference with p = 0.05, "
         "0.01 and 0.001 (one answer each) at each level of disagreement; the shaded corner is impossible, as models "
         "cannot differ by more than they disagree."
     )
-    return plot.done(("separation", "Difference against disagreement", alt), rows, diff, apart)
+    return plot.done("separation", "Difference against disagreement", alt)
 
 
 _BANDS = ((0.001, "p < 0.001"), (0.01, "p < 0.01"), (0.05, "p < 0.05"), (2.0, "p ≥ 0.05"))
@@ -208,10 +192,10 @@ def accuracies(board: BenchmarkResult) -> Picture | None:
         return None
     high, low = np.maximum(c["mean_a"], c["mean_b"])[rows], np.minimum(c["mean_a"], c["mean_b"])[rows]
     band = np.searchsorted([limit for limit, _ in _BANDS], c["p_value"][rows], side="right")
-    plot = _Scatter(board, Axis.around(low, f"lower mean ({measure(board)})"), Axis.around(high, "higher mean"))
-    drawing = plot.drawing
+    drawing = Drawing(Axis.around(low, f"lower mean ({measure(board)})"), Axis.around(high, "higher mean"))
+    plot = _Scatter(board, drawing, rows, low, high)
     ends = np.array([max(drawing.x.low, drawing.y.low), min(drawing.x.high, drawing.y.high)])
-    plot.cloud(rows, low, high)
+    plot.cloud()
     if ends[1] > ends[0]:
         drawing.line(ends, ends, MUTED, dash=DASHES[1])
     for i, (_, label) in enumerate(_BANDS):
@@ -219,7 +203,7 @@ def accuracies(board: BenchmarkResult) -> Picture | None:
         if at.any():
             plot.marks(rows[at], low[at], high[at], (0, 2, 3, 1)[i], label)
     counts = ", ".join(f"{int((band == i).sum())} pairs with {label}" for i, (_, label) in enumerate(_BANDS))
-    return plot.done(("accuracies", "Which means differ significantly", f"{counts} (unadjusted)."), rows, low, high)
+    return plot.done("accuracies", "Which means differ significantly", f"{counts} (unadjusted).")
 
 
 _CIVIDIS = ((38, 78, 150), (78, 98, 140), (110, 118, 128), (145, 142, 116), (195, 180, 98), (254, 232, 56))
@@ -248,7 +232,7 @@ def heatmap(board: BenchmarkResult) -> Picture | None:
     for value in np.linspace(low, high, 3 if high > low else 1):
         fill = "#{:02x}{:02x}{:02x}".format(*_colours(value, low, high).astype(int))
         swatch = element("rect", x=-6, y=-6, width=12, height=12, fill=fill)
-        drawing.legend.append((swatch, number(float(value), 2)))
+        drawing.legend.append((swatch, fmt.number(float(value), 2)))
     missing = int((~W).sum())
     if missing:
         drawing.legend.append((element("path", d="M-6-6H6V6H-6Z", fill="none", stroke=MUTED), "missing"))
@@ -285,19 +269,11 @@ def difficulty(board: BenchmarkResult) -> Picture | None:
     words = []
     for i, (low, high, size, values) in enumerate(_difficulties(board)):
         steps, counts = np.unique(values, return_counts=True)
-        share = np.cumsum(counts) / len(values)
+        up = [0.0, *np.repeat(np.cumsum(counts) / len(values), 2)]
         models = f"{size} model{'s' if size > 1 else ''} at {low:.2f}–{high:.2f}"
         fit = benchmark.fit_beta(values)
         told = f"Beta({fit[0]:.2f}, {fit[1]:.2f})" if fit else "no fit"
-        drawing.line(
-            [*np.repeat(steps, 2), 1.0],
-            [0.0, *np.repeat(share, 2)],
-            COLOURS[i],
-            dash=DASHES[i],
-            width=1.6,
-            label=models,
-            title=f"{models}: {told}",
-        )
+        drawing.curve([*np.repeat(steps, 2), 1.0], up, i, label=models, title=f"{models}: {told}")
         if fit is not None:
             y = betainc(*fit, x)
             drawing.points(x, y, i, told, [f"{told}: {b:.2f} at {a:.2f}" for a, b in zip(x, y, strict=True)])
@@ -321,16 +297,30 @@ def _difficulties(board: BenchmarkResult) -> list[tuple[float, float, int, Float
 
 
 def _level(board: BenchmarkResult) -> str:
-    return percent(board.pairs.common["level"])
+    return fmt.percent(board.pairs.common["level"])
 
 
 def measure(board: BenchmarkResult) -> str:
-    return name(metric_name(board.benchmark.metric, board.benchmark.scorer), 28)
+    return name(fmt.metric_name(board.benchmark.metric, board.benchmark.scorer), 28)
+
+
+def _mean_label(board: BenchmarkResult) -> str:
+    return f"{measure(board)}, {_level(board)} CI"
+
+
+def _ends(row: Estimate | Checkpoint) -> tuple[float, float, float]:
+    """(low, mean, high) of a row that has a mean; without an interval three times the mean."""
+    mean = row.mean or 0.0
+    return mean if row.ci_low is None else row.ci_low, mean, mean if row.ci_high is None else row.ci_high
+
+
+def _mean_axis(rows: Iterable[Estimate | Checkpoint], board: BenchmarkResult) -> Axis:
+    return Axis.around([end for row in rows for end in _ends(row)], _mean_label(board))
 
 
 def model_title(row: Model) -> str:
     """A model's name and its numbers."""
-    ranks = "" if row.rank_low is None or row.rank_high is None else f", rank {span(row.rank_low, row.rank_high)}"
+    ranks = "" if row.rank_low is None or row.rank_high is None else f", rank {fmt.span(row.rank_low, row.rank_high)}"
     return f"{name(row.model)}: {numbers(row)}{ranks}"
 
 
@@ -353,54 +343,32 @@ def means(board: BenchmarkResult) -> Picture | None:
     alt = f"The {ROWS} models with the best means" if len(rows) > ROWS else f"{len(rows)} models"
     filled = f"; filled: the {best} that are not significantly worse than the best" if best else ""
     alt += f", {_level(board)} intervals{filled}."
-    return forest("means", "Means", alt, rows[:ROWS], f"{measure(board)}, {_level(board)} CI")
+    return forest("means", "Means", alt, rows[:ROWS], _mean_label(board))
 
 
 def frontier(board: BenchmarkResult) -> Picture | None:
     """Score against a measure: a cross of both intervals for each model, with its place on the frontier."""
     if board.beside is None:
         return None
-    cost = {row.model: row for row in board.beside.models}
-    rows = [(row, cost[row.model], place) for row, place in _models(board) if row.model in cost]
-    rows = [(row, other, place) for row, other, place in rows if row.mean is not None and other.mean is not None]
-    if not rows:
+    cost = {row.model: row for row in board.beside.models if row.mean is not None}
+    known = [(row, place) for row, place in _models(board) if row.mean is not None and row.model in cost]
+    if not known:
         return None
-
-    def ends(item: Model) -> list[float]:
-        return [x for x in (item.ci_low, item.mean, item.ci_high) if x is not None]
-
-    x = Axis.around([v for _, other, _ in rows for v in ends(other)], f"{measure(board.beside)}, {_level(board)} CI")
-    y = Axis.around([v for row, _, _ in rows for v in ends(row)], f"{measure(board)}, {_level(board)} CI")
-    drawing = Drawing(x, y)
-    series = {"yes": (0, "on the frontier"), "open": (1, "open"), "no": (2, "beaten in both")}
-    for place, (number_, label) in series.items():
-        kept = [item for item in rows if (item[0].frontier or "open") == place]
-        for row, other, m in kept:
-            for across, up in ((ends(other), [row.mean] * 3), ([other.mean] * 3, ends(row))):
-                n = min(len(across), len(up))
-                drawing.line(across[:n], up[:n], COLOURS[number_], data_m=m)
-        titles = [f"{model_title(row)}; {numbers(other)}" for row, other, _ in kept]
-        at = [other.mean for _, other, _ in kept], [row.mean for row, _, _ in kept]
+    across = _mean_axis([cost[row.model] for row, _ in known], board.beside)
+    drawing = Drawing(across, _mean_axis([row for row, _ in known], board))
+    counts = []
+    for i, (where, label) in enumerate((("yes", "on the frontier"), ("open", "open"), ("no", "beaten in both"))):
+        kept = [(row, cost[row.model], place) for row, place in known if (row.frontier or "open") == where]
+        counts.append(f"{len(kept)} {label}")
+        for row, other, place in kept:
+            drawing.line(_ends(other), [row.mean] * 3, COLOURS[i], data_m=place)
+            drawing.line([other.mean] * 3, _ends(row), COLOURS[i], data_m=place)
         if kept:
-            drawing.points(*at, number_, label, titles, [m for *_, m in kept])
-    told = ", ".join(
-        f"{sum(row.frontier == place for row, _, _ in rows)} {label}" for place, (_, label) in series.items()
-    )
-    alt = f"{len(rows)} models by score and {board.beside.benchmark.metric}, with intervals: {told}."
-    return drawing.done("frontier", "Frontier", alt)
-
-
-def ranks(board: BenchmarkResult) -> Picture | None:
-    """The ranks that each model may have [Mogstad]."""
-    rows = [
-        Row(row.model, row.rank_low, row.rank or 0, row.rank_high, model_title(row), COLOURS[2], models=place)
-        for row, place in _models(board)
-        if row.rank_low is not None and row.rank_high is not None
-    ][:ROWS]
-    if not rows:
-        return None
-    alt = f"The possible ranks of {len(rows)} models, which hold together with {_level(board)} confidence; the mark "
-    return forest("ranks", "Ranks", alt + "is the rank of the mean.", rows, "rank, 1 the best", whole=True)
+            x, y = [other.mean for _, other, _ in kept], [row.mean for row, *_ in kept]
+            titles = [f"{model_title(row)}; {numbers(other)}" for row, other, _ in kept]
+            drawing.points(x, y, i, label, titles, [place for *_, place in kept])
+    measured = f"{len(known)} models by score and {board.beside.benchmark.metric}, with intervals"
+    return drawing.done("frontier", "Frontier", f"{measured}: {', '.join(counts)}.")
 
 
 MATRIX = 24
@@ -426,45 +394,44 @@ def matrix(board: BenchmarkResult) -> Picture | None:
     for i, (row, place) in enumerate(rows):
         write(i + 0.85, i + 0.5, label_of(row.model), text_anchor="end", fill=INK, data_m=place)
     pairs, told = board.pairs, 0
-    for k in np.flatnonzero(np.isin(pairs.a, list(at)) & np.isin(pairs.b, list(at))).tolist():
-        pair, ends = pairs[k], (at[int(pairs.a[k])], at[int(pairs.b[k])])
-        ahead = {"A better": 1, "B better": -1}.get(pair.verdict, 0) * (1 if ends[0] < ends[1] else -1)
+    among = judged(board) & np.isin(pairs.a, list(at)) & np.isin(pairs.b, list(at))
+    for k in np.flatnonzero(among).tolist():
+        pair, a, b = pairs[k], int(pairs.a[k]), int(pairs.b[k])
+        ahead = {"A better": 1, "B better": -1}.get(pair.verdict, 0) * (1 if at[a] < at[b] else -1)
         told += ahead != 0
-        row_, column = sorted(ends)
+        row_, column = sorted((at[a], at[b]))
         colour = {1: COLOURS[0], -1: COLOURS[1]}.get(ahead, LINE)
-        title = f"{pair_title(pair)}; adjusted p {equals_p(pair.p_adjusted)}"
+        title = f"{pair_title(pair)}; adjusted p {fmt.equals_p(pair.p_adjusted)}"
         across, down = (column + 0.04, column + 0.96), (row_ + 0.04, row_ + 0.96)
-        drawing.bar(across, down, colour, title=title, data_m=f"{pairs.a[k]} {pairs.b[k]}")
+        drawing.bar(across, down, colour, title=title, data_m=f"{a} {b}")
         if ahead:
             sign = {"fill": PAPER, "font_weight": "700", "font_size": f"{letters:.0f}", "pointer_events": "none"}
             write(column + 0.5, row_ + 0.5, "+" if ahead > 0 else "−", text_anchor="middle", **sign)
     of = f"the {M} best models" if len(board.models) > M else f"{M} models"
-    alt = f"Each cell is a pair of {of}: the model to its left against the one below it. + better, − worse, blank not "
+    alt = f"Each cell is a pair of {of}: the model to its left against the one below it. + better, − worse, grey not "
     return drawing.done("matrix", "Every pair", f"{alt}separable; {told} pairs are, all pairs tested together.")
 
 
 def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
     """The means of checkpoints in their order, each series a line with its band."""
-    series = [rows for _, rows in checkpoints(arena) if rows[0].key == board.key]
-    known = [[row for row in rows if row.mean is not None and row.ci_low is not None] for rows in series]
+    series = [rows for _, rows in checkpoints(arena, board.key)]
+    every = [[row for row in rows if row.mean is not None and row.ci_low is not None] for rows in series]
+    known = [rows for rows in every if rows]
     if not any(len(rows) > 1 for rows in known):
         return None
     place = {row.model: str(i) for i, row in enumerate(board.models)}
-    values = [end for rows in known for row in rows for end in (row.ci_low, row.ci_high) if end is not None]
-    across = [row.step for rows in known for row in rows]
-    drawing = Drawing(
-        Axis.around(across, "step", room=0.03), Axis.around(values, f"{measure(board)}, {_level(board)} CI")
-    )
+    across = Axis.around([row.step for rows in known for row in rows], "step", room=0.03)
+    drawing = Drawing(across, _mean_axis([row for rows in known for row in rows], board))
     for i, rows in enumerate(known):
-        x, y = [row.step for row in rows], [row.mean for row in rows]
-        colour, dash = COLOURS[i % len(COLOURS)], DASHES[i % len(DASHES)]
-        drawing.area(x, [row.ci_low for row in rows], [row.ci_high for row in rows], colour, 0.16)
-        drawing.line(x, y, colour, dash=dash, width=1.6, label=rows[0].series if len(known) > 1 else "")
+        x, colour = [row.step for row in rows], COLOURS[i % len(COLOURS)]
+        low, mean, high = zip(*map(_ends, rows), strict=True)
+        drawing.area(x, low, high, colour, 0.16)
+        drawing.curve(x, mean, i, label=rows[0].series if len(known) > 1 else "")
         for row in rows:
             title = f"step {step_text(row.step)}: {numbers(row)}"
             if row.since_first is not None:
-                since = number(row.since_first, digits_of(row))
-                title += f"; since the first {since}, adjusted p {equals_p(row.p_first)}"
+                since = fmt.number(row.since_first, fmt.digits_of(row))
+                title += f"; since the first {since}, adjusted p {fmt.equals_p(row.p_first)}"
             mark, about = (row.step,) * 3, place.get(row.model, "")
             drawing.interval(mark, row.mean or 0.0, colour, hollow=not row.changed, title=title, data_m=about)
     band = f"The band is the {_level(board)} interval of each mean; filled marks differ from the first checkpoint by "
@@ -485,7 +452,7 @@ def passes(board: BenchmarkResult) -> Picture | None:
         if i >= len(COLOURS):
             drawing.line(x, y, LINE, width=0.9, data_m=about, title=model)
             continue
-        drawing.line(x, y, COLOURS[i], dash=DASHES[i], width=1.6, data_m=about, title=model)
+        drawing.curve(x, y, i, data_m=about, title=model)
         titles = [f"{model}: pass@{k} = {value:.3f}" for k, value in curve.items()]
         drawing.points(x, y, i, model, titles, [about] * len(x))
     drawing.legend.reverse()
@@ -497,12 +464,10 @@ def passes(board: BenchmarkResult) -> Picture | None:
 
 def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture | None:
     """Differences of all models to one of them: the baseline, or the best."""
-    sign = -1.0 if board.pairs.common["higher_is_better"] is False else 1.0
-    means = [-np.inf if model.mean is None else sign * model.mean for model in board.models]
-    names = [model.model for model in board.models]
+    pairs, names = board.pairs, board.pairs.names
+    means = [-np.inf if model.mean is None else pairs.sign * model.mean for model in board.models]
     against = names.index(baseline) if baseline in names else int(np.argmax(means))
-    pairs: Any = board.pairs
-    rows = []
+    rival, rows = name(names[against]), []
     for i in np.flatnonzero((pairs.a == against) | (pairs.b == against)).tolist():
         turn = 1 if pairs.b[i] == against else -1
         diff, *ends = (turn * float(pairs.columns[column][i]) for column in ("diff", "ci_low", "ci_high"))
@@ -510,19 +475,18 @@ def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture 
             continue
         m, (low, high) = int(pairs.a[i] + pairs.b[i] - against), sorted(ends)
         apart = low > 0 or high < 0
-        digits = decimals((high - low) / 4, diff)
-        title = f"{name(names[m])} − {name(names[against])}: {number(diff, digits)} {interval(low, high, digits)}"
+        digits = fmt.decimals((high - low) / 4, diff)
+        title = f"{name(names[m])} − {rival}: {fmt.number(diff, digits)} {fmt.interval(low, high, digits)}"
         rows.append(Row(names[m], low, diff, high, title, COLOURS[0] if apart else MUTED, not apart, str(m)))
     if not rows:
         return None
-    left_out = max(0, len(rows) - ROWS)
-    rows = sorted(sorted(rows, key=lambda row: abs(row.value))[:ROWS], key=lambda row: -sign * row.value)
-    told = sum(not row.hollow for row in rows)
-    alt = f"{told} of {len(rows)} intervals exclude 0: these models differ from {name(names[against])}"
-    if left_out:
-        alt += f"; the {left_out} models furthest away are not drawn"
+    shown = sorted(sorted(rows, key=lambda row: abs(row.value))[:ROWS], key=lambda row: -pairs.sign * row.value)
+    told = sum(not row.hollow for row in shown)
+    alt = f"{told} of {len(shown)} intervals exclude 0: these models differ from {rival}"
+    if len(rows) > ROWS:
+        alt += f"; the {len(rows) - ROWS} models furthest away are not drawn"
     label = f"difference to {name(names[against], 24)}, {_level(board)} CI"
-    return forest("forest", f"Differences to {name(names[against])}", alt + ".", rows, label, zero=True)
+    return forest("forest", f"Differences to {rival}", alt + ".", shown, label, zero=True)
 
 
 DISTINCT = 31
@@ -532,8 +496,8 @@ BINS = 21
 
 def numbers(item: Estimate | Difference | Checkpoint) -> str:
     """A row's estimate with its interval."""
-    ends = "" if item.ci_low is None else f" {interval_of(item)}"
-    return f"{number(value_of(item), digits_of(item))}{ends}"
+    ends = "" if item.ci_low is None else f" {fmt.interval_of(item)}"
+    return f"{fmt.number(fmt.value_of(item), fmt.digits_of(item))}{ends}"
 
 
 def opening(table: Result) -> list[Picture]:
@@ -555,9 +519,9 @@ def verdict(row: Difference, margin: float | None) -> Picture | None:
     """The one row of a comparison, large: its interval against 0 and the margin, and which way is better."""
     if row.diff is None:
         return None
-    a, b = (name(text, 24) for text in names_of(row))
+    a, b = (name(text, 24) for text in fmt.names_of(row))
     left, right = (a, b) if row.higher_is_better is False else (b, a)
-    level = f"{percent(row.level)} CI"
+    level = f"{fmt.percent(row.level)} CI"
     alt = f"{a} − {b} is {numbers(row)}{'' if row.ci_low is None else f' ({level})'}: {row.verdict}"
     alt += f"; the margin is ±{margin:g}." if margin is not None else "."
     low, high = (row.diff if end is None else end for end in (row.ci_low, row.ci_high))
@@ -565,17 +529,12 @@ def verdict(row: Difference, margin: float | None) -> Picture | None:
     reach = max(map(abs, values)) or 0.5
     # 0 in sight with room on both sides, but not more empty space than that
     ends = [min(*values, -0.3 * reach), max(*values, 0.3 * reach)]
-    label = name(f"A − B, {level} ({metric_name(row.metric, row.scorer)})", 60)
+    label = name(f"A − B, {level} ({fmt.metric_name(row.metric, row.scorer)})", 60)
     axis = Axis.around(ends, label, room=0.08)
     drawing = Drawing(axis, Axis(0, 1, ticked=False), height=120, left=26, top=24, right=26)
     drawing.zero(margin, dash="")
-    at = float(drawing.px(0.0))
-    for words, px, anchor, room, other in (
-        (f"← {left} better", at - 8, "end", at - 8, (4, "start")),
-        (f"{right} better →", at + 8, "start", WIDTH - at - 8, (WIDTH - 4, "end")),
-    ):
-        px, anchor = other if 6.2 * len(words) > room else (px, anchor)
-        drawing.text(px, 15, words, text_anchor=anchor, fill=MUTED)
+    drawing.text(4, 15, f"← {left} better", fill=MUTED)
+    drawing.text(WIDTH - 4, 15, f"{right} better →", text_anchor="end", fill=MUTED)
     colour, hollow = colour_of(row)
     drawing.interval((low, row.diff, high), 0.5, colour, hollow=hollow, size=1.9, title=alt)
     return drawing.done("verdict", "The difference and its interval", alt)
@@ -591,24 +550,24 @@ def colour_of(row: Estimate | Difference) -> tuple[str, bool]:
 def _row(item: Estimate | Difference, label: str, said: str = "") -> Row:
     """A row with its name and its numbers."""
     title = f"{label}: {numbers(item)}{said}"
-    return Row(label, item.ci_low, value_of(item) or 0.0, item.ci_high, title, *colour_of(item))
+    return Row(label, item.ci_low, fmt.value_of(item) or 0.0, item.ci_high, title, *colour_of(item))
 
 
 def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None) -> list[Picture]:
     """The intervals of all rows, one figure for each metric, which is one scale."""
     out = []
-    known = [item for item in rows if value_of(item) is not None]
+    known = [item for item in rows if fmt.value_of(item) is not None]
     several = len({item.task for item in rows}) > 1
-    models = len({models_of(item) for item in rows}) > 1
-    for i, metric in enumerate(dict.fromkeys(metric_name(item.metric, item.scorer) for item in known)):
-        found = [item for item in known if metric_name(item.metric, item.scorer) == metric]
+    models = len({fmt.models_of(item) for item in rows}) > 1
+    for i, metric in enumerate(dict.fromkeys(fmt.metric_name(item.metric, item.scorer) for item in known)):
+        found = [item for item in known if fmt.metric_name(item.metric, item.scorer) == metric]
         compared = isinstance(found[0], Difference)
         drawn = []
         for item in found[:ROWS]:
-            label = " ".join([plain(item.task)] * several + [models_of(item)] * models) or what_of(item)
+            label = " ".join([fmt.plain(item.task)] * several + [fmt.models_of(item)] * models) or fmt.what_of(item)
             drawn.append(_row(item, label, f", {item.verdict}" if isinstance(item, Difference) else ""))
         more = f" (the first {ROWS} of {len(found)})" if len(found) > ROWS else ""
-        alt = f"{len(drawn)} {'differences' if compared else 'means'}{more}, {level_of(found)} intervals"
+        alt = f"{len(drawn)} {'differences' if compared else 'means'}{more}, {fmt.level_of(found)} intervals"
         if compared:
             told = sum(not colour_of(item)[1] for item in found)
             alt += f"; {told} of {len(found)} are significant"
@@ -621,8 +580,8 @@ def slices(
     picture: str, found: Sequence[DifferenceSlice | EstimateSlice], whole: Estimate | Difference, margin: float | None
 ) -> Picture | None:
     """The slices of one row, one below the other, the whole on top."""
-    known = [item for item in found if value_of(item) is not None][: ROWS - 1]
-    if not known or value_of(whole) is None:
+    known = [item for item in found if fmt.value_of(item) is not None][: ROWS - 1]
+    if not known or fmt.value_of(whole) is None:
         return None
     compared = isinstance(whole, Difference)
     rows = [_slice_row("all questions", whole, bold=True)]
@@ -637,7 +596,7 @@ def slices(
         of = "them" if tested == len(known) else f"the {tested} that could be tested"
         alt += f" with their intervals, {told} of {of} differ from "
         alt += f"{'0' if compared else 'the other questions'} after adjustment (filled)."
-    label = f"{'A − B' if compared else 'mean'} ({metric_name(whole.metric, whole.scorer)})"
+    label = f"{'A − B' if compared else 'mean'} ({fmt.metric_name(whole.metric, whole.scorer)})"
     return forest(picture, title, alt, rows, name(label, 40), zero=compared, margin=margin)
 
 
@@ -645,20 +604,20 @@ def slice_names(slices: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
     """What slices (field, value) are called together, and each of them: its value alone where all are of one field."""
     fields = dict.fromkeys(field for field, _ in slices)
     if len(fields) == 1:
-        return f"By {name(next(iter(fields)), 60)}", [shorten(value, 80) for _, value in slices]
-    return "By slice", [f"{shorten(field, 60)} = {shorten(value, 80)}" for field, value in slices]
+        return f"By {name(next(iter(fields)), 60)}", [fmt.shorten(value, 80) for _, value in slices]
+    return "By slice", [f"{fmt.shorten(field, 60)} = {fmt.shorten(value, 80)}" for field, value in slices]
 
 
 def _slice_row(label: str, item: Estimate | Difference, *, bold: bool = False) -> Row:
     p = getattr(item, "p_adjusted", 0.0)  # the mean of all questions is not held against anything
     told = p is not None and p < 1 - item.level
-    said = f", n = {item.n_questions}" + (f", adjusted p {p_text(p)}" if p else "")
+    said = f", n = {item.n_questions}" + (f", adjusted p {fmt.p_text(p)}" if p else "")
     row = _row(item, label, said)
     return replace(row, colour=row.colour if told else MUTED, hollow=not told, bold=bold)
 
 
 def clusters(picture: str, d: FloatArray, labels: Sequence[str], sign: float = 1.0) -> Picture | None:
-    """The mean difference of each cluster with its name, in order; of many clusters their distribution.
+    """The mean difference of each cluster with its name, in order; of many clusters those at both ends.
 
     Args:
         picture: its name.
@@ -672,57 +631,46 @@ def clusters(picture: str, d: FloatArray, labels: Sequence[str], sign: float = 1
     if len(names) < 2 or len(names) == len(d):
         return None
     up, down = int((sign * means > 1e-12).sum()), int((sign * means < -1e-12).sum())
-    alt = f"Of {len(names)} clusters A is better in {up} and B in {down}."
+    alt = f"Of {len(names)} clusters A is better in {up} and B in {down}"
+    order = np.argsort(-means, kind="stable")
     if len(names) > ROWS:
-        return _histogram(picture, "Clusters by their difference", alt, means, "A − B of the cluster", "clusters", sign)
+        order = np.r_[order[: ROWS // 2], order[-(ROWS // 2) :]]
+        alt += f"; shown are the {ROWS // 2} at each end"
     rows = []
-    for k in np.argsort(-means, kind="stable").tolist():
+    for k in order.tolist():
         label, mean = str(names[k]), float(means[k])
-        title = f"{name(label, 40)}: A − B = {number(mean, 3)}, {sizes[k]} questions"
+        title = f"{name(label, 40)}: A − B = {fmt.number(mean, 3)}, {sizes[k]} questions"
         rows.append(Row(label, None, mean, None, title, _side(sign * mean)))
-    return forest(picture, "By cluster", alt, rows, "A − B of the cluster", zero=True)
+    return forest(picture, "By cluster", f"{alt}.", rows, "A − B of the cluster", zero=True)
 
 
 def histogram(picture: str, d: FloatArray, sign: float = 1.0) -> Picture:
     """How the questions' differences are distributed."""
-    same = int((np.abs(d) < 1e-12).sum())
-    up, down = int((sign * d > 1e-12).sum()), int((sign * d < -1e-12).sum())
-    alt = f"{len(d)} questions by the means of their answers: that of A is better on {up}, that of B on {down}, and "
-    alt += f"{same} are equal."
-    return _histogram(picture, "Questions by their difference", alt, d, "A − B of the question", "questions", sign)
-
-
-def _histogram(what: str, title: str, alt: str, d: FloatArray, label: str, of: str, sign: float) -> Picture:
     bars = bins(d)
-    high = max(count for *_, count in bars)
-    ends = (bars[0][0], bars[-1][1])
-    drawing = Drawing(Axis(*ends, label), Axis(0, 1.05 * high, of, whole=True), height=230)
+    across = Axis(bars[0][0], bars[-1][1], "A − B of the question")
+    most = max(count for *_, count in bars)
+    drawing = Drawing(across, Axis(0, 1.05 * most, "questions", whole=True), height=230)
     for low, top, words, count in bars:
-        middle = (low + top) / 2
-        inset = 0.06 * (top - low)
+        middle, inset = (low + top) / 2, 0.06 * (top - low)
         colour = _side(sign * middle if abs(middle) > 1e-12 else 0.0)
-        words = f"A − B {words}: {count} {of if count != 1 else of[:-1]}"
-        drawing.bar((low + inset, top - inset), (0, count), colour, title=words)
-    return drawing.done(what, title, alt)
+        title = f"A − B {words}: {count} question{'s' * (count != 1)}"
+        drawing.bar((low + inset, top - inset), (0, count), colour, title=title)
+    up, down, same = (int(x.sum()) for x in (sign * d > 1e-12, sign * d < -1e-12, np.abs(d) < 1e-12))
+    alt = f"{len(d)} questions by the means of their answers: that of A is better on {up}, that of B on {down}, and "
+    return drawing.done(picture, "Questions by their difference", f"{alt}{same} are equal.")
 
 
 def bins(d: FloatArray) -> list[tuple[float, float, str, int]]:
     """(left end, right end, what it holds, how many) of each bar: a bar for each value, or 21 around 0."""
     values, counts = np.unique(np.round(d, 9), return_counts=True)
     if len(values) <= DISTINCT:
-        steps = np.diff(values)
-        half = float(steps.min()) / 2 if len(steps) else 0.5
-        return [
-            (float(v) - half, float(v) + half, f"= {number(float(v), 3)}", int(n))
-            for v, n in zip(values, counts, strict=True)
-        ]
+        half = float(np.diff(values).min()) / 2 if len(values) > 1 else 0.5
+        known = zip(values.tolist(), counts.tolist(), strict=True)
+        return [(value - half, value + half, f"= {fmt.number(value, 3)}", n) for value, n in known]
     reach = float(np.abs(d).max())
-    edges = np.linspace(-reach, reach, BINS + 1)
-    found, _ = np.histogram(d, edges)
-    return [
-        (float(low), float(high), f"from {number(float(low), 3)} to {number(float(high), 3)}", int(n))
-        for low, high, n in zip(edges[:-1], edges[1:], found, strict=True)
-    ]
+    counts, edges = np.histogram(d, np.linspace(-reach, reach, BINS + 1))
+    held = zip(pairwise(edges.tolist()), counts.tolist(), strict=True)
+    return [(low, high, f"from {fmt.number(low, 3)} to {fmt.number(high, 3)}", n) for (low, high), n in held]
 
 
 def _side(better: float) -> str:

@@ -25,25 +25,10 @@ from ..arrays import IntArray
 from ..io.atomic import write_text
 from ..results.arena import Arena, BenchmarkResult
 from ..results.rows import Analysis, ByQuestion, Comparison, Difference, Estimate, Flip
-from ..settings import ESTIMATORS
-from . import arena_summary, canvas, figures
+from . import arena_summary, canvas, figures, fmt
 from .canvas import Picture
-from .columns import (
-    Column,
-    Marks,
-    Section,
-    TextColumn,
-    Words,
-    decimals,
-    level_of,
-    names_of,
-    number,
-    plain,
-    section,
-    shorten,
-    what_of,
-)
-from .sentences import count_line, sentence, verdict_parts
+from .columns import Column, Marks, Section, TextColumn, Words, section
+from .sentences import count_line, methods, sentence, verdict_parts
 from .summary import FLIPPED, Result, counted, lost_to_adjustment, slice_sections, slice_sentences, summarise
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -63,7 +48,7 @@ def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
     def clip(item: Any) -> Any:
         names = ("task", "metric", "scorer", "model", "model_a", "model_b", "cluster")
         have = {name: getattr(item, name, None) for name in names}
-        return replace(item, **{name: shorten(text, 60) for name, text in have.items() if text})
+        return replace(item, **{name: fmt.shorten(text, 60) for name, text in have.items() if text})
 
     if isinstance(table, Analysis):
         return replace(table, estimates=tuple(map(clip, table.estimates)))
@@ -87,7 +72,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"shown": shown, "counted": counted, "number": number, "svg": _svg}
+    made.filters |= {"shown": shown, "counted": counted, "number": fmt.number, "svg": _svg}
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return made
 
@@ -111,7 +96,7 @@ def shown(text: object, width: int = 160) -> str:
 
     What is written right to left is isolated, so that the numbers beside it keep their place.
     """
-    return _RIGHT_TO_LEFT.sub("\u2068\\g<0>\u2069", shorten(str(text), width))
+    return _RIGHT_TO_LEFT.sub("\u2068\\g<0>\u2069", fmt.shorten(str(text), width))
 
 
 _R = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]"
@@ -126,25 +111,6 @@ def kind(row: Estimate | Difference) -> str:
 
 
 RUNS = 40
-_TESTS = {
-    "t": "the t test",
-    "sign": "the exact sign test",
-    "permutation": "a permutation test",
-    "bootstrap": "the bootstrap",
-    "wild": "the wild cluster bootstrap",
-}
-_ADJUST = {
-    "holm": "p-values are adjusted by Holm's method",
-    "bh": "p-values are adjusted by Benjamini and Hochberg's method",
-    "none": "p-values are not adjusted",
-}
-_SAID = (
-    ("questions_are", "fixed", "The questions are all there is; the noise is that of the repeated answers alone."),
-    ("repeats_are", "runs", "Repeats are runs that move all questions together."),
-    ("missing", "drop", "Answers without a score are left out and counted."),
-    ("missing", "zero", "Answers without a score count as wrong."),
-)
-"""(setting, value, what it means)."""
 
 
 def foot(
@@ -159,45 +125,11 @@ def foot(
     return {
         "made": f"{now.day} {now:%B %Y}",
         "command": command,
-        "runs": [(shorten(model, 60), shorten(path, 200)) for model, path in named[:RUNS]],
+        "runs": [(fmt.shorten(model, 60), fmt.shorten(path, 200)) for model, path in named[:RUNS]],
         "more_runs": max(0, len(named) - RUNS),
-        "words": in_words(settings, items),
+        "words": methods(items, settings) if items else "",
         "settings": settings,
     }
-
-
-def in_words(settings: Mapping[str, Any], items: Sequence[Estimate | Difference]) -> str:
-    """How the numbers of these rows were computed."""
-    level = f"{100 * float(settings.get('level') or 0.95):g} %"
-    compared = [item for item in items if isinstance(item, Difference)]
-    bare = any(item.test in ("fisher", "reference") for item in compared)
-    out = [_paired(compared)] if compared else []
-    if settings.get("questions_are") != "fixed" and settings.get("se") in ESTIMATORS and items and not bare:
-        specs = list(dict.fromkeys(shorten(item.cluster, 60) for item in items if item.cluster))
-        of = f"clustered by {', '.join(specs[:4])}" if specs else "independent of each other"
-        out.append(f"Questions are a sample, {of}; standard errors are {ESTIMATORS[settings['se']]}.")
-    method = settings.get("interval")
-    text = f"Intervals have {level} coverage" + ("" if method in (None, "auto") else f" (method: {method})")
-    if compared and not bare and settings.get("test") in _TESTS:
-        text += f"; differences are tested by {_TESTS[settings['test']]}"
-    if len(items) > 1 and compared and settings.get("adjust") in _ADJUST:
-        text += f"; {_ADJUST[settings['adjust']]}"
-    out.append(text + ".")
-    if settings.get("margin") is not None:
-        out.append(f"Two models are equivalent if they differ by less than {settings['margin']:g}.")
-    said = () if bare else _SAID
-    return " ".join([*out, *(words for name, value, words in said if settings.get(name) == value)])
-
-
-def _paired(items: Sequence[Difference]) -> str:
-    """A sentence on what is compared."""
-    if any("reference_noise" in item.diagnostics for item in items):
-        return "Two numbers are compared; their noise is that of the benchmark's profile."
-    if any(item.test == "fisher" for item in items):
-        return "Two counts are compared; which question is which is not known."
-    if any("unpaired" in item.diagnostics for item in items):
-        return "Two samples of different questions are compared."
-    return "Differences are paired: question by question, over the questions that both have answered."
 
 
 DETAILS = 24
@@ -236,7 +168,7 @@ def page(
     whole, table = table, clipped(table)
     summary = summarise(table)
     rows: Sequence[Estimate | Difference] = table.rows
-    details = _details(whole, table, questions)
+    details = _details(whole, questions)
     flipped = any(one.flips or one.cards for one in details)
     lost = lost_to_adjustment(table) if isinstance(table, Comparison) else []
     return render(
@@ -266,9 +198,9 @@ def _title(table: Analysis | Comparison) -> str:
     if isinstance(table, Analysis):
         names = list(dict.fromkeys(item.model for item in table.estimates))
         return f"{', '.join(names[:3])}{' and others' if len(names) > 3 else ''}: means with their noise"
-    pairs = list(dict.fromkeys(names_of(item) for item in table.comparisons))
+    pairs = list(dict.fromkeys(fmt.names_of(item) for item in table.comparisons))
     if len(pairs) == 1:
-        return f"{shorten(pairs[0][0], 80)} against {shorten(pairs[0][1], 80)}"
+        return f"{fmt.shorten(pairs[0][0], 80)} against {fmt.shorten(pairs[0][1], 80)}"
     return f"{len(pairs)} comparisons"
 
 
@@ -279,37 +211,30 @@ def _headline(table: Comparison) -> dict[str, str]:
         return {}
     if len(rows) == 1:
         verdict, evidence = verdict_parts(rows[0], table.settings)
-        return {"kind": kind(rows[0]), "said": f"{plain(verdict)}.", "how": plain(evidence)}
+        return {"kind": kind(rows[0]), "said": f"{fmt.plain(verdict)}.", "how": fmt.plain(evidence)}
     a, b = (any(row.verdict == word for row in rows) for word in ("A better", "B better"))
     colour = "is-a" if a and not b else "is-b" if b and not a else "is-none"
-    return {"kind": colour, "said": count_line(table), "how": f"{level_of(rows)} intervals."}
+    return {"kind": colour, "said": count_line(table), "how": f"{fmt.level_of(rows)} intervals."}
 
 
-def _details(
-    whole: Analysis | Comparison, table: Analysis | Comparison, questions: Sequence[ByQuestion]
-) -> list[Detail]:
+def _details(table: Analysis | Comparison, questions: Sequence[ByQuestion]) -> list[Detail]:
     """The rows that have slices or questions, those with the smallest p where there are many."""
-    rows: Sequence[Any] = whole.rows
-    shown: Sequence[Any] = table.rows
-    by = {_key(item): item for item in questions}
+    rows: Sequence[Any] = table.rows
+    by = {_key(item): item for item in questions if len(item.keys)}
     found = []
-    for i, (item, short) in enumerate(zip(rows, shown, strict=True)):
+    for i, item in enumerate(rows):
         slices = [one for one in table.slices if _key(one) == _key(item)]
-        asked = by.get(_key(item))
-        if slices or (asked is not None and len(asked.keys)):
-            found.append((i, short, slices, asked))
-    if len(found) > DETAILS:
-        p = {i: 1.0 if item.p_value is None else item.p_value for i, item, *_ in found if isinstance(item, Difference)}
-        keep = set(sorted(p, key=p.__getitem__)[:DETAILS] if p else [i for i, *_ in found[:DETAILS]])
-        found = [one for one in found if one[0] in keep]
-    margin = table.settings.get("margin")
+        if slices or _key(item) in by:
+            found.append((getattr(item, "p_value", None), i, item, slices))
+    found.sort(key=lambda one: 1.0 if one[0] is None else one[0])
+    told = table.questions if isinstance(table, Comparison) else ()
     out = []
-    for i, item, slices, asked in found:
-        pictures = _inside(f"row-{i}", item, slices, asked, margin)
-        told = whole.questions if isinstance(whole, Comparison) else ()
-        cards = [one for one in told if (one.answers_a or one.answers_b) and _key(one)[:6] == _key(rows[i])[:6]]
+    for _, i, item, slices in sorted(found[:DETAILS], key=lambda one: one[1]):
+        key, asked = f"row-{i}", by.get(_key(item))
+        pictures = _inside(key, item, slices, asked, table.settings.get("margin"))
+        cards = [one for one in told if (one.answers_a or one.answers_b) and _key(one)[:6] == _key(item)[:6]]
         flips = None if cards or asked is None else flip_table(asked)
-        out.append(Detail(f"row-{i}", _detail_title(item, table), pictures, flips, cards))
+        out.append(Detail(key, _detail_title(item, table), pictures, flips, cards))
     return out
 
 
@@ -320,10 +245,10 @@ def _key(item: Any) -> tuple[str, ...]:
 
 def _detail_title(item: Any, table: Analysis | Comparison) -> str:
     """What a row is about, with its models where the page has several."""
-    title = what_of(item)
+    title = fmt.what_of(item)
     if isinstance(table, Comparison):
         several = len({(row.model_a, row.model_b) for row in table.comparisons}) > 1
-        return f"{' − '.join(names_of(item))}, {title}" if several else title
+        return f"{' − '.join(fmt.names_of(item))}, {title}" if several else title
     return f"{item.model}, {title}" if len({row.model for row in table.estimates}) > 1 else title
 
 
@@ -333,7 +258,7 @@ def _inside(
     """A row's slices, its clusters and its questions, as far as they are known."""
     sign = -1.0 if item.higher_is_better is False else 1.0
     pictures = [figures.slices(f"slices-{key}", slices, item, margin)]
-    if asked is not None and len(asked.keys):
+    if asked is not None:
         # where each slice is one cluster, its figure shows them
         if asked.clusters is not None and not (slices and all(one.n_clusters == 1 for one in slices)):
             pictures.append(figures.clusters(f"clusters-{key}", asked.diff, asked.clusters, sign))
@@ -348,11 +273,11 @@ def flip_table(asked: ByQuestion, limit: int = FLIPS) -> Section | None:
     if not order:
         return None
     columns = [
-        TextColumn("Question", lambda i: shorten((asked.texts[i] if asked.texts else "") or asked.keys[i], 100)),
-        TextColumn("Cluster", lambda i: shorten(asked.clusters[i], 40) if asked.clusters else "", optional=True),
-        Column("A", lambda i: number(float(asked.mean_a[i]), 2)),
-        Column("B", lambda i: number(float(asked.mean_b[i]), 2)),
-        Column("A − B", lambda i: number(float(d[i]), 2)),
+        TextColumn("Question", lambda i: fmt.shorten((asked.texts[i] if asked.texts else "") or asked.keys[i], 100)),
+        TextColumn("Cluster", lambda i: fmt.shorten(asked.clusters[i], 40) if asked.clusters else "", optional=True),
+        Column("A", lambda i: fmt.number(float(asked.mean_a[i]), 2)),
+        Column("B", lambda i: fmt.number(float(asked.mean_b[i]), 2)),
+        Column("A − B", lambda i: fmt.number(float(d[i]), 2)),
     ]
     return section(FLIPPED, order, columns)
 
@@ -428,13 +353,14 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
     name = arena_summary.board_name(board)
     pictures = figures.pictures(arena, board)
     data = board_data(board, pictures)
-    ahead = [one for one in pictures if one.name in ("steps", "means", "ranks", "matrix")]
+    ahead = [one for one in pictures if one.name in ("steps", "means", "matrix")]
     return render(
         "board.html",
         title=name,
         sentences=[
-            *(line for line in arena_summary.checkpoint_sentences(arena) if line.startswith(what_of(board.benchmark))),
-            *(line.removeprefix(f"{name}: ") for line in arena_summary.sentences(board)),
+            *arena_summary.checkpoint_sentences(arena, board.key),
+            *arena_summary.sentences(board),
+            *fmt.estimand_line(board.models),
         ],
         facts=_facts(arena, board),
         models=models,
@@ -468,32 +394,26 @@ def _facts(arena: Arena, board: BenchmarkResult) -> list[tuple[str, str, str]]:
 
 def _steps(board: BenchmarkResult) -> list[str]:
     return [
-        f"{shorten(step.large, 60)} − {shorten(step.small, 60)} = {number(step.diff, decimals(step.se_total))}, "
-        f"{number(step.ratio, 1)} total standard errors"
+        f"{fmt.shorten(step.large, 60)} − {fmt.shorten(step.small, 60)} = "
+        f"{fmt.number(step.diff, fmt.decimals(step.se_total))}, {fmt.number(step.ratio, 1)} total standard errors"
         for step in board.benchmark.steps
     ]
 
 
 def _question_words(board: BenchmarkResult) -> str:
-    q = board.questions
-    suspects = int(q.suspect.sum())
-    parts = [
-        f"{len(q)} questions; {suspects} of them {'is a suspect' if suspects == 1 else 'are suspects'}, on which "
-        "better models do worse (fewer than one is expected by chance)"
-    ]
+    q, suspects = board.questions, int(board.questions.suspect.sum())
+    lacking = int((q.n_models < board.benchmark.n_models).sum())
+    parts = [f"{len(q)} questions"]
     if q.n_solved is not None:
         none, one = int((q.n_solved == 0).sum()), int((q.n_solved == 1).sum())
-        parts.append(f"{none} are solved by no model and {one} by one model only")
-    missing = int((q.n_models < board.benchmark.n_models).sum())
-    if missing:
-        parts.append(f"{missing} lack the score of some model")
+        parts.append(f"solved by no model: {none}, by one only: {one}")
+    parts += [f"without the score of some model: {lacking}"] if lacking else []
+    parts.append(f"suspects, on which better models do worse: {suspects} (fewer than one is expected by chance)")
     text = "; ".join(parts) + "."
     if len(q) > QUESTIONS:
         text += f" Shown are {QUESTIONS}: the suspects, then the hardest."
     signal = q.tau[np.isfinite(q.tau)]
-    if len(signal):
-        text += f" The median tau is {number(float(np.median(signal)), 2)}."
-    return text
+    return f"{text} The median tau is {fmt.number(float(np.median(signal)), 2)}." if len(signal) else text
 
 
 PICKER_PAIRS = 60_000
@@ -514,18 +434,15 @@ def board_data(board: BenchmarkResult, drawn: Sequence[Picture]) -> dict[str, An
     pairs, c = board.pairs, board.pairs.columns
     if len(pairs) > PICKER_PAIRS:
         return None
-    M = len(pairs.names)
-    lower, upper = np.triu_indices(M, 1)
-    whole = len(pairs) == len(lower) and bool((pairs.a == lower).all() and (pairs.b == upper).all())
     data: dict[str, Any] = {
-        "names": [shorten(item, 60) for item in pairs.names],
+        "names": [fmt.shorten(item, 60) for item in pairs.names],
         "n_pairs": len(pairs),
         "level": pairs.common["level"],
         "sign": -1 if pairs.common["higher_is_better"] is False else 1,
         "words": list(pairs.words),
         "verdict": packed(pairs.verdict, "u1"),
-        "a": None if whole else packed(pairs.a, "<u2"),
-        "b": None if whole else packed(pairs.b, "<u2"),
+        "a": packed(pairs.a, "<u2"),
+        "b": packed(pairs.b, "<u2"),
         "questions": _question_codes(board),
         "slices": _slice_columns(board),
         "figures": {
@@ -568,7 +485,7 @@ def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
     texts = board.questions.text or board.questions.question
     return {
         "n": len(scores),
-        "names": [shorten(text, 80) for text in texts],
+        "names": [fmt.shorten(text, 80) for text in texts],
         "levels": [float(f"{value:.10g}") for value in levels],
         "scores": packed(codes, "u1"),
         "halves": halves,
@@ -585,5 +502,5 @@ def _slice_columns(board: BenchmarkResult) -> dict[str, Any] | None:
         for key, column in columns.items()
     }
     title, labels = figures.slice_names([(one.field, one.value) for one in board.slices])
-    short = [shorten(label, 60) for label in labels]
+    short = [fmt.shorten(label, 60) for label in labels]
     return found | {"title": title, "labels": short, "n": [one.n_questions for one in board.slices]}

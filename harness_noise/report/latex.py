@@ -11,19 +11,9 @@ from itertools import groupby
 from ..results.diagnostics import TO_DO
 from ..results.plan import Plan
 from ..results.rows import Analysis, Comparison, Difference, Estimate
-from .columns import (
-    Column,
-    Section,
-    by_test,
-    digits_of,
-    level_of,
-    mean_interval_name,
-    names_of,
-    number,
-    pairing,
-    plain,
-)
-from .sentences import sentence
+from . import fmt
+from .columns import Section
+from .sentences import methods, sentence
 from .summary import Result, summarise
 
 _ESCAPED = {
@@ -35,15 +25,15 @@ _ESCAPED = {
     "≥": r"$\geq$", "≈": r"$\approx$", "·": r"$\cdot$", "²": "$^2$", "ω": r"$\omega$", "σ": r"$\sigma$",
     "α": r"$\alpha$", "τ": r"$\tau$", "χ": r"$\chi$", "ß": r"\ss{}", "æ": r"\ae{}", "Æ": r"\AE{}", "ø": r"\o{}",
     "Ø": r"\O{}", "œ": r"\oe{}", "Œ": r"\OE{}", "ł": r"\l{}", "Ł": r"\L{}", "ı": r"\i{}",
-    "█": r"\rule{0.5em}{1.5ex}", "\u2068": "", "\u2069": "",
+    "\u2068": "", "\u2069": "",
 }  # fmt: skip
 _ACCENTS = {
     "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u", "\u0307": ".",
     "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0327": "c",
 }  # fmt: skip
 
-_NAMES = ("Task", "Metric")
-"""Columns that a caption has room for."""
+_SHARED = ("Task", "Metric", "Test", "interval", "estimator")
+"""Columns that a caption has room for, where all rows have the same."""
 
 
 def escaped(text: str) -> str:
@@ -51,7 +41,7 @@ def escaped(text: str) -> str:
 
     Letters that pdfTeX lacks are shown by XeTeX and LuaTeX, and by their numbers otherwise.
     """
-    runs = groupby(plain(text), key=lambda c: _known(c) is not None)
+    runs = groupby(fmt.plain(text), key=lambda c: _known(c) is not None)
     return "".join("".join(_known(c) or "" for c in run) if known else _other("".join(run)) for known, run in runs)
 
 
@@ -127,60 +117,33 @@ def _with_errors(table: Analysis | Comparison, section: Section) -> Section:
     if not section.rows or value not in labels:
         return section
     at = len(labels) - 1 - labels[::-1].index(value)  # the names of two runs stand under the same words
-    columns = [Column(f"{value} ± SE") if i == at else column for i, column in enumerate(section.columns)]
-    rows = []
-    items: Sequence[Estimate | Difference] = table.rows
-    for item, cells in zip(items, section.rows, strict=True):
-        error = "" if item.se is None else f" ± {number(item.se, digits_of(item))}"
-        rows.append((*cells[:at], f"{cells[at]}{error}", *cells[at + 1 :]))
-    whole = replace(section, columns=tuple(columns), rows=tuple(rows))
+    columns = tuple(replace(one, label=f"{value} ± SE") if i == at else one for i, one in enumerate(section.columns))
+    errors = ("" if item.se is None else f" ± {fmt.number(item.se, fmt.digits_of(item))}" for item in table.rows)
+    rows = zip(section.rows, errors, strict=True)
+    lines = tuple((*cells[:at], f"{cells[at]}{error}", *cells[at + 1 :]) for cells, error in rows)
+    whole = replace(section, columns=columns, rows=lines)
     return whole.keeping([i for i, label in enumerate(labels) if label != "SE"])
 
 
 def _lifted(section: Section) -> tuple[Section, str]:
-    """The table without the names that all its rows share, and these as a sentence; the caption has the test."""
-    same = {
-        column.label: (i, section.rows[0][i])
-        for i, column in enumerate(section.columns)
-        if column.label in (*_NAMES, "Test") and len({row[i] for row in section.rows}) == 1
-    }
-    left = {i for i, _ in same.values()}
-    said = "; ".join(f"{label.lower()} {same[label][1]}" for label in _NAMES if label in same and same[label][1])
-    rest = section.keeping([i for i in range(len(section.columns)) if i not in left])
-    return rest, f"{said[0].upper()}{said[1:]}." if said else ""
+    """The table without the names and the test that all its rows share, and these as a sentence for the caption."""
+    labels = [column.label for column in section.columns]
+    same = [i for i, label in enumerate(labels) if label in _SHARED and len({row[i] for row in section.rows}) == 1]
+    said = "; ".join(f"{labels[i].lower()} {section.rows[0][i]}" for i in same if section.rows[0][i])
+    return section.keeping(
+        [i for i in range(len(labels)) if i not in same]
+    ), f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
 def _caption(table: Analysis | Comparison) -> str:
-    """What is compared, what ± is, and which test p comes from."""
+    """Whose numbers they are, and how they were made."""
     items: Sequence[Estimate | Difference] = table.rows
     if not items:
         return "Nothing to show."
-    clusters = [name for name in dict.fromkeys(item.cluster for item in items) if name]
-    flat = any(item.cluster is None for item in items)
-    kind = f"clustered by {', '.join(clusters)}{' where there are clusters' if flat else ''}" if clusters else ""
     if isinstance(table, Analysis):
-        how = [name for name in dict.fromkeys(item.estimator.upper() for item in table.estimates) if name]
-        error = "; ".join(filter(None, [kind, ", ".join(how)]))
-        ways = ", ".join(dict.fromkeys(filter(None, map(mean_interval_name, table.estimates))))
         models = list(dict.fromkeys(item.model for item in table.estimates if item.model))
-        whose = f" of {models[0]}" if len(models) == 1 else ""
-        return (
-            f"Mean scores{whose}. ± is the standard error{f' ({error})' if error else ''}; "
-            f"CI: {level_of(table.estimates)} confidence interval{f' ({ways})' if ways else ''}."
-        )
-    pairs = list(dict.fromkeys(map(names_of, table.comparisons)))
-    if len(pairs) == 1:
-        a, b = pairs[0]
-        what = f"{a} (A) against {b} (B)"
+        whose = f"Mean scores{f' of {models[0]}' if len(models) == 1 else ''}."
     else:
-        what = "Differences A − B"
-    each = dict.fromkeys(map(pairing, table.comparisons))
-    paired = "unpaired" if "unpaired" in each else ", ".join("paired by question" if x == "paired" else x for x in each)
-    tests = ", ".join(dict.fromkeys(map(by_test, table.comparisons)))
-    methods = {"holm": "; p adj.: Holm", "bh": "; p adj.: Benjamini–Hochberg"}
-    adjusted = methods.get(str(table.settings.get("adjust")), "")
-    return (
-        f"{what}, {paired}. ± is the standard error of the difference"
-        f"{f' ({kind})' if kind else ''}; CI: {level_of(table.comparisons)} confidence interval; p: two-sided ({tests})"
-        f"{adjusted if len(items) > 1 else ''}."
-    )
+        pairs = list(dict.fromkeys(map(fmt.names_of, table.comparisons)))
+        whose = "{} (A) against {} (B).".format(*pairs[0]) if len(pairs) == 1 else "Differences."
+    return f"{whose} {methods(items, table.settings)}"

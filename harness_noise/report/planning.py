@@ -6,12 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..results.plan import Plan, PlugIn
-from .columns import MISSING, Column, Section, Summary, decimals, degrees, number, percent
+from . import fmt
+from .columns import Column, Section, Summary
 
 
 def summarise(plan: Plan) -> Summary:
     """The display form of a plan."""
-    digits = decimals(plan.effect / 3)
+    digits = fmt.decimals(plan.effect / 3)
     sections = [_design(plan, digits), _grid(plan, digits)]
     if plan.by_task:
         sections.insert(1, _by_task(plan))
@@ -29,15 +30,15 @@ def _design(plan: Plan, digits: int) -> Section:
     other, size = plan.plug_in, f"{plan.cluster_size:.3g} questions" if plan.cluster_size else ""
 
     def both(name: str, text: Callable[[Plan | PlugIn], str]) -> tuple[str, str, str]:
-        return name, text(plan), MISSING if other is None else text(other)
+        return name, text(plan), fmt.MISSING if other is None else text(other)
 
     rows = [] if plan.n_clusters is None else [both("clusters", lambda x: f"{x.n_clusters:,} of {size}")]
     rows += [
         both("questions", lambda x: f"{x.n_questions:,}"),
         both("answers per question, K", lambda _: str(plan.repeats)),
-        both("effect", lambda x: number(x.effect, digits)),
+        both("effect", lambda x: fmt.number(x.effect, digits)),
         both("power", lambda x: f"{100 * x.power:.0f} %"),
-        both("smallest detectable difference", lambda x: number(x.mde, digits)),
+        both("smallest detectable difference", lambda x: fmt.number(x.mde, digits)),
     ]
     if plan.omega2 is None:
         rows.append(both("variance per question, both noises", lambda x: f"{x.variance:.4g}"))
@@ -49,14 +50,14 @@ def _design(plan: Plan, digits: int) -> Section:
         text = f"{plan.sigma2_a:.4g}{pair}"
         rows.append(("prediction variance of an answer, σ²", text, text))
     if plan.best_repeats is not None:
-        rows.append(("best K for the costs", str(plan.best_repeats), MISSING))
+        rows.append(("best K for the costs", str(plan.best_repeats), fmt.MISSING))
     if plan.cost is not None:
         rows.append(both("cost", lambda x: f"{x.cost:,.6g}"))
     if plan.assurance is None:
         return Section("", (Column("Design", text=True), Column("")), tuple(row[:2] for row in rows))
     columns = (
         Column("Design", text=True),
-        Column(f"{percent(plan.assurance)} assured", hint="from the upper limit of the pilot's variance"),
+        Column(f"{fmt.percent(plan.assurance)} assured", hint="from the upper limit of the pilot's variance"),
         Column("estimate", hint="from the pilot's estimate, as if it were the truth"),
     )
     return Section(plan.compared, columns, tuple(rows))
@@ -70,7 +71,7 @@ def _size(plan: Plan, n: int) -> str:
 def _grid(plan: Plan, digits: int) -> Section:
     """Smallest detectable difference by questions (down) and answers per question (across)."""
     repeats = sorted({row.repeats for row in plan.table})
-    cells = {(row.n_questions, row.repeats): number(row.mde, digits) for row in plan.table}
+    cells = {(row.n_questions, row.repeats): fmt.number(row.mde, digits) for row in plan.table}
     sizes = sorted({row.n_questions for row in plan.table})
     columns = (Column("questions"), *(Column(f"K = {k}") for k in repeats))
     rows = tuple((_size(plan, n), *(cells[n, k] for k in repeats)) for n in sizes)
@@ -84,7 +85,7 @@ def _by_task(plan: Plan) -> Section:
         Column("K", hint="answers to each question that make the mean most precise for so many in all"),
         Column("noise", hint="share of the prediction noise that is this task's, at one answer each"),
     )
-    rows = tuple((row.task, str(row.n_questions), str(row.repeats), percent(row.share)) for row in plan.by_task)
+    rows = tuple((row.task, str(row.n_questions), str(row.repeats), fmt.percent(row.share)) for row in plan.by_task)
     return Section("Answers by task", columns, rows)
 
 
@@ -92,11 +93,11 @@ def _theory(plan: Plan, digits: int) -> Section:
     columns = (
         Column("Theory", text=True),
         Column("Var[A − B]", hint="variance of the difference on one question"),
-        Column("questions", hint=f"that it takes by this theory to find {number(plan.effect, digits)}"),
+        Column("questions", hint=f"that it takes by this theory to find {fmt.number(plan.effect, digits)}"),
         Column("detectable", hint=f"smallest true difference found by this theory with {plan.n_questions:,} questions"),
     )
     rows = tuple(
-        (row.theory, f"{row.variance:.4g}", f"{row.n_questions:,}", number(row.mde, digits)) for row in plan.theory
+        (row.theory, f"{row.variance:.4g}", f"{row.n_questions:,}", fmt.number(row.mde, digits)) for row in plan.theory
     )
     return Section("Without data", columns, rows)
 
@@ -105,13 +106,13 @@ def _sentence(plan: Plan, digits: int) -> str:
     clusters = "" if plan.n_clusters is None else f"{plan.n_clusters:,} clusters of {plan.cluster_size:.3g} questions, "
     return (
         f"With {clusters}{plan.n_questions:,} questions and K = {plan.repeats}, a true difference of "
-        f"{number(plan.effect, digits)} is found with {100 * plan.power:.0f} % power "
+        f"{fmt.number(plan.effect, digits)} is found with {100 * plan.power:.0f} % power "
         f"(two-sided t test, {_df(plan.df)} df, α = {plan.alpha:g})."
     )
 
 
 def _df(df: float) -> str:
-    return f"{df:,.0f}" if df >= 1000 else degrees(df)
+    return f"{df:,.0f}" if df >= 1000 else fmt.degrees(df)
 
 
 def draw(plan: Plan, path: Path) -> None:
@@ -119,7 +120,7 @@ def draw(plan: Plan, path: Path) -> None:
     from ..io.atomic import write_text
     from .canvas import COLOURS, DASHES, MUTED, Axis, Drawing, svg
 
-    digits = decimals(plan.effect / 3)
+    digits = fmt.decimals(plan.effect / 3)
     sizes, values = [row.n_questions for row in plan.table], [*(row.mde for row in plan.table), plan.effect]
     drawing = Drawing(
         Axis(0.9 * min(sizes), 1.1 * max(sizes), "questions", log=True),
@@ -131,7 +132,7 @@ def draw(plan: Plan, path: Path) -> None:
     for i, k in enumerate(sorted({row.repeats for row in plan.table})):
         rows = sorted((row for row in plan.table if row.repeats == k), key=lambda row: row.n_questions)
         x, y = [row.n_questions for row in rows], [row.mde for row in rows]
-        titles = [f"{row.n_questions:,} questions, K = {k}: {number(row.mde, digits)}" for row in rows]
+        titles = [f"{row.n_questions:,} questions, K = {k}: {fmt.number(row.mde, digits)}" for row in rows]
         drawing.line(x, y, COLOURS[i % len(COLOURS)], dash=DASHES[i % len(DASHES)])
         drawing.points(x, y, i, f"K = {k}", titles)
     title = f"Smallest detectable difference, {100 * plan.power:.0f} % power, α = {plan.alpha:g}"

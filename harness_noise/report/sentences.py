@@ -3,50 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import isclose
+from typing import Any
 
 from ..data.native_values import is_proportion
+from ..errors import some_of
 from ..results.diagnostics import explained
 from ..results.rows import Comparison, Difference, Estimate
 from ..results.sequential import CANNOT, NOT_DECIDED
 from ..stats.tolerances import SLACK
-from .columns import (
-    data_noise,
-    digits_of,
-    equals_p,
-    has_t,
-    if_missing,
-    interval,
-    interval_name,
-    interval_words,
-    judge_words,
-    level_of,
-    limit,
-    mean_interval_name,
-    metric_name,
-    names_of,
-    number,
-    p_text,
-    pairing,
-    plain,
-    shorten,
-    span,
-    test_name,
-    what_of,
-)
+from . import fmt
 
 
 def sentence(item: Estimate | Difference) -> str:
     """One sentence that reports a result as a paper should."""
-    return plain(_estimate_sentence(item) if isinstance(item, Estimate) else _difference_sentence(item))
+    return fmt.plain(_estimate_sentence(item) if isinstance(item, Estimate) else _difference_sentence(item))
 
 
 def _sample(item: Estimate | Difference) -> str:
     grouped = f" in {item.n_clusters:,} {_clusters(item)} ({item.cluster})" if item.cluster else ""
     estimand = "; estimand: these questions" if item.estimand == "these_questions" else ""
     if item.judge is not None:
-        estimand = f"; estimand: the mean that people would give; {judge_words(item)}"
+        estimand = f"; estimand: the mean that people would give; {fmt.judge_words(item)}"
     n = f"{item.n_questions:,} question{'' if item.n_questions == 1 else 's'}"
     return f"n = {n}{grouped}, {answers(item)}{estimand}"
 
@@ -59,14 +39,14 @@ def answers(item: Estimate | Difference) -> str:
         return "one value each of all its answers"
     alike = "identical_repeats" in item.diagnostics
     if isinstance(item, Estimate):
-        K = span(item.repeats_min, item.repeats_max)
+        K = fmt.span(item.repeats_min, item.repeats_max)
         if alike:
             return f"one answer each, repeated {K} times without a change"
         return "one answer each" if item.repeats_max == 1 else f"{K} answers each"
     first, second = ("one answer" if K == 1 else f"{K} answers" for K in (item.repeats_a, item.repeats_b))
     text = f"{first} each"
     if first != second:
-        name_a, name_b = names_of(item)
+        name_a, name_b = fmt.names_of(item)
         text += f" of {name_a} and {second.partition(' ')[0]} of {name_b}"
     return f"{text}, in at least one run all alike, which count as one" if alike else text
 
@@ -86,34 +66,35 @@ ODD = "the scores do not have the mean that the harness reports, so do not use t
 
 
 def _estimate_sentence(item: Estimate) -> str:
-    digits = digits_of(item)
+    digits = fmt.digits_of(item)
     if not item.n_questions:
-        where = f"{f' on {item.task}' if item.task else ''} ({metric_name(item.metric, item.scorer)})"
+        where = f"{f' on {item.task}' if item.task else ''} ({fmt.metric_name(item.metric, item.scorer)})"
         if item.mean is None:
             return f"{item.model or 'The model'} has no {'score' if item.unit is None else 'value'}{where}."
-        return f"{item.model or 'The model'} {_has(item)} {number(item.mean, digits)}{where}, without an error bar."
+        return f"{item.model or 'The model'} {_has(item)} {fmt.number(item.mean, digits)}{where}, without an error bar."
     unit = f" {item.unit}" if item.unit else ""
     parts = [
-        f"{item.model or 'The model'} {_has(item)} {number(item.mean, digits)}"
-        + (f" ± {number(item.se, digits)}{unit} ({_kind(item.cluster, item.estimator)})" if item.se else unit)
+        f"{item.model or 'The model'} {_has(item)} {fmt.number(item.mean, digits)}"
+        + (f" ± {fmt.number(item.se, digits)}{unit} ({_kind(item.cluster, item.estimator)})" if item.se else unit)
         + (f" on {item.task}" if item.task else "")
-        + f" ({metric_name(item.metric, item.scorer)}; "
+        + f" ({fmt.metric_name(item.metric, item.scorer)}; "
         + f"{_sample(item)})"
     ]
     if item.ci_low is not None:
-        name = mean_interval_name(item)
+        name = fmt.mean_interval_name(item)
         parts.append(
-            f"{level_of([item])} CI {interval(item.ci_low, item.ci_high, digits)}" + (f" ({name})" if name else "")
+            f"{fmt.level_of([item])} CI {fmt.interval(item.ci_low, item.ci_high, digits)}"
+            + (f" ({name})" if name else "")
         )
     if "missing_matters" in item.diagnostics:
         parts.append(
-            f"between {' and '.join(if_missing(item, digits).split(' … '))} if its {item.n_missing} missing "
+            f"between {fmt.if_missing(item, ' and ')} if its {item.n_missing} missing "
             "answers were all wrong or all right"
         )
     if item.se_data is not None:
         parts.append(
-            f"with one answer per question its standard error would be {number(item.se_total, digits)} "
-            f"(data {data_noise(item, digits)}, prediction {number(item.se_prediction, digits)})"
+            f"with one answer per question its standard error would be {fmt.number(item.se_total, digits)} "
+            f"(data {fmt.data_noise(item)}, prediction {fmt.number(item.se_prediction, digits)})"
         )
     return "; ".join([*parts, ODD] if "mean_mismatch" in item.diagnostics else parts) + "."
 
@@ -124,26 +105,26 @@ def _has(item: Estimate) -> str:
 
 
 def _difference_sentence(item: Difference) -> str:
-    digits = digits_of(item)
-    name_a, name_b = names_of(item)
-    error = f" ± {number(item.se, digits)}" if item.se and item.test != "sequential" else ""
+    digits = fmt.digits_of(item)
+    name_a, name_b = fmt.names_of(item)
+    error = f" ± {fmt.number(item.se, digits)}" if item.se and item.test != "sequential" else ""
     text = (
-        f"{name_a} − {name_b} = {number(item.diff, digits)}{error}{f' {item.unit}' if item.unit else ''}"
+        f"{name_a} − {name_b} = {fmt.number(item.diff, digits)}{error}{f' {item.unit}' if item.unit else ''}"
         + (f" on {item.task}" if item.task else "")
-        + f" ({metric_name(item.metric, item.scorer)}; "
-        + pairing(item)
+        + f" ({fmt.metric_name(item.metric, item.scorer)}; "
+        + fmt.pairing(item)
         + (", clustered" if item.cluster else "")
         + f"; {_sample(item)})"
     )
-    shown = interval_words(item)
+    shown = fmt.interval_words(item)
     if item.ci_low is not None:
-        text += f"; {level_of([item])} CI {interval(item.ci_low, item.ci_high, digits)} ({shown})"
+        text += f"; {fmt.level_of([item])} CI {fmt.interval(item.ci_low, item.ci_high, digits)} ({shown})"
     for name, value in (("p", item.p_value), ("adjusted p", item.p_adjusted)):
         if value is None or (name != "p" and isclose(value, item.p_value or 0.0, rel_tol=SLACK)):
             continue
-        p, test = p_text(value), test_name(item.test, item)
+        p, test = fmt.p_text(value), fmt.test_name(item.test, item)
         text += f", {name} {p}" if p.startswith("<") else f", {name} = {p}"
-        text += f" ({test})" if name == "p" and has_t(item) and (test != shown or item.ci_low is None) else ""
+        text += f" ({test})" if name == "p" and fmt.has_t(item) and (test != shown or item.ci_low is None) else ""
     if "missing_matters" in item.diagnostics:
         text += f"; its {item.n_missing} missing answers could change this"
     if "mean_mismatch" in item.diagnostics:
@@ -152,7 +133,7 @@ def _difference_sentence(item: Difference) -> str:
         return f"{text}: whether they differ is not known."
     winner = {"A better": name_a, "B better": name_b}.get(item.verdict)
     if item.verdict == "not separable" and item.mde is not None:
-        least = f"{number(item.mde, digits)}{f' {item.unit}' if item.unit else ''}"
+        least = f"{fmt.number(item.mde, digits)}{f' {item.unit}' if item.unit else ''}"
         return f"{text}: not separable (smallest difference detectable with 80 % power: {least})."
     return f"{text}: {winner} is better." if winner else f"{text}: {item.verdict}."
 
@@ -174,40 +155,49 @@ def closing_line(item: Estimate, harness: str = "", native_se: float | None = No
     who
         To begin with: whose mean it is, where there are several.
     """
-    name = " ".join(filter(None, (who, item.task, metric_name(item.metric, item.scorer))))
-    start = f"{shorten(name, _NAME)}: " if name else ""
-    digits = digits_of(item)
-    if item.mean is None:
-        why = "" if "skipped_metric" in item.diagnostics else ": there is no score"
-        return plain(f"{start}no mean{': its denominator may be 0' if 'ratio_undefined' in item.diagnostics else why}.")
-    if "skipped_metric" in item.diagnostics:
-        return plain(f"{start}{number(item.mean, digits)}, the harness's own value, without an error bar.")
-    if item.n_questions == 1:
-        return plain(f"{start}{number(item.mean, digits)} on one question, which has no standard error.")
-    if item.se is None:
-        return plain(f"{start}{number(item.mean, digits)}, whose noise is not known.")
-    unit = f" {item.unit}" if item.unit else ""
-    known = f" ± {number(item.se, digits)}{unit}"
-    if not item.se:  # what never varied is not certain
-        ends = "" if item.ci_low is None else f", {level_of([item])} CI {interval(item.ci_low, item.ci_high, digits)}"
-        known = unit + ends
-    text = f"{start}{number(item.mean, digits)}{known} ({_asked(item)}, {answers(item)})"
+    name = " ".join(filter(None, (who, item.task, fmt.metric_name(item.metric, item.scorer))))
+    start = f"{fmt.shorten(name, _NAME)}: " if name else ""
+    if without := _without_error(item):
+        return fmt.plain(f"{start}{without}.")
+    digits, unit = fmt.digits_of(item), f" {item.unit}" if item.unit else ""
+    if item.se:
+        known = f" ± {fmt.number(item.se, digits)}{unit}"
+    else:  # what never varied is not certain
+        known = unit if item.ci_low is None else f"{unit}, {fmt.level_of([item])} CI {fmt.interval_of(item)}"
+    parts = [f"{start}{fmt.number(item.mean, digits)}{known} ({_asked(item)}, {answers(item)})"]
     if not item.se:
-        text += f"; all {'clusters' if item.cluster else 'questions'} have the same mean"
+        parts.append(f"all {'clusters' if item.cluster else 'questions'} have the same mean")
     if native_se is not None:
-        own = number(native_se, digits)
-        if item.cluster:
-            claim = f"assumes {item.n_questions:,} independent questions"
-        elif item.repeats_max > 1:
-            claim = "is that of its own value"
-        elif own == number(item.se, digits):
-            claim = "agrees: one answer each, no clusters"
-        else:
-            claim = f"assumes {item.n_questions:,} independent questions, by its own formula"
-        text += f"; {harness}'s own ± {own} {claim}"
+        own = fmt.number(native_se, digits)
+        parts.append(f"{harness}'s own ± {own} {_claim(item, agrees=own == fmt.number(item.se, digits))}")
     if item.judge is not None:
-        text += f"; corrected by people's labels; {judge_words(item)}"
-    return plain(f"{text}; {ODD}." if "mean_mismatch" in item.diagnostics else f"{text}.")
+        parts.append(f"corrected by people's labels; {fmt.judge_words(item)}")
+    parts += [ODD] if "mean_mismatch" in item.diagnostics else []
+    return fmt.plain(f"{'; '.join(parts)}.")
+
+
+def _without_error(item: Estimate) -> str:
+    """What there is to say of a mean that has no standard error; "" of any other."""
+    mean = fmt.number(item.mean, fmt.digits_of(item))
+    if "skipped_metric" in item.diagnostics:
+        return "no mean" if item.mean is None else f"{mean}, the harness's own value, without an error bar"
+    if item.mean is None:
+        return (
+            f"no mean: {'its denominator may be 0' if 'ratio_undefined' in item.diagnostics else 'there is no score'}"
+        )
+    if item.n_questions == 1:
+        return f"{mean} on one question, which has no standard error"
+    return f"{mean}, whose noise is not known" if item.se is None else ""
+
+
+def _claim(item: Estimate, *, agrees: bool) -> str:
+    """What the harness's own standard error stands for."""
+    if item.repeats_max > 1 and not item.cluster:
+        return "is that of its own value"
+    if agrees and not item.cluster:
+        return "agrees: one answer each, no clusters"
+    formula = "" if item.cluster else ", by its own formula"
+    return f"assumes {item.n_questions:,} independent questions{formula}"
 
 
 def closing_lines(
@@ -228,6 +218,51 @@ def _asked(item: Estimate) -> str:
         return f"{item.n_questions:,} questions"
     size = item.n_questions / item.n_clusters
     return f"{item.n_clusters:,} clusters of {f'about {size:.1f}' if size % 1 else f'{size:.0f}'}"
+
+
+_SETTINGS_SAID = (
+    ("questions_are", "fixed", "The questions are all there is; the noise is that of the repeated answers alone."),
+    ("repeats_are", "runs", "Repeats are runs that move all questions together."),
+    ("missing", "drop", "Answers without a score are left out and counted."),
+    ("missing", "zero", "Answers without a score count as wrong."),
+)
+"""(setting, value, what it means)."""
+_ADJUSTED = {"holm": "Holm", "bh": "Benjamini–Hochberg", "none": "as p"}
+
+
+def methods(items: Sequence[Estimate | Difference], settings: Mapping[str, Any]) -> str:
+    """How the numbers of these rows were made, for a caption or the foot of a page."""
+    compared = [item for item in items if isinstance(item, Difference)]
+    bare = any(item.test in ("fisher", "reference") for item in compared)
+    clusters = list(dict.fromkeys(fmt.shorten(item.cluster, _NAME) for item in items if item.cluster))
+    flat = " where there are clusters" * any(item.cluster is None for item in items)
+    error = [f"clustered by {some_of(clusters, 4)}{flat}"] if clusters else []
+    fixed = bare or settings.get("questions_are") == "fixed"
+    how = [str(settings.get("se", ""))] if compared and not fixed else []
+    how += [item.estimator for item in items if isinstance(item, Estimate) and item.se is not None]
+    error += [name.upper() if name.startswith("cr") else name for name in dict.fromkeys(filter(None, how))]
+    error_words = f" ({'; '.join(error)})" if error else ""
+    ways = ", ".join(dict.fromkeys(_without_df(item) for item in items))
+    interval_words = f"CI: {fmt.level_of(items)} confidence interval"
+    if compared:
+        each = dict.fromkeys(map(fmt.pairing, compared))
+        parts = [f"A − B, {', '.join('paired by question' if how == 'paired' else how for how in each)}"]
+        parts += [f"± is the standard error of the difference{error_words}", interval_words, f"p: two-sided ({ways})"]
+        parts += [f"p adj.: {_ADJUSTED[settings['adjust']]}"] if len(items) > 1 and settings.get("adjust") else []
+    else:
+        parts = [f"± is the standard error{error_words}", f"{interval_words}{f' ({ways})' if ways else ''}"]
+    out = ["; ".join(parts) + "."]
+    if settings.get("margin") is not None:
+        out.append(f"Two models are equivalent if they differ by less than {settings['margin']:g}.")
+    known = {**settings, "missing": settings.get("missing") if any(item.n_missing for item in items) else None}
+    said = () if bare else _SETTINGS_SAID
+    return " ".join([*out, *(words for name, value, words in said if known.get(name) == value)])
+
+
+def _without_df(item: Estimate | Difference) -> str:
+    """The test of a difference, the interval of a mean, without degrees of freedom, which the rows have."""
+    item = replace(item, df=None)
+    return fmt.by_test(item) if isinstance(item, Difference) else fmt.mean_interval_name(item)
 
 
 FEW = 12
@@ -258,7 +293,7 @@ def trade_offs(table: Comparison) -> list[str]:
         if rows:
             link = " and " if (score.verdict, rows[0].verdict) in ((A, A), (B, B)) else ", "
             told = words.get(score.verdict, score.verdict) + link + ", ".join(map(_trade, rows))
-            out.append(plain(f"{what_of(score)}: {names_of(score)[0]} is {told}."))
+            out.append(fmt.plain(f"{fmt.what_of(score)}: {fmt.names_of(score)[0]} is {told}."))
     return out
 
 
@@ -269,7 +304,7 @@ def _trade(row: Difference) -> str:
     lower, ratio = (row.diff or 0.0) < 0, "/" in row.metric
     named = (f"lower in {row.metric}", f"higher in {row.metric}")
     word = (named if ratio else _LESS.get(row.unit or "", named))[not lower]
-    size = " ".join(filter(None, (number(abs(row.diff or 0.0), digits_of(row)), row.unit)))
+    size = " ".join(filter(None, (fmt.number(abs(row.diff or 0.0), fmt.digits_of(row)), row.unit)))
     return f"{word} ({size} {'less' if lower else 'more'}{'' if ratio else ' per question'})"
 
 
@@ -303,22 +338,22 @@ def count_line(table: Comparison) -> str:
         parts.append(f"{same} not separable{after}")
     parts += [f"{verdicts[word]} {word}" for word in (NOT_DECIDED, CANNOT) if verdicts[word]]
     parts += [f"{unjudged} that cannot be judged"] if unjudged else []
-    pairs = {names_of(row) for row in table.comparisons}
+    pairs = {fmt.names_of(row) for row in table.comparisons}
     baselines = {b for _, b in pairs}
     n = f"{len(table.comparisons)} row{'s' * (len(table.comparisons) != 1)}"
     if len(pairs) > 1 and len(baselines) == 1:
-        start = f"{n} against {shorten(baselines.pop(), _NAME)}"
+        start = f"{n} against {fmt.shorten(baselines.pop(), _NAME)}"
     else:
-        a, b = (shorten(name, _NAME) for name in (pairs.pop() if len(pairs) == 1 else ("A", "B")))
+        a, b = (fmt.shorten(name, _NAME) for name in (pairs.pop() if len(pairs) == 1 else ("A", "B")))
         start = f"{a} against {b}, {n}"
-    return plain(f"{start}: {', '.join(parts)}.")
+    return fmt.plain(f"{start}: {', '.join(parts)}.")
 
 
 def verdict_line(row: Difference, *, alone: bool = True, settings: object = None) -> str:
     """ "sim-a is not shown to differ from sim-b: −0.3 to +14.1 points; t test, 19 df; smallest detectable 9.7"."""
-    where = "" if alone else f"{what_of(row)}: "
+    where = "" if alone else f"{fmt.what_of(row)}: "
     verdict, evidence = verdict_parts(row, settings)
-    return plain(f"{where}{verdict}: {evidence}" if evidence else f"{where}{verdict}.")
+    return fmt.plain(f"{where}{verdict}: {evidence}" if evidence else f"{where}{verdict}.")
 
 
 def verdict_parts(row: Difference, settings: object = None) -> tuple[str, str]:
@@ -331,12 +366,12 @@ def verdict_parts(row: Difference, settings: object = None) -> tuple[str, str]:
         return f"whether {a} and {b} differ{by} is not known", why
     parts = []
     if row.ci_low is not None and row.ci_high is not None:
-        level = "" if level_of([row]) == "95 %" else f" ({level_of([row])} interval)"
+        level = "" if fmt.level_of([row]) == "95 %" else f" ({fmt.level_of([row])} interval)"
         low, high = (_signed(row, x, settings) for x in (row.ci_low, row.ci_high))
         parts.append(f"{low} to {high}{unit}{level}")
     test = _test(row)
     if _decided(row) and row.p_adjusted is not None:
-        test += f", {'p' if row.p_adjusted == row.p_value else 'adjusted p'} {equals_p(row.p_adjusted)}"
+        test += f", {'p' if row.p_adjusted == row.p_value else 'adjusted p'} {fmt.equals_p(row.p_adjusted)}"
     parts += [test] if test else []
     if row.verdict == NOT_DECIDED:
         parts.append(f"{NOT_DECIDED} yet")
@@ -352,13 +387,13 @@ def verdict_parts(row: Difference, settings: object = None) -> tuple[str, str]:
     if "mean_mismatch" in row.diagnostics:
         parts.append(ODD)
     if row.judge is not None:
-        parts.append(f"corrected by people's labels; {judge_words(row)}")
+        parts.append(f"corrected by people's labels; {fmt.judge_words(row)}")
     return _verdict(row, a, b, settings), f"{'; '.join(parts)}." if parts else ""
 
 
 def _names(item: Difference) -> tuple[str, str]:
     """The runs' names; counts without names show the counts."""
-    a, b = (shorten(name, _NAME) for name in names_of(item))
+    a, b = (fmt.shorten(name, _NAME) for name in fmt.names_of(item))
     if item.test == "fisher" and (a, b) == ("A", "B"):
         counts = ((item.mean_a, item.n_only_a), (item.mean_b, item.n_only_b))
         a, b = (f"{round((mean or 0.0) * n)} of {n}" for mean, n in counts)
@@ -382,9 +417,9 @@ def _verdict(item: Difference, a: str, b: str, settings: object) -> str:
 
 
 def _test(item: Difference) -> str:
-    shown = interval_name(item)
-    tested = item.p_value is not None and has_t(item)
-    name = test_name(item.test, item) if tested else (shown if item.interval != "none" else "")
+    shown = fmt.interval_name(item)
+    tested = item.p_value is not None and fmt.has_t(item)
+    name = fmt.test_name(item.test, item) if tested else (shown if item.interval != "none" else "")
     if name == "t" or name.startswith("t, "):
         name = name.replace("t", "t test", 1)
     if name in ("Fisher's exact", "sequential"):
@@ -411,15 +446,15 @@ def _unit(item: Difference, settings: object) -> str:
 
 def _scaled(item: Difference, settings: object) -> tuple[float, int]:
     """What a number of the row is shown times, and with how many decimals."""
-    return (100.0, max(0, digits_of(item) - 2)) if _in_points(item, settings) else (1.0, digits_of(item))
+    return (100.0, max(0, fmt.digits_of(item) - 2)) if _in_points(item, settings) else (1.0, fmt.digits_of(item))
 
 
 def _amount(item: Difference, value: float, settings: object) -> str:
     scale, digits = _scaled(item, settings)
-    return number(scale * value, digits) + _unit(item, settings)
+    return fmt.number(scale * value, digits) + _unit(item, settings)
 
 
 def _signed(item: Difference, value: float, settings: object) -> str:
     scale, digits = _scaled(item, settings)
-    text = limit(scale * value, digits)
+    text = fmt.limit(scale * value, digits)
     return text if text.startswith("−") or float(scale * value) == 0 else f"+{text}"

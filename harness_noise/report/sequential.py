@@ -8,21 +8,8 @@ from typing import TYPE_CHECKING
 from ..results.rows import Analysis
 from ..results.sequential import CANNOT, NOT_DECIDED
 from ..stats.decision import WORDS
-from .columns import (
-    MISSING,
-    Column,
-    Marks,
-    Section,
-    TextColumn,
-    decimals,
-    digits_of,
-    interval,
-    interval_of,
-    metric_name,
-    number,
-    plain,
-    section,
-)
+from . import fmt
+from .columns import Column, Marks, Section, TextColumn, section
 
 if TYPE_CHECKING:
     from ..results.arena import Arena, Budget
@@ -37,8 +24,8 @@ def plan_section(found: PlanLooks, effect: float, digits: int) -> Section:
         ("questions at most", f"{found.n_max:,} (without looks {found.n_fixed:,})"),
         ("power", f"{100 * found.power:.0f} %"),
         ("questions on average, no difference", f"{round(found.n_expected_none):,}"),
-        (f"… a difference of {number(effect, digits)}", f"{round(found.n_expected_effect):,}"),
-        (f"… a difference of {number(2 * effect, digits)}", f"{round(found.n_expected_double):,}"),
+        (f"… a difference of {fmt.number(effect, digits)}", f"{round(found.n_expected_effect):,}"),
+        (f"… a difference of {fmt.number(2 * effect, digits)}", f"{round(found.n_expected_double):,}"),
     ]
     if found.replay is not None:
         again = found.replay
@@ -64,7 +51,7 @@ def look_section(items: Sequence[Sequential], title: str = "Looks at a run that 
         Column("look", _look, "looks that were taken, and how many were planned"),
         Column("asked", lambda row: _asked(row).split(" to ")[0].removesuffix(" questions"), asked),
         Column(what, "estimate", "median-unbiased where it stopped; else the mean"),
-        Column("interval", interval_of, "valid whenever the looks stop it"),
+        Column("interval", fmt.interval_of, "valid whenever the looks stop it"),
         Column("p", "p_value", "allowing for the looks"),
         Column("plain", "estimate_unadjusted", "the mean as if nobody had looked before"),
         TextColumn("Decision", "decision"),
@@ -73,7 +60,7 @@ def look_section(items: Sequence[Sequential], title: str = "Looks at a run that 
 
 
 def _look(item: Sequential) -> str:
-    return f"{item.look}" if item.looks == "anytime" else f"{item.look} of {plain(str(item.looks))}"
+    return f"{item.look}" if item.looks == "anytime" else f"{item.look} of {fmt.plain(str(item.looks))}"
 
 
 def stopping(table: Analysis, marks: Marks) -> tuple[list[Section], list[str]]:
@@ -86,7 +73,7 @@ def stopping(table: Analysis, marks: Marks) -> tuple[list[Section], list[str]]:
 def told(table: Analysis) -> list[str]:
     """Sentences for a paper: what made a run stop, and of which tasks a random part was asked."""
     return [stopped(item) for item in table.sequential] + [
-        f"{plain(item.task)}: {item.n_asked:,} of {item.n_total:,} questions, drawn at random"
+        f"{fmt.plain(item.task)}: {item.n_asked:,} of {item.n_total:,} questions, drawn at random"
         f"{', uncertain ones more often' * bool(item.chances)}{_seed(item.order_seed)}."
         for item in table.drawn
         if not item.stopped_early and item.n_asked < item.n_total
@@ -95,22 +82,22 @@ def told(table: Analysis) -> list[str]:
 
 def stopped(item: Sequential) -> str:
     """What a paper says of a run that stopped."""
-    digits = digits_of(item)
+    digits = fmt.digits_of(item)
     looks = f"look {_look(item)}"
     order = f"in random order{_seed(item.order_seed)}"
     if item.complete:
-        how = f"all {item.n_total:,} questions were asked, {order}, {plain(item.rule)}, {looks}"
+        how = f"all {item.n_total:,} questions were asked, {order}, {fmt.plain(item.rule)}, {looks}"
     else:
         word = item.decision if item.decision == NOT_DECIDED else "stopped early"
-        how = f"{word} at {looks}, {plain(item.rule)}, after {_asked(item)} {order}"
+        how = f"{word} at {looks}, {fmt.plain(item.rule)}, after {_asked(item)} {order}"
     what = "mean" if item.rule == "se" else "A − B"
     rest = ": the rest cannot decide it" if item.decision == CANNOT else ""
     return (
-        f"{what} = {number(item.estimate, digits)}, {100 * item.level:g} % CI "
-        + interval(item.ci_low, item.ci_high, digits)
+        f"{what} = {fmt.number(item.estimate, digits)}, {100 * item.level:g} % CI "
+        + fmt.interval(item.ci_low, item.ci_high, digits)
         + ("" if item.rule == "se" else ", both allowing for the looks")
-        + f" (plain: {number(item.estimate_unadjusted, digits)}) on {plain(item.task)} "
-        + f"({metric_name(item.metric, item.scorer)}; {how}): {plain(item.decision)}{rest}."
+        + f" (plain: {fmt.number(item.estimate_unadjusted, digits)}) on {fmt.plain(item.task)} "
+        + f"({fmt.metric_name(item.metric, item.scorer)}; {how}): {fmt.plain(item.decision)}{rest}."
     )
 
 
@@ -131,7 +118,7 @@ def full_section(items: Sequence[FullRow], marks: Marks) -> Section:
     """Whole benchmarks, from parts of them; `marks` gives the letters of the diagnostics."""
 
     def population(row: FullRow) -> str:
-        return interval(row.ci_low_population, row.ci_high_population, digits_of(row))
+        return fmt.interval(row.ci_low_population, row.ci_high_population, fmt.digits_of(row))
 
     columns = (
         TextColumn("Task", "task"),
@@ -140,7 +127,7 @@ def full_section(items: Sequence[FullRow], marks: Marks) -> Section:
         Column("asked", lambda row: f"{row.n_asked:,} of {row.n_total:,}", "questions that were answered, of all"),
         Column("whole benchmark", "estimate", "estimate from the references (and B); the plain mean of a small part"),
         Column("SE", "se", "of the mean over all these questions"),
-        Column("interval", interval_of, "of the mean over all these questions"),
+        Column("interval", fmt.interval_of, "of the mean over all these questions"),
         Column("population", population, "interval of the mean over all questions that could be asked", 1),
         Column("R²", _r2, "share of the variance between questions that is predicted", 2),
         Column("gain", _gain, "variance of the plain mean of the part over that of the estimate"),
@@ -150,7 +137,7 @@ def full_section(items: Sequence[FullRow], marks: Marks) -> Section:
 
 
 def _r2(row: FullRow) -> str:
-    return MISSING if row.r2 is None else f"{max(0.0, row.r2):.2f}"
+    return fmt.MISSING if row.r2 is None else f"{max(0.0, row.r2):.2f}"
 
 
 def _gain(row: FullRow) -> str:
@@ -168,7 +155,7 @@ def budget_section(arena: Arena) -> Section:
         TextColumn("Metric", "metric"),
         TextColumn("best", "best"),
         TextColumn("not shown to be worse", "model"),
-        Column("ahead by", lambda row: number(row.diff, decimals(abs(row.diff) / 3 if row.diff else None))),
+        Column("ahead by", lambda row: fmt.number(row.diff, fmt.decimals(abs(row.diff) / 3 if row.diff else None))),
         Column("n", lambda row: f"{row.n_questions:,}", "questions that both have"),
         Column("K", "repeats", "answers per question"),
         Column("more questions", lambda row: _new_questions(row, arena), more),
@@ -178,13 +165,13 @@ def budget_section(arena: Arena) -> Section:
 
 
 def _more_answers(row: Budget) -> str:
-    return MISSING if row.more_repeats is None else f"{row.more_repeats:,}"
+    return fmt.MISSING if row.more_repeats is None else f"{row.more_repeats:,}"
 
 
 def _new_questions(item: Budget, arena: Arena) -> str:
     """Questions to add, and where they come in clusters how many new ones of the size seen these are."""
     if item.more_questions is None:
-        return MISSING
+        return fmt.MISSING
     board = next(one for one in arena.boards if one.key == item.key)
     pair = board.pairs.find(item.best, item.model)
     if pair.cluster is None:

@@ -24,38 +24,20 @@ from ..results.rows import (
     Flip,
     Heterogeneity,
 )
+from . import fmt
 from .columns import (
-    MISSING,
+    CLUSTERS,
     TASK,
     Column,
     Marks,
     Section,
     Summary,
     TextColumn,
-    borrowed_line,
-    clusters,
-    decimals,
-    degrees,
     difference_columns,
-    digits_of,
-    equals_p,
-    estimand_line,
-    interval,
-    interval_of,
-    level_of,
     mean_columns,
-    models_of,
-    names_of,
-    number,
-    percent,
-    plain,
     section,
-    shorten,
     significance_tone,
-    value_of,
     verdict_tone,
-    what_of,
-    with_error,
 )
 from .sentences import FEW, closing_line, sentence, shown_rows, verdict_lines
 from .sequential import full_section, look_section, stopping
@@ -106,10 +88,10 @@ def _factors(table: Factors) -> Summary:
     marks = Marks()
 
     def own(value: float | None) -> str:
-        return number(value, decimals(value))
+        return fmt.number(value, fmt.decimals(value))
 
     def limits(row: FactorRow) -> str:
-        return interval(row.var_low, row.var_high, decimals(row.var, row.var_high))
+        return fmt.interval(row.var_low, row.var_high, fmt.decimals(row.var, row.var_high))
 
     gain = "how much 1,000 more answers on new levels lower the variance of the mean"
     columns = [
@@ -123,8 +105,8 @@ def _factors(table: Factors) -> Summary:
         Column("gain", lambda row: _share(row.gain), gain, 1),
         marks.column(),
     ]
-    digits = decimals(max((row.se or 0.0 for row in table.factors), default=None))
-    title = f"{table.n_answers:,} answers, mean {number(table.mean, digits)}"
+    digits = fmt.decimals(max((row.se or 0.0 for row in table.factors), default=None))
+    title = f"{table.n_answers:,} answers, mean {fmt.number(table.mean, digits)}"
     sections = [section(title, table.factors, columns)]
     if table.judges:
         sections.append(_judges(table.judges, marks))
@@ -133,7 +115,6 @@ def _factors(table: Factors) -> Summary:
 
 def _judges(rows: Sequence[JudgePair], marks: Marks) -> Section:
     """The judges two by two: how far they agree, and which one gives more."""
-    digits = decimals(max((row.se or 0.0 for row in rows), default=None))
     several = len({(row.task, row.run) for row in rows}) > 1
     columns = [
         *([TextColumn("Task", "task"), TextColumn("Model", "model")] if several else []),
@@ -141,9 +122,9 @@ def _judges(rows: Sequence[JudgePair], marks: Marks) -> Section:
         TextColumn("Judge B", lambda row: row.judge_b or ""),
         Column("answers", "n_answers", "answers that both have graded"),
         Column("agree", lambda row: _share(row.agreement), "how often two judges give one answer the same verdict"),
-        Column("AC1", lambda row: with_error(row.ac1, row.ac1_se), "Gwet's AC1 ± SE: agreement beyond chance"),
-        Column("A − B", lambda row: number(row.diff, digits), "difference of their means on the same answers"),
-        Column(f"{level_of(rows[-1:])} CI", lambda row: interval(row.ci_low, row.ci_high, digits), "of A − B"),
+        Column("AC1", lambda row: fmt.with_error(row.ac1, row.ac1_se), "Gwet's AC1 ± SE: agreement beyond chance"),
+        Column("A − B", "diff", "difference of their means on the same answers"),
+        Column(f"{fmt.level_of(rows[-1:])} CI", "ci_low, ci_high", "of A − B"),
         Column("p", "p_adjusted", "of A − B, Holm"),
         marks.column(),
     ]
@@ -151,7 +132,7 @@ def _judges(rows: Sequence[JudgePair], marks: Marks) -> Section:
 
 
 def _share(value: float | None) -> str:
-    return MISSING if value is None else f"{100 * value:.1f} %"
+    return fmt.MISSING if value is None else f"{100 * value:.1f} %"
 
 
 NO_SAMPLES = (
@@ -167,15 +148,15 @@ NOT_SCORED = (
 
 
 def _analysis(table: Analysis, *, brief: bool) -> Summary:
-    marks, rows, level = Marks(), table.estimates, level_of(table.estimates)
+    marks, rows, level = Marks(), table.estimates, fmt.level_of(table.estimates)
     several = len({(row.model, row.run) for row in rows}) > 1
     runs = _run_names(rows)
     keys = "mean ci interval se total data prediction n k g deff estimator missing if_missing judge bias labels gain"
     names = [
-        TextColumn("Model", lambda row: plain(row.model) if several else "", optional=True),
+        TextColumn("Model", lambda row: fmt.plain(row.model) if several else "", optional=True),
         TextColumn(
             "Run",
-            lambda row: plain(runs.get((row.model, row.run), "")),
+            lambda row: fmt.plain(runs.get((row.model, row.run), "")),
             "what tells the runs of one model apart",
             optional=True,
         ),
@@ -190,7 +171,7 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
     written = list(map(sentence, first.values()))
     by_slice = slice_sections(table, marks)
     stopped, said = stopping(table, marks)
-    sentences = [*said, *written, *slice_sentences(table), *estimand_line(rows)]
+    sentences = [*said, *written, *slice_sentences(table), *fmt.estimand_line(rows)]
     lead = [
         closing_line(row, who=" ".join([row.model, runs.get((row.model, row.run), "")]).strip() if several else "")
         for row in (rows if len(rows) <= FEW else ())
@@ -218,14 +199,14 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
     every, marks = table.comparisons, Marks()
     rows = shown_rows(table) if brief else list(every)
     several = len({(row.model_a, row.run_a, row.model_b, row.run_b) for row in every}) > 1
-    names = [*([TextColumn("A − B", models_of)] if several else []), *TASK]
+    names = [*([TextColumn("A − B", fmt.models_of)] if several else []), *TASK]
     adjusted = len(every) > 1 and table.settings.get("adjust") != "none"
     keys = f"a b diff ci p {'p_adj ' if adjusted else ''}test verdict"
-    known = every and not several and names_of(every[0]) != ("A", "B")
-    title = plain("A = {}, B = {}".format(*names_of(every[0]))) if known else ""
+    known = every and not several and fmt.names_of(every[0]) != ("A", "B")
+    title = fmt.plain("A = {}, B = {}".format(*fmt.names_of(every[0]))) if known else ""
     left = len(every) - len(rows)
     more = f"{left} more rows: `details=True` shows them, `format='csv'` has them all." if left else ""
-    results = [*names, *difference_columns(keys, level_of(every)), marks.column()] if rows or not left else []
+    results = [*names, *difference_columns(keys, fmt.level_of(every)), marks.column()] if rows or not left else []
     sections = [section(title, rows, results, optional=("p adj.",), more=more)]
     noise = difference_columns(
         "se total data prediction unpaired mde corr wins n only k g deff missing judge bias labels gain"
@@ -244,7 +225,12 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
     if table.questions and not wide:
         sections.append(flip_table(table.questions))
     sentences = [f"{row.method}: {row.note}." for row in table.combined if row.note]
-    sentences += [*lost_to_adjustment(table), *slice_sentences(table), *estimand_line(every), *borrowed_line(every)]
+    sentences += [
+        *lost_to_adjustment(table),
+        *slice_sentences(table),
+        *fmt.estimand_line(every),
+        *fmt.borrowed_line(every),
+    ]
     listings = flip_listings(table.questions) if wide else ()
     lead, tones = tuple(verdict_lines(table)), tuple(map(verdict_tone, shown_rows(table)))
     tones = ("",) * (len(lead) - len(tones)) + tones  # a count comes first
@@ -257,7 +243,7 @@ def lost_to_adjustment(table: Comparison) -> list[str]:
     if not rows:
         return []
     method = {"holm": "Holm's", "bh": "Benjamini and Hochberg's"}.get(str(table.settings.get("adjust")), "the")
-    where = some_of(list(map(what_of, rows)), 6)
+    where = some_of(list(map(fmt.what_of, rows)), 6)
     return [
         f"{where}: significant alone, but not among the rows that are tested together ({method} adjustment), which the "
         "verdict follows."
@@ -269,7 +255,7 @@ _COMBINED = (
     Column("n", "n", "tasks or models"),
     Column("A − B", "diff"),
     Column("SE", "se"),
-    Column("df", lambda row: number(row.df, 0), "of the t test; none: another distribution"),
+    Column("df", lambda row: fmt.number(row.df, 0), "of the t test; none: another distribution"),
     Column("p", "p_value"),
     Column("p heterogeneity", "heterogeneity_p", "Cochran's Q: small where the tasks do not share one difference"),
 )
@@ -283,26 +269,28 @@ def flip_table(flips: Sequence[Flip]) -> Section:
     """One row for each question; of the answers the most frequent one's end, where the result stands."""
     several = len({flip.key for flip in flips}) > 1
 
-    ending = "the end of {}'s most frequent answer; --wide shows all"
+    ending = "the end of {}'s most frequent answer; `wide=True` shows all"
     some = partial(TextColumn, optional=True)
     columns = [
-        some("Task", lambda flip: what_of(flip) if several else ""),
+        some("Task", lambda flip: fmt.what_of(flip) if several else ""),
         some(
             "id",
-            lambda flip: shorten(flip.question, 12) if flip.text is not None else "",
+            lambda flip: fmt.shorten(flip.question, 12) if flip.text is not None else "",
             "what the harness calls the question",
             5,
         ),
         TextColumn(
-            "Question", lambda flip: shorten(flip.text or flip.question, 60), "its beginning; --wide shows it whole"
+            "Question",
+            lambda flip: fmt.shorten(flip.text or flip.question, 60),
+            "its beginning; `wide=True` shows it whole",
         ),
-        some("Cluster", lambda flip: shorten(flip.cluster or "", 24), rank=4),
-        some("Target", lambda flip: shorten(flip.target or "", 16), "the answer that is right", 1),
+        some("Cluster", lambda flip: fmt.shorten(flip.cluster or "", 24), rank=4),
+        some("Target", lambda flip: fmt.shorten(flip.target or "", 16), "the answer that is right", 1),
         some("A says", lambda flip: _ending(flip.answers_a), ending.format("A"), 2),
         some("B says", lambda flip: _ending(flip.answers_b), ending.format("B"), 2),
-        Column("A", lambda flip: number(flip.mean_a, 2), "A's mean score on the question"),
-        Column("B", lambda flip: number(flip.mean_b, 2), "B's mean score on it"),
-        Column("A − B", lambda flip: number(flip.diff, 2), "the difference"),
+        Column("A", lambda flip: fmt.number(flip.mean_a, 2), "A's mean score on the question"),
+        Column("B", lambda flip: fmt.number(flip.mean_b, 2), "B's mean score on it"),
+        Column("A − B", lambda flip: fmt.number(flip.diff, 2), "the difference"),
     ]
     return section(FLIPPED, flips, columns)
 
@@ -312,13 +300,13 @@ def flip_listings(flips: Sequence[Flip]) -> tuple[Listing, ...]:
     out = []
     for i, flip in enumerate(flips, 1):
         cluster = f", cluster {flip.cluster}" if flip.cluster else ""
-        scores = f"{number(flip.mean_a, 2)} against {number(flip.mean_b, 2)}"
+        scores = f"{fmt.number(flip.mean_a, 2)} against {fmt.number(flip.mean_b, 2)}"
         lines = [("Question", flip.text or "not in the log")]
         lines += [("Target", flip.target)] if flip.target is not None else []
         lines += [(flip.model_a, text) for text in counted(flip.answers_a)]
         lines += [(flip.model_b, text) for text in counted(flip.answers_b)]
-        shown = tuple((plain(label), _lines(text)) for label, text in lines)
-        out.append((plain(f"{i}. {what_of(flip)}, {flip.question}{cluster}: {scores}"), shown))
+        shown = tuple((fmt.plain(label), _lines(text)) for label, text in lines)
+        out.append((fmt.plain(f"{i}. {fmt.what_of(flip)}, {flip.question}{cluster}: {scores}"), shown))
     return tuple(out)
 
 
@@ -330,13 +318,13 @@ def counted(answers: Sequence[str]) -> list[str]:
 
 def _lines(text: str) -> str:
     """Without control characters, line by line."""
-    return "\n".join(filter(None, map(plain, text.splitlines()))) or "(empty)"
+    return "\n".join(filter(None, map(fmt.plain, text.splitlines()))) or "(empty)"
 
 
 def _ending(answers: Sequence[str], width: int = 16) -> str:
     if not answers:
         return ""
-    text = plain(Counter(answers).most_common(1)[0][0])
+    text = fmt.plain(Counter(answers).most_common(1)[0][0])
     return text if len(text) <= width else "…" + text[1 - width :]
 
 
@@ -360,9 +348,9 @@ def _explanation(table: Explanation) -> Summary:
         significant = [row for row in tested if (row.p_adjusted or 0.0) < 1 - row.level]
         sentences += [_coefficient_sentence(fit, row) for row in significant]
         if tested and not significant:
-            fields = ", ".join(dict.fromkeys(plain(row.field) for row in tested))
+            fields = ", ".join(dict.fromkeys(fmt.plain(row.field) for row in tested))
             linear = "" if all(row.value is not None for row in tested) else " linear"
-            text = f"{plain(fit.task)}: no significant{linear} association of {models_of(fit)} with {fields}"
+            text = f"{fmt.plain(fit.task)}: no significant{linear} association of {fmt.models_of(fit)} with {fields}"
             sentences.append(f"{text}{' (a quadratic one is not tested)' if linear else ''}.")
     notes = tuple(
         (mark, code, _ALONE if code == "too_few_clusters" else meaning) for mark, code, meaning in marks.legend()
@@ -379,11 +367,11 @@ def _coefficient_columns(rows: list[Coefficient], marks: Marks) -> list[Column]:
     reference = partial(TextColumn, optional=True)
     return [
         TextColumn("Field", "field"),
-        reference("Value", lambda row: shorten(row.value or "", 40), "of a category, against its reference"),
-        reference("reference", lambda row: shorten(row.reference or "", 40), "the most frequent value", 4),
+        reference("Value", lambda row: fmt.shorten(row.value or "", 40), "of a category, against its reference"),
+        reference("reference", lambda row: fmt.shorten(row.reference or "", 40), "the most frequent value", 4),
         Column("n", "n_value", "questions that have the value", 3, optional=True),
         Column("coefficient", "coefficient", unit),
-        Column(f"{level_of(rows)} CI", interval_of, "confidence interval of the coefficient"),
+        Column(f"{fmt.level_of(rows)} CI", "ci_low, ci_high", "confidence interval of the coefficient"),
         Column("SE", "se", "standard error of the coefficient (CR2)", 2),
         Column("df", "df", "degrees of freedom of this coefficient (Satterthwaite)", 1),
         Column("p", "p_value", "of a coefficient of 0", 5),
@@ -394,10 +382,10 @@ def _coefficient_columns(rows: list[Coefficient], marks: Marks) -> list[Column]:
 
 def _fit_section(fit: Fit, rows: list[Coefficient], marks: Marks) -> Section:
     table = section("", rows, _coefficient_columns(rows, marks))
-    grouped = f" in {fit.n_clusters:,} clusters ({plain(fit.cluster)})" if fit.cluster else ""
+    grouped = f" in {fit.n_clusters:,} clusters ({fmt.plain(fit.cluster)})" if fit.cluster else ""
     title = (
-        f"{models_of(fit)}, {what_of(fit)}: {fit.n_questions:,} questions"
-        f"{grouped}, R² {number(fit.r2, 3)}{', weighted by the number of answers' if fit.weighted else ''}"
+        f"{fmt.models_of(fit)}, {fmt.what_of(fit)}: {fit.n_questions:,} questions"
+        f"{grouped}, R² {fmt.number(fit.r2, 3)}{', weighted by the number of answers' if fit.weighted else ''}"
     )
     letters = marks(fit.diagnostics, fit.cluster is not None)
     return replace(table, title=f"{title} {letters}" if letters else title)
@@ -405,18 +393,20 @@ def _fit_section(fit: Fit, rows: list[Coefficient], marks: Marks) -> Section:
 
 def _coefficient_sentence(fit: Fit, row: Coefficient) -> str:
     """ "Per extra unit of length, new's lead over old on table grows by 0.00046 ± 0.00012 (95 % CI …)"."""
-    digits = digits_of(row)
+    digits = fmt.digits_of(row)
     up = (row.coefficient or 0.0) > 0
-    size = f"{number(abs(row.coefficient or 0.0), digits)} ± {number(row.se, digits)}"
+    size = f"{fmt.number(abs(row.coefficient or 0.0), digits)} ± {fmt.number(row.se, digits)}"
     whose = f"{row.model_a}'s score" if row.model_b is None else f"{row.model_a}'s lead over {row.model_b}"
     if row.value is None:
         text = f"Per extra unit of {row.field}, {whose} on {fit.task} {'grows' if up else 'falls'} by {size}"
     else:
         text = f"{row.field} = {row.value}: {whose} on {fit.task} is {size} {'higher' if up else 'lower'}"
         text += f" than with {row.reference}"
-    method = f"CR2{', clustered' if fit.cluster else ''}, t {degrees(row.df or 0.0)} df"
-    limits = interval(row.ci_low, row.ci_high, digits)
-    return plain(f"{text} ({percent(row.level)} CI {limits}, adjusted p {equals_p(row.p_adjusted)}; {method}).")
+    method = f"CR2{', clustered' if fit.cluster else ''}, t {fmt.degrees(row.df or 0.0)} df"
+    limits = fmt.interval(row.ci_low, row.ci_high, digits)
+    return fmt.plain(
+        f"{text} ({fmt.percent(row.level)} CI {limits}, adjusted p {fmt.equals_p(row.p_adjusted)}; {method})."
+    )
 
 
 SLICES = 60
@@ -425,40 +415,46 @@ SLICES = 60
 
 def slice_sections(table: Analysis | Comparison | Arena, marks: Marks) -> list[Section]:
     """The tables of a result's slices; none where it has none."""
-    if not table.slices:
-        return []
     rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
-    left = len(rows) - SLICES
+    if not rows:
+        return []
+    title, left = "By slice", len(rows) - SLICES
     if left > 0:
-        order = sorted(rows, key=lambda item: 2.0 if item.p_value is None else item.p_value)[:SLICES]
-        kept = set(map(id, order))
-        rows = [item for item in rows if id(item) in kept]
-    title = f"By slice ({left} more in JSON and frames)" if left > 0 else "By slice"
-    return [_slice_table(title, rows, marks), _heterogeneity(table.heterogeneity, marks)]
+        title = f"By slice ({left} more in JSON and frames)"
+        p = [2.0 if row.p_value is None else row.p_value for row in rows]
+        rows = [rows[i] for i in sorted(sorted(range(len(rows)), key=p.__getitem__)[:SLICES])]
+    tested = [row for row in table.heterogeneity if row.p_value is not None]
+    return [_slice_table(title, rows, marks), *([_heterogeneity(tested, marks)] if tested else [])]
 
 
 def _slice_names(rows: Sequence[EstimateSlice | DifferenceSlice] | Sequence[Heterogeneity]) -> list[Column]:
     """The columns that say what a slice is of; the model and the task only where there are several."""
-    several = len({(models_of(row), what_of(row)) for row in rows}) > 1
+    several = len({(fmt.models_of(row), fmt.what_of(row)) for row in rows}) > 1
     return [
-        TextColumn("Model", lambda row: models_of(row) if several else "", optional=True),
-        TextColumn("Task", lambda row: what_of(row) if several else "", optional=True),
+        TextColumn("Model", lambda row: fmt.models_of(row) if several else "", optional=True),
+        TextColumn("Task", lambda row: fmt.what_of(row) if several else "", optional=True),
         TextColumn("Field", "field"),
     ]
 
 
 def _slice_table(title: str, rows: Sequence[EstimateSlice | DifferenceSlice], marks: Marks) -> Section:
-    compared, level = isinstance(rows[0], Difference), percent(rows[0].level)
+    compared, level = isinstance(rows[0], Difference), fmt.percent(rows[0].level)
     null = "of no difference" if compared else "of the mean of all other questions"
     columns = [
         *_slice_names(rows),
-        TextColumn("Slice", lambda row: shorten(row.value, 40), "questions that share this value"),
+        TextColumn("Slice", lambda row: fmt.shorten(row.value, 40), "questions that share this value"),
         Column("n", "n_questions", "questions", 3),
-        clusters(4),
+        replace(CLUSTERS, rank=4),
         *(difference_columns("diff ci", level) if compared else mean_columns("mean ci", level)),
         Column("SE", "se", "standard error", 2),
         Column("shrunken", "shrunken", "pulled towards the other slices, the more the noisier it is", 1, optional=True),
-        Column("shrunken CI", _shrunken_ci, "confidence interval of the shrunken value", 5, optional=True),
+        Column(
+            "shrunken CI",
+            "shrunken_ci_low, shrunken_ci_high",
+            "confidence interval of the shrunken value",
+            5,
+            optional=True,
+        ),
         Column("p", "p_value", null, 6),
         Column("p adj.", "p_adjusted", "adjusted for all slices (Benjamini–Hochberg)", tone=significance_tone),
         marks.column(),
@@ -466,20 +462,18 @@ def _slice_table(title: str, rows: Sequence[EstimateSlice | DifferenceSlice], ma
     return section(title, rows, columns)
 
 
-def _shrunken_ci(row: EstimateSlice | DifferenceSlice) -> str:
-    return interval(row.shrunken_ci_low, row.shrunken_ci_high, digits_of(row))
-
-
 def _heterogeneity(rows: Sequence[Heterogeneity], marks: Marks) -> Section:
     spread = "standard deviation of the true slice means, as estimated"
     columns = [
         *_slice_names(rows),
         Column("slices", "n_slices", "how many there are"),
-        Column("F*", lambda row: number(row.statistic, 2), "Brown and Forsythe's test that all slices are equal", 2),
-        Column("df", lambda row: _both_df(row, ", ") or MISSING, "degrees of freedom", 3),
+        Column(
+            "F*", lambda row: fmt.number(row.statistic, 2), "Brown and Forsythe's test that all slices are equal", 2
+        ),
+        Column("df", lambda row: _both_df(row, ", "), "degrees of freedom", 3),
         Column("p", "p_value", "of equal slices", 1),
         Column("p adj.", "p_adjusted", "adjusted for all fields (Benjamini–Hochberg)"),
-        Column("spread", lambda row: number(row.spread, 3), spread, 4, optional=True),
+        Column("spread", lambda row: fmt.number(row.spread, 3), spread, 4, optional=True),
         Column("without", lambda row: str(row.n_left_out or ""), "questions that lack the field", 5, optional=True),
         marks.column(),
     ]
@@ -487,44 +481,43 @@ def _heterogeneity(rows: Sequence[Heterogeneity], marks: Marks) -> Section:
 
 
 def _both_df(row: Heterogeneity, joint: str) -> str:
-    """Both degrees of freedom of F*; empty where it has none."""
-    if row.df is None or row.df_residual is None:
-        return ""
-    return f"{degrees(row.df)}{joint}{degrees(row.df_residual)}"
+    """Both degrees of freedom of F*."""
+    return joint.join(fmt.degrees(df) for df in (row.df, row.df_residual) if df is not None)
 
 
 def slice_sentences(table: Analysis | Comparison | Arena) -> list[str]:
-    """One sentence for each field, and one for the slices that stand out."""
-    out = []
-    alpha = 1 - float(table.settings.get("level", 0.95))
-    unknown: dict[tuple[str, str, str], list[str]] = {}
-    without: list[Heterogeneity] = []
-    for row in table.heterogeneity:
-        what = "difference" if row.model_b is not None else "mean"
-        if row.p_adjusted is None or not _both_df(row, ""):
-            unknown.setdefault((what_of(row), what, plain(row.field)), []).append(models_of(row))
-            continue
-        if row.p_adjusted >= alpha:
+    """Which fields the rows vary over, of which that is not shown or not known, and which slices stand out."""
+    rows, alpha = table.heterogeneity, 1 - float(table.settings.get("level", 0.95))
+    what = "difference" if any(row.model_b is not None for row in rows) else "mean"
+    out, unknown, without = [], dict[str, list[str]](), list[Heterogeneity]()
+    for row in rows:
+        on, field = fmt.what_of(row), fmt.plain(row.field)
+        if row.p_adjusted is None:
+            said = f"on {on}: it is not known whether the {what} varies over {field}."
+            unknown.setdefault(said, []).append(fmt.models_of(row))
+        elif row.p_adjusted < alpha:
+            test = f"F* = {fmt.number(row.statistic, 2)} on {_both_df(row, ' and ')} df"
+            p = f"adjusted p {fmt.equals_p(row.p_adjusted)}"
+            out.append(f"{fmt.models_of(row)} on {on}: the {what} varies over {field} ({test}, {p}).")
+        else:
             without.append(row)
-            continue
-        test = f"F* = {number(row.statistic, 2)} on {_both_df(row, ' and ')} df, adjusted p {equals_p(row.p_adjusted)}"
-        out.append(f"{models_of(row)} on {what_of(row)}: the {what} varies over {plain(row.field)} ({test}).")
     if without:
-        out.append(_no_sign(without, several=len({(models_of(row), what_of(row)) for row in table.heterogeneity}) > 1))
-    for (task, what, field), names in unknown.items():
-        whose = names[0] if len(names) == 1 else f"each of {len(names)} models"
-        out.append(f"{whose} on {task}: it is not known whether the {what} varies over {field}.")
+        several = len({(fmt.models_of(row), fmt.what_of(row)) for row in rows}) > 1
+        out.append(_no_sign(without, what, several=several))
+    for said, names in unknown.items():
+        out.append(f"{names[0] if len(names) == 1 else f'each of {len(names)} models'} {said}")
     return [*out, _standing_out(table)] if table.slices else out
 
 
-def _no_sign(rows: Sequence[Heterogeneity], *, several: bool) -> str:
+def _no_sign(rows: Sequence[Heterogeneity], what: str, *, several: bool) -> str:
     """One sentence on all fields over which nothing is shown to vary."""
-    what = "difference" if rows[0].model_b is not None else "mean"
-    fields = some_of(list(dict.fromkeys(plain(row.field) for row in rows)), 8)
+    fields = some_of(list(dict.fromkeys(fmt.plain(row.field) for row in rows)), 8)
     where = f" in {len(rows)} tests of models and fields" if several else ""
-    smallest = min(row.p_adjusted for row in rows if row.p_adjusted is not None)
-    p = f"smallest adjusted p {equals_p(smallest)}" if len(rows) > 1 else f"adjusted p {equals_p(smallest)}"
-    return f"No sign that the {what} varies over {fields}{where} ({p}): slices may look different by noise alone."
+    p = fmt.equals_p(min(row.p_adjusted for row in rows if row.p_adjusted is not None))
+    smallest = f"{'smallest ' if len(rows) > 1 else ''}adjusted p {p}"
+    return (
+        f"No sign that the {what} varies over {fields}{where} ({smallest}): slices may look different by noise alone."
+    )
 
 
 def untested(rows: Sequence[EstimateSlice | DifferenceSlice]) -> str:
@@ -542,23 +535,20 @@ def untested(rows: Sequence[EstimateSlice | DifferenceSlice]) -> str:
 def _standing_out(table: Analysis | Comparison | Arena) -> str:
     rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
     tested = [item for item in rows if item.p_adjusted is not None]
-    told = [item for item in tested if item.p_adjusted is not None and item.p_adjusted < 1 - item.level]
-    n = f"{len(rows)} slices"
-    what = "have a difference" if isinstance(table, Comparison) else "differ from the rest"
+    told = sorted(filter(significance_tone, tested), key=lambda item: item.p_adjusted or 0.0)
     if not tested:
-        return f"None of {n} could be tested: {untested(rows)}."
+        return f"None of {len(rows)} slices could be tested: {untested(rows)}."
+    of = f"{len(rows)} slices"
     if len(tested) < len(rows):
-        n = f"the {len(tested)} slices that could be tested (of {len(rows)})"
+        of = f"the {len(tested)} slices that could be tested (of {len(rows)})"
+    what = "have a difference" if isinstance(table, Comparison) else "differ from the rest"
     if not told:
-        return f"None of {n} is shown to {what} (p adjusted for all of them, Benjamini–Hochberg)."
-    told = sorted(told, key=lambda item: 1.0 if item.p_adjusted is None else item.p_adjusted)
-    several = len({(models_of(item), what_of(item)) for item in rows}) > 1
+        return f"None of {of} is shown to {what} (p adjusted for all of them, Benjamini–Hochberg)."
+    several = len({(fmt.models_of(item), fmt.what_of(item)) for item in rows}) > 1
     names = []
-    for item in told[:5]:
-        value = number(value_of(item), digits_of(item))
-        where = f", {models_of(item)} on {what_of(item)}" if several else ""
-        names.append(f"{plain(item.field)} = {shorten(item.value, 40)} ({value}{where})")
-    if len(told) > 5:
-        names.append(f"and {len(told) - 5} more")
-    rate = f"false discovery rate {percent(1 - rows[0].level)}, Benjamini–Hochberg"
-    return f"{len(told)} of {n} {what} ({rate}): {', '.join(names)}."
+    for item in told:
+        value = fmt.number(fmt.value_of(item), fmt.digits_of(item))
+        where = f", {fmt.models_of(item)} on {fmt.what_of(item)}" if several else ""
+        names.append(f"{fmt.plain(item.field)} = {fmt.shorten(item.value, 40)} ({value}{where})")
+    rate = f"false discovery rate {fmt.percent(1 - rows[0].level)}, Benjamini–Hochberg"
+    return f"{len(told)} of {of} {what} ({rate}): {some_of(names, 5)}."

@@ -105,9 +105,11 @@ def csv(table: Result) -> str:
 
 
 def _flat(key: str, value: Any) -> Any:
-    """Codes, and counts by cause, with spaces between them; answers, which hold spaces, as a JSON array."""
+    """Codes, and counts by cause, with spaces between them; answers, which hold spaces, as a JSON array; 15 digits."""
     if isinstance(value, dict):
         return " ".join(f"{name}={count}" for name, count in value.items())
+    if isinstance(value, float):
+        return float(f"{value:.15g}")  # without the last bit, which a sum leaves behind
     if not isinstance(value, list):
         return value
     return json_.dumps(value, ensure_ascii=False) if key.startswith("answers_") else " ".join(map(str, value))

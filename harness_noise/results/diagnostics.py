@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..stats.tolerances import FEW_DF, FEW_FAILURES, FEW_RESAMPLED, FEWEST_DF, FEWEST_REPEATED
+from ..stats.tolerances import FEW_DF, FEW_FAILURES, FEW_LABELLED, FEW_RESAMPLED, FEWEST_DF, FEWEST_REPEATED
 
 
 class Diagnostic(NamedTuple):
@@ -208,6 +208,10 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "the estimate is of the mean that people would give: their labels of a random part of the answers correct the "
         "judge, and the standard error counts them",
         "Report it as such, with the number of labels and the judge's bias.",
+    ),
+    "few_labels": Diagnostic(
+        f"fewer than {FEW_LABELLED} questions (clusters) have a label: the standard error is itself uncertain",
+        "Label more questions.",
     ),
     "skipped_metric": Diagnostic(
         "no samples, or not a mean of question scores: only the harness's own value is shown",

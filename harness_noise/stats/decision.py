@@ -177,10 +177,10 @@ def noise_flags(df: FloatArray, *, zero: BoolArray, var_data: FloatArray) -> dic
     return {"few_clusters": short_of(df, FEW_DF), "zero_variance": zero, "negative_data_variance": var_data < 0}
 
 
-def noise_codes(df: float | None, *, zero: bool = False, var_data: float | None = None) -> set[str]:
-    """`noise_flags` of one mean or difference; None is "not identified"."""
-    degrees, data = (np.array([np.nan if x is None else x], dtype=np.float64) for x in (df, var_data))
-    return {code for code, has in noise_flags(degrees, zero=np.array([zero]), var_data=data).items() if has.any()}
+def noise_codes(df: float, *, zero: bool = False, var_data: float = math.nan) -> set[str]:
+    """`noise_flags` of one mean or difference; NaN is "not identified"."""
+    flags = noise_flags(np.asarray(df), zero=np.asarray(zero), var_data=np.asarray(var_data))
+    return {code for code, has in flags.items() if has}
 
 
 def adjusted(p: ArrayLike, method: str, families: Sequence[Hashable] | None = None) -> FloatArray:
@@ -335,10 +335,9 @@ def benjamini_hochberg(p: ArrayLike) -> FloatArray:
     return np.asarray(false_discovery_control(values) if len(values) else values)
 
 
-def detectable_distance(se: float | None, df: float | None, level: float) -> float | None:
-    """How far a mean must be from a fixed number to be found so; None where its noise is not known, or is none."""
-    distance = float(minimum_detectable(se, df, level)) if se and df else math.nan
-    return distance if math.isfinite(distance) else None
+def detectable_distance(se: float, df: float, level: float) -> float:
+    """How far a mean must be from a fixed number to be found so; NaN where its noise is not known, or is none."""
+    return float(minimum_detectable(se, df, level)) if se and df else math.nan
 
 
 def minimum_detectable(se: ArrayLike, df: ArrayLike, level: float, power: float = 0.80) -> FloatArray:

@@ -306,14 +306,14 @@ def bonett_price(
     return Limits(width * np.maximum(-1.0, p1 - p2 - half), width * np.minimum(1.0, p1 - p2 + half))
 
 
-def agresti_caffo(p: float, n: float, q: float, m: float, level: float) -> Limits[float]:
+def agresti_caffo(p: FloatArray, n: float, q: FloatArray, m: float, level: float) -> Limits[FloatArray]:
     """Agresti & Caffo (2000) adjusted Wald interval for p − q of two independent proportions.
 
     The unpaired counterpart of `bonett_price`: one success and one failure are added to each.
     """
     p1, p2 = (p * n + 1) / (n + 2), (q * m + 1) / (m + 2)
-    half = float(critical(level)) * math.sqrt(p1 * (1 - p1) / (n + 2) + p2 * (1 - p2) / (m + 2))
-    return Limits(max(-1.0, p1 - p2 - half), min(1.0, p1 - p2 + half))
+    half = critical(level) * np.sqrt(p1 * (1 - p1) / (n + 2) + p2 * (1 - p2) / (m + 2))
+    return Limits(np.maximum(-1.0, p1 - p2 - half), np.minimum(1.0, p1 - p2 + half))
 
 
 @dataclass(frozen=True, slots=True)

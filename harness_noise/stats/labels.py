@@ -21,16 +21,12 @@ import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..data.labels import LabelColumns
-from .cluster_variance import clustered_variance
-from .contrast import Contrast, Design, QuestionStats, cluster_codes, design
+from .cluster_variance import OF_RESIDUALS, cells
+from .contrast import Design, QuestionStats, cluster_codes, design
 from .intervals import effective_flips
-from .moments import Moments, moments
+from .moments import Moments, mean_variance
 from .partial import Part, cross_fit, features
 from .tolerances import FEW_FAILURES, FEWEST_UNITS, ROUNDING
-
-FEW_LABELLED = 20
-"""Labelled questions (clusters) below which the standard error is said to come from few."""
-
 
 NO_ERROR = 0.01
 """Share of the range below which an error is none: what a fit leaves of a judge that is right."""
@@ -124,23 +120,20 @@ def contrast_of(columns: Sequence[LabelColumns], coefficients: Sequence[float]) 
 
 
 def with_labels(m: Moments, of: LabelColumns, plan: Design) -> Moments:
-    """Moments with the variance that few errors do not show, and the degrees of freedom that the labels leave.
+    """The moments of one mean with the variance that few errors do not show, and the df that the labels leave.
 
     V is that of the predictions over all questions and that of the labelled errors; df by [Satterthwaite].
     """
-    if m.variance is None or m.df is None:
-        return m
     extra = float(plan.weights**2 @ of.extra)
     variance = m.variance + extra
-    sums = np.bincount(plan.clusters, weights=plan.weights * of.residual)
-    of_labels = float(sums @ sums) + extra
-    if variance <= 0:
+    if not (variance > 0).all():
         return m
-    known = min(variance, of_labels)
+    sums = np.bincount(plan.clusters, weights=plan.weights * of.residual)
+    known = np.minimum(variance, float(sums @ sums) + extra)
     spread = known**2 / labels_df(of.n_labels > 0, plan) + (variance - known) ** 2 / m.df
-    naive = None if m.naive is None else m.naive + extra
-    df = variance**2 / spread
-    return replace(m, variance=variance, df=df, naive=naive, zero_variance=False, var_data=None, var_total=None)
+    unknown = np.full(1, np.nan)
+    found = replace(m, variance=variance, df=variance**2 / spread, naive=m.naive + extra)
+    return replace(found, zero_variance=np.zeros(1, dtype=np.bool_), var_data=unknown, var_total=unknown)
 
 
 def n_labelled(of: LabelColumns, plan: Design) -> int:
@@ -153,34 +146,28 @@ def labels_df(labelled: BoolArray, plan: Design) -> float:
     codes, G = cluster_codes(plan.clusters[labelled])
     if G < 2:
         return 1.0
-    found = clustered_variance(np.zeros(len(codes)), design(len(codes), codes))
     per_task = [len(np.unique(plan.clusters[labelled & (plan.strata == t)])) for t in np.unique(plan.strata[labelled])]
     spent = sum((count >= FEWEST_UNITS) + 1 for count in per_task) - 1
-    return max(1.0, (G - 1.0 if found is None else found.df) - spent)
+    return max(1.0, cells(design(len(codes), codes)).df().item() - spent)
 
 
-def bias_of(d: FloatArray, of: LabelColumns, plan: Design) -> tuple[float, float] | None:
-    """What the correction adds to the judge's mean, θ̂ − f̄, and its variance."""
-    m = with_labels(moments(_plain(d - of.judge), plan), of, plan)
-    return None if m.mean is None or m.variance is None else (m.mean, m.variance)
+def bias_of(d: FloatArray, of: LabelColumns, plan: Design) -> tuple[float, float]:
+    """What the correction adds to the judge's mean, θ̂ − f̄, and its variance; NaN where they are not identified."""
+    m = with_labels(mean_variance(d - of.judge, plan, OF_RESIDUALS), of, plan)
+    return m.mean.item(), m.variance.item()
 
 
-def alone_variance(of: LabelColumns, plan: Design) -> float | None:
-    """The variance of the mean of the labels alone."""
-    return moments(_plain(of.alone), plan).variance
+def alone_variance(of: LabelColumns, plan: Design) -> float:
+    """The variance of the mean of the labels alone; NaN where it is not identified."""
+    return mean_variance(of.alone, plan, OF_RESIDUALS).variance.item()
 
 
-def _plain(values: FloatArray) -> Contrast:
-    nothing = np.zeros(len(values))
-    return Contrast(values, nothing, nothing)
-
-
-def r_squared(of: LabelColumns) -> float | None:
+def r_squared(of: LabelColumns) -> float:
     """The share of the labels' variance that the judge predicts, by fits without the fold.
 
-    None where nothing varies, and where the judge was not used, so that every error is the label itself.
+    NaN where nothing varies, and where the judge was not used, so that every error is the label itself.
     """
     error, label = of.error[~np.isnan(of.error)], of.label[~np.isnan(of.label)]
     if not len(label) or label.var() <= ROUNDING or np.array_equal(error, label):
-        return None
+        return np.nan
     return 1 - float(error.var() / label.var())

@@ -1,7 +1,7 @@
 """The moments of contrasts: mean, variance and the split into data and prediction noise. Numbers, no diagnostics.
 
 One contrast or P of them at once, all on the same n questions or each with gaps of its own: the numbers of a run, of a
-comparison and of every pair of a leaderboard come from `moment_columns`.
+comparison and of every pair of a leaderboard come from `contrast_moments`.
 
 Repeats may share a cause: a seed, a prompt or a judge that moves all questions together. The two-way table
 question × run then has, beside the residual, a run component σ²_run, the variance of the whole mean from run to run
@@ -18,102 +18,83 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
 
-from ..arrays import BoolArray, FloatArray, IntArray, blank, columns_of
+from ..arrays import BoolArray, FloatArray, IntArray, blank
 from ..settings import Estimator
 from .cluster_variance import Cells, cells, crossed_variance, leverage_factor, task_weights
-from .contrast import Contrast, Design, QuestionStats, question_stats, sum_by
+from .contrast import Contrast, Design, QuestionStats, contrast, question_stats, repeat_codes, split_known, sum_by
 from .intervals import Extension
 from .tolerances import ROUNDING, SKEWED_MEASURE, SMALLEST
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """What the kernel says of one contrast; None is "not identified"."""
-
-    n: int
-    n_clusters: int
-    mean: float | None
-    variance: float | None
-    """V, the variance of the mean as it was measured."""
-    df: float | None
-    naive: float | None
-    """The variance that ignores clusters."""
-    var_data: float | None
-    var_prediction: float | None
-    var_total: float | None
-    zero_variance: bool
-    diagnostics: tuple[str, ...] = ()
-    """Codes that the caller adds; moments have none of their own."""
-
-    def columns(self) -> MomentColumns:
-        """One row of columns, NaN for what is not identified."""
-        known = {item.name: np.array([getattr(self, item.name)]) for item in fields(MomentColumns)}
-        zero: dict[str, Any] = {"zero_variance": known.pop("zero_variance")}
-        return MomentColumns(**zero | {name: x.astype(np.float64) for name, x in known.items()})
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class MomentColumns:
-    """(P,) columns: `Moments` of P contrasts, NaN for what is not identified."""
+class Moments:
+    """What the kernel says of P contrasts, (P,) each; NaN is "not identified"."""
 
     n: FloatArray
     n_clusters: FloatArray
     mean: FloatArray
     variance: FloatArray
+    """V, the variance of the mean as it was measured."""
     df: FloatArray
     naive: FloatArray
+    """The variance that ignores clusters."""
     var_data: FloatArray
     var_prediction: FloatArray
     var_total: FloatArray
     zero_variance: BoolArray
 
-    def row(self, i: int = 0) -> Moments:
-        """The moments of one contrast."""
-        numbers = {name: column[i].item() for name, column in columns_of(self).items()}
-        known: dict[str, Any] = {name: None if math.isnan(x) else x for name, x in numbers.items()}
-        return Moments(**known | {"n": int(self.n[i]), "n_clusters": int(self.n_clusters[i])})
 
+def contrast_moments(
+    runs: Sequence[QuestionStats],
+    coefficients: Sequence[float],
+    plan: Design,
+    estimator: Estimator,
+    *,
+    fixed: bool = False,
+    shown: BoolArray | None = None,
+) -> tuple[Contrast, Moments, dict[str, BoolArray]]:
+    """The contrasts of some runs, their moments, and the codes that their repeats give reason for.
 
-def moments(c: Contrast, plan: Design, estimator: Estimator = "cr2", *, identified: bool = True) -> Moments:
-    """`moment_columns` of one contrast."""
-    return moment_columns(c, plan, estimator, identified=np.array([identified])).row()
+    Data noise is V − Σ a_i² w_i, the small-K correction of [Wang, §3.3]; it may be negative. Prediction noise is
+    Σ a_i² v_i, at one answer per question; total noise V + Σ a_i² Σ_r a_r² s² (1 − 1/k) is their sum where they are
+    identified, and always exists.
 
-
-def moment_columns(
-    c: Contrast, plan: Design, estimator: Estimator = "cr2", *, identified: BoolArray, shown: BoolArray | None = None
-) -> MomentColumns:
-    """Mean, variance and noise decomposition of contrasts under a design.
-
-    Data noise is V − Σ a_i² w_i, the small-K correction of [Wang, §3.3]; it may be negative. Prediction
-    noise is Σ a_i² v_i, at one answer per question; total noise V + Σ a_i² Σ_r a_r² s² (1 − 1/k) is
-    their sum where they are identified, and always exists.
+    Of questions that are no sample V is Σ a_i² w_i, what the repeats alone say: given the questions, answers are
+    independent, and clusters change nothing, for what questions share is part of what is fixed. The degrees of freedom
+    are those of a sum of variances [Satterthwaite]. What belongs to a sample of questions is NaN.
 
     Args:
-        c: one contrast, (n,), or P of them, (P, n).
+        runs: question statistics of each, (n,) or (P, n).
+        coefficients: of each run.
         plan: weights, tasks and clusters of the n questions.
         estimator: of the variance.
-        identified: (P,) whether v and w are known, so that data and prediction noise can be told apart.
+        fixed: the questions are no sample.
         shown: (P, n) the questions that each contrast has; None: all of them.
     """
-    found = mean_variance(c.d, plan, estimator, shown)
+    c, codes = contrast(runs, coefficients, plan.strata, shown), repeat_codes(runs, plan.strata, shown)
+    identified, m = split_known(codes), mean_variance(c.d, plan, estimator, shown)
     weights, _ = task_weights(plan, shown)
-    v, w = (_weighted_squares(x, plan, weights) for x in (c.v, c.w))
-    split = identified & ~np.isnan(found.variance)
-    return replace(
-        found,
-        var_data=np.where(split, without_rounding(found.variance, w), np.nan),
-        var_prediction=np.where(split, v, np.nan),
-        var_total=found.variance + (v - w),
-    )
+    v, w = ((weights**2 * sum_by(plan.strata, np.atleast_2d(x), weights.shape[1])).sum(axis=1) for x in (c.v, c.w))
+    if not fixed:
+        split = identified & ~np.isnan(m.variance)
+        data = np.where(split, without_rounding(m.variance, w), np.nan)
+        total = m.variance + (v - w)
+        return c, replace(m, var_data=data, var_prediction=np.where(split, v, np.nan), var_total=total), codes
+    known = identified & (w > 0)
+    codes["identical_repeats"] |= identified & ~known
+    with np.errstate(invalid="ignore", divide="ignore"):
+        df = w**2 / sum(_spread(run, a, plan, weights, shown) for run, a in zip(runs, coefficients, strict=True))
+    w, df, v = (np.where(known, x, np.nan) for x in (w, df, v))
+    m = replace(undefined_moments(m.n, m.n), mean=m.mean, variance=w, df=df, var_prediction=v, var_total=v)
+    return c, m, codes
 
 
-def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: BoolArray | None = None) -> MomentColumns:
+def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: BoolArray | None = None) -> Moments:
     """The weighted means of (P, n) values, or of (n,), and their variances; nothing of repeats."""
     d = np.atleast_2d(d)
     P, n = d.shape
@@ -129,10 +110,10 @@ def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: Bool
     residual = np.broadcast_to(means - mean[:, None], d.shape) if plan.between_tasks else e
     if shown is not None:
         e, residual = (np.where(shown, x, 0.0) for x in (e, residual))
-    G = _n_clusters(plan, shown)
-    nothing = np.full(P, np.nan)
+    here = np.ones((1, n)) if shown is None else shown
+    G = np.broadcast_to((sum_by(plan.clusters, here, plan.n_clusters) > 0).sum(axis=1).astype(np.float64), P)
     if n == 0:
-        return replace(blank(MomentColumns, P), n=np.zeros(P), n_clusters=np.broadcast_to(G, P))
+        return undefined_moments(np.zeros(P), G)
     V, df = _variance(residual, plan, cells(plan, shown), estimator)
     known = ~np.isnan(V)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -142,26 +123,14 @@ def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: Bool
         naive = np.where(weights > 0, each * sum_by(plan.strata, e * e, counts.shape[1]), 0.0).sum(axis=1)
     naive = np.where(known & np.isfinite(naive), naive, np.nan)
     number = np.broadcast_to(counts.sum(axis=1), P)
-    mean = np.where(number > 0, mean, np.nan)
-    return MomentColumns(
-        number,
-        np.broadcast_to(G, P),
-        mean,
-        np.where(zero, 0.0, V),
-        np.where(known, df, np.nan),
-        naive,
-        nothing,
-        nothing,
-        nothing,
-        zero,
+    return replace(
+        undefined_moments(number, G),
+        mean=np.where(number > 0, mean, np.nan),
+        variance=np.where(zero, 0.0, V),
+        df=np.where(known, df, np.nan),
+        naive=naive,
+        zero_variance=zero,
     )
-
-
-def _n_clusters(plan: Design, shown: BoolArray | None) -> FloatArray:
-    """(Q,) clusters that hold a question."""
-    if shown is None:
-        return np.array([float(plan.n_clusters)])
-    return np.asarray((sum_by(plan.clusters, shown, plan.n_clusters) > 0).sum(axis=1).astype(np.float64))
 
 
 def _variance(e: FloatArray, plan: Design, found: Cells, estimator: Estimator) -> tuple[FloatArray, FloatArray]:
@@ -173,43 +142,9 @@ def _variance(e: FloatArray, plan: Design, found: Cells, estimator: Estimator) -
     return V, df
 
 
-def _weighted_squares(values: FloatArray, plan: Design, weights: FloatArray) -> FloatArray:
-    """(P,) Σ a_i² x_i."""
-    return np.asarray((weights**2 * sum_by(plan.strata, np.atleast_2d(values), weights.shape[1])).sum(axis=1))
-
-
-def undefined_moments(n: int, n_clusters: int, code: str = "too_few_questions") -> Moments:
+def undefined_moments(n: FloatArray, n_clusters: FloatArray) -> Moments:
     """What is known where there is no variance to speak of."""
-    empty = dict.fromkeys(("mean", "variance", "df", "naive", "var_data", "var_prediction", "var_total"))
-    return Moments(n, n_clusters, **empty, zero_variance=False, diagnostics=(code,))
-
-
-def fixed_columns(
-    runs: Sequence[QuestionStats],
-    coefficients: Sequence[float],
-    c: Contrast,
-    plan: Design,
-    *,
-    identified: BoolArray,
-    shown: BoolArray | None = None,
-) -> MomentColumns:
-    """Moments of contrasts whose questions are no sample: V = Σ a_i² w_i, what the repeats alone say.
-
-    Given the questions, answers are independent, and clusters change nothing: what questions share is part of what is
-    fixed. The degrees of freedom are those of a sum of variances [Satterthwaite]. What belongs to a sample of
-    questions is NaN. The arguments are those of `contrast` and `moment_columns`.
-    """
-    weights, counts = task_weights(plan, shown)
-    d = np.atleast_2d(c.d)
-    mean = (weights * sum_by(plan.strata, d, counts.shape[1])).sum(axis=1)
-    V, v = (_weighted_squares(x, plan, weights) for x in (c.w, c.v))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        df = V**2 / sum(_spread(run, a, plan, weights, shown) for run, a in zip(runs, coefficients, strict=True))
-    known = identified & (V > 0)
-    V, df, v = (np.where(known, x, np.nan) for x in (V, df, v))
-    n, nothing = np.broadcast_to(counts.sum(axis=1), len(d)), np.full(len(d), np.nan)
-    mean = np.where(n > 0, mean, np.nan)
-    return MomentColumns(n, n, mean, V, df, nothing, nothing, v, v, np.zeros(len(d), dtype=np.bool_))
+    return replace(blank(Moments, len(n)), n=n, n_clusters=n_clusters)
 
 
 def _spread(run: QuestionStats, a: float, plan: Design, weights: FloatArray, shown: BoolArray | None) -> FloatArray:
@@ -356,24 +291,20 @@ def with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequ
     For one run se² = (MS_q + MS_run − MS_res)/(nK) with Satterthwaite's degrees of freedom over its
     three mean squares; with clusters V takes the place of MS_q/(nK). One of them is subtracted, which
     can leave next to no degrees of freedom, and an interval without end: never fewer than the runs have.
+    Where σ²_run is so far below 0 that nothing would be left, the moments are as they were.
     """
-    if m.variance is None or m.df is None or m.var_total is None:
-        return m
-    extra, spread, single = 0.0, m.variance**2 / m.df, 0.0
-    for component, a in zip(components, coefficients, strict=True):
-        K = component.runs
-        extra += a * a * component.variance / K
-        spread += component.spread(a * a / K)
-        single += a * a * component.variance
-    variance = m.variance + extra
-    if variance <= ROUNDING**2 * max(1.0, (m.mean or 0.0) ** 2):  # σ²_run so far below 0 that nothing is left
+    each = [(component, a * a, component.runs) for component, a in zip(components, coefficients, strict=True)]
+    variance = m.variance + sum(a2 * component.variance / K for component, a2, K in each)
+    spread = m.variance**2 / m.df + sum(component.spread(a2 / K) for component, a2, K in each)
+    single = sum(a2 * component.variance for component, a2, _ in each)
+    if not (variance > ROUNDING**2 * np.maximum(1.0, m.mean**2)).all():
         return m
     return replace(
         m,
         variance=variance,
-        df=max(variance**2 / spread, min(m.df, *(component.runs - 1 for component in components))),
-        zero_variance=False,
-        var_prediction=None if m.var_prediction is None else m.var_prediction + single,
+        df=np.maximum(variance**2 / spread, np.minimum(m.df, min(K - 1 for _, _, K in each))),
+        zero_variance=np.zeros_like(m.zero_variance),
+        var_prediction=m.var_prediction + single,
         var_total=m.var_total + single,
     )
 
@@ -384,13 +315,11 @@ def with_new_run(m: Moments, component: RunComponent) -> Moments:
     A negative estimate of σ²_run counts as 0, and keeps its share of the degrees of freedom [Satterthwaite]: the raw
     one has 3.8 % false alarms of 2.5 % with three runs, this one at most 2.6 % (2 runs: 4.6 %).
     """
-    if m.variance is None or m.df is None:
-        return m
     share = 1 + 1 / component.runs
     variance = m.variance + share * max(0.0, component.variance)
-    spread = m.variance**2 / m.df + component.spread(share)
-    zero = m.zero_variance and component.variance <= 0
-    return replace(m, variance=variance, df=variance**2 / spread if variance > 0 else m.df, zero_variance=zero)
+    with np.errstate(invalid="ignore"):
+        df = np.where(variance > 0, variance**2 / (m.variance**2 / m.df + component.spread(share)), m.df)
+    return replace(m, variance=variance, df=df, zero_variance=m.zero_variance & (component.variance <= 0))
 
 
 def skewness(d: FloatArray, plan: Design) -> float:

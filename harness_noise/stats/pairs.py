@@ -29,7 +29,7 @@ from .contrast import (
 )
 from .decision import Differences, noise_flags, sign_p
 from .intervals import MOST, SHARE, ExtendedSample, Extension, bonett_price
-from .moments import MomentColumns, data_limit, fixed_columns, mean_variance, moment_columns, without_rounding
+from .moments import Moments, contrast_moments, data_limit, mean_variance, without_rounding
 from .ranks import answers_above
 from .tolerances import ROUNDING
 
@@ -77,7 +77,7 @@ class Leads:
     loss: FloatArray
 
 
-def leads(d: FloatArray, plan: Design, m: MomentColumns, shown: BoolArray | None = None) -> Leads:
+def leads(d: FloatArray, plan: Design, m: Moments, shown: BoolArray | None = None) -> Leads:
     """Who leads on which clusters; questions that are clustered in two crossed ways have no sign test.
 
     Args:
@@ -117,7 +117,7 @@ class Sides:
 
 
 def sides_of(
-    only: Sequence[IntArray], repeats: Sequence[IntArray], each: Sequence[MomentColumns], correlated: FloatArray
+    only: Sequence[IntArray], repeats: Sequence[IntArray], each: Sequence[Moments], correlated: FloatArray
 ) -> Sides:
     """What A and B are by themselves: their own questions, most answers to one and moments; the wins are not known."""
     a, b = each
@@ -145,7 +145,7 @@ class Columns:
 
     a: IntArray
     b: IntArray
-    of: MomentColumns
+    of: Moments
     """The moments of A − B."""
     leads: Leads
     far: ExtendedSample
@@ -212,9 +212,7 @@ class _Work:
         self.whole = bool(self.scored.all())
         self.stats = replace(self.stats, mean=np.nan_to_num(self.stats.mean), var=np.nan_to_num(self.stats.var))
         P = len(a)
-        self.out = Columns(
-            a, b, blank(MomentColumns, P), blank(Leads, P), blank(ExtendedSample, P), blank(Sides, P), {}
-        )
+        self.out = Columns(a, b, blank(Moments, P), blank(Leads, P), blank(ExtendedSample, P), blank(Sides, P), {})
 
 
 def _from_questions(work: _Work, rows: IntArray) -> None:
@@ -222,22 +220,12 @@ def _from_questions(work: _Work, rows: IntArray) -> None:
     plan, models = work.plan, (work.out.a[rows], work.out.b[rows])
     shown = None if work.whole else work.scored[models[0]] & work.scored[models[1]]
     runs = [work.stats.runs(each) for each in models]
-    repeats = repeat_codes(runs, plan.strata, shown)
-    identified = split_known(repeats)
-    c = contrast(runs, (1.0, -1.0), plan.strata, shown)
+    c, m, repeats = contrast_moments(runs, (1.0, -1.0), plan, work.estimator, fixed=work.fixed, shown=shown)
     if work.fixed:
-        m = fixed_columns(runs, (1.0, -1.0), c, plan, identified=identified, shown=shown)
-        alone = [
-            fixed_columns(
-                [run], (1.0,), contrast([run], (1.0,), plan.strata, shown), plan, identified=identified, shown=shown
-            )
-            for run in runs
-        ]
+        alone = [contrast_moments([x], (1.0,), plan, work.estimator, fixed=True, shown=shown)[1] for x in runs]
     else:
-        m = moment_columns(c, plan, work.estimator, identified=identified, shown=shown)
-        alone = [
-            mean_variance(run.mean if shown is None else run.mean * shown, plan, work.estimator, shown) for run in runs
-        ]
+        masked = [run.mean if shown is None else run.mean * shown for run in runs]
+        alone = [mean_variance(values, plan, work.estimator, shown) for values in masked]
         far = far_limits(c.d, plan, m, work.estimator, shown)
         work.out.fill(rows, {}, leads=leads(c.d, plan, m, shown), far=far)
     only = [work.scored[each].sum(axis=1) - m.n.astype(np.intp) for each in models]
@@ -353,7 +341,7 @@ def _wins(work: _Work) -> tuple[FloatArray, FloatArray]:
     return above[a, b], above[b, a]
 
 
-def difference_columns(m: MomentColumns, of: Leads, sides: Sides, clustered: bool) -> dict[str, FloatArray | IntArray]:
+def difference_columns(m: Moments, of: Leads, sides: Sides, clustered: bool) -> dict[str, FloatArray | IntArray]:
     """The numbers of P rows, by their names, beside those of the decision."""
     shown = columns_of(sides)
     variance_a, variance_b = shown.pop("variance_a"), shown.pop("variance_b")
@@ -373,10 +361,10 @@ def difference_columns(m: MomentColumns, of: Leads, sides: Sides, clustered: boo
 def far_limits(
     d: FloatArray,
     plan: Design,
-    m: MomentColumns,
+    m: Moments,
     estimator: Estimator,
     shown: BoolArray | None = None,
-    whole: MomentColumns | None = None,
+    whole: Moments | None = None,
 ) -> ExtendedSample:
     """What the far limits come from, where few clusters differ; the arguments are those of `leads`.
 
@@ -395,7 +383,7 @@ def far_limits(
     return ExtendedSample(far.mean, np.where(np.isnan(far.mean), np.nan, variance), np.minimum(far.df, last.df))
 
 
-def paired(m: MomentColumns, of: Leads, far: ExtendedSample | None, width: FloatArray | float | None) -> Differences:
+def paired(m: Moments, of: Leads, far: ExtendedSample | None, width: FloatArray | float | None) -> Differences:
     """The differences as they are decided.
 
     Where nothing varies the sign test decides, and the interval is Bonett and Price's for as many clusters as there
@@ -416,7 +404,7 @@ def paired(m: MomentColumns, of: Leads, far: ExtendedSample | None, width: Float
     )
 
 
-def noise_columns(m: MomentColumns, clustered: bool) -> dict[str, FloatArray]:
+def noise_columns(m: Moments, clustered: bool) -> dict[str, FloatArray]:
     """The columns of noise that estimates and differences show, by their names; NaN where not identified."""
     with np.errstate(invalid="ignore", divide="ignore"):
         effect = m.variance / m.naive if clustered else np.where(np.isnan(m.variance + m.naive), np.nan, 1.0)
@@ -429,7 +417,7 @@ def noise_columns(m: MomentColumns, clustered: bool) -> dict[str, FloatArray]:
         }
 
 
-def variance_flags(m: MomentColumns, plan: Design, *, fixed: bool = False) -> dict[str, BoolArray]:
+def variance_flags(m: Moments, plan: Design, *, fixed: bool = False) -> dict[str, BoolArray]:
     """Diagnostic code → (P,) contrasts whose variance, or the lack of one, gives reason for it."""
     unknown, short = np.isnan(m.variance), np.isnan(m.mean) | (m.n < 2)
     # of two crossed ways the one with fewer clusters decides, whatever both together have

@@ -10,6 +10,8 @@ FEWEST_DF = 4.0
 """Degrees of freedom below which a coefficient's p and interval are said not to be reliable (Tipton 2015)."""
 FEW_FAILURES = 10
 """Questions (clusters) that hold a wrong answer, or a right one, below which an interval near the end is uncertain."""
+FEW_LABELLED = 20
+"""Labelled questions (clusters) below which the standard error of a corrected mean is said to come from few."""
 HEAVY_DF = 20.0
 """Degrees of freedom below which a few large clusters among many small ones decide how uncertain an end is."""
 SKEWED = 0.2

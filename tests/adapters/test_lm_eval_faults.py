@@ -94,8 +94,8 @@ BEFORE = ("options.py", "stopping_options.py", "clusters.py:ClusterSpec.parse", 
 is left by one assignment, so there is nothing in it that could fail."""
 
 DOORS = ("hook.py:wrap.<locals>.evaluate", "hook.py:wrap_outer.<locals>.simple_evaluate",
-         "repeats.py:Repeats._generate.<locals>.generate_until",
-         "repeats.py:Repeats._filter.<locals>.apply_filters")  # fmt: skip
+         "repeats.py:Asking._answering.<locals>.answers",
+         "repeats.py:Asking._filter.<locals>.apply_filters")  # fmt: skip
 """What lm-eval itself calls: no statement of ours has run at its entry, and none is left at its return. An exception
 there could come from the interpreter only (a signal), and ends a run as it does without us."""
 

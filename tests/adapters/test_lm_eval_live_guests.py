@@ -90,10 +90,10 @@ def test_a_model_that_fails_at_once_fails_as_without_us(folder: Path) -> None:
 BREAKABLE = [
     (hook, "flat_tasks"), (hook, "native_groups"), (hook, "check_names"), (hook, "collect"),
     (collect, "by_filter"), (collect, "rescore"), (collect, "gather"), (collect, "columns_of"),
-    (collect, "resolve"), (hook, "silent_zeros"), (hook, "per_sample"), (hook, "model_name"),
+    (collect, "resolve"), (hook, "remarks"), (hook, "annotated_rows"), (hook, "model_name"),
     (hook, "inject"), (hook, "annotate"), (hook, "copy_of"), (repeats, "same_random_state"),
-    (repeats.Repeats, "__init__"), (repeats.Repeats, "installed"), (repeats.Repeats, "_rounds"),
-    (repeats.Repeats, "_put"), (repeats.Repeats, "_filter"), (repeats.Repeats, "record"), (repeats, "native_repeats"),
+    (repeats.Asking, "__init__"), (repeats.Asking, "installed"), (repeats.Asking, "_rounds"),
+    (repeats.Asking, "_put"), (repeats.Asking, "_filter"), (repeats.Asking, "record"), (repeats, "native_repeats"),
 ]  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from lm_eval.tasks import TaskManager
 import harness_noise as hn
 from harness_noise_adapters.lm_eval_harness.live import hook
 from harness_noise_adapters.lm_eval_harness.live.options import Options
-from harness_noise_adapters.lm_eval_harness.live.repeats import Repeats
+from harness_noise_adapters.lm_eval_harness.live.repeats import Asking
 from support import lm_eval_models as toys
 
 WORLD = 2
@@ -188,14 +188,13 @@ def test_the_padding_of_native_repeats_is_cut_off(tmp_path: Path) -> None:
 )
 def test_the_harness_gets_its_own_call(tasks: list[tuple[int, int]], K: int, padding: int, batched: bool) -> None:
     """Whatever the tasks and the padding, the first call is the one lm-eval would have made without us."""
-    blocks, repeats = [], Repeats(types.SimpleNamespace(), {}, {}, reseed=True, say=print)
-    if batched:
-        repeats.lm = types.SimpleNamespace(_create_payload=print, _batch_size=4)
+    blocks, made = [], {}
     for i, (n, own) in enumerate(tasks):
         requests = [types.SimpleNamespace(repeats=own, request_type="generate_until") for _ in range(n)]
-        if own < K:
-            repeats.tasks[str(i)] = types.SimpleNamespace(instances=requests)
-            repeats.counts[str(i)] = own, K
+        config = types.SimpleNamespace(repeats=own)
+        made[str(i)] = types.SimpleNamespace(
+            OUTPUT_TYPE="generate_until", config=config, instances=requests, _filters=[], apply_filters=print
+        )
         blocks += requests
     blocks += [blocks[-1]] * padding
     cloned = [request for request in blocks for _ in range(request.repeats)]
@@ -205,7 +204,11 @@ def test_the_harness_gets_its_own_call(tasks: list[tuple[int, int]], K: int, pad
         calls.append(requests)
         return [""] * len(requests)
 
-    repeats._generate(original)(cloned)
+    lm = types.SimpleNamespace(generate_until=original)
+    if batched:
+        lm._create_payload, lm._batch_size = print, 4
+    with Asking(print, {"lm": lm}, made, Options.of({"repeats": K}), print).installed():
+        lm.generate_until(cloned)
     assert calls[0] is cloned
     rounds = calls[1:]
     expected = Counter(id(request) for request in blocks for _ in range(request.repeats, K))

@@ -99,7 +99,7 @@ def test_without_data_three_theories_are_shown(capsys: pytest.CaptureFixture[str
         (["--omega2", "0.1", "--effect", "0.1", "--n", "10", "--power", "0.8"], "give two; the third follows"),
         (["--omega2", "0.1", "--accuracy", "0.5", "--effect", "0.1"], "--accuracy"),
         (["--accuracy", "0.5", "--effect", "0.1", "run"], "named with --from"),
-        (["--omega2", "0.1", "--sigma2", "a,b", "--effect", "0.1"], "--sigma2 a,b"),
+        (["--omega2", "0.1", "--sigma2", "a,b", "--effect", "0.1"], "'--sigma2': 'a,b' is not one number, or two"),
         (["--accuracy", "0.5", "--effect", "0.1", "--cluster", "x"], "--cluster"),
         (["--accuracy", "0.5", "--effect", "0.1", "--clusters", "x"], "write --cluster"),
         (["--accuracy", "0.5", "--effect", "0.1", "--level", "0.9", "--alpha", "0.1"], "give one of them"),

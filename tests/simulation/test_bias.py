@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from harness_noise import estimate
-from harness_noise.stats.contrast import contrast, design, question_stats
-from harness_noise.stats.moments import moments
+from harness_noise.stats.contrast import design, question_stats
+from harness_noise.stats.moments import contrast_moments
 from support.slow import rest_slow
 
 replications = pytest.mark.parametrize("replications", rest_slow([400, 4000]))
@@ -29,8 +29,8 @@ def simulate(replications, labels, counts, icc, seed, noise=1.0):
         q = np.sqrt(icc) * rng.standard_normal(G)[labels] + np.sqrt(1 - icc) * rng.standard_normal(n)
         x = q[:, None] + np.sqrt(noise) * rng.standard_normal((n, K))
         x[holes] = np.nan
-        m = moments(contrast([question_stats(x)]), plan)
-        out[r] = m.variance, m.var_data, m.var_prediction
+        _, m, _ = contrast_moments([question_stats(x)], [1.0], plan, "cr2")
+        out[r] = np.ravel([m.variance, m.var_data, m.var_prediction])
     sizes = np.bincount(labels)
     data = icc * (sizes**2).sum() / n**2 + (1 - icc) / n
     return out, np.array([data + (noise / counts).sum() / n**2, data, noise / n])
@@ -78,8 +78,8 @@ def test_balanced_clusters_across_tasks(icc, replications):
     for r in range(replications):
         q = np.sqrt(icc) * rng.standard_normal(6)[labels] + np.sqrt(1 - icc) * rng.standard_normal(36)
         x = q[:, None] + rng.standard_normal((36, 3))
-        m = moments(contrast([question_stats(x)], strata=strata), plan)
-        found[r] = m.variance, m.var_data, m.var_prediction
+        _, m, _ = contrast_moments([question_stats(x)], [1.0], plan, "cr2")
+        found[r] = np.ravel([m.variance, m.var_data, m.var_prediction])
     each = 0.25 / 24 + 0.25 / 12
     data = icc / 6 + (1 - icc) * each
     assert unbiased(found, np.array([data + each / 3, data, each])).all()

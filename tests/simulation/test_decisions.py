@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from harness_noise import estimate_difference
-from harness_noise.analysis.difference import RowDecision, decided
 from harness_noise.analysis.gate import gated
+from harness_noise.analysis.rows import RowDecision, decided
 from harness_noise.arrays import FloatArray, rows_of
 from harness_noise.results.rows import Comparison
 from harness_noise.settings import Settings

@@ -266,8 +266,8 @@ def test_many_benchmarks_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = text.markdown(found)
     assert all(f"task {i} " in shown for i in range(20))
     assert "these 20 benchmarks" in shown
-    assert "pairs**" not in shown
-    assert "pairs**" in text.markdown(arena([replace(run, scores=run.scores[:8]) for run in runs], Settings()))
+    assert "Pairs**" not in shown
+    assert "Pairs**" in text.markdown(arena([replace(run, scores=run.scores[:8]) for run in runs], Settings()))
 
 
 def test_small_tools() -> None:
@@ -277,6 +277,9 @@ def test_small_tools() -> None:
     fit = fit_beta(rng.beta(0.6, 1.4, 20000))
     assert fit == pytest.approx((0.6, 1.4), abs=0.05)
     assert fit_beta(np.ones(5)) is None
+    # questions that are all alike, or all solved or not at all, have no Beta distribution, however sums are rounded
+    assert fit_beta(np.full(7, 0.1)) is None
+    assert fit_beta(np.repeat([0.0, 1.0], [50, 90])) is None
 
 
 def test_the_public_function_reads_and_compares(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.report.arena_summary import sentences
-from harness_noise.report.columns import decimals, number
+from harness_noise.report import figures
+from harness_noise.report.arena_summary import matrix, sentences
+from harness_noise.report.fmt import decimals, number
 from harness_noise.results.arena import BenchmarkResult
 
 
@@ -47,10 +48,10 @@ def test_the_smallest_difference_that_is_called_significant_has_such_a_verdict()
 @pytest.mark.parametrize(
     ("lost", "kept", "said"),
     [
-        (1, 0, "significant pairs: 1 by their own interval, 0 after"),
-        (1, 5, "significant pairs: 6 by their own interval, 5 after"),
-        (3, 0, "significant pairs: 3 by their own interval, 0 after"),
-        (3, 5, "significant pairs: 8 by their own interval, 5 after"),
+        (1, 0, "Significant pairs: 1 by their own interval, 0 after"),
+        (1, 5, "Significant pairs: 6 by their own interval, 5 after"),
+        (3, 0, "Significant pairs: 3 by their own interval, 0 after"),
+        (3, 5, "Significant pairs: 8 by their own interval, 5 after"),
     ],
 )
 def test_one_pair_is_one(lost: int, kept: int, said: str) -> None:
@@ -64,7 +65,7 @@ def test_one_pair_is_one(lost: int, kept: int, said: str) -> None:
 def test_a_share_of_resamples_is_called_stability_and_no_forecast(tau: float, stays: str) -> None:
     (leader,) = [item.model for item in BOARD.models if item.rank == 1]
     said = " ".join(sentences(replace(BOARD, benchmark=replace(BOARD.benchmark, order_tau=tau, same_best=0.991))))
-    assert f"when the questions are resampled, the ranking {stays} (median Kendall τ {tau}) and {leader} is" in said
+    assert f"When the questions are resampled, the ranking {stays} (median Kendall τ {tau}) and {leader} is" in said
     assert "first in 99 % of resamples; that is stability, not a test." in said
     assert "other questions" not in said
     tied = tuple(replace(item, rank=1) for item in BOARD.models)
@@ -82,7 +83,23 @@ def test_a_model_that_is_only_excluded_from_the_best_is_named_beside_the_verdict
     assert found.benchmark.best == ("a",)
     assert found.pairs.find("a", "b").verdict == "not separable"
     assert sentences(found)[0] == (
-        "t (acc): a is the best of 4 models (95 %). That is tested one-sided and for the best alone; tested two-sided, "
+        "a is the best of 4 models (95 %). That is tested one-sided and for the best alone; tested two-sided, "
         "as the pairs are, b is not shown to be worse than another model."
     )
     assert "one-sided" not in " ".join(sentences(replace(found, pairs=hn.arena(runs, adjust="none").boards[0].pairs)))
+
+
+def test_a_pair_of_which_nothing_is_known_is_not_called_inseparable() -> None:
+    columns = {key: np.array(values) for key, values in BOARD.pairs.columns.items()}
+    for name in ("p_value", "p_adjusted", "ci_low", "ci_high"):
+        columns[name][0] = np.nan
+    a, b = (BOARD.pairs.names[side[0]] for side in (BOARD.pairs.a, BOARD.pairs.b))
+    found = replace(BOARD, pairs=replace(BOARD.pairs, columns=columns))
+    table = matrix(found, "")
+    order = [row[0].partition(" ")[2] for row in table.rows]
+    assert table.rows[order.index(a)][1 + order.index(b)] == table.rows[order.index(b)][1 + order.index(a)] == "–"
+    assert sum(cell == "–" for row in table.rows for cell in row) == 2
+    whole, drawn = figures.matrix(BOARD), figures.matrix(found)
+    assert whole is not None
+    assert drawn is not None
+    assert drawn.body.count("<rect") == whole.body.count("<rect") - 1

@@ -53,6 +53,14 @@ def values():
     return (rng.random((120, 4)) < rng.random((120, 1))).astype(float)
 
 
+def test_a_difference_of_two_declared_ranges_is_not_cut_to_the_first(values):
+    """One run of a metric in [0, 1] and one in per cent: their difference is what it is, however odd."""
+    pair = run(mean_by_sums(values, bounds=(0.0, 1.0))), run(mean_by_sums(100 * values, bounds=(0.0, 100.0)), "n")
+    (row,) = compare_runs([pair], Settings()).comparisons
+    assert row.diff < -20
+    assert row.ci_low < row.diff < row.ci_high
+
+
 @pytest.mark.parametrize("kind", [mean_by_call, mean_by_sums])
 @pytest.mark.parametrize("clusters", [None, tuple(str(i % 30) for i in range(120))])
 def test_a_mean_in_disguise(values, kind, clusters):

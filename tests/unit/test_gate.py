@@ -22,7 +22,7 @@ from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.leaderboard.build import arena
 from harness_noise.report import html, text
-from harness_noise.report.columns import by_test
+from harness_noise.report.fmt import by_test
 from harness_noise.report.sentences import sentence
 from harness_noise.results.rows import Comparison, Difference
 from harness_noise.settings import Settings

@@ -50,6 +50,16 @@ def looked(capsys: pytest.CaptureFixture[str], place: Path, *more: str) -> dict[
     return found
 
 
+def test_the_looks_that_are_kept_beside_a_run_are_no_run(
+    place: Path, scores: tuple[np.ndarray, np.ndarray], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(place / "grow.csv", "a", np.random.default_rng(1).permutation(400)[:80], scores[0])
+    looked(capsys, place)
+    assert (place / "grow.csv.looks.json").exists()
+    assert main(["arena", str(place), "--strict", "--format", "json"]) == 0
+    assert "left out" not in capsys.readouterr().err
+
+
 def test_looks_are_counted_kept_and_end_with_the_decision(
     place: Path, scores: tuple[np.ndarray, np.ndarray], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -253,8 +263,8 @@ def test_a_replay_decides_as_the_looks_do(scores: tuple[np.ndarray, np.ndarray])
         for looks in (5, "anytime"):
             rule = StoppingRule(looks=looks, seed=seed, margin=0.02)  # type: ignore[arg-type]
             found = pair.run(rule).sequential
-            *_, last = pair.looks(rule)
-            assert (last.decision(), last.progress.answers) == (found.decision, found.n_answers)
+            last = pair.replay(rule, orders=1)
+            assert (last.decisions, last.n_median) == ({found.decision: 1.0}, found.n_answers)
             again = hn.compare_in_sequence(*scores, clusters, looks=looks, seed=seed, margin=0.02)  # type: ignore[arg-type]
             assert again == found
 

@@ -102,7 +102,7 @@ def test_each_family_is_adjusted_by_itself():
 
 def test_codes_of_a_variance_on_both_sides_of_their_thresholds():
     assert noise_codes(9.99) == {"few_clusters"}
-    assert noise_codes(10.0) == noise_codes(None) == noise_codes(50.0, var_data=0.0) == set()
+    assert noise_codes(10.0) == noise_codes(np.nan) == noise_codes(50.0, var_data=0.0) == set()
     assert noise_codes(50.0, zero=True, var_data=-1e-9) == {"zero_variance", "negative_data_variance"}
     for G in (20.0, 10_000.0):
         least = min(MOST, SHARE * G)

@@ -128,14 +128,15 @@ def test_a_perfect_judge_leaves_the_label_noise_and_few_labels_are_coded() -> No
     rng = np.random.default_rng(5)
     truth, judge = judged(rng)
     few = hn.estimate_with_labels(judge, part_of(truth, rng, 15))
-    assert "few_clusters" in few.diagnostics
+    assert {"few_labels", "few_clusters"} & {*few.diagnostics} == {"few_labels"}  # 14 degrees of freedom are not few
+    assert "few_clusters" in hn.estimate_with_labels(judge, part_of(truth, rng, 9)).diagnostics
     assert few.judge is not None
     assert few.judge.n_labelled == 15
     many = hn.estimate_with_labels(judge, part_of(truth, rng, 150))
-    assert "few_clusters" not in many.diagnostics
+    assert not {"few_labels", "few_clusters"} & {*many.diagnostics}
     clusters = np.arange(N) // 10
     whole = np.where(np.isin(clusters, rng.permutation(40)[:15]), truth, np.nan)
-    assert "few_clusters" in hn.estimate_with_labels(judge, whole, clusters).diagnostics
+    assert "few_labels" in hn.estimate_with_labels(judge, whole, clusters).diagnostics
 
 
 def test_labels_of_answers_are_set_against_the_scores_of_these_answers() -> None:

@@ -75,6 +75,8 @@ def test_what_a_live_run_knows_is_not_asked_of_the_numbers():
         (column(TABLE[:, 0], TABLE[:, :1]), 0.5, {"aggregations": {"acc": Aggregation("bleu")}}, "aggregated by bleu"),
         (column(["x"] * 4, [["x"]] * 4), 0.5, {}, "its values are text"),
         (column([np.inf] * 4, [[np.inf]] * 4), 0.5, {}, "infinite score"),
+        (column([np.inf, -np.inf, 0, 1], [[np.inf], [-np.inf], [0], [1]]), 0.5, {}, "infinite score"),
+        (column([None] * 4, TABLE), 0.5, {"aggregations": {}}, "of its values (0.583333) is not the reported value"),
         (column([None] * 4, [[None]] * 4), 0.5, {}, "no question has a score"),
         (column([[1, 2]] * 4, [[[1, 2]]] * 4), 0.5, {}, "not one number"),
     ],
@@ -84,6 +86,24 @@ def test_what_is_no_mean_is_skipped_with_the_reason(found, value, facts, reason)
     assert out.scores == []
     assert reason in out.skipped[0].reason
     assert out.skipped[0].native == value
+
+
+@pytest.mark.parametrize("own", [[None, -1.0, 1.0, 0.0], [-1.0, None, 1.0, 0.0], [-1.0, -1.0, 1.0, 0.0]])
+@pytest.mark.parametrize("value", [0.5, None])
+def test_questions_of_another_length_are_left_out_wherever_one_has_no_score(own, value):
+    key, out = ("4096", "none"), Gathered()
+    lengths = column(own, [[score] for score in own])
+    reported_here = {} if value is None else {key: value}
+    known = (
+        {"aggregations": {"4096": Aggregation("def mean(", registered=False)}}
+        if reported_here
+        else {"aggregations": {}}
+    )
+    facts = TaskFacts(
+        name="niah_single_1", questions=Questions(tuple("abcd")), reported=reported_here, higher_is_better={}, **known
+    )
+    gather(facts, {key: lengths}, out)
+    np.testing.assert_array_equal(out.scores[0].values[:, 0], [np.nan, np.nan, 1.0, 0.0])
 
 
 def test_somebody_elses_aggregation_is_a_mean_if_it_gives_the_mean():

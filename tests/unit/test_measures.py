@@ -369,7 +369,7 @@ def test_bootstrap_t_is_the_textbook_one():
 
     d = np.random.default_rng(2).lognormal(0, 1, 25)
     t = studentised(d, design(25), 300, np.random.default_rng(0))
-    (picked,) = draws(25, 300, np.random.default_rng(0))
+    ((_, picked),) = draws(25, 300, np.random.default_rng(0))
     own = [(d[again].mean() - d.mean()) / (d[again].std(ddof=1) / 5) for again in picked]
     assert t == pytest.approx(own, rel=1e-9)
 
@@ -461,7 +461,7 @@ def test_sentences_of_measures_have_units_and_nobody_scores_a_cost(file):
     assert " $ (standard error)" in text
     assert "scores" not in text
     board = " ".join(str(hn.arena(file, measures=["score", "cost"])).split())
-    assert "t (cost): the 2 models at the top differ on" in board
+    assert "t (cost): The 2 models at the top differ on" in board
 
 
 def test_a_model_without_costs_is_named(tmp_path):

@@ -21,7 +21,7 @@ from harness_noise.analysis.mean import analyze_runs
 from harness_noise.analysis.slices import slices_of_pairs
 from harness_noise.leaderboard.build import arena
 from harness_noise.report import figures, html
-from harness_noise.report.columns import equals_p
+from harness_noise.report.fmt import equals_p
 from harness_noise.results.arena import Arena
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
@@ -170,7 +170,7 @@ def test_the_keyboard_reaches_every_mark(browser: WebDriver, folder: Path, found
     press(browser, "TAB")
     assert browser.execute_script("return document.activeElement.textContent") == "SVG"
     press(browser, "TAB")
-    assert browser.execute_script("return document.activeElement.dataset.figure") == "ranks"
+    assert browser.execute_script("return document.activeElement.dataset.figure") == "matrix"
     assert tip(browser) != ""
 
 
@@ -183,7 +183,6 @@ def test_a_click_marks_the_models_in_every_figure_and_table(browser: WebDriver, 
     marked = browser.execute_script(script)
     assert {
         "means",
-        "ranks",
         "noise",
         "separation",
         "accuracies",
@@ -480,11 +479,11 @@ def test_on_paper_nothing_is_cut_off_and_nothing_can_be_clicked(browser: WebDriv
 def test_the_foot_says_when_from_what_and_how(browser: WebDriver, folder: Path) -> None:
     opened(browser, folder / "one.html")
     foot = texts(browser, "footer")[0]
-    for words in ("harness-noise compare a b --html", "2 runs", "run 4", "paired: question by question", "clustered",
-                  "the t test", "equivalent if they differ by less than 0.02", "Made on "):  # fmt: skip
+    for words in ("harness-noise compare a b --html", "2 runs", "run 4", "paired by question", "clustered",
+                  "p: two-sided (t)", "equivalent if they differ by less than 0.02", "Made on "):  # fmt: skip
         assert words in foot, words
     opened(browser, board_page(folder))
-    assert "adjusted by Holm's method" in texts(browser, "footer")[0]
+    assert "p adj.: Holm" in texts(browser, "footer")[0]
 
 
 @pytest.mark.slow

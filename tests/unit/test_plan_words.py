@@ -9,7 +9,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.report import planning, terminal
-from harness_noise.report.columns import number
+from harness_noise.report.fmt import number
 
 
 def shown(table: object, monkeypatch: pytest.MonkeyPatch, width: int = 100) -> str:

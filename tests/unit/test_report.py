@@ -13,7 +13,7 @@ import harness_noise as hn
 from harness_noise import Analysis, Comparison, estimate, estimate_difference
 from harness_noise.cli.flags import in_flags
 from harness_noise.report import terminal, text
-from harness_noise.report.columns import decimals, limit, number, p_text
+from harness_noise.report.fmt import decimals, limit, number, p_text
 from harness_noise.report.sentences import sentence
 from harness_noise.report.summary import summarise
 from harness_noise.report.text import render as rendered

@@ -13,6 +13,7 @@ import pytest
 import harness_noise as hn
 from harness_noise.analysis.comparison import by_question, compare_runs
 from harness_noise.report import canvas, figures, html
+from harness_noise.report.sentences import methods
 from harness_noise.results.rows import Comparison, Flip
 from harness_noise.settings import Settings
 from support.boards import board, sliced_board
@@ -80,7 +81,7 @@ def test_bars_hold_every_question_once_and_zero_is_a_bar_of_its_own(levels: int)
         assert end <= start + 1e-9
 
 
-def test_clusters_are_named_in_order_and_many_of_them_a_distribution() -> None:
+def test_clusters_are_named_in_order_and_of_many_those_at_both_ends() -> None:
     d = np.repeat([0.5, -0.25, 0.0], 4)
     picture = figures.clusters("c", d, ["x"] * 4 + ["y"] * 4 + ["z"] * 4)
     assert picture is not None
@@ -90,7 +91,8 @@ def test_clusters_are_named_in_order_and_many_of_them_a_distribution() -> None:
     assert "A is better in 1 and B in 1" in picture.alt
     many = figures.clusters("c", np.tile(d, 50), [f"k{i // 4}" for i in range(600)])
     assert many is not None
-    assert many.body.count("<rect") == 3
+    assert many.body.count('class="iv"') == canvas.ROWS
+    assert "shown are the 20 at each end" in many.alt
     assert figures.clusters("c", d, [f"k{i}" for i in range(12)]) is None, "every question its own"
 
 
@@ -122,15 +124,15 @@ def test_answers_stand_beside_each_other_and_are_only_text() -> None:
 def test_settings_are_said_of_what_was_done() -> None:
     runs = sliced_board(2)
     table = compare_runs([(runs[0], runs[1])], Settings(margin=0.02))
-    words = html.in_words(table.settings, table.comparisons)
-    assert "clustered by c; standard errors are CR2" in words
+    words = methods(table.comparisons, table.settings)
+    assert "(clustered by c; CR2)" in words
     assert "less than 0.02" in words
     assert "Holm" not in words, "one row is a family of its own"
-    alone = html.in_words(Settings().to_dict(), hn.analyze(board(1)[0]).estimates)
-    assert "independent of each other" in alone
+    alone = methods(hn.analyze(board(1)[0]).estimates, Settings().to_dict())
+    assert "± is the standard error (CR2); CI: 95 % confidence interval (Wilson)." in alone
     assert "paired" not in alone
     unpaired = compare_runs([(runs[0], runs[1])], Settings(unpaired=True))
-    assert "Two samples of different questions" in html.in_words(unpaired.settings, unpaired.comparisons)
+    assert "A − B, unpaired" in methods(unpaired.comparisons, unpaired.settings)
 
 
 def test_a_comparison_without_a_number_has_a_page() -> None:

@@ -184,14 +184,14 @@ def test_the_page_of_columns_is_made_of_the_words_of_the_screen(root: Path) -> N
     readme = (root / "README.md").read_text(encoding="utf-8")
     for key in ("se", "total", "data", "prediction"):
         term = columns.MEANS[key]
-        for name in (term.json, term.lm_eval, term.inspect):
+        for name in (term.cell, *columns.NATIVE[key]):
             assert f"`{name}`" in readme or f"`<metric>{name}`" in readme, key
 
 
 def test_the_words_name_fields_that_are_there() -> None:
     for terms, fields in ((columns.MEANS, hn.Estimate), (columns.DIFFERENCES, hn.Difference)):
         for term in terms.values():
-            named = term.json or term.cell
+            named = term.cell
             assert isinstance(named, str), f"{term.label}: neither fields nor the one that it shows"
             for name, _, part in (path.partition(".") for path in named.split(", ")):
                 assert name in fields.__dataclass_fields__, term.label

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.report.columns import by_test
+from harness_noise.report.fmt import by_test
 from harness_noise.report.sentences import closing_line, sentence, verdict_line
 from harness_noise.report.text import markdown
 

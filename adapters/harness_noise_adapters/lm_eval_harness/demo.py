@@ -99,8 +99,7 @@ def register() -> None:
         def loglikelihood(self, requests: list[Any]) -> list[tuple[float, bool]]:
             raise InputError(SIMULATED)
 
-        def loglikelihood_rolling(self, requests: list[Any]) -> list[float]:
-            raise InputError(SIMULATED)
+        loglikelihood_rolling = loglikelihood
 
 
 def run(model: SimulatedModel, out: Path, show: Callable[[list[str]], None], against: Path | None = None) -> Path:

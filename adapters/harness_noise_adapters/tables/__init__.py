@@ -24,9 +24,9 @@ from harness_noise.errors import InputError, parameter
 from ..records import ReadOnly
 from .cells import BESIDE, Cells, Key
 from .columns import HEAD, MOST_COUNTED, TableColumns, answers_of, cell_text
-from .files import Record, Rows, has_rows, records, stem, suffix_of
-from .formats import RowReader, format_reader
-from .presets import Cause, Getter, Preset, Recognised, ScorePath, all_presets, recognised
+from .files import Record, Rows, columns_of, has_rows, records, suffix_of
+from .formats import RowReader, as_chosen
+from .presets import TABLE, Cause, Getter, Recognised, ScorePath, all_presets, recognised
 from .questions import Pooled, refuse_one_question, settle
 
 if TYPE_CHECKING:
@@ -50,11 +50,12 @@ class TableAdapter(ReadOnly):
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         """The models of a table, one Run each; see `harness_noise.io.protocol.Adapter.read`."""
-        return read(path, options)
+        return reader_of(path, options, columns_of(path, options.columns)).read()
 
     def read_rows(self, name: str, rows: Sequence[Record], options: ReadOptions) -> list[Run]:
         """The models of a table in memory, called `name`."""
-        return read(Rows(name, rows), options)
+        table = Rows(name, rows)
+        return reader_of(table, options, columns_of(table, options.columns)).read()
 
     def read_labels(self, path: Path | None, rows: Sequence[Record] = ()) -> LabelFile:
         """People's labels from a file, or from rows in memory."""
@@ -66,52 +67,44 @@ class TableAdapter(ReadOnly):
 adapter = TableAdapter()
 
 
-def read(path: Path | Rows, options: ReadOptions) -> list[Run]:
-    """The runs in a table, one for each model, in the order in which they appear.
-
-    A repeat column tells a question's answers apart; without one, its rows are its answers in order.
-
-    Raises:
-        InputError: the file is damaged or empty, a column is missing or ambiguous, a score is not a
-            number, or one repeat of a question has two scores; says file, line and what to do.
-    """
-    return reader_of(path, options, _columns_of(path, options.columns)).read()
-
-
 def reader_of(path: Path | Rows, options: ReadOptions, chosen: Mapping[str, str]) -> RowReader:
     """The reader of a file: by the preset of its format, else by its columns."""
-    known, whole = recognised(path, options.format_file, chosen)
-    reader: RowReader
-    if known is not None:
-        reader = format_reader(known, options, chosen, RowReader)
+    source = recognised(path, options.format_file, chosen)
+    if source.preset is TABLE:
+        reader = table_reader(source, options, chosen)
     else:
-        inside = chosen.get("rows")
-        head = [record for _, record in islice(records(path, inside, whole), HEAD)]
-        if not head:
-            raise InputError(f"{path}: the table has no rows")
-        columns = TableColumns.of(path, head, {name: chosen[name] for name in chosen if name != "rows"})
-        names = columns.names
-        preset = Preset(
-            name="table",
-            reads="a table",
-            when=(),
-            question=(columns.question,),
-            score=(ScorePath(names["score"], bounds=(0.0, 1.0) if columns.right_or_wrong else ()),),
-            text=columns.wording or "",
-            target=columns.target,
-            answer=columns.answer,
-        )
-        others: dict[str, Any] = {
-            name: names.get(name, "") for name in ("model", "task", "metric", "scorer", "repeat", "cluster")
-        }
-        preset = replace(preset, **others)
-        reader = TableReader(Recognised(path, preset, {}, inside=inside, whole=whole), options, chosen, columns)
+        reader = RowReader(as_chosen(source, chosen), options, chosen)
     reader.again = partial(reader_of, path, options, chosen)
     return reader
 
 
+def table_reader(source: Recognised, options: ReadOptions, chosen: Mapping[str, str]) -> RowReader:
+    """The reader of a table, whose first rows say what its columns are."""
+    path = source.path
+    head = [record for _, record in islice(records(path, source.inside, source.whole), HEAD)]
+    if not head:
+        raise InputError(f"{path}: the table has no rows")
+    columns = TableColumns.of(path, head, {name: chosen[name] for name in chosen if name != "rows"})
+    others: dict[str, Any] = {
+        name: columns.names.get(name, "") for name in ("model", "task", "metric", "scorer", "repeat", "cluster")
+    }
+    preset = replace(
+        TABLE,
+        question=(columns.question,),
+        score=(ScorePath(columns.names["score"], bounds=(0.0, 1.0) if columns.right_or_wrong else ()),),
+        text=columns.wording or "",
+        target=columns.target,
+        answer=columns.answer,
+        **others,
+    )
+    return TableReader(replace(source, preset=preset), options, chosen, columns)
+
+
 class TableReader(RowReader):
-    """What the rows of a table have said so far, whose columns are known by their names."""
+    """What the rows of a table have said so far, whose columns are known by their names.
+
+    A repeat column tells a question's answers apart; without one, its rows are its answers in order.
+    """
 
     def __init__(
         self, source: Recognised, options: ReadOptions, chosen: Mapping[str, str], columns: TableColumns
@@ -228,13 +221,3 @@ class TableReader(RowReader):
         rows = cells.distinct()
         shared = len({label for _, label in rows}) <= 2 * max(Counter(place for place, _ in rows).values(), default=0)
         return self.columns.cause if shared else None
-
-
-def _columns_of(path: Path | Rows, given: Mapping[str, str]) -> dict[str, str]:
-    """What `--columns` says of this file: `score=COL` of every file, `FILE:score=COL` of the one of that name."""
-    everywhere = {name: column for name, column in given.items() if ":" not in name}
-    for name, column in given.items():
-        file, _, ours = name.rpartition(":")
-        if file and file in (path.name, stem(path), str(path)):
-            everywhere[ours] = column
-    return everywhere

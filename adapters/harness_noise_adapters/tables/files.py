@@ -26,7 +26,7 @@ LONGEST_LINE = 1 << 26
 _BUFFER = 1 << 20
 """Bytes; lines are longer than the usual 8 kB, and then reading them costs four times as much."""
 _BATCH = 4096
-_DECODED = 1 << 17
+_DECODED = 1 << 16
 """Bytes of lines that are decoded at once; more would not stay in the processor's cache."""
 _FILTERED = 1 << 20
 """Bytes of lines of which most are left out."""
@@ -59,6 +59,16 @@ def stem(path: Path | Rows) -> str:
     if isinstance(path, Rows):
         return path.name
     return Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
+
+
+def columns_of(path: Path | Rows, given: Mapping[str, str]) -> dict[str, str]:
+    """What `--columns` says of this file: `score=COL` of every file, `FILE:score=COL` of the one of that name."""
+    everywhere = {name: column for name, column in given.items() if ":" not in name}
+    for name, column in given.items():
+        file, _, ours = name.rpartition(":")
+        if file and file in (path.name, stem(path), str(path)):
+            everywhere[ours] = column
+    return everywhere
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -145,30 +155,31 @@ def readable(path: Path | Rows) -> Iterator[None]:
         raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
 
 
-def _blocks(path: Path, size: int) -> Iterator[tuple[int, bytes]]:
-    """Whole lines of a file, many at a time, with the number of the first."""
+def _blocks(path: Path, size: int) -> Iterator[tuple[range, bytes]]:
+    """Whole lines of a file, many at a time, and their numbers; the last one gets the end that it may lack."""
     with _opened(path) as file:
         number = 1
         while data := file.read(size):
             if not data.endswith(b"\n"):
-                data += (rest := file.readline(LONGEST_LINE))
+                rest = file.readline(LONGEST_LINE)
                 if len(rest) == LONGEST_LINE:
                     raise _endless(path, number + byte_count(data, b"\n"))
-            yield number, data
-            number += byte_count(data, b"\n")
+                data += rest if rest.endswith(b"\n") else rest + b"\n"
+            first, number = number, number + byte_count(data, b"\n")
+            yield range(first, number), data
 
 
 def objects(
     path: Path, unwanted: Callable[[bytes], bool] | None = None
 ) -> Iterator[tuple[Sequence[int], list[dict[str, Any]]]]:
     """The objects of a file with one to a line, some at a time, and their numbers; without lines that are unwanted."""
-    for first, data in _blocks(path, _DECODED if unwanted is None else _FILTERED):
-        numbers: Sequence[int] = range(first, first + byte_count(data, b"\n") + (not data.endswith(b"\n")))
+    numbers: Sequence[int]
+    for numbers, data in _blocks(path, _DECODED if unwanted is None else _FILTERED):
         if unwanted is not None:
             lines = {
-                number: line for number, line in enumerate(data.rstrip(b"\n").split(b"\n"), first) if not unwanted(line)
+                number: line for number, line in zip(numbers, data.split(b"\n"), strict=False) if not unwanted(line)
             }
-            numbers, data = list(lines), b"\n".join(lines.values())
+            numbers, data = list(lines), b"\n".join([*lines.values(), b""])
         with suppress(ValueError, RecursionError):
             values = loads_lines(data)
             if len(values) == len(numbers) and set(map(type, values)) <= {dict}:

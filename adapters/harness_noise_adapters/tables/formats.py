@@ -11,12 +11,12 @@ from fnmatch import fnmatchcase
 from hashlib import sha256
 from itertools import compress, repeat
 from math import nan
-from typing import Any, TypeVar
+from typing import Any
 
 from harness_noise.data.answers import compared
 from harness_noise.data.clusters import OuterFields
 from harness_noise.data.measures import BROKEN, numeric_fields, usage_of
-from harness_noise.data.questions import Questions, QuestionText, excerpt
+from harness_noise.data.questions import Questions, QuestionText, TextSource, content_hash, excerpt
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped
 from harness_noise.errors import FinalError, InputError, parameter
 
@@ -35,15 +35,13 @@ from .presets import (
     holds,
     is_empty,
     is_there,
-    kinds,
     of_file,
     of_row,
     rendered,
     spread,
 )
-from .questions import clusters_of, fields_of, hashed, levels_of
+from .questions import clusters_of, fields_of, levels_of
 
-T = TypeVar("T", bound="RowReader")
 _PLAIN = {float, int, bool}
 
 
@@ -96,15 +94,6 @@ class RowReader:
         """Model, task, metric and scorer → the answers."""
         self.rules = [_Rule.of(path) for path in preset.score]
         self.causes = _callable(preset.missing)
-        self.kind, words = kinds(preset) or ("", set[str]())
-        self.of_kind = {
-            word: (
-                [rule for rule in self.rules if word in rule.path.where.values()],
-                next((cause for cause, _ in self.causes if word in cause.where.values()), None),
-            )
-            for word in words
-        }
-        """What is asked of a row, by the word that says what it is."""
         self.question, self.question_path = self._key(preset), getter(preset.question[0])
         self.model, self.task, self.metric = self.of(preset.model), self.of(preset.task), self.of(preset.metric)
         self.scorer, self.repeat, self.condition = map(self.of, (preset.scorer, preset.repeat, preset.condition))
@@ -175,21 +164,16 @@ class RowReader:
 
     def add_plain(self, rows: Sequence[Record]) -> bool:
         """Rows that say no more than the question and a number, at once; False: some do, and nothing has been added."""
-        rules = self.rules
-        if self.kind:
-            words = column(self.kind, getter(self.kind), rows)
-            asked = {word for word in words if type(word) is str and word in self.of_kind}
-            if len(asked) > 1 or any(self.of_kind[word][1] is not None for word in asked):
-                return False
-            rules = [rule for word in asked for rule in self.of_kind[word][0]]
-            rows = [row for row, word in zip(rows, words, strict=True) if word in asked]
-        elif rules[0].applies is not None or any(any(map(applies, rows)) for _, applies in self.causes):
+        if any(_any(cause, applies, rows) for cause, applies in self.causes):
             return False
-        if not rows:
+        asked = [(rule, [*filter(rule.applies, rows)] if rule.applies else rows) for rule in self.rules]
+        asked = [(rule, its_rows) for rule, its_rows in asked if its_rows]
+        if not asked:
             return True
-        if self.known_by or len(rules) != 1 or rules[0].get is None or len(self.preset.question) != 1:
+        (rule, rows), *others = asked
+        if others or self.known_by or rule.get is None or len(self.preset.question) != 1:
             return False
-        values = column(rules[0].path.path, rules[0].get, rows)
+        values = column(rule.path.path, rule.get, rows)
         questions = _texts(column(self.preset.question[0], self.question_path, rows))
         if set(map(type, values)) - _PLAIN or not (min(values) > -HUGE and max(values) < HUGE > sum(values)):
             return False
@@ -202,7 +186,7 @@ class RowReader:
         for key in dict.fromkeys(keys):
             mine = repeat(True) if same else [other == key for other in keys]
             model, task, metric = map(cell_text, key)
-            cells = self.cells(model, task, metric or rules[0].metric, None, rules[0])
+            cells = self.cells(model, task, metric or rule.metric, None, rule)
             cells.extend(compress(questions, mine), compress(values, mine))
         return True
 
@@ -214,15 +198,10 @@ class RowReader:
         model, task, metric, scorer = (
             get and cell_text(get(row)) for get in (self.model, self.task, self.metric, self.scorer)
         )
-        rules, cause = self.rules, None
-        if self.kind:
-            word = row.get(self.kind)
-            rules, cause = self.of_kind.get(word, _NOTHING) if type(word) is str else _NOTHING
-        elif self.causes:
-            cause = next((why for why, applies in self.causes if applies(row)), None)
+        cause = next((why for why, applies in self.causes if applies(row)), None)
         scored = False
-        for rule in rules:
-            if not self.kind and rule.applies is not None and not rule.applies(row):
+        for rule in self.rules:
+            if rule.applies is not None and not rule.applies(row):
                 continue
             scored = True
             if rule.get is not None:
@@ -275,7 +254,7 @@ class RowReader:
         """Everything but the score of an answer that somebody wants to know."""
         if self.text is not None and question not in cells.keys:
             words = cell_text(self.text(row))
-            cells.hashes.append(hashed(words))
+            cells.hashes.append("" if words is None else content_hash(words))
             cells.texts.append(excerpt(words or ""))
         repeat = self.condition or self.repeat
         more = {name: get(row) if get else of(self.source.file) for name, (get, of) in self.more.items()}
@@ -363,8 +342,18 @@ class RowReader:
         known = fields_of(self.path, key[0], cells.records, self.used, self.options.fields)
         told = self.text is not None and "" not in cells.hashes.odd()
         texts = tuple(cells.texts) if len(self.preset.question) > 1 and any(cells.texts) else None
-        log = RowLog(self.again, keys, (model, *key))
-        return Questions(keys, inputs=cells.hashes if told else None, texts=texts, fields=known, log=log)
+        return Questions(
+            keys,
+            inputs=cells.hashes if told else None,
+            texts=texts,
+            documents=self.documents(keys),
+            fields=known,
+            log=RowLog(self.again, keys, (model, *key)),
+        )
+
+    def documents(self, keys: Sequence[str]) -> TextSource | None:
+        """Where the words of the questions can be read; None: they have been read, or are not known."""
+        return None
 
     def is_of(self, row: Record, key: Sequence[str]) -> bool:
         """Whether a row is of this model, task, metric and scorer."""
@@ -372,8 +361,8 @@ class RowReader:
         return all(get is None or (cell_text(get(row)) or known) == known for get, known in zip(gets, key, strict=True))
 
 
-def format_reader(source: Recognised, options: ReadOptions, chosen: Mapping[str, str], reader: type[T]) -> T:
-    """The reader of a file of a known format, with what the user says in the place of its preset."""
+def as_chosen(source: Recognised, chosen: Mapping[str, str]) -> Recognised:
+    """A file of a known format, with what the user says in the place of its preset."""
     first = next((row for _, rows in source.blocks() for row in rows), None) if chosen else None
     said: dict[str, Any] = {}
     for ours, theirs in chosen.items():
@@ -386,7 +375,14 @@ def format_reader(source: Recognised, options: ReadOptions, chosen: Mapping[str,
         said[ours] = [theirs] if ours == "question" else theirs
         if ours in ("question", "repeat"):
             said |= {"known_by": (), "text": ""} if ours == "question" else {"condition": "", "shared_repeats": False}
-    return reader(replace(source, preset=replace(source.preset, **said)), options, chosen)
+    return replace(source, preset=replace(source.preset, **said))
+
+
+def _any(cause: Cause, applies: Callable[[Any], bool], rows: Sequence[Record]) -> bool:
+    """Whether any row tells of a cause."""
+    path = next(iter(cause.where))
+    known = rows if set(path) & set(".*|{") else [row for row in rows if row.get(path) is not None]
+    return any(map(applies, known))
 
 
 def _texts(values: Sequence[Any]) -> list[Any]:
@@ -397,7 +393,6 @@ def _texts(values: Sequence[Any]) -> list[Any]:
 
 
 _LIKE = {"question": "FIELD"}
-_NOTHING: tuple[list[_Rule], Cause | None] = [], None
 
 
 _DIGIT = re.compile(r"\s*[+-]?[.\d]")

@@ -11,7 +11,7 @@ import os
 import re
 import tomllib
 from ast import literal_eval
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -212,12 +212,19 @@ def getter(spec: str) -> Getter:
 def column(spec: str, get: Getter, rows: Sequence[Any]) -> list[Any]:
     """The values at a path in many rows, as its getter has them, but faster where all rows have one."""
     values: Iterable[Any] = rows
-    if not set(spec) & set(" *|{@"):
-        for part in spec.split("."):
-            values = map(itemgetter(part), values)
-        with suppress(KeyError, TypeError, IndexError):
+    steps = _steps(spec)
+    for step in steps:
+        values = map(step, values)
+    with suppress(KeyError, TypeError, IndexError):
+        if steps:
             return list(values)
     return list(map(get, rows))
+
+
+@cache
+def _steps(path: str) -> tuple[Getter, ...]:
+    """What leads to the end of a path, part by part; nothing where it is more than names."""
+    return () if set(path) & set(" *|{@") else tuple(map(itemgetter, path.split(".")))
 
 
 def _single(path: str) -> Getter:
@@ -323,14 +330,12 @@ class Recognised:
 
     path: Path | Rows
     preset: Preset
-    file: dict[str, Any]
+    file: dict[str, Any] = field(default_factory=dict)
     """What is said of the whole file, as far as it has been read."""
-    found: Any = None
-    """The list of rows of a JSON document."""
+    whole: Any = None
+    """The document that a JSON file is; of a known format, the list of its rows."""
     inside: str | None = None
     """Of a table without a format, the path to the rows inside the objects of a JSON file."""
-    whole: Any = None
-    """The document that such a JSON file is."""
 
     @property
     def strict(self) -> bool:
@@ -339,12 +344,7 @@ class Recognised:
 
     def blocks(self) -> Iterator[tuple[Sequence[int], Sequence[Record]]]:
         """The rows with their numbers, many at a time; what lines say of the whole file is in `file` at the end."""
-        if self.found is not None:
-            for number, row in enumerate(self.found, 1):
-                if not isinstance(row, dict):
-                    raise InputError(f"{self.path}, entry {number}: not an object, but {type(row).__name__}")
-            yield range(1, len(self.found) + 1), self.found
-        elif is_lines(self.path) and isinstance(self.path, Path) and self.inside is None:
+        if is_lines(self.path) and isinstance(self.path, Path) and self.inside is None:
             yield from self._lines(self.path)
         else:
             rows = records(self.path, self.inside, self.whole)
@@ -395,8 +395,8 @@ _NEAR = 100
 """Bytes within which a line says its kind, once it has named the key; one that takes more is decoded."""
 
 
-def recognised(path: Path | Rows, own: str | None, chosen: Collection[str]) -> tuple[Recognised | None, Any]:
-    """A file with its format, if there is a preset of it; and the document that a JSON file is.
+def recognised(path: Path | Rows, own: str | None, chosen: Mapping[str, str]) -> Recognised:
+    """A file with the preset of its format; `TABLE` where there is none.
 
     Args:
         path: the file.
@@ -408,11 +408,15 @@ def recognised(path: Path | Rows, own: str | None, chosen: Collection[str]) -> t
     """
     with readable(path):
         whole = document(path) if isinstance(path, Path) and suffix_of(path) == ".json" else None
+        table = Recognised(path, TABLE, whole=whole, inside=chosen.get("rows"))
         if not set(chosen) <= set(OURS):
-            return None, whole
+            return table
         head = [] if whole is not None else [row for _, row in islice(records(path), _HEAD)]
     known = (_as_of(path, preset, whole, head) for preset in all_presets(own))
-    return next((source for source in known if source is not None), None), whole
+    return next((source for source in known if source is not None), table)
+
+
+TABLE = Preset(name="table", reads="a table", when=(), question=(), score=())
 
 
 def _as_of(path: Path | Rows, preset: Preset, whole: Any, head: Sequence[Record]) -> Recognised | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +24,12 @@ from harness_noise.data.clusters import (
     text_label,
     value_of,
 )
-from harness_noise.data.questions import content_hash
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import FinalError, InputError, parameter
 
 from .cells import BESIDE, Cells
 from .columns import TableColumns, cell_text, is_worded, mentioned
 from .files import Record, Rows
-
-
-def hashed(words: Any) -> str:
-    """The hash of a question's words; "" where there are none."""
-    text = cell_text(words)
-    return "" if text is None else content_hash(text)
 
 
 def clusters_of(
@@ -58,7 +52,6 @@ def clusters_of(
         name, value = own
         return (lambda record, line: cell_text(value(record))), (lambda task: name)
     parsed = ClusterSpec.parse(options.cluster)
-    labels: dict[str, Callable[[Mapping[str, Any]], str] | None] = {}
 
     def natural(task: str) -> str:
         raise InputError(f"{path}: `cluster='auto'` knows the tasks of harnesses, not a table's columns; name a column")
@@ -66,14 +59,14 @@ def clusters_of(
     def spec(task: str) -> str | None:
         return resolved(parsed, task, natural)[0]
 
+    @cache
+    def of_task(task: str) -> Callable[[Record], str | None]:
+        return labeller(wanted, task) if (wanted := spec(task)) is not None else lambda record: None
+
     def label(record: Record, line: int) -> str | None:
         task = task_of(record)
-        if task not in labels:
-            wanted = spec(task)
-            labels[task] = None if wanted is None else labeller(wanted, task)
-        known = labels[task]
         try:
-            return None if known is None else known(record)
+            return of_task(task)(record)
         except MissingFieldError as error:
             have = ", ".join(error.fields)
             raise InputError(

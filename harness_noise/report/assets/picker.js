@@ -11,16 +11,10 @@
     return kept.get(key);
   };
   const floats = (key) => array(key, data[key], Float32Array);
-  const M = data.names.length, P = data.n_pairs;
-  const ends = (row) => {
-    if (data.a) return [array("a", data.a, Uint16Array)[row], array("b", data.b, Uint16Array)[row]];
-    let a = 0, left = row;
-    while (left >= M - 1 - a) { left -= M - 1 - a; a++; }
-    return [a, a + 1 + left];
-  };
+  const P = data.n_pairs;
+  const A = array("a", data.a, Uint16Array), B = array("b", data.b, Uint16Array);
+  const ends = (row) => [A[row], B[row]];
   const find = (a, b) => {  // the row of a pair, and whether it is there as B − A
-    if (!data.a) return a < b ? [a * (2 * M - a - 1) / 2 + b - a - 1, 1] : [b * (2 * M - b - 1) / 2 + a - b - 1, -1];
-    const A = array("a", data.a, Uint16Array), B = array("b", data.b, Uint16Array);
     for (let i = 0; i < P; i++) {
       if (A[i] === a && B[i] === b) return [i, 1];
       if (A[i] === b && B[i] === a) return [i, -1];

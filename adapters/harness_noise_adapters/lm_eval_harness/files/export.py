@@ -130,16 +130,17 @@ def _write_samples(
     """The samples file with `scores_per_repeat` and `cluster` on every line; with `drop`, a cluster on
     a line is taken off where the questions have none now.
     """
-    columns = reading.samples[task].columns
+    samples = reading.samples[task]
+    columns = samples.columns
     # what follows from the answers (acc_prob, pass@k) is no score of lm-eval's
     parts = [part for part in reading.run.scores if part.task == task and (part.metric, part.scorer) in columns]
     asked = {
         (part.metric, part.scorer): columns[part.metric, part.scorer].matrix(len(part.questions))[1] for part in parts
     }
-    clusters = parts[0].clusters if parts else reading.samples[task].clusters
+    clusters = parts[0].clusters if parts else samples.clusters
     with files.replacing(target) as file:
-        for _number, line, row, document, scorer, _new in Scan(source, reading.wanted[task]):
-            if document >= len(reading.samples[task].keys):
+        for _number, line, row, document, scorer, _new in Scan(source, samples.wanted):
+            if document >= len(samples.keys):
                 raise InputError(f"{source}: the file grew while it was read; wait for the run to end")
             scores = {
                 part.metric: part.values[document][asked[part.metric, scorer][document]].tolist()
@@ -163,14 +164,7 @@ def _augmented(line: bytes, row: Row, scores: Mapping[str, list[float]], cluster
 
 
 def _without_cluster(line: bytes) -> bytes:
-    """The line without its `cluster`, which stands at its end where it is ours."""
     body = line.rstrip()
-    position = body.rfind(b', "cluster": ')
-    try:
-        if position >= 0 and json.loads(b"{" + body[position + 2 :]).keys() == {CLUSTER}:
-            return body[:position] + b"}" + line[len(body) :]
-    except ValueError:
-        pass
     row = json.loads(body)
     row.pop(CLUSTER, None)
     return _encoded(row) + line[len(body) :]

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +87,8 @@ def find(path: Path) -> list[RunFiles]:
     if path.is_file():
         is_samples = path.suffix == ".jsonl" or _dated_samples(path)
         return [_of_samples(path) if is_samples else _of_results(path, _Beside.of(path.parent))]
-    beside: dict[Path, _Beside] = {}  # many runs may lie in one folder, which is listed once
-    outputs: list[RunFiles] = []
-    for file in filter(_is_results, _candidates(path)):
-        if file.parent not in beside:
-            beside[file.parent] = _Beside.of(file.parent)
-        outputs.append(_of_results(file, beside[file.parent]))
+    beside = cache(_Beside.of)  # many runs may lie in one folder, which is listed once
+    outputs = [_of_results(file, beside(file.parent)) for file in _candidates(path) if _is_results(file)]
     taken = {file for output in outputs for file in output.samples.values()}
     orphans: dict[tuple[Path, str], dict[str, Path]] = {}
     for file in sorted(path.rglob("*samples_*.json*")):

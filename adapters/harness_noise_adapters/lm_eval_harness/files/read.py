@@ -77,12 +77,12 @@ def _is_raw(metric: str, aggregation: str | None) -> bool:
 def task_facts(native: Native, samples: Samples, task: str) -> TaskFacts:
     """The facts of a task whose samples are read."""
     aggregations, arrows, taken = native.aggregations(task), native.higher_is_better(task), native.taken(task)
-    documents = samples.documents
-    log = SamplesLog(documents.path, documents.wanted, documents.stamp)
+    documents, log = samples.documents, SamplesLog(*samples.again)
     # without such keys no match is made without the texts
     inputs, texts = (None, None) if samples.kind in CONTENT_KEYS else documents.read()
     hashes = (samples.keys, samples.kind, inputs, samples.targets, samples.prompts)
-    questions = Questions(*hashes, texts, documents=documents, fields=samples.fields, log=log)
+    fields = None if samples.fields is None else samples.fields.fields()
+    questions = Questions(*hashes, texts, documents=documents, fields=fields, log=log)
 
     def probabilities(scorer: str) -> FloatArray | None:
         log = samples.logs.get(scorer)
@@ -99,7 +99,7 @@ def task_facts(native: Native, samples: Samples, task: str) -> TaskFacts:
         taken=taken,
         scored=samples.scored,
         copied=task in native.copied,
-        answers_differ=cache(lambda: samples.answers > 1 and _answers_differ(documents.path, samples.answers)),
+        answers_differ=cache(lambda: samples.answers > 1 and _answers_differ(samples.path, samples.answers)),
         texts=cache(lambda: log.hashes(len(questions), samples.answers) if _own_code(native.config(task)) else None),
         probabilities=probabilities,
     )
@@ -151,13 +151,13 @@ def limited(native: Native, tasks: Sequence[str]) -> Iterator[str]:
         yield f"{task}: the run was limited to {used} of {whole} questions (--limit {native.limit:g}){more}"
 
 
-def score_answers(path: Path, wanted: Wanted, native: Native, samples: Samples) -> list[str]:
+def score_answers(native: Native, samples: Samples) -> list[str]:
     """Give a file with K answers but one score the other scores too, where that is safe; what to say of it.
 
     Raises:
         InputError: the file changed meanwhile.
     """
-    task = wanted.task
+    task = samples.wanted.task
     whole = {metric for (metric, _), column in samples.columns.items() if column.raw is not None}
     # scores per repeat in the file are numbers: a metric that is no mean has none
     # one score to each of several answers is none of single answers: it is tried, or refused, as it was at first
@@ -166,7 +166,7 @@ def score_answers(path: Path, wanted: Wanted, native: Native, samples: Samples) 
     if samples.answers == 1 or only == set() or all(metric == "bypass" for metric, _ in samples.columns):
         return []
     try:
-        columns, remarks = rebuild.rescored(path, wanted, native.config(task), samples, only)
+        columns, remarks = rebuild.rescored(native.config(task), samples, only)
     except rebuild.NotSafeError as reason:
         if scored:
             return [f"{task}: {', '.join(sorted(whole))}: read as one answer (single_repeat): {reason}"]
@@ -179,8 +179,8 @@ def score_answers(path: Path, wanted: Wanted, native: Native, samples: Samples) 
             f"{task}: the file holds {samples.answers} answers per question but only lm-eval's one score, and they "
             f"cannot be scored again: {reason}; read as one answer (single_repeat)"
         ]
-    if stamp(path) != samples.stamp:  # the answers were read in a second pass
-        raise changed(path)
+    if stamp(samples.path) != samples.stamp:  # the answers were read in a second pass
+        raise changed(samples.path)
     samples.columns |= columns
     return [] if scored else [f"{task}: {remark}" for remark in remarks]
 
@@ -192,9 +192,6 @@ def _answers_differ(path: Path, K: int) -> bool:
         for _, _, row, _ in rows(path, whole=True)
         for answers in (row["resps"] if isinstance(row.get("resps"), list) else ())
     )
-
-
-__all__ = ["Reading", "read", "read_output", "zeros_for_missing"]
 
 
 def read(output: RunFiles, options: ReadOptions) -> Run:
@@ -220,7 +217,6 @@ class Reading:
     results: dict[str, Any]
     """The results file's object without our additions; empty where there is none."""
     samples: dict[str, Samples]
-    wanted: dict[str, Wanted]
 
 
 def read_output(output: RunFiles, options: ReadOptions) -> Reading:
@@ -242,13 +238,11 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
         )
     spec = None if options.cluster is None else ClusterSpec.parse(options.cluster)
     samples: dict[str, Samples] = {}
-    known: dict[str, Wanted] = {}
     gathered = Gathered(notes=notes)
     for task in tasks:
         if task in output.samples:
-            wanted = known[task] = wanted_of(native, task, spec, options)
-            samples[task] = read_samples(output.samples[task], wanted)
-            notes += score_answers(output.samples[task], wanted, native, samples[task])
+            samples[task] = read_samples(output.samples[task], wanted_of(native, task, spec, options))
+            notes += score_answers(native, samples[task])
             gather(task_facts(native, samples[task], task), samples[task].columns, gathered)
             notes += cut_short(native, task, samples[task], [part for part in gathered.scores if part.task == task])
         else:
@@ -287,13 +281,13 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
     )
     # the fields that contain the clusters, where these are the ones of the samples file
     nested = [
-        replace(part, outer=samples[part.task].outer) if part.clusters == samples[part.task].clusters else part
+        replace(part, outer=samples[part.task].outer.found()) if part.clusters == samples[part.task].clusters else part
         for part in run.scores
     ]
     run = replace(run, scores=tuple(nested))
     drawn = [of_task for of_task in native.drawn if of_task["task"] in samples]
     run = with_record(run, native.looks, drawn, native.original)
-    return Reading(with_groups(run, options.groups), native.results, samples, known)
+    return Reading(with_groups(run, options.groups), native.results, samples)
 
 
 def zeros_for_missing(reading: Reading, options: ReadOptions) -> Run:

@@ -23,10 +23,10 @@ from typing import Any, NoReturn
 
 from harness_noise.errors import InputError
 
-from ..scoring.gather import Column
-from ..scoring.rescore import patched, rescore, right_answers
+from ..scoring.gather import Column, Key
+from ..scoring.rescore import patched, requests_of, rescore, right_answers
 from .samples import Samples
-from .scan import Row, Scan, Wanted
+from .scan import Row, Scan
 
 _CHOOSING = ("take_first", "take_first_k", "majority_vote")
 _EXTRACTING = ("regex", "regex_pos", "multi_choice_regex", "map")
@@ -36,21 +36,17 @@ FILTERS = (*_CHOOSING, *_EXTRACTING, *_CLEANING)
 _CHUNK = 500
 """Documents per call of a filter; some cost 0.1 s a call."""
 
-Key = tuple[str, str]
-
 
 class NotSafeError(Exception):
     """Why a task cannot be rebuilt from its log."""
 
 
 def rescored(
-    path: Path, wanted: Wanted, config: Mapping[str, Any], samples: Samples, only: Collection[str] | None = None
+    config: Mapping[str, Any], samples: Samples, only: Collection[str] | None = None
 ) -> tuple[dict[Key, Column], list[str]]:
-    """The columns of `found` again, with a score for each of its K answers.
+    """The columns of the samples again, with a score for each of their K answers.
 
     Args:
-        path: the samples file.
-        wanted: as it was read.
         config: the task's entry in `configs` of the results file.
         samples: what was read.
         only: the metrics to score; None: all that are numbers, and those whose values are kept.
@@ -75,14 +71,13 @@ def rescored(
     out: dict[Key, Column] = {}
     notes: dict[str, None] = {}
     try:
-        for scorer, documents, values, remarks in bounded(
-            lambda: _scored(path, wanted, plain, metrics, samples.answers)
-        ):
+        for scorer, documents, native, values, remarks in bounded(lambda: _scored(samples, plain, metrics)):
             notes.update(dict.fromkeys(remarks))
-            for metric, (own, repeats) in values.items():
-                column = out.setdefault((metric, scorer), Column(raw=[] if metric in wanted.raw else None))
-                for document, single, several in zip(documents, own, repeats, strict=True):
-                    column.add(document, single, several)
+            for metric, several in values.items():
+                column = out.setdefault((metric, scorer), Column(raw=[] if metric in samples.wanted.raw else None))
+                own = native.get(metric, [None] * len(documents))
+                for row in zip(documents, own, several, strict=True):
+                    column.add(*row)
     except StoppedError as error:
         if error.name == InputError.__name__:
             raise InputError(str(error)) from None
@@ -91,29 +86,24 @@ def rescored(
     return out, list(notes)
 
 
-def _scored(
-    path: Path, wanted: Wanted, plain: dict[str, Any], metrics: Sequence[str], K: int
-) -> Iterator[tuple[str, list[int], dict[str, tuple[list[Any], list[list[Any]]]], tuple[str, ...]]]:
-    """Filter, documents, metric → lm-eval's own values and those per repeat, and remarks; some hundred at a time."""
+def _scored(samples: Samples, plain: dict[str, Any], metrics: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Filter, documents, metric → lm-eval's own values, and those per repeat, and remarks; some hundred at a time."""
     with _sandbox():
         task = None
-        for scorer, documents, rows in _chunks(path, wanted, metrics):
+        for scorer, documents, rows in _chunks(samples, metrics):
             if task is None:
                 task = _build(plain, rows[0]["doc"])
             ensemble = next((candidate for candidate in task._filters if candidate.name == scorer), None)
             if ensemble is None:
                 raise NotSafeError(f"its configuration has no filter {scorer!r}")
-            _same_targets(task, rows)
-            try:
-                scores = rescore(task, ensemble, rows, K, K)
-            except Exception as error:  # noqa: BLE001 - whatever values a log holds
-                raise NotSafeError(f"its rows cannot be scored ({type(error).__name__}: {error})") from None
+            if any(str(task.doc_to_target(row["doc"])) != row["target"] for row in rows):
+                raise NotSafeError("its targets do not come out as they were logged")
+            scores = rescore(task, ensemble, rows, samples.answers, samples.answers)
             if scores.mismatch:
                 raise NotSafeError(
                     f"the installed lm-eval scores the first answers differently ({sorted(scores.mismatch)[0]})"
                 )
-            values = {metric: ([row.get(metric) for row in rows], repeats) for metric, repeats in scores.values.items()}
-            yield scorer, documents, values, scores.notes
+            yield scorer, documents, scores.native, scores.values, scores.notes
 
 
 def counted(samples: Samples) -> dict[Key, Column]:
@@ -196,26 +186,13 @@ def _build(config: dict[str, Any], doc: Mapping[str, Any]) -> Any:
     missing = [metric["metric"] for metric in config["metric_list"] if metric["metric"] not in METRIC_REGISTRY]
     if missing:
         raise NotSafeError(f"metric {missing[0]!r} is not one of lm-eval's own")
-    try:
-        return Rebuilt(config=config)
-    except Exception as error:  # noqa: BLE001 - whatever a logged configuration does to lm-eval
-        raise NotSafeError(f"lm-eval does not take its configuration ({type(error).__name__}: {error})") from None
+    return Rebuilt(config=config)
 
 
-def _same_targets(task: Any, rows: Sequence[Row]) -> None:
-    for row in rows:
-        try:
-            target = str(task.doc_to_target(row["doc"]))
-        except Exception as error:  # noqa: BLE001 - a template of the log
-            raise NotSafeError(f"its target cannot be made again ({type(error).__name__}: {error})") from None
-        if target != row["target"]:
-            raise NotSafeError("its targets do not come out as they were logged")
-
-
-def _chunks(path: Path, wanted: Wanted, metrics: Sequence[str]) -> Iterator[tuple[str, list[int], list[Row]]]:
+def _chunks(samples: Samples, metrics: Sequence[str]) -> Iterator[tuple[str, list[int], list[Row]]]:
     """Rows of one filter, some hundred at a time, as lm-eval's own code wants them."""
     waiting: dict[str, tuple[list[int], list[Row]]] = {}
-    for _number, _line, row, document, scorer, _new in Scan(path, wanted, whole=True):
+    for _number, _line, row, document, scorer, _new in Scan(samples.path, samples.wanted, whole=True):
         documents, rows = waiting.setdefault(scorer, ([], []))
         documents.append(document)
         rows.append(_as_in_memory(row, metrics))
@@ -226,20 +203,9 @@ def _chunks(path: Path, wanted: Wanted, metrics: Sequence[str]) -> Iterator[tupl
 
 
 def _as_in_memory(row: Row, metrics: Sequence[str]) -> Row:
-    try:
-        arguments = row["arguments"]
-        prompts = [tuple(each.values()) for each in arguments.values()] if isinstance(arguments, dict) else arguments
-        return {
-            "doc_id": row["doc_id"],
-            "doc": row["doc"],
-            "target": str(row["target"]),
-            "arguments": prompts,
-            "resps": row["resps"],
-            "metrics": [metric for metric in metrics if metric in row],
-            **{metric: row[metric] for metric in metrics if metric in row},
-        }
-    except (KeyError, AttributeError) as error:
-        raise NotSafeError(f"a row is not as lm-eval writes it ({error})") from None
+    there = [metric for metric in metrics if metric in row]
+    kept: Row = {name: row[name] for name in ("doc_id", "doc", "resps", *there)}
+    return kept | {"target": str(row["target"]), "arguments": requests_of(row["arguments"]), "metrics": there}
 
 
 @contextmanager

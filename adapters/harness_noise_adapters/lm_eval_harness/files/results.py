@@ -28,11 +28,7 @@ _CARRIERS = ("total", "data", "prediction", "ci_low", "ci_high", "clustered")
 
 
 def inject(
-    results: dict[str, Any],
-    analysis: Analysis,
-    *,
-    rows: bool = True,
-    elsewhere: Container[tuple[str, str, str]] = (),
+    results: dict[str, Any], analysis: Analysis, *, rows: bool = True, elsewhere: Container[tuple[str, str, str]] = ()
 ) -> None:
     """Add the noise of one run to its native results, in place.
 
@@ -236,10 +232,7 @@ class Native:
 
     def model(self) -> str | None:
         config = _mapping(self.results.get("config"))
-        arguments = config.get("model_args")
-        if isinstance(arguments, str):
-            arguments = dict(argument.split("=", 1) for argument in arguments.split(",") if "=" in argument)
-        arguments = _mapping(arguments)
+        arguments = model_arguments(config.get("model_args"))
         names = (
             self.results.get("model_name"),
             arguments.get("pretrained"),
@@ -275,6 +268,13 @@ def _carried_answers(carried: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         if isinstance(codes, list) and "uses_all_repeats" in codes and (number := _ANSWERS.search(row["metric"])):
             out[row["task"]] = max(out.get(row["task"], 0), int(number[1]))
     return out
+
+
+def model_arguments(given: Any) -> Mapping[str, Any]:
+    """What `--model_args` says by name, as text or as a mapping; empty where it is neither."""
+    if isinstance(given, str):
+        return dict(argument.split("=", 1) for argument in given.split(",") if "=" in argument)
+    return given if isinstance(given, Mapping) else {}
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -11,31 +11,23 @@ import json
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from harness_noise.arrays import HashArray
-from harness_noise.data.clusters import FieldReader, Fields, MissingFieldError, OuterFields
+from harness_noise.data.clusters import FieldReader, MissingFieldError, OuterFields
 from harness_noise.data.questions import Hashes, QuestionText, content_hash, excerpt, occurrences, text_hash
 from harness_noise.errors import FinalError, InputError
 
 from ...records import loads
 from ..scoring.choices import BRIER, Log, brier_score
-from ..scoring.gather import Column
+from ..scoring.gather import Column, Key
+from ..scoring.rescore import requests_of
 from .results import CLUSTER, SCORES
-from .scan import (
-    Row,
-    Scan,
-    Wanted,
-    changed,
-    may_be_rounded,
-    metrics_of,
-    stamp,
-    whole_row,
-)
+from .scan import Row, Scan, Wanted, changed, may_be_rounded, metrics_of, stamp, whole_row
 
 QUESTION = (
     *("question", "problem", "query", "input", "prompt", "instruction"),
@@ -201,76 +193,84 @@ def _loglikelihood(answer: Any) -> float:
 
 def _choice_text(arguments: Any, i: int) -> str | None:
     """The continuation of the i-th request."""
-    given = list(arguments.values()) if isinstance(arguments, Mapping) else arguments
     try:
-        request = given[i]
-        text = request["arg_1"] if isinstance(request, Mapping) else request[1]
-    except (TypeError, LookupError):
+        _, text, *_ = requests_of(arguments)[i]
+    except (TypeError, ValueError, IndexError):
         return None
     return text.strip() if isinstance(text, str) else None
 
 
-@dataclass(slots=True)
 class Samples:
-    """A samples file in columns; per-question sequences have length n."""
-
-    keys: Sequence[str]
-    kind: str
-    targets: Sequence[str] | None
-    prompts: Sequence[str] | None
-    documents: Documents
-    doc_ids: Sequence[int]
-    clusters: tuple[str, ...] | None
-    """By the SPEC; else those that the rows carry."""
-    unlabelled: int
-    """Questions without a cluster though others have one."""
-    columns: dict[tuple[str, str], Column]
-    """(metric, filter) → values."""
-    answers: int
-    """Answers that the file holds for each question, K."""
-    scored: bool
-    """Whether the rows carry their scores per repeat."""
-    stamp: tuple[float, float]
-    """The file's size and time; see `stamp`."""
-    outer: Mapping[str, Mapping[str, str]] | None = None
-    """Fields that contain the clusters; see `Scores.outer`."""
-    fields: Fields | None = None
-    """What is known of the questions, where fields of them are wanted."""
-    logs: dict[str, Log] = field(default_factory=dict)
-    """Filter → the choices of each question, where they are wanted."""
-
-
-_MANY = 1 << 30
-
-
-class _Questions:
-    """What is known of each question so far."""
+    """A samples file in columns, to which the rows are added one by one; per-question sequences have length n."""
 
     def __init__(self, path: Path, wanted: Wanted) -> None:
         self.path, self.wanted, self.stamp = path, wanted, stamp(path)
+        self.columns: dict[Key, Column] = {}
+        """(metric, filter) → values."""
+        self.logs: dict[str, Log] = {}
+        """Filter → the choices of each question, where they are wanted."""
+        self.answers = 0
+        """Answers that the file holds for each question, K."""
+        self.scored = False
+        """Whether the rows carry their scores per repeat."""
+        self.keys: Sequence[str] = ()
+        self.kind = "doc_hash"
+        self.doc_ids = array("q")
         self.targets: Hashes | None = Hashes()
         self.prompts: Hashes | None = Hashes()
-        self.named: list[str] = []
-        """By the field that the user chose."""
-        self.labels: list[str | None] | None = None
-        """Cluster labels; None while no question has one."""
+        self.distinct: int | None = None
+        """How many documents their texts have to tell apart, if they are to be matched by text; None: never."""
+        self.hashes: Sequence[str] = ()
+        """The documents' own, numbered where one comes again."""
+        self.clusters: tuple[str, ...] | None = None
+        """By the SPEC; else those that the rows carry."""
+        self.unlabelled = 0
+        """Questions without a cluster though others have one."""
         self.outer = OuterFields()
-        """Which fields contain the clusters that the user named."""
-        self.doc_ids = array("q")
+        """Fields that contain the clusters that the user named."""
         self.fields = FieldReader(wanted.fields, wanted.task) if wanted.fields else None
+        """What is known of the questions, where fields of them are wanted."""
+        self._named: list[str] = []
+        """By the field that the user chose."""
+        self._labels: list[str | None] = []
+        """Cluster labels; empty as long as no question has one."""
 
-    def add(self, number: int, row: Row) -> None:
+    def add_scores(self, row: Row, document: int, scorer: str) -> None:
+        """The scores of one row."""
+        if self.wanted.brier and BRIER in row:
+            row[BRIER] = brier_score(row, self.wanted.doubled)
+        repeats = row.get(SCORES)
+        if type(repeats) is dict:
+            self.scored = True
+        else:
+            repeats = {}
+        for metric in dict.fromkeys((*metrics_of(row), *repeats)):
+            column = self.columns.get((metric, scorer))
+            if column is None:
+                column = self.columns[metric, scorer] = Column(raw=[] if metric in self.wanted.raw else None)
+            several = repeats.get(metric)
+            column.add(document, row.get(metric), several if type(several) is list else None)
+
+    def add_choices(self, number: int, line: bytes, row: Row, document: int, scorer: str) -> None:
+        """The choices of one row."""
+        log = self.logs.setdefault(scorer, Log(self.wanted.doubled))
+        if may_be_rounded(row.get("target")):
+            row = whole_row(line, json.loads, self.path, number)
+        arguments = row.get("arguments")
+        if log.by_text and arguments is None:
+            arguments = whole_row(line, loads, self.path, number).get("arguments")
+        log.add(document, row, arguments)
+
+    def add_question(self, number: int, row: Row) -> None:
         """One new question, by the number of its line."""
-        wanted, n, doc_id = self.wanted, len(self.doc_ids), row.get("doc_id")
-        self.targets, self.prompts = (
-            _and(self.targets, row.get("target_hash")),
-            _and(self.prompts, row.get("prompt_hash")),
-        )
-        if self.labels is not None or wanted.cluster is not None or CLUSTER in row:
-            self.labels = [None] * n if self.labels is None else self.labels
-            self.labels.append(self._cluster(number, row))
-        if wanted.key is not None:
-            self.named.append(_label(wanted.key, _doc(row), f"{self.path}, line {number}: question"))
+        n, doc_id = len(self.doc_ids), row.get("doc_id")
+        self.targets = _and(self.targets, row.get("target_hash"))
+        self.prompts = _and(self.prompts, row.get("prompt_hash"))
+        if self._labels or self.wanted.cluster is not None or CLUSTER in row:
+            self._labels += [None] * (n - len(self._labels))
+            self._labels.append(self._cluster(number, row))
+        if self.wanted.key is not None:
+            self._named.append(_label(self.wanted.key, _doc(row), f"{self.path}, line {number}: question"))
         if self.fields is not None:
             self.fields.add(_doc(row))
         self.doc_ids.append(doc_id if isinstance(doc_id, int) and abs(doc_id) < 2**62 else n)
@@ -283,33 +283,29 @@ class _Questions:
             self.outer.add(str(len(self.doc_ids)), label, _doc(row))
         return None if label is None else sys.intern(str(label))
 
-    def samples(self, scan: Scan, **read: Any) -> Samples:
-        """The file in columns; `read` are the fields of Samples that are not of the questions."""
-        targets = self.targets
-        distinct: int | None = scan.index.distinct()
-        hashes = scan.index.unique_keys()
-        kind, keys = "doc_hash", hashes
+    def name_questions(self, scan: Scan) -> None:
+        """Say which questions they are, and their clusters, once all rows are there."""
+        n = len(self.doc_ids)
+        self.distinct = scan.index.distinct()
+        self.keys = self.hashes = scan.index.unique_keys()
         if self.wanted.key is not None:
-            kind, keys, targets, distinct = "question", occurrences(self.named), None, None
-        elif scan.media and targets is not None:
-            named = [f"{doc_id}/{target}" for doc_id, target in zip(self.doc_ids, targets, strict=True)]
-            kind, keys, distinct = "doc_id", occurrences(named), len(set(named))
-        wanted = Wanted(self.wanted.task, self.wanted.filters, self.wanted.effective)
-        clusters = tuple(label for label in self.labels or () if label is not None)
-        return Samples(
-            keys=keys,
-            kind=kind,
-            targets=targets,
-            prompts=self.prompts,
-            documents=Documents(self.path, wanted, self.stamp, hashes, distinct),
-            doc_ids=self.doc_ids,
-            clusters=clusters if len(clusters) == len(self.doc_ids) else None,
-            outer=self.outer.found(),
-            fields=None if self.fields is None else self.fields.fields(),
-            unlabelled=len(self.doc_ids) - len(clusters) if clusters else 0,
-            stamp=self.stamp,
-            **read,
-        )
+            self.kind, self.keys, self.targets, self.distinct = "question", occurrences(self._named), None, None
+        elif scan.media and self.targets is not None:
+            named = [f"{doc_id}/{target}" for doc_id, target in zip(self.doc_ids, self.targets, strict=True)]
+            self.kind, self.keys, self.distinct = "doc_id", occurrences(named), len(set(named))
+        labels = tuple(label for label in self._labels if label is not None)
+        self.clusters = labels if len(labels) == n else None
+        self.unlabelled = n - len(labels) if labels else 0
+
+    @property
+    def again(self) -> tuple[Path, Wanted, tuple[float, float]]:
+        """What a further pass needs to know, without the SPECs, which need not be picklable."""
+        return self.path, Wanted(self.wanted.task, self.wanted.filters, self.wanted.effective), self.stamp
+
+    @property
+    def documents(self) -> Documents:
+        """The texts of the questions."""
+        return Documents(*self.again, self.hashes, self.distinct)
 
 
 def _label(label: Callable[[Mapping[str, Any]], str], doc: Mapping[str, Any], where: str) -> str:
@@ -333,35 +329,17 @@ def read_samples(path: Path, wanted: Wanted) -> Samples:
     Raises:
         InputError: the file is empty, damaged or still being written, or a document lacks the field of a SPEC.
     """
-    scan, questions = Scan(path, wanted), _Questions(path, wanted)
-    columns: dict[tuple[str, str], Column] = {}
-    logs: dict[str, Log] = {}
-    answers, scored = 0, False
+    samples, scan = Samples(path, wanted), Scan(path, wanted)
     for number, line, row, document, scorer, new in scan:
-        if not answers:
-            answers = min(_answer_count(whole_row(line, loads, path, number)), wanted.repeats or _MANY)
+        if not samples.answers:
+            K = _answer_count(whole_row(line, loads, path, number))
+            samples.answers = min(K, wanted.repeats or K)
         if wanted.choices:
-            log = logs.setdefault(scorer, Log(wanted.doubled))
-            full = whole_row(line, json.loads, path, number) if may_be_rounded(row.get("target")) else row
-            arguments = full.get("arguments")
-            if log.by_text and arguments is None:
-                arguments = whole_row(line, loads, path, number).get("arguments")
-            log.add(document, full, arguments)
-        if wanted.brier and BRIER in row:
-            row[BRIER] = brier_score(row, wanted.doubled)
-        repeats = row.get(SCORES)
-        if type(repeats) is dict:
-            scored = True
-        else:
-            repeats = {}
-        for metric in dict.fromkeys((*metrics_of(row), *repeats)):
-            column = columns.get((metric, scorer))
-            if column is None:
-                column = columns[metric, scorer] = Column(raw=[] if metric in wanted.raw else None)
-            several = repeats.get(metric)
-            column.add(document, row.get(metric), several if type(several) is list else None)
+            samples.add_choices(number, line, row, document, scorer)
+        samples.add_scores(row, document, scorer)
         if new:
-            questions.add(number, row)
-    if not answers:
+            samples.add_question(number, row)
+    if not samples.answers:
         raise InputError(f"{path}: the file is empty; the run may have stopped before it wrote its samples")
-    return questions.samples(scan, columns=columns, answers=answers, scored=scored, logs=logs)
+    samples.name_questions(scan)
+    return samples

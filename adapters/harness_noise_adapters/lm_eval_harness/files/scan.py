@@ -30,10 +30,9 @@ LONGEST = 1 << 27
 _BULK = b', "arguments": {"gen_args_0": '
 _SKIPPED = frozenset(("arguments", "resps", "filtered_resps"))
 """What the bulk of a line holds; a file that has more there is decoded whole."""
-_HASH, _METRICS = b', "doc_hash": "', b', "metrics": '
-_ENDS = (b', "filter": "', _HASH)
-_RESPONSES = (b', "filtered_resps": ',)
-"""What the tail of a line starts with; the second where the choices' log-likelihoods are wanted."""
+_FILTER, _HASH, _METRICS = b', "filter": "', b', "doc_hash": "', b', "metrics": '
+_RESPONSES = b', "filtered_resps": '
+"""What the tail of a line starts with where the choices' log-likelihoods are wanted."""
 _ADDRESS = re.compile(rb" at 0x[0-9a-fA-F]+>")
 _BUFFER = 1 << 20
 """Bytes; lines are longer than the usual 8 kB, and then reading them costs four times as much."""
@@ -65,7 +64,7 @@ def rows(path: Path, *, whole: bool = False, choices: bool = False) -> Iterator[
                     )
                 if line.isspace():
                     continue
-                row, end = (None, 0) if whole else _cut(line, loads, choices)
+                row, end = (None, 0) if whole else _cut(line, choices)
                 if row is not None and number == 1:
                     whole = not whole_row(line, loads, path, number).keys() <= row.keys() | _SKIPPED
                     row = None if whole else row
@@ -113,28 +112,28 @@ def changed(path: Path) -> InputError:
     )
 
 
-def _cut(line: bytes, loads: Callable[[bytes], Any], choices: bool = False) -> tuple[Row | None, int]:
+def _cut(line: bytes, choices: bool) -> tuple[Row | None, int]:
     """What a line holds but for its bulk, and where that begins; None for a line that lm-eval did not write so.
 
     An unescaped quote cannot stand inside a JSON string, so what is found is a key; one of a nested
     object leaves unbalanced braces behind, which do not parse.
     """
     start = line.find(_BULK)
-    if start >= 0:
-        for end in _RESPONSES if choices else _ENDS:
-            stop = line.rfind(end, start)
-            if stop < 0:
-                continue
-            if end is _HASH and line.find(_METRICS, start, stop) >= 0:  # without a filter they stand in the bulk
-                break
-            try:
-                row = loads(line[:start] + line[stop:])
-            except (ValueError, RecursionError):
-                break
-            if type(row) is dict and "doc_hash" in row and ("doc" in row or type(row["doc_hash"]) is str):
-                return row, start
-            break
-    return None, 0
+    if start < 0:
+        return None, 0
+    stop = line.rfind(_RESPONSES if choices else _FILTER, start)
+    if stop < 0 and not choices:
+        stop = line.rfind(_HASH, start)
+        if line.find(_METRICS, start, stop) >= 0:  # without a filter they stand in the bulk
+            return None, 0
+    if stop < 0:
+        return None, 0
+    try:
+        row = loads(line[:start] + line[stop:])
+    except (ValueError, RecursionError):
+        return None, 0
+    known = type(row) is dict and "doc_hash" in row and ("doc" in row or type(row["doc_hash"]) is str)
+    return (row, start) if known else (None, 0)
 
 
 def whole_row(line: bytes, loads: Callable[[bytes], Any], path: Path, number: int) -> Row:
@@ -168,51 +167,44 @@ class Index:
     def __init__(self) -> None:
         self.keys = Hashes()
         """The doc_hash of each document; a further occurrence has that of the first."""
-        self._first: dict[int | str, int] = {}
-        """Python's own hash of a key, a third of the memory of the key, or the key where two have one hash → its first
-        occurrence."""
+        self._numbers: dict[int | tuple[str, int], int] = {}
+        """Python's own hash of a key and its occurrence, a third of their memory, or both themselves where two have one
+        hash → the document."""
+        self._again: dict[int, int] = {}
+        """Document → which occurrence of its key it is, from the second."""
         self._seen: dict[str, array[int]] = {}
         """Filter → how often the key of each document, by its first occurrence, has come."""
-        self._again: dict[int, list[int]] = {}
-        """First occurrence → the further ones."""
 
     def find(self, key: str, scorer: str) -> tuple[int, bool]:
         """The document's number, and whether it is new. Order within a filter tells duplicates apart."""
-        document = n = len(self.keys)
-        first = self._first.setdefault(hash(key), n)
-        if first < n and self.keys[first] != key:
-            first = self._first.setdefault(key, n)
+        new, first = len(self.keys), self._number(key, 1)
         seen = self._seen.setdefault(scorer, array("I"))
         seen.extend([0] * (first + 1 - len(seen)))
-        others = self._again.setdefault(first, []) if seen[first] else []
-        if not seen[first]:
-            document = first
-        elif seen[first] <= len(others):
-            document = others[seen[first] - 1]
-        else:
-            others.append(n)
         seen[first] += 1
-        if document == n:
+        document = first if seen[first] == 1 else self._number(key, seen[first])
+        return document, document == new
+
+    def _number(self, key: str, occurrence: int) -> int:
+        new = len(self.keys)
+        document = self._numbers.setdefault(hash((key, occurrence)), new)
+        if document < new and (self.keys[document], self._again.get(document, 1)) != (key, occurrence):
+            document = self._numbers.setdefault((key, occurrence), new)
+        if document == new:
             self.keys.append(key)
-        return document, document == n
+            if occurrence > 1:
+                self._again[document] = occurrence
+        return document
 
     def distinct(self) -> int:
         """How many different keys there are."""
-        return len(self.keys) - sum(map(len, self._again.values()))
+        return len(self.keys) - len(self._again)
 
     def unique_keys(self) -> Sequence[str]:
         """The keys, with the further occurrences numbered. It ends the numbering of documents."""
-        if not self._again:
-            return self.keys
-        renamed = {
-            number: f"{self.keys[first]}#{n}"
-            for first, others in self._again.items()
-            for n, number in enumerate(others, 2)
-        }
-        if any("#" in key for key in self.keys.odd()):
+        if self._again and any("#" in key for key in self.keys.odd()):
             return occurrences(self.keys)
-        for number, name in renamed.items():
-            self.keys.replace(number, name)
+        for document, occurrence in self._again.items():
+            self.keys.replace(document, f"{self.keys[document]}#{occurrence}")
         return self.keys
 
 

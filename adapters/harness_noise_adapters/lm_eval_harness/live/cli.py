@@ -140,7 +140,7 @@ def _run(args: argparse.Namespace, inner: Callable[[argparse.Namespace], None]) 
         from .hook import Session, installed
 
         try:
-            session = Session(_options(given, in_yaml), model=_model(args), kind=getattr(args, "model", None))
+            session = Session(_options(given, in_yaml))
         except InputError:
             raise
         except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the run
@@ -203,18 +203,6 @@ def _yaml(path: str) -> Any:
         return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         return None
-
-
-def _model(args: argparse.Namespace) -> str | None:
-    """The model's name as lm-eval's tracker takes it from the model arguments; None if they have none."""
-    given = getattr(args, "model_args", None)
-    if isinstance(given, str):
-        given = dict(part.split("=", 1) for part in given.split(",") if "=" in part)
-    if isinstance(given, dict):
-        for key in ("peft", "delta", "pretrained", "model", "path", "engine"):
-            if given.get(key):
-                return str(given[key])
-    return None
 
 
 def next_step(output: object) -> str:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from harness_noise.arrays import HashArray
+from harness_noise.arrays import FloatArray, HashArray
 from harness_noise.data.clusters import ClusterSpec, labeller
 from harness_noise.data.questions import Questions, occurrences, text_hash
 from harness_noise.data.scores import Run, Weighting, with_groups
 from harness_noise.errors import InputError
 
-from ..scoring import aggregates, choices
+from ..scoring import choices
 from ..scoring.clusters import AskedQuestions, Labels, clusters, is_parallel, resolve
 from ..scoring.gather import BYPASS, Aggregation, Column, Gathered, GroupRow, Key, OwnValue, TaskFacts, gather, reported
 from ..scoring.gather import groups as in_groups
@@ -31,6 +30,7 @@ from ..scoring.rescore import (
     without_copies,
 )
 from .options import Options
+from .repeats import Asking
 
 
 @dataclass(slots=True)
@@ -40,8 +40,6 @@ class TaskScores:
     name: str
     rows: dict[str, list[Row]]
     """filter → logged samples, one for each question, all filters in one order."""
-    positions: dict[str, list[int]]
-    """filter → the numbers of these rows among the task's samples, as lm-eval has them."""
     filters: dict[str, FilterScores] = field(default_factory=dict)
     identical: bool | None = None
     """Whether all answers of every question are the same; None where there is one to each."""
@@ -65,17 +63,17 @@ def columns_of(task_scores: TaskScores, task: Any) -> dict[Key, Column]:
                 continue
             own = scores.native.get(metric, [None] * len(raw))
             if aggregation.registered and aggregation.name == choices.BRIER:
-                raw, own = _brier(raw, own)
+                own = [choices.brier_score(row, _doubled(task)) for row in task_scores.rows[scorer]]
+                raw = [[value] for value in own]
             column = out[metric, scorer] = Column(raw=[])
             for document, (value, repeats) in enumerate(zip(own, raw, strict=True)):
                 column.add(document, value, repeats)
     return out
 
 
-def _brier(raw: list[list[Any]], own: list[Any]) -> tuple[list[list[Any]], list[Any]]:
-    """Scores and own values as numbers whose mean is lm-eval's Brier score; unchanged where they are no such pairs."""
-    scores, values = aggregates.brier_values(raw), aggregates.brier_values([[value] for value in own])
-    return (raw, own) if scores is None or values is None else (list(scores), [value for (value,) in values])
+def _doubled(task: Any) -> bool:
+    """Whether every choice is also asked without its context."""
+    return "acc_mutual_info" in task.aggregation()
 
 
 def task_facts(
@@ -91,17 +89,12 @@ def task_facts(
         columns: see `columns_of`.
     """
     first = scores.questions
-    values, arrows = reported(results["results"][scores.name]), results["higher_is_better"].get(scores.name, {})
+    values = reported(results["results"][scores.name])
 
-    def probabilities(scorer: str) -> Any:
+    def probabilities(scorer: str) -> FloatArray | None:
         if task.OUTPUT_TYPE != "multiple_choice":
             return None
-        try:
-            return choices.of_task(task, scores.rows[scorer])
-        except choices.LeftOutError:
-            raise
-        except Exception as error:  # noqa: BLE001 - the task's own code
-            raise choices.LeftOutError(f"{type(error).__name__}: {error}") from None
+        return choices.of_task(task, scores.rows[scorer], _doubled(task))
 
     return TaskFacts(
         name=scores.name,
@@ -113,7 +106,7 @@ def task_facts(
         ),
         reported={key: values.get(key) for key in columns},
         aggregations={metric: _aggregation(task, metric) for metric, _ in columns},
-        higher_is_better=arrows,
+        higher_is_better=results["higher_is_better"].get(scores.name, {}),
         own_answers=native_K,
         own_values={
             (metric, scorer): _own_value(metric, scores.filters[scorer], native_K) for metric, scorer in columns
@@ -151,7 +144,6 @@ def _aggregation(task: Any, metric: str) -> Aggregation:
     return Aggregation(str(getattr(function, "__name__", function)), registered, lambda: function)
 
 
-log = logging.getLogger("harness_noise")
 NativeGroups: TypeAlias = Mapping[str, tuple[list[str], list[Any]]]
 """Group → its tasks, and the configurations of what it averages."""
 Carried: TypeAlias = Mapping[str, tuple[Labels, str | None]]
@@ -207,12 +199,10 @@ def collect(
     results: Mapping[str, Any],
     tasks: Mapping[str, Any],
     groups: NativeGroups,
-    repeats: Mapping[str, tuple[int, int]],
+    asking: Asking,
     options: Options,
     model: str,
-    *,
-    carried: Carried | None = None,
-    uneven: Collection[str] = (),
+    carried: Carried,
 ) -> Collected:
     """Everything that a finished run measured.
 
@@ -220,36 +210,20 @@ def collect(
         results: what `evaluate` returned, with samples.
         tasks: name → task object.
         groups: see `native_groups`.
-        repeats: generate_until task → (answers that the harness's own filters saw, answers in all).
+        asking: how often each question was asked.
         options: the user's choices.
         model: a name for the model.
         carried: clusters that come from the run compared with.
-        uneven: tasks whose questions were not all asked equally often.
     """
-    notes: list[str] = []
-    scored: dict[str, TaskScores] = {}
-    for name, task in tasks.items():
-        if samples := results["samples"].get(name, []):
-            scores = scored[name] = TaskScores(name, *by_filter(samples))
-            _score(scores, task, repeats.get(name, (1, 1)), notes, uneven=name in uneven)
-    labels = cluster_labels(scored, options, notes, carried or {})
+    scored, gathered = measure(results, tasks, asking)
+    questions = {name: scores.questions for name, scores in scored.items()}
+    labels = cluster_labels(questions, options, gathered.notes, carried)
     for name, (clustered, _) in labels.items():
         scored[name].clusters = clustered
-    gathered = Gathered(notes=notes)
-    for name, task_scores in scored.items():
-        native_K = 1 if task_scores.copied else repeats.get(name, (1, 1))[0]
-        if columns := columns_of(task_scores, tasks[name]):
-            gather(task_facts(task_scores, tasks[name], results, native_K, columns), columns, gathered)
-        else:
-            notes.append(f"{name}: the run only predicts (predict_only): nothing was scored, so it has no error bar")
     values = {name: reported(row) for name, row in results["results"].items()}
     rows = list(_group_rows(groups, results))
     run = gathered.run(
-        labels,
-        model=model,
-        name=model,
-        harness="lm-eval",
-        groups=in_groups(rows, values, {}, gathered.scores),
+        labels, model=model, name=model, harness="lm-eval", groups=in_groups(rows, values, {}, gathered.scores)
     )
     for group, pattern in options.groups.items():
         try:
@@ -259,25 +233,43 @@ def collect(
     return Collected(run, scored)
 
 
-def by_filter(samples: Sequence[Row]) -> tuple[dict[str, list[Row]], dict[str, list[int]]]:
-    """filter → samples in one order of documents, whatever order the ranks left them in; and their numbers."""
+def measure(
+    results: Mapping[str, Any], tasks: Mapping[str, Any], asking: Asking
+) -> tuple[dict[str, TaskScores], Gathered]:
+    """The scores of every task that has samples, as they came and as they are to be analysed."""
+    scored: dict[str, TaskScores] = {}
+    gathered = Gathered()
+    for name, task in tasks.items():
+        if not (samples := results["samples"].get(name, [])):
+            continue
+        scores = scored[name] = TaskScores(name, by_filter(samples))
+        _score(scores, task, asking, gathered.notes)
+        native_K = 1 if scores.copied else asking.times(name)[0]
+        if columns := columns_of(scores, task):
+            gather(task_facts(scores, task, results, native_K, columns), columns, gathered)
+        else:
+            gathered.notes.append(
+                f"{name}: the run only predicts (predict_only): nothing was scored, so it has no error bar"
+            )
+    return scored, gathered
+
+
+def by_filter(samples: Sequence[Row]) -> dict[str, list[Row]]:
+    """filter → samples in one order of documents, whatever order the ranks left them in."""
     out: dict[str, list[Row]] = {}
-    positions: dict[str, list[int]] = {}
-    for position in sorted(range(len(samples)), key=lambda position: samples[position]["doc_id"]):
-        out.setdefault(samples[position]["filter"], []).append(samples[position])
-        positions.setdefault(samples[position]["filter"], []).append(position)
-    first = next(iter(out.values()), [])
-    for name, rows in out.items():
-        if [(row["doc_id"], row["target_hash"]) for row in rows] != [
-            (row["doc_id"], row["target_hash"]) for row in first
-        ]:
-            raise ValueError(f"filter {name!r} has other documents than the first filter")
-    return out, positions
+    for row in sorted(samples, key=lambda row: row["doc_id"]):
+        out.setdefault(row["filter"], []).append(row)
+    documents = {name: [(row["doc_id"], row["target_hash"]) for row in rows] for name, rows in out.items()}
+    first = next(iter(documents.values()), [])
+    if others := [name for name, other in documents.items() if other != first]:
+        raise ValueError(f"filter {others[0]!r} has other documents than the first filter")
+    return out
 
 
-def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str], *, uneven: bool) -> None:
+def _score(out: TaskScores, task: Any, asking: Asking, notes: list[str]) -> None:
     """Fill in the scores per repeat of a task."""
-    name, (native_K, K) = out.name, repeats
+    name = out.name
+    native_K, K = asking.times(name)
     out.identical = identical_answers(out.questions, K)
     copies = copied_answers(out.questions, native_K, K)
     out.copied = copies > 0
@@ -289,7 +281,7 @@ def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str
     ensembles = {ensemble.name: ensemble for ensemble in getattr(task, "_filters", ())}
     for key, samples in out.rows.items():
         if K > 1 and key in ensembles:
-            scores = rescore(task, ensembles[key], samples, K, native_K, uneven=uneven)
+            scores = rescore(task, ensembles[key], samples, K, native_K, uneven=name in asking.uneven)
             scores = without_copies(scores, native_K) if out.copied else scores
         elif all("scores_per_repeat" in row for row in samples):
             scores = logged(samples)
@@ -303,23 +295,22 @@ def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str
 
 
 def cluster_labels(
-    scored: Mapping[str, TaskScores], options: Options, notes: list[str], carried: Carried
+    questions: Mapping[str, Sequence[Row]], options: Options, notes: list[str], carried: Carried
 ) -> dict[str, tuple[Labels, str | None]]:
     """Task → the clusters of its questions, and their SPEC in words; tasks without clusters are left out."""
     asked: dict[str, AskedQuestions] = {}
     out: dict[str, tuple[Labels, str | None]] = {}
-    for name, scores in scored.items():
+    for name, rows in questions.items():
         if name in carried:
             every, words = carried[name]
-            out[name] = tuple(every[row["doc_id"]] for row in scores.questions), words
+            out[name] = tuple(every[row["doc_id"]] for row in rows), words
             continue
         labels, wanted = None, resolve(options.cluster, name)
         if wanted is not None and not is_parallel(wanted):
             try:
-                labels = tuple(map(labeller(wanted, name), (row["doc"] for row in scores.questions)))
+                labels = tuple(map(labeller(wanted, name), (row["doc"] for row in rows)))
             except InputError as error:
                 notes.append(f"{name}: not clustered: {error}")
-        rows = scores.questions
         asked[name] = AskedQuestions([row["doc_id"] for row in rows], [row["target_hash"] for row in rows], labels)
     given = None if options.cluster == ClusterSpec() else options.cluster
     return out | clusters(given, asked, notes, flag=options.named("cluster"), whole=True)

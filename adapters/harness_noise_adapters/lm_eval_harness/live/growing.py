@@ -6,7 +6,7 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -15,17 +15,16 @@ from harness_noise.analysis.growing import observe
 from harness_noise.analysis.observed import REPEATS_SHARE, EnoughRepeats, observe_mean, repeats_enough
 from harness_noise.analysis.references import of_runs
 from harness_noise.analysis.sequential import FEWEST_FOR_SE
-from harness_noise.data.clusters import ClusterSpec
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
 from harness_noise.results.rows import Analysis
 from harness_noise.results.sequential import Drawn
 from harness_noise.settings import Settings
 
-from .collect import NativeGroups, collect
+from .collect import NativeGroups, measure
 from .options import Options
 from .population import Grown, Others, Population, Unit, scores_of
-from .repeats import Asking, Repeats
+from .repeats import Asking
 
 MOST_REPEATS = 16
 """Answers per question at which `auto` ends, whether more would pay or not."""
@@ -37,22 +36,21 @@ def check_partial(options: Options, arguments: Mapping[str, Any]) -> None:
     Raises:
         InputError: says which.
     """
-    chosen = options.named("until" if options.rule is not None else "sample")
-    if options.rule is not None or options.sample is not None:
-        for name in ("limit", "samples"):
-            if arguments.get(name) is not None:
-                raise InputError(
-                    f"{chosen} asks the questions in a random order, and --{name} says which there are: leave --{name} "
-                    f"out; {options.named('sample', 'N')} asks at most N of them, drawn at random"
-                )
-    elif options.references and (arguments.get("limit") is not None or arguments.get("samples") is not None):
+    name = "until" if options.rule is not None else "sample" if options.sample is not None else "repeats"
+    drawn, chosen = name != "repeats", options.named(name, "auto" if name == "repeats" else "")
+    cut = next((f"--{name}" for name in ("limit", "samples") if arguments.get(name) is not None), None)
+    if cut and drawn:
+        raise InputError(
+            f"{chosen} asks the questions in a random order, and {cut} says which there are: leave {cut} "
+            f"out; {options.named('sample', 'N')} asks at most N of them, drawn at random"
+        )
+    if cut and options.references:
         raise InputError(
             f"{options.named('reference')} says what a random part of the questions says of all of them, and those of "
             f"--limit and --samples are none (not_a_random_part): use {options.named('sample', 'N')} in their place"
         )
     ranks = getattr(arguments.get("lm"), "world_size", 1)
     if options.partial and max(ranks or 1, int(os.environ.get("WORLD_SIZE") or 1)) > 1:
-        chosen = chosen if options.rule is not None or options.sample is not None else options.named("repeats", "auto")
         raise InputError(f"{chosen} does not work on several ranks, which would not stop at the same time: use one")
 
 
@@ -62,23 +60,21 @@ class Growing:
     Args:
         asking: the call, in parts.
         groups: see `collect.native_groups`.
-        repeats: the further answers of the run.
         session: its options, the runs that they name, and where to say what went wrong.
 
     Raises:
         InputError: what was asked for does not fit this run.
     """
 
-    def __init__(self, asking: Asking, groups: NativeGroups, repeats: Repeats, session: Any) -> None:
-        self.asking, self.tasks, self.repeats, self.session = asking, asking.tasks, repeats, session
+    def __init__(self, asking: Asking, groups: NativeGroups, session: Any) -> None:
+        self.asking, self.session = asking, session
         self.others: Others = session.others
         self.options: Options = session.options
-        self.notes: list[str] = []
-        population = Population(self.tasks, groups, self.options, repeats.counts, self.others, self.notes)
+        population = Population(asking, groups, self.options, self.others)
         self.units = population.units()
         self.carried = population.carried
-        repeats.in_rounds(task.name for unit in self.units if unit.in_rounds for task in unit.tasks)
-        self.notes += _several(self.units, self.options)
+        asking.in_rounds(task.name for unit in self.units if unit.in_rounds for task in unit.tasks)
+        self.notes = [*population.notes, *_several(self.units, self.options)]
         self.grown = Grown(self.units)
         self.asked: dict[str, list[int]] | None = None
         """The documents that were asked, by task; None where they are all."""
@@ -88,44 +84,32 @@ class Growing:
 
         A fault of ours costs the looks: then all questions are asked, and those that have been are not asked again.
         """
-        stack = ExitStack()
         try:
-            try:
-                stack.enter_context(self.asking.installed())
-                self._ask_blocks()
-                self.asked = self._part()
-            except Exception as error:
-                if self.asking.model_failed:
-                    raise
-                self._give_up(error)
-            try:
-                return self.asking.whole(self.asked)
-            except Exception:
-                if self.asking.model_failed:
-                    raise
-                return self.asking.whole(self.asked)  # a fault of the task's own comes again, without the model
-        finally:
-            try:
-                stack.close()
-            except Exception as error:  # noqa: BLE001 - never in the way of a result, or of lm-eval's own error
-                with suppress(Exception):
-                    self.session.failed("the model and the tasks could not be put back", error)
-
-    def _ask_blocks(self) -> None:
-        if self.options.rule is not None or self.options.repeats.auto:
-            self._grow()
-        for unit in self.units:
-            unit.blocks = unit.blocks or len(unit.order.blocks)
+            if self.options.rule is not None or self.options.repeats.auto:
+                self._grow()
+            for unit in self.units:
+                unit.blocks = unit.blocks or len(unit.order.ends)
+            self.asked = self._part()
+        except Exception as error:
+            if self.asking.model_failed:
+                raise
+            self._give_up(error)
+        try:
+            return self.asking.whole(self.asked)
+        except Exception:
+            if self.asking.model_failed:
+                raise
+            return self.asking.whole(self.asked)  # a fault of the task's own comes again, without the model
 
     def _give_up(self, error: Exception) -> None:
         """Stop looking, and ask everything that may be asked."""
         with suppress(Exception):
             self.session.failed("the run cannot be looked at while it grows, so it asks all its questions", error)
         for unit in self.units:
-            unit.look, unit.blocks = None, len(unit.order.blocks)
-        if not self.repeats.interrupted:
-            with suppress(Exception), self.asking.straight():
-                self.repeats.all_rounds()
+            unit.look, unit.blocks = None, len(unit.order.ends)
+        if not self.asking.interrupted:
+            with suppress(Exception):
+                self.asking.all_rounds()
         with suppress(Exception):
             self.asked = self._part()
 
@@ -133,7 +117,7 @@ class Growing:
         """The documents that were asked, by task; None where they are all."""
         asked = {task: numbers for unit in self.units for task, numbers in unit.asked().items()}
         total = sum(task.n_total for unit in self.units for task in unit.tasks)
-        return None if sum(map(len, asked.values())) == total else {task: asked[task] for task in self.tasks}
+        return None if sum(map(len, asked.values())) == total else {task: asked[task] for task in self.asking.tasks}
 
     def record(self, run: Run) -> Run:
         """The run with what made it stop, and which questions were drawn."""
@@ -152,34 +136,27 @@ class Growing:
                 for number, part in unit.block(unit.blocks).items():
                     rounds.setdefault(number, {}).update(part)
             for number in sorted(rounds):
-                if number > 1 and not self.repeats.interrupted:
-                    self._ask_again(dict.fromkeys(rounds[number], number), rounds[number])
+                if number > 1 and not self.asking.interrupted:
+                    self.asking.more(dict.fromkeys(rounds[number], number), rounds[number])
                 self._score(rounds[number])
             if self.options.repeats.auto:
                 self._ask_until_enough(open_units)
             for unit in open_units:
                 self._look(unit)
-                unit.done |= unit.blocks == len(unit.order.blocks) or self.repeats.interrupted
+                unit.done |= unit.blocks == len(unit.order.ends) or self.asking.interrupted
 
     def _score(self, part: Mapping[str, Sequence[int]]) -> None:
         """Evaluate these documents natively, which asks those that have not been asked, and keep their scores."""
-        results = self.asking.block(part)
-        tasks = {name: self.tasks[name] for name in part}
-        options = replace(self.options, cluster=ClusterSpec(), groups={})
-        collected = collect(results, tasks, {}, self.repeats.counts, options, "", uneven=self.repeats.uneven)
-        self.grown.add(part, collected.run)
-
-    def _ask_again(self, totals: Mapping[str, int], part: Mapping[str, Sequence[int]]) -> bool:
-        """Ask these documents until each has so many answers; False where that was not possible."""
-        with self.asking.straight():
-            return self.repeats.more(totals, self.asking.requests(part))
+        tasks = {name: self.asking.tasks[name] for name in part}
+        _, gathered = measure(self.asking.block(part), tasks, self.asking)
+        self.grown.add(part, gathered.scores)
 
     def _ask_until_enough(self, units: Sequence[Unit]) -> None:
         """More answers per question of each task while they pay; all its questions have as many."""
         while steps := {task: step for unit in units for task, step in self._steps(unit).items()}:
             part = {task: numbers for unit in units for task, numbers in unit.asked().items() if task in steps}
-            totals = {task: self.repeats.counts[task][1] + step for task, step in steps.items()}
-            if not self._ask_again(totals, part) or self.repeats.interrupted:
+            totals = {task: self.asking.times(task)[1] + step for task, step in steps.items()}
+            if not self.asking.more(totals, part) or self.asking.interrupted:
                 return
             self._score(part)
 
@@ -190,11 +167,11 @@ class Growing:
         """
         if (key := self._key(unit)) is None:
             return {}
-        last, grows = unit.blocks == len(unit.order.blocks), self.options.repeats.grows
+        last, grows = unit.blocks == len(unit.order.ends), self.options.repeats.grows
         parts = [
             part
             for part in self.grown.parts(unit, key)
-            if part.task in self.repeats.tasks and grows(part.task) and (last or len(part.questions) >= FEWEST_FOR_SE)
+            if part.task in self.asking.raised and grows(part.task) and (last or len(part.questions) >= FEWEST_FOR_SE)
         ]
         if not parts:
             return {}
@@ -230,7 +207,7 @@ class Growing:
     def _key(self, unit: Unit) -> tuple[str, str] | None:
         """Metric and filter that decide, which are chosen at the first look; None where none can."""
         if unit.key is None:
-            unit.key = next((key for key in self._keys(unit) if self._fits(unit, key)), None)
+            unit.key = next(self._keys(unit), None)
             if unit.key is None and unit.blocks == 1:
                 wanted = (
                     f"metric {self.options.metric}" if self.options.metric else "metric that is a mean of questions"
@@ -238,22 +215,21 @@ class Growing:
                 other = f" and {self.others.against.name}" if self.others.against is not None else ""
                 text = f"{unit.name}: there is no {wanted} that all its tasks{other} have, so all questions are asked"
                 self.session.say(text)
-                self.repeats.notes.append(text)
+                self.asking.notes.append(text)
         return unit.key
 
-    def _keys(self, unit: Unit) -> list[tuple[str, str]]:
-        keys = self.grown.keys(unit.tasks[0].name)
+    def _keys(self, unit: Unit) -> Iterator[tuple[str, str]]:
+        """The metrics and filters that can decide, the first ones first."""
+        keys, against = self.grown.keys(unit.tasks[0].name), self.others.against
         if unit.metrics:
             keys = [key for name, _ in unit.metrics for key in keys if key[0] == name]
-        wanted = self.options.metric
-        return [key for key in keys if wanted is None or wanted in (key[0], ",".join(key))]
-
-    def _fits(self, unit: Unit, key: tuple[str, str]) -> bool:
-        against = self.others.against
-        return all(
-            key in self.grown.keys(task.name) and (against is None or scores_of(against, task.name, key))
-            for task in unit.tasks
-        )
+        for key in keys:
+            wanted = self.options.metric in (None, key[0], ",".join(key))
+            if wanted and all(
+                key in self.grown.keys(task.name) and (against is None or scores_of(against, task.name, key))
+                for task in unit.tasks
+            ):
+                yield key
 
     def _say(self, name: str, text: str) -> None:
         print(f"harness-noise: {name}: {text}", file=sys.stderr, flush=True)

@@ -23,16 +23,18 @@ from harness_noise.data.clusters import MissingFieldError, check_tasks, labeller
 from harness_noise.errors import InputError, error_message
 from harness_noise.results.rows import Analysis, Estimate
 
-from ..files.results import annotate, copy_of, inject
+from ..files.results import annotate, copy_of, inject, model_arguments
 from ..scoring.clusters import is_parallel, resolve
 from .collect import Collected, collect, flat_tasks, native_groups
 from .growing import Growing, check_partial, with_references
 from .options import Options
 from .population import Others
-from .repeats import GENERATE, Asking, Repeats, innermost, native_repeats, same_random_state, silent_zeros
+from .repeats import Asking, innermost, remarks, same_random_state
 
 log = logging.getLogger("harness_noise")
 _MARK = "__harness_noise_original__"
+_NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
+"""The arguments of a model that name it."""
 
 
 @dataclass
@@ -44,10 +46,8 @@ class Session:
     """The noise of the last run; None where there was none, or where it could not be had."""
     collected: Collected | None = None
     """The last run's scores, and the raw values per repeat of every metric."""
-    model: str | None = None
-    """A name for the model; by default what the model object calls itself, else `kind`."""
-    kind: str | None = None
-    """What lm-eval's registry calls the model's class."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """The arguments of the last call of `simple_evaluate`."""
     native: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """lm-eval's own values of the last run."""
     problems: list[str] = field(default_factory=list)
@@ -126,8 +126,9 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
     @wraps(original)
     def simple_evaluate(*args: Any, **kwargs: Any) -> Any:
         try:
-            arguments = signature.bind(*args, **kwargs).arguments
-            check_call(session, arguments)
+            session.given = arguments = signature.bind(*args, **kwargs).arguments
+            check_partial(session.options, arguments)
+            _ = session.others  # the runs that the options name are read now
             manager, options = arguments.get("task_manager"), session.options
             # where no field or task is named there is nothing to look for; a model that is here was loaded long ago
             if options.names_something and manager is not None and isinstance(arguments.get("model"), str):
@@ -149,18 +150,6 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
 
     setattr(simple_evaluate, _MARK, original)
     return simple_evaluate
-
-
-def check_call(session: Session, arguments: Mapping[str, Any]) -> None:
-    """Read the runs that the options name, and refuse arguments that contradict the options.
-
-    Raises:
-        InputError: says what.
-    """
-    options = session.options
-    if options.partial or options.references:
-        check_partial(options, arguments)
-        _ = session.others  # read now
 
 
 def check_names(task_dict: Mapping[Any, Any], options: Options) -> list[str]:
@@ -224,7 +213,7 @@ def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
             arguments = dict(bound.arguments)
             with same_random_state():  # in lm-eval even `task.task_name` draws a random number
                 run = _Live(session, arguments, original)
-            stack.enter_context(run.repeats.installed())
+            stack.enter_context(run.asking.installed())
         except InputError:
             raise
         except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the run
@@ -243,7 +232,7 @@ def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
             except Exception as error:  # noqa: BLE001 - never in the way of a result, or of lm-eval's own error
                 with suppress(Exception):
                     session.failed("the task objects could not be put back", error)
-        session.interrupted = run.repeats.interrupted
+        session.interrupted = run.asking.interrupted
         session.part = run.growing.asked if run.growing is not None else None
         if not isinstance(results, dict):  # None where the rank is not 0
             return results
@@ -272,64 +261,32 @@ class _Live:
     """
 
     def __init__(self, session: Session, arguments: Mapping[str, Any], original: Callable[..., Any]) -> None:
-        self.session, self.original, self.arguments = session, original, arguments
-        check_call(session, arguments)
-        self.lm = arguments["lm"]
-        self.tasks = flat_tasks(arguments["task_dict"])
-        self.groups = native_groups(arguments["task_dict"])
-        options = session.options
-        begin = {name: options.repeats.begin(name) for name in self.tasks}
-        self.wanted = {name: K for name, K in begin.items() if K is not None}
-        self.repeats = Repeats(
-            self.lm, self.tasks, self.wanted, reseed=options.reseed, say=session.say, in_blocks=options.partial
-        )
-        self.notes = [*check_names(arguments["task_dict"], options), *self._check_repeats()]
-        cached = bool(arguments.get("cache_requests"))
-        self.notes += silent_zeros(self.lm, self.tasks, self.wanted, reseed=options.reseed, cache_requests=cached)
+        self.session = session
+        check_partial(session.options, arguments)
+        _ = session.others  # where `evaluate` was called by itself
+        self.lm, task_dict = arguments["lm"], arguments["task_dict"]
+        self.groups = native_groups(task_dict)
+        self.asking = Asking(original, arguments, flat_tasks(task_dict), session.options, session.say)
+        self.notes = check_names(task_dict, session.options)
+        self.notes += remarks(self.asking, bool(arguments.get("cache_requests")))
         self.growing: Growing | None = None
-        if options.partial:
-            self.growing = Growing(Asking(original, arguments, self.tasks), self.groups, self.repeats, session)
+        if session.options.partial:
+            self.growing = Growing(self.asking, self.groups, session)
             self.notes += self.growing.notes
         for text in self.notes if getattr(self.lm, "rank", 0) == 0 else ():
             session.say(text)
 
-    def _check_repeats(self) -> list[str]:
-        out = []
-        several = {name: K for name, K in self.wanted.items() if K > 1}
-        once = [name for name in several if self.tasks[name].OUTPUT_TYPE != GENERATE]
-        if once:
-            out.append(
-                f"{', '.join(once)}: scored from log-likelihoods, which do not change from one repeat to the next; "
-                "asked once, and its prediction noise cannot be estimated"
-            )
-        out += [
-            f"{name}: the task itself asks {own} times, which is kept ({K} repeats were asked for)"
-            for name, K in several.items()
-            if name not in once and (own := native_repeats(self.tasks[name])) > K
-        ]
-        if new := [name for name in several if name not in once and not hasattr(self.tasks[name], "_filters")]:
-            out.append(
-                f"{', '.join(new)}: this lm-eval (0.5) scores repeats by itself: ask with its own --repeats, and "
-                "the scores that it logs are used"
-            )
-        return out
-
     def finish(self, results: dict[str, Any], *, annotated: bool) -> dict[str, Any]:
         """The results with their noise: a copy that shares the samples, or the original."""
         session = self.session
-        self.repeats.record(results)
+        self.asking.record(results)
         with same_random_state():
-            collected = collect(
-                results,
-                self.tasks,
-                self.groups,
-                self.repeats.counts,
-                session.options,
-                session.model or model_name(self.lm) or session.kind or type(innermost(self.lm)).__name__,
-                carried=None if self.growing is None else self.growing.carried,
-                uneven=self.repeats.uneven,
-            )
-            collected.run = replace(collected.run, notes=(*collected.run.notes, *self.notes, *self.repeats.notes))
+            name = model_name(self.lm, session.given)
+            carried = {} if self.growing is None else self.growing.carried
+            tasks, options = self.asking.tasks, session.options
+            collected = collect(results, tasks, self.groups, self.asking, options, name, carried)
+            notes = (*collected.run.notes, *self.notes, *self.asking.notes)
+            collected.run = replace(collected.run, notes=notes)
             if self.growing is not None:
                 collected.run = self.growing.record(collected.run)
             settings = session.options.settings
@@ -339,38 +296,40 @@ class _Live:
         out = copy_of(results)
         inject(out, analysis, rows=session.options.rows)
         if annotated:
-            out["samples"] = {name: list(rows) for name, rows in results["samples"].items()}
-            for name, position, scores, cluster in per_sample(collected):
-                row = out["samples"][name][position] = dict(out["samples"][name][position])
-                annotate(row, scores, cluster)
+            ours = annotated_rows(collected)
+            out["samples"] = {name: [ours.get(id(row), row) for row in rows] for name, rows in out["samples"].items()}
         session.collected, session.analysis = collected, analysis
         session.native = results["results"]
         return out
 
 
-def per_sample(collected: Collected) -> Iterator[tuple[str, int, dict[str, list[float]], str | None]]:
-    """Task and number of every logged sample, its scores per repeat and its cluster."""
-    measured = {(part.task, part.scorer, part.metric): part for part in collected.run.scores}
+def annotated_rows(collected: Collected) -> dict[int, dict[str, Any]]:
+    """id of every logged sample → a copy of it with its scores per repeat and its cluster."""
+    measured = {part.key: part for part in collected.run.scores}
+    out = {}
     for name, task_scores in collected.tasks.items():
-        for scorer, positions in task_scores.positions.items():
+        for scorer, rows in task_scores.rows.items():
             columns = {
                 metric: [scores[: len(raw)] for scores, raw in zip(part.values.tolist(), answers, strict=True)]
                 for metric, answers in task_scores.filters[scorer].values.items()
-                if (part := measured.get((name, scorer, metric))) is not None
+                if (part := measured.get((name, metric, scorer))) is not None
             }
-            for i, position in enumerate(positions):
-                scores = {metric: values[i] for metric, values in columns.items()}
-                yield name, position, scores, None if task_scores.clusters is None else task_scores.clusters[i]
+            for i, row in enumerate(rows):
+                cluster = None if task_scores.clusters is None else task_scores.clusters[i]
+                copied = out[id(row)] = dict(row)
+                annotate(copied, {metric: values[i] for metric, values in columns.items()}, cluster)
+    return out
 
 
-def model_name(lm: Any) -> str | None:
-    """What a model object calls itself, if it does."""
-    model = innermost(lm)
-    for value in (
-        getattr(model, "pretrained", None),
-        getattr(model, "model", None),
-        getattr(getattr(model, "config", None), "_name_or_path", None),
-    ):
-        if isinstance(value, str) and value:
-            return value
-    return None
+def model_name(lm: Any, given: Mapping[str, Any]) -> str:
+    """The name that lm-eval's tracker takes from the model's arguments; else what the model calls itself, or its kind.
+
+    Args:
+        lm: the model.
+        given: the arguments of `simple_evaluate`, where it was called.
+    """
+    arguments, model = model_arguments(given.get("model_args")), innermost(lm)
+    names = [arguments.get(key) for key in _NAMING]
+    names += [getattr(model, "pretrained", None), getattr(model, "model", None)]
+    names += [getattr(getattr(model, "config", None), "_name_or_path", None), given.get("model")]
+    return next((name for name in names if isinstance(name, str) and name), type(model).__name__)

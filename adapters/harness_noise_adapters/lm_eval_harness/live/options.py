@@ -7,7 +7,7 @@ arguments of the context manager, and `HARNESS_NOISE_*` in the environment all e
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -23,7 +23,6 @@ from ...stopping_options import OF_DECIDED, OF_UNTIL, StoppingOptions, checked, 
 ENVIRONMENT = "HARNESS_NOISE_"
 _HOW_MUCH = ("until", *OF_DECIDED, *OF_UNTIL, "metric", "sample", "reference")
 _OURS = ("repeats", "cluster", "groups", "rows", "reseed", *_HOW_MUCH)
-_LISTS = ("groups", "reference")
 _SETTINGS = ("level", "se", "interval", "seed")
 
 
@@ -45,17 +44,7 @@ class RepeatsSpec:
         Raises:
             InputError: a K that is no number of answers.
         """
-        if given is None:
-            return cls()
-        pairs: list[tuple[str, object]] = []
-        for entry in given if isinstance(given, (list, tuple)) else [given]:
-            if isinstance(entry, Mapping):
-                pairs += ((str(task), K) for task, K in entry.items())
-                continue
-            for text in entry.split(",") if isinstance(entry, str) else [entry]:
-                task, equals, K = text.rpartition("=") if isinstance(text, str) else ("", "", text)
-                pairs.append((task.strip() if equals else "*", K))
-        return cls(tuple((task, _repeats(K, where)) for task, K in pairs))
+        return cls(tuple((task or "*", _repeats(K, where)) for task, K in _pairs(given)))
 
     def _of(self, task: str) -> int | None:
         """K of a task, 0 for `auto`; None where nothing was said of it."""
@@ -148,7 +137,7 @@ class Options(StoppingOptions):
         given: dict[str, Any] = {}
         for name in (*_OURS, *_SETTINGS):
             if value := environment.get(ENVIRONMENT + name.upper(), "").strip():
-                given[name] = value.split(",") if name in _LISTS else value
+                given[name] = value.split(",") if name == "reference" else value
         return replace(cls.of(given, f"environment {ENVIRONMENT}…"), of_many=True)
 
 
@@ -192,17 +181,26 @@ def clusters(given: object, where: str) -> tuple[ClusterSpec, str | None]:
 
 def groups(given: object, where: str) -> dict[str, str]:
     """A mapping, or NAME=PATTERN texts."""
-    if given is None:
-        return {}
-    if isinstance(given, Mapping):
-        return {str(name): str(pattern) for name, pattern in given.items()}
     out = {}
-    for text in [given] if isinstance(given, str) else given if isinstance(given, Sequence) else [given]:
-        name, equals, pattern = str(text).partition("=")
-        if not (equals and name.strip() and pattern.strip()):
+    for name, pattern in _pairs(given):
+        if not (name and pattern):
+            text = f"{name}={pattern}" if name else pattern
             raise InputError(f"{where}: group {text!r} is not NAME=PATTERN, such as mgsm=mgsm_direct_*")
-        out[name.strip()] = pattern.strip()
+        out[name] = str(pattern)
     return out
+
+
+def _pairs(given: object) -> Iterator[tuple[str, Any]]:
+    """(name, value) of mappings and of NAME=VALUE texts, one or several; the name is empty where there is none."""
+    for entry in given if isinstance(given, (list, tuple)) else () if given is None else (given,):
+        if isinstance(entry, Mapping):
+            yield from ((str(name), value) for name, value in entry.items())
+        elif isinstance(entry, str):
+            for text in entry.split(","):
+                name, _, value = (part.strip() for part in text.rpartition("="))
+                yield name, value
+        else:
+            yield "", entry
 
 
 def _named(name: str, value: object = "", *, where: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -23,8 +23,9 @@ from harness_noise.io.registry import read
 
 from ..scoring.clusters import Labels, is_parallel, resolve
 from ..scoring.rescore import Row
-from .collect import NativeGroups, TaskScores, cluster_labels, group_setting
+from .collect import NativeGroups, cluster_labels, group_setting
 from .options import Options
+from .repeats import Asking, Part
 
 Metrics = tuple[tuple[str, Weighting], ...]
 """What a group averages, and how."""
@@ -80,7 +81,7 @@ class Unit:
     @property
     def in_rounds(self) -> bool:
         """Whether all questions are asked once before any is asked twice."""
-        return bool(self.order.rounds) and self.rule is not None and self.rule.asking == "breadth"
+        return not self.order.whole and self.rule is not None and self.rule.asking == "breadth"
 
     def block(self, number: int) -> dict[int, dict[str, list[int]]]:
         """The documents of a block, counted from 1, by round and task, in increasing order.
@@ -141,20 +142,18 @@ class Population:
     """All questions of a run.
 
     Args:
-        tasks: name → task object.
+        asking: the tasks, and how often each of their questions is asked.
         groups: see `collect.native_groups`.
         options: the user's choices.
-        counts: task → (answers that lm-eval itself asks for, answers in all); without an entry one.
         others: the run that it is compared with, and those by which uncertain questions are drawn more often.
 
     Raises:
         InputError: two groups share tasks, too few questions to stop before the end, or the other run lacks a task.
     """
 
-    tasks: Mapping[str, Any]
+    asking: Asking
     groups: NativeGroups
     options: Options
-    counts: Mapping[str, tuple[int, int]]
     others: Others
     notes: list[str] = field(default_factory=list)
     carried: dict[str, tuple[Labels, str | None]] = field(default_factory=dict)
@@ -179,7 +178,7 @@ class Population:
         wanted = self.options.metric
         if self.against is None or wanted is None:
             return
-        parts = [part for part in (*self.against.scores, *self.against.parts) if part.task in self.tasks]
+        parts = [part for part in (*self.against.scores, *self.against.parts) if part.task in self.asking.tasks]
         if not any(wanted in (part.metric, f"{part.metric},{part.scorer}") for part in parts):
             have = ", ".join(dict.fromkeys(f"{part.metric},{part.scorer}" for part in parts))
             raise InputError(
@@ -190,7 +189,7 @@ class Population:
     def _members(self) -> list[tuple[str, list[str], Metrics | None]]:
         """The groups that are in no other one, and the tasks outside of any."""
         groups: dict[str, tuple[list[str], Metrics]] = {
-            name: ([task for task in self.tasks if fnmatchcase(task, pattern)], ())
+            name: ([task for task in self.asking.tasks if fnmatchcase(task, pattern)], ())
             for name, pattern in self.options.groups.items()
         }
         groups |= {name: (members, _averaged(configs)) for name, (members, configs) in self.groups.items() if configs}
@@ -207,13 +206,12 @@ class Population:
                         "decides when it has enough questions: run them one after the other, or leave one out"
                     )
                 owner[task] = name
-        return [*units, *((task, [task], None) for task in self.tasks if task not in owner)]
+        return [*units, *((task, [task], None) for task in self.asking.tasks if task not in owner)]
 
     def _known(self) -> dict[str, TaskQuestions]:
         cluster = self.options.cluster
-        rows = {name: _rows(task, is_parallel(resolve(cluster, name))) for name, task in self.tasks.items()}
-        as_asked = {name: TaskScores(name, {"": docs}, {}) for name, docs in rows.items()}
-        labels = cluster_labels(as_asked, self.options, [], {})  # what there is to say is said after the run
+        rows = {name: _rows(task, is_parallel(resolve(cluster, name))) for name, task in self.asking.tasks.items()}
+        labels = cluster_labels(rows, self.options, [], {})  # what there is to say is said after the run
         tasks = {}
         for name, docs in rows.items():
             questions = Questions(occurrences([doc["doc_hash"] for doc in docs]), "doc_hash")
@@ -307,7 +305,8 @@ class Population:
                     )
             rows, of_task = [rows[i] for i in kept], [of_task[i] for i in kept]
             if rule is None:
-                order = Order((np.arange(len(rows)),), (len(rows),), seed)
+                n = len(rows)
+                order = Order(np.arange(n), np.ones(n, dtype=np.intp), (n,), (n,), seed)
             else:
                 rule = self._asked_as(rule, tasks)
                 some = None if labels is None else [labels[i] for i in kept]
@@ -331,14 +330,14 @@ class Population:
 
     def _answers(self, tasks: Sequence[TaskQuestions], of_task: Sequence[int]) -> list[int] | None:
         """(n,) answers to each question; None where all get one, or as many as pay."""
-        each = [self.counts.get(task.name, (1, 1))[1] for task in tasks]
+        each = [self.asking.times(task.name)[1] for task in tasks]
         if max(each) == 1 or any(self.options.repeats.grows(task.name) for task in tasks):
             return None
         return [each[number] for number in of_task]
 
     def _asked_as(self, rule: StoppingRule, tasks: Sequence[TaskQuestions]) -> StoppingRule:
         """The rule, which asks depth first where lm-eval itself asks a question several times at once."""
-        several_times = {task.name: own for task in tasks if (own := self.counts.get(task.name, (1, 1))[0]) > 1}
+        several_times = {task.name: own for task in tasks if (own := self.asking.times(task.name)[0]) > 1}
         if rule.asking == "depth" or not several_times:
             return rule
         self.notes += [
@@ -368,7 +367,7 @@ def _all_tasks_first(order: Order, of_task: Sequence[int]) -> Order:
     """The order with its first look postponed until some questions of every task have been asked."""
     tasks = np.asarray(of_task)
     fewest = np.minimum(FEWEST_OF_A_TASK, np.bincount(tasks))
-    for number in range(1, len(order.blocks) + 1):
+    for number in range(1, len(order.ends) + 1):
         if (np.bincount(tasks[order.asked(number)], minlength=len(fewest)) >= fewest).all():
             return order.first_look_after(number)
     return order
@@ -401,11 +400,11 @@ class Grown:
         self._differ: set[tuple[str, str, str]] = set()
         """Metrics of which the answers to some question differ."""
 
-    def add(self, part: Mapping[str, Sequence[int]], run: Run) -> None:
+    def add(self, part: Part, measured: Iterable[Scores]) -> None:
         """Add documents with their scores, in their order; scores of a document that was there are replaced."""
         for task, documents in part.items():
             self._documents[task] |= dict.fromkeys(documents)
-        for scores in run.scores:
+        for scores in measured:
             if len(scores.questions) == len(part[scores.task]):
                 key = scores.key
                 self._first.setdefault(key, scores)

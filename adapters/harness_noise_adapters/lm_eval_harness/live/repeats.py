@@ -12,11 +12,11 @@ times the same, and prediction noise silently becomes zero. The first answer kee
 payload; the later ones get a seed from the harness's seed, the prompt and its occurrence, which
 does not depend on the order in which concurrent requests are sent.
 
-A run that is looked at while it grows is evaluated in parts (`Asking`), and every answer is asked for once. lm-eval
-builds the requests of a run once, and these are the requests of every part: what is asked of a question does not depend
-on which others are asked (few-shot examples drawn at random are those of the whole run). The model's methods are
-wrapped, so that an answer that is there is given again, and only the others are asked for. So a run may be evaluated
-block by block, and in the end as one run over all the questions that were asked.
+A run that is looked at while it grows is evaluated in parts, and every answer is asked for once. lm-eval builds the
+requests of a run once, and these are the requests of every part: what is asked of a question does not depend on which
+others are asked (few-shot examples drawn at random are those of the whole run). The model's methods are wrapped, so
+that an answer that is there is given again, and only the others are asked for. So a run may be evaluated block by
+block, and in the end as one run over all the questions that were asked.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from typing import Any
 
 from harness_noise.errors import error_message
 
-from ..scoring.rescore import patched
+from ..scoring.rescore import GENERATE, patched
+from .options import Options
 
 
 def innermost(lm: Any) -> Any:
@@ -45,21 +46,6 @@ def innermost(lm: Any) -> Any:
 def sends_payloads(lm: Any) -> bool:
     """Whether the model is a client of a server, with a payload that may hold a seed."""
     return callable(getattr(innermost(lm), "_create_payload", None))
-
-
-def shared_seed(lm: Any, arguments: Mapping[str, Any]) -> bool:
-    """Whether a client sends one and the same seed with every request of a task.
-
-    Args:
-        lm: the model.
-        arguments: the task's generation arguments; a seed there goes before the client's own, also if it is null.
-    """
-    model = innermost(lm)
-    if not sends_payloads(model):
-        return False
-    if "seed" in arguments:
-        return arguments["seed"] is not None
-    return getattr(model, "_seed", None) is not None and "seed" in inspect.signature(model._create_payload).parameters
 
 
 def seed_of(base: object, prompt: str, occurrence: int) -> int:
@@ -88,9 +74,11 @@ def same_random_state() -> Iterator[None]:
                 torch.cuda.set_rng_state_all(cuda)
 
 
-GENERATE = "generate_until"
+METHODS = (GENERATE, "loglikelihood", "loglikelihood_rolling")
 _DETECT = "_detect_batch_size"
 """What lm-eval's local models call to find the largest batch that fits."""
+Part = Mapping[str, Sequence[int]]
+"""Task → the numbers of documents, in increasing order."""
 
 
 def native_repeats(task: Any) -> int:
@@ -98,185 +86,273 @@ def native_repeats(task: Any) -> int:
     return int(getattr(task.config, "repeats", None) or 1)
 
 
-def raised(tasks: Mapping[str, Any], wanted: Mapping[str, int]) -> dict[str, int]:
-    """The tasks that are asked more often than they ask themselves, with their answers per question.
+class _Numbers(list[int]):
+    """The documents of a part as a list in which lm-eval finds each of them quickly."""
 
-    lm-eval 0.5 has no filters that single answers could be scored with: left as they are.
-    """
-    return {
-        name: wanted[name]
-        for name, task in tasks.items()
-        if task.OUTPUT_TYPE == GENERATE and native_repeats(task) < wanted.get(name, 0) and hasattr(task, "_filters")
-    }
+    def __init__(self, numbers: Sequence[int]) -> None:
+        super().__init__(map(int, numbers))
+        self._there = frozenset(self)
+
+    def __contains__(self, number: object) -> bool:
+        return number in self._there
 
 
-class Repeats:
-    """The further answers of one call of `evaluate`.
+class Asking:
+    """What one call of `evaluate` asks of the model.
 
     Args:
-        lm: the model, perhaps in lm-eval's response cache.
+        evaluate: lm-eval's own.
+        arguments: of the call, all by name; the model may be in lm-eval's response cache.
         tasks: name → task object.
-        wanted: task → answers per question; without an entry as the task says.
-        reseed: whether each further answer of a server gets its own seed.
+        options: the user's choices.
         say: called with a warning when further answers could not be had.
-        in_blocks: whether the model is called for one block of questions after the other.
     """
 
     def __init__(
         self,
-        lm: Any,
+        evaluate: Callable[..., Any],
+        arguments: Mapping[str, Any],
         tasks: Mapping[str, Any],
-        wanted: Mapping[str, int],
-        *,
-        reseed: bool,
+        options: Options,
         say: Callable[[str], None],
-        in_blocks: bool = False,
     ) -> None:
-        self.lm = lm
-        more = raised(tasks, wanted)
-        self.counts = {
-            name: (native_repeats(task), more.get(name, native_repeats(task)))
-            for name, task in tasks.items()
-            if task.OUTPUT_TYPE == GENERATE
-        }
-        """Task → (answers that the harness's own filters see, answers in all)."""
-        self._whole: dict[str, tuple[int, int]] = {}
-        """`counts` in the end of the tasks that are asked in rounds."""
-        self.tasks = {name: tasks[name] for name in more}
-        self.in_blocks = in_blocks
-        self.reseed = reseed
-        self.say = say
+        self._evaluate, self._arguments, self.tasks, self._say = evaluate, arguments, tasks, say
+        self.lm = arguments["lm"]
+        self.in_blocks = options.partial
+        """Whether the run is evaluated in parts."""
+        self.reseed = options.reseed
+        """Whether each further answer of a server gets its own seed."""
+        begin = {name: options.repeats.begin(name) for name in tasks}
+        self.wanted = {name: K for name, K in begin.items() if K is not None}
+        """Task → answers per question that the user asks for; without an entry as the task says."""
+        self.raised: dict[str, Any] = {}
+        """The tasks that are asked more often than they ask themselves. lm-eval 0.5 has no filters that single answers
+        could be scored with: its tasks are left as they are."""
+        self._times: dict[str, tuple[int, int]] = {}
+        for name, task in tasks.items():
+            if task.OUTPUT_TYPE == GENERATE:
+                own = native_repeats(task)
+                if own < self.wanted.get(name, 0) and hasattr(task, "_filters"):
+                    self.raised[name] = task
+                self._times[name] = own, self.wanted[name] if name in self.raised else own
+        self._in_the_end: dict[str, tuple[int, int]] = {}
+        """`times` in the end of the tasks that are asked in rounds."""
         self.notes: list[str] = []
         self.interrupted = False
         """Whether the user stopped the further answers."""
-        self._further: defaultdict[int, list[Any]] = defaultdict(list)
-        """id of a request → its further answers; `_asked` holds the request, so that no other one gets its id."""
-        self._answering = False
+        self.model_failed = False
+        """Whether the model raised: what ends a run without us, too."""
+        self._inside = False
         """While the model answers, what it asks of itself is no request of lm-eval's."""
+        self._keeps_batches = options.partial
+        """Whether a batch size that was found is used again; lm-eval's own calls of a whole run find their own."""
+        self._sent: list[Any] = []
+        """lm-eval's own requests by now; while they are held, no other one gets the id of one of them."""
+        self._answers: defaultdict[int, list[Any]] = defaultdict(list)
+        """id of a request → lm-eval's own answers in the order of asking, of a run in parts."""
+        self._further: defaultdict[int, list[Any]] = defaultdict(list)
+        """id of a request → its further answers."""
         self._done = 0, 0
         """Rounds of further answers that are there, and that were to be asked."""
         self._occurrences: Counter[str] = Counter()
         """How often each prompt was asked further, in all rounds: equal prompts of two blocks count together."""
-        self._asked: list[Any] = []
-        """The harness's own requests by now."""
+        self._built: dict[str, dict[int, list[Any]]] = {}
+        """Task → document → its requests, of a run in parts."""
         self._task_of: dict[int, str] = {}
         """id of every request that is asked again → its task."""
         self._call: Callable[[Sequence[Any]], Any] | None = None
         """Asks the model as the harness did."""
-        self._longest: Any = None
-        """The largest batch of the longest requests that the model takes; None: not known."""
-        self._batches: list[tuple[tuple[int, int], Any]] = []
-        """Lengths of requests, and the largest batch that was found with them."""
+        self._batches: defaultdict[bool, list[tuple[tuple[int, int], Any]]] = defaultdict(list)
+        """Whether requests were given → their lengths, and the largest batch that was found with them."""
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Within it `evaluate` asks K times; the objects are as before afterwards."""
+        """Within it `evaluate` asks K times, and can be called in parts; the objects are as before afterwards."""
+        methods = METHODS if self.in_blocks else (GENERATE,) if self.raised else ()
         with ExitStack() as stack:
-            for task in self.tasks.values():
-                stack.enter_context(patched(task, "apply_filters", self._filter(task)))
-            if self.tasks:
-                stack.enter_context(patched(self.lm, GENERATE, self._generate(self.lm.generate_until)))
+            for name, task in self.tasks.items():
+                if name in self.raised:
+                    stack.enter_context(patched(task, "apply_filters", self._filter(task)))
+                if self.in_blocks:
+                    build = self._build(name, task, task.build_all_requests)
+                    stack.enter_context(patched(task, "build_all_requests", build))
+            for method in methods:
+                if callable(call := getattr(self.lm, method, None)):
+                    stack.enter_context(patched(self.lm, method, self._answering(method, call)))
             model = innermost(self.lm)
-            if (self.tasks or self.in_blocks) and callable(detect := getattr(model, _DETECT, None)):
-                stack.enter_context(patched(model, _DETECT, self._remembering(detect)))
+            if methods and callable(detect := getattr(model, _DETECT, None)):
+                stack.enter_context(patched(model, _DETECT, self._detecting(detect)))
             yield
 
-    def _remembering(self, detect: Callable[..., Any]) -> Callable[..., Any]:
-        """lm-eval's search for the largest batch, which it makes in every call: for a run in blocks one for each block.
+    def _detecting(self, detect: Callable[..., Any]) -> Callable[..., Any]:
+        """lm-eval's search for the largest batch, which it makes in every call: what is found is kept for later blocks
+        and further answers.
 
         What fits holds for all requests that are no longer than those it was found with.
         """
 
         def detected(requests: Any = None, pos: int = 0) -> Any:
-            if not requests:
-                if not self.in_blocks or self._longest is None:
-                    self._longest = detect()
-                return self._longest
-            _, context, continuation = requests[pos]
-            lengths = len(context) + len(continuation), max(len(context), len(continuation))
-            for known, size in reversed(self._batches) if self.in_blocks else ():
-                if lengths[0] <= known[0] and lengths[1] <= known[1]:
-                    return size
-            self._batches.append((lengths, detect(requests, pos)))
-            return self._batches[-1][1]
+            lengths, batches = (0, 0), self._batches[bool(requests)]
+            if requests:
+                _, context, continuation = requests[pos]
+                lengths = len(context) + len(continuation), max(len(context), len(continuation))
+            fits = [size for known, size in batches if lengths[0] <= known[0] and lengths[1] <= known[1]]
+            if fits and self._keeps_batches:
+                return max(fits)
+            batches.append((lengths, detect(requests, pos) if requests else detect()))
+            return batches[-1][1]
 
         return detected
 
-    def in_rounds(self, names: Iterable[str]) -> None:
-        """Ask these tasks only as often as they ask themselves, until `more` wants another round."""
-        for name in names:
-            if name in self.tasks:
-                self._whole[name] = self.counts[name]
-                self.counts[name] = self.counts[name][0], self.counts[name][0]
+    # how often
 
-    def all_rounds(self) -> None:
-        """Ask for the answers that are missing by now, and from now on for all answers at once."""
-        self.counts |= self._whole
-        self.more({name: K for name, (_, K) in self._whole.items()})
+    def times(self, task: str) -> tuple[int, int]:
+        """Answers to each question of a task that the harness's own filters see, and answers in all."""
+        return self._times.get(task, (1, 1))
 
     @property
     def uneven(self) -> Collection[str]:
         """Tasks whose questions may end with different numbers of answers."""
-        return self._whole.keys()
+        return self._in_the_end.keys()
 
-    def more(self, totals: Mapping[str, int], requests: Sequence[Any] | None = None) -> bool:
+    def in_rounds(self, names: Iterable[str]) -> None:
+        """Ask these tasks only as often as they ask themselves, until `more` wants another round."""
+        for name in self.raised.keys() & set(names):
+            own, _ = self._in_the_end[name] = self._times[name]
+            self._times[name] = own, own
+
+    def all_rounds(self) -> None:
+        """Ask for the answers that are missing by now, and from now on for all answers at once."""
+        self._times |= self._in_the_end
+        self.more({name: K for name, (_, K) in self._in_the_end.items()})
+
+    def more(self, totals: Mapping[str, int], part: Part | None = None) -> bool:
         """Ask for further answers to questions that have been asked; False where that was not possible.
 
         A fault costs these answers, and not those that are there.
 
         Args:
             totals: task → answers in all to each of its questions.
-            requests: lm-eval's requests for these questions; None: all that it has sent.
+            part: these questions; None: all that have been asked.
         """
         if self._call is None or not self._ours():
             return False
-        before = dict(self.counts)
-        for name, total in totals.items():
-            self.counts[name] = before[name][0], total
+        before = dict(self._times)
+        self._times |= {name: (before[name][0], total) for name, total in totals.items()}
+        requests = self._sent
+        if part is not None:
+            requests = [request for name, numbers in part.items() for n in numbers for request in self._built[name][n]]
         try:
-            self._ask_again(self._call, self._asked if requests is None else requests)
+            self._ask_again(self._call, requests)
         except (SystemExit, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001 - the run's own answers are there: they must not be lost
             with suppress(Exception):
                 self._stopped(error)
-            self.counts.update(before)
+            self._times.update(before)
             return False
         return True
 
     def record(self, results: dict[str, Any]) -> None:
         """Say in the record of the run how often was asked, in place."""
-        for name in self.tasks:
-            results["configs"][name]["repeats"] = self.counts[name][1]
+        for name in self.raised:
+            results["configs"][name]["repeats"] = self._times[name][1]
 
-    def _generate(self, original: Any) -> Any:
-        def generate_until(requests: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._answering:
-                return original(requests, *args, **kwargs)
-            try:
-                self._say_cached(requests)
-            except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the run
-                with suppress(Exception):
-                    self._warn(f"it is not known whether --use_cache answers ({error_message(error)})")
-            self._answering = True
-            try:
-                answers = original(requests, *args, **kwargs)
-            finally:
-                self._answering = False
-            try:
-                model = innermost(self.lm)
-                further = original if model is self.lm else model.generate_until
-                self._call = lambda asked: further(asked, *args, **kwargs)
-                self._asked += requests
-                self._ask_again(self._call, requests)
-            except (SystemExit, GeneratorExit):
-                raise
-            except BaseException as error:  # noqa: BLE001 - the run's own answers are there: they must not be lost
-                with suppress(Exception):
-                    self._stopped(error)
-            return answers
+    # the run in parts
 
-        return generate_until
+    def block(self, part: Part) -> dict[str, Any]:
+        """Part of the run, with its samples: native results without groups and bootstrap."""
+        tasks = {name: self.tasks[name] for name in part}
+        with ExitStack() as stack:
+            for name, task in tasks.items():
+                stack.enter_context(patched(task, "doc_iterator", self._documents(name, task.doc_iterator)))
+            results: dict[str, Any] = self.whole(part, bootstrap_iters=0, write_out=False, task_dict=tasks)
+        return results
+
+    def whole(self, part: Part | None, **changes: Any) -> Any:
+        """lm-eval's own result: of these questions, or of all."""
+        samples = None if part is None else {name: _Numbers(numbers) for name, numbers in part.items()}
+        given = {"limit": None, "samples": samples, "log_samples": True}
+        return self._evaluate(**{**self._arguments, **given, **changes})
+
+    def _build(self, name: str, task: Any, original: Callable[..., Any]) -> Callable[..., None]:
+        def build_all_requests(*args: Any, samples: Sequence[int] | None = None, **kwargs: Any) -> None:
+            if name not in self._built:
+                original(*args, **kwargs)
+                requests = self._built.setdefault(name, {})
+                for request in task.instances:
+                    requests.setdefault(request.doc_id, []).append(request)
+            built = self._built[name]
+            chosen: list[Any] = []
+            # lm-eval numbers the documents of a part anew
+            for number, document in enumerate(sorted(built) if samples is None else sorted(set(samples))):
+                for request in built[document]:
+                    request.doc_id, request.resps, request.filtered_resps = number, [], {}
+                    chosen.append(request)
+            task._instances = chosen
+
+        return build_all_requests
+
+    def _documents(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        """lm-eval's own reads the whole dataset to find a few documents, for every block and filter."""
+
+        def doc_iterator(*args: Any, samples: Sequence[int] | None = None, **kwargs: Any) -> Any:
+            if samples is None:
+                return original(*args, **kwargs)
+            built = self._built[name]
+            return enumerate(deepcopy(built[document][0].doc) for document in sorted(set(samples)))
+
+        return doc_iterator
+
+    # the model
+
+    def _answering(self, method: str, call: Any) -> Any:
+        """A method of the model that asks K times; in a run in parts it gives an answer that is there again."""
+
+        def answers(requests: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._inside:
+                return call(requests, *args, **kwargs)
+            fresh, numbered = requests, []
+            if self.in_blocks:
+                seen: Counter[int] = Counter()
+                for request in requests:  # lm-eval sends a request several times for several answers
+                    numbered.append((request, seen[id(request)]))
+                    seen[id(request)] += 1
+                fresh = [request for request, number in numbered if number >= len(self._answers[id(request)])]
+            if repeated := method == GENERATE and bool(self.raised):
+                try:
+                    self._say_cached(fresh)
+                except Exception as error:  # noqa: BLE001 - the model is not asked yet, and the run needs no such warning
+                    with suppress(Exception):
+                        self._warn(f"it is not known whether --use_cache answers ({error_message(error)})")
+            given: Any = []
+            if fresh or not self.in_blocks:
+                self.model_failed = self._inside = True
+                try:
+                    given = call(fresh, *args, **kwargs)
+                    given = list(given) if self.in_blocks else given
+                finally:
+                    self._inside = False
+                self.model_failed = False
+                self._sent += fresh
+            if repeated:
+                try:
+                    model = innermost(self.lm)
+                    again = call if model is self.lm else model.generate_until
+                    self._call = lambda asked: again(asked, *args, **kwargs)
+                    self._ask_again(self._call, fresh)
+                except (SystemExit, GeneratorExit):
+                    raise
+                except BaseException as error:  # noqa: BLE001 - the run's own answers are there: they must not be lost
+                    with suppress(Exception):
+                        self._stopped(error)
+            if not self.in_blocks:
+                return given
+            for request, answer in zip(fresh, given, strict=True):
+                self._answers[id(request)].append(answer)
+            return [self._answers[id(request)][number] for request, number in numbered]
+
+        return answers
 
     def _say_cached(self, requests: Sequence[Any]) -> None:
         """Where lm-eval's response cache answers in place of the model, say so; sampled answers it does not keep."""
@@ -336,14 +412,14 @@ class Repeats:
             own = request.repeats or 1
             # padding for other ranks repeats whole blocks
             if id(request) in ours and seen[id(request)] % own == 0:
-                for repeat in range(own + len(self._further[id(request)]), self.counts[ours[id(request)]][1]):
+                for repeat in range(own + len(self._further[id(request)]), self.times(ours[id(request)])[1]):
                     rounds.setdefault(0 if at_once else repeat, []).append(request)
             seen[id(request)] += 1
         return [rounds[key] for key in sorted(rounds)]
 
     def _ours(self) -> dict[int, str]:
         """id of every request that is asked again, of this block and those before → its task."""
-        for name, task in self.tasks.items():
+        for name, task in self.raised.items():
             self._task_of.update((id(request), name) for request in task.instances if request.request_type == GENERATE)
         return self._task_of
 
@@ -353,15 +429,14 @@ class Repeats:
         lm = innermost(self.lm)
         with ExitStack() as stack:
             stack.enter_context(same_random_state())
-            stack.enter_context(patched(self, "_answering", True))
+            stack.enter_context(patched(self, "_inside", True))
+            stack.enter_context(patched(self, "_keeps_batches", True))
             if self.reseed:
                 stack.enter_context(self._reseeded(lm))
             if lm is not self.lm:
                 from lm_eval.api.model import CacheHook
 
                 stack.enter_context(patched(lm, "cache_hook", CacheHook(None)))
-            if self._longest is not None:
-                stack.enter_context(patched(lm, _DETECT, lambda *_args, **_kwargs: self._longest))
             yield
 
     def _reseeded(self, lm: Any) -> AbstractContextManager[None]:
@@ -401,33 +476,46 @@ class Repeats:
         for request in task.instances:
             own = request.repeats or 1
             if more := self._further[id(request)]:
-                K = self.counts[self._task_of[id(request)]][1]
+                _, K = self.times(self._task_of[id(request)])
                 whole.append((request, [*request.resps[:own], *more[: K - own]]))
         for request, answers in whole:
             request.resps = answers
 
     def _warn(self, text: str) -> None:
-        self.say(text)
+        self._say(text)
         self.notes.append(text)
 
 
-def silent_zeros(
-    lm: Any, tasks: Mapping[str, Any], wanted: Mapping[str, int], *, reseed: bool, cache_requests: bool = False
-) -> list[str]:
-    """What would make all answers to a question the same, as far as it can be known before the run."""
-    model = innermost(lm)
-    out = []
-    for name, task in tasks.items():
-        own = native_repeats(task)
-        if task.OUTPUT_TYPE == GENERATE and own > 1 and shared_seed(lm, task.config.generation_kwargs or {}):
-            out.append(
-                f"{name}: the task itself asks {own} times, and lm-eval sends one seed with all of them: a server that "
-                "honours it gives copies, which count as one answer (copied_repeats)"
-            )
-    asked = {name: tasks[name] for name in raised(tasks, wanted)}
-    if not asked:
+def remarks(asking: Asking, cache_requests: bool) -> list[str]:
+    """What the user should know of the repeats before the run: which are not asked for, and what would make all answers
+    to a question the same."""
+    lm, tasks, out = asking.lm, asking.tasks, []
+    several = {name: tasks[name] for name, K in asking.wanted.items() if K > 1}
+    generating = {name: task for name, task in several.items() if task.OUTPUT_TYPE == GENERATE}
+    if once := ", ".join(name for name in several if name not in generating):
+        out.append(
+            f"{once}: scored from log-likelihoods, which do not change from one repeat to the next; "
+            "asked once, and its prediction noise cannot be estimated"
+        )
+    out += [
+        f"{name}: the task itself asks {own} times, which is kept ({asking.wanted[name]} repeats were asked for)"
+        for name, task in generating.items()
+        if (own := native_repeats(task)) > asking.wanted[name]
+    ]
+    if new := ", ".join(name for name, task in generating.items() if not hasattr(task, "_filters")):
+        out.append(
+            f"{new}: this lm-eval (0.5) scores repeats by itself: ask with its own --repeats, and "
+            "the scores that it logs are used"
+        )
+    out += [
+        f"{name}: the task itself asks {own} times, and lm-eval sends one seed with all of them: a server that "
+        "honours it gives copies, which count as one answer (copied_repeats)"
+        for name, task in tasks.items()
+        if task.OUTPUT_TYPE == GENERATE and (own := native_repeats(task)) > 1 and _shared_seed(lm, task)
+    ]
+    if not asking.raised:
         return out
-    if greedy := sorted(name for name, task in asked.items() if _greedy(model, task)):
+    if greedy := sorted(name for name, task in asking.raised.items() if _greedy(innermost(lm), task)):
         out.append(
             f"{', '.join(greedy)}: the answers are generated greedily (temperature 0 or do_sample false), so the "
             "repeats will be all the same; sample them, for instance with --gen_kwargs temperature=0.7,do_sample=true"
@@ -437,9 +525,20 @@ def silent_zeros(
             "--cache_requests may give requests that were built with other generation arguments (temperature); "
             "use --cache_requests refresh after a change"
         )
-    if not reseed and sends_payloads(lm):
+    if not asking.reseed and sends_payloads(lm):
         out.append("re-seeding is off and lm-eval sends one fixed seed: a server that honours it gives equal answers")
     return out
+
+
+def _shared_seed(lm: Any, task: Any) -> bool:
+    """Whether a client sends one and the same seed with every request of a task; one that the task names goes before
+    the client's own, also if it is null."""
+    model, arguments = innermost(lm), task.config.generation_kwargs or {}
+    if not sends_payloads(model):
+        return False
+    if "seed" in arguments:
+        return arguments["seed"] is not None
+    return getattr(model, "_seed", None) is not None and "seed" in inspect.signature(model._create_payload).parameters
 
 
 def _greedy(model: Any, task: Any) -> bool:
@@ -452,138 +551,3 @@ def _greedy(model: Any, task: Any) -> bool:
         return not temperature
     sample = arguments.get("do_sample")
     return sample is False or (sample is None and not temperature)
-
-
-METHODS = ("generate_until", "loglikelihood", "loglikelihood_rolling")
-Part = Mapping[str, Sequence[int]]
-"""Task → the numbers of documents, in increasing order."""
-
-
-class _Numbers(list[int]):
-    """The documents of a part as a list in which lm-eval finds each of them quickly."""
-
-    def __init__(self, numbers: Sequence[int]) -> None:
-        super().__init__(map(int, numbers))
-        self._there = frozenset(self)
-
-    def __contains__(self, number: object) -> bool:
-        return number in self._there
-
-
-class Asking:
-    """One call of `evaluate`, in parts.
-
-    Args:
-        evaluate: lm-eval's own.
-        arguments: of the call, all by name.
-        tasks: name → task object.
-    """
-
-    def __init__(self, evaluate: Callable[..., Any], arguments: Mapping[str, Any], tasks: Mapping[str, Any]) -> None:
-        self._evaluate, self._arguments, self.tasks = evaluate, arguments, tasks
-        self._built: dict[str, dict[int, list[Any]]] = {}
-        """Task → document → its requests."""
-        self._answers: defaultdict[int, list[Any]] = defaultdict(list)
-        """id of a request → its answers in the order of asking."""
-        self._sent: list[Any] = []
-        """All requests, so that no other one gets the id of one of them."""
-        self._answering = False
-        """While the model answers, what it asks of itself is no request of lm-eval's."""
-        self.model_failed = False
-        """Whether the model raised: what ends a run without us, too."""
-
-    @contextmanager
-    def installed(self) -> Iterator[None]:
-        """Within it the parts can be evaluated; tasks and model are as before afterwards."""
-        lm = self._arguments["lm"]
-        with ExitStack() as stack:
-            for name, task in self.tasks.items():
-                build = self._build(name, task, task.build_all_requests)
-                stack.enter_context(patched(task, "build_all_requests", build))
-            for method in METHODS:
-                if callable(call := getattr(lm, method, None)):
-                    stack.enter_context(patched(lm, method, self._remembering(call)))
-            yield
-
-    def straight(self) -> AbstractContextManager[None]:
-        """Within it every request goes to the model, and no answer is kept."""
-        return patched(self, "_answering", True)
-
-    def block(self, part: Part) -> dict[str, Any]:
-        """Part of the run, with its samples: native results without groups and bootstrap."""
-        tasks = {name: self.tasks[name] for name in part}
-        with ExitStack() as stack:
-            for name, task in tasks.items():
-                stack.enter_context(patched(task, "doc_iterator", self._documents(name, task.doc_iterator)))
-            results: dict[str, Any] = self._run(part, bootstrap_iters=0, write_out=False, task_dict=tasks)
-        return results
-
-    def requests(self, part: Part) -> list[Any]:
-        """lm-eval's requests for these questions, which have been asked."""
-        return [request for name, numbers in part.items() for n in numbers for request in self._built[name][n]]
-
-    def whole(self, part: Part | None) -> Any:
-        """lm-eval's own result: of these questions, or of all."""
-        return self._run(part)
-
-    def _run(self, part: Part | None, **changes: Any) -> Any:
-        samples = None if part is None else {name: _Numbers(numbers) for name, numbers in part.items()}
-        given = {"limit": None, "samples": samples, "log_samples": True}
-        return self._evaluate(**{**self._arguments, **given, **changes})
-
-    def _build(self, name: str, task: Any, original: Callable[..., Any]) -> Callable[..., None]:
-        def build_all_requests(*args: Any, samples: Sequence[int] | None = None, **kwargs: Any) -> None:
-            if name not in self._built:
-                original(*args, **kwargs)
-                requests = self._built.setdefault(name, {})
-                for request in task.instances:
-                    requests.setdefault(request.doc_id, []).append(request)
-            built = self._built[name]
-            chosen: list[Any] = []
-            # lm-eval numbers the documents of a part anew
-            for number, document in enumerate(sorted(built) if samples is None else sorted(set(samples))):
-                for request in built[document]:
-                    request.doc_id, request.resps, request.filtered_resps = number, [], {}
-                    chosen.append(request)
-            task._instances = chosen
-
-        return build_all_requests
-
-    def _documents(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        """lm-eval's own reads the whole dataset to find a few documents, for every block and filter."""
-
-        def doc_iterator(*args: Any, samples: Sequence[int] | None = None, **kwargs: Any) -> Any:
-            if samples is None:
-                return original(*args, **kwargs)
-            built = self._built[name]
-            return enumerate(deepcopy(built[document][0].doc) for document in sorted(set(samples)))
-
-        return doc_iterator
-
-    def _remembering(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def answers(requests: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
-            if self._answering:
-                return call(requests, *args, **kwargs)
-            seen: Counter[int] = Counter()
-            numbered = []  # lm-eval sends a request several times for several answers
-            for request in requests:
-                numbered.append((id(request), seen[id(request)]))
-                seen[id(request)] += 1
-            fresh = [
-                request
-                for request, (key, number) in zip(requests, numbered, strict=True)
-                if number >= len(self._answers[key])
-            ]
-            if fresh:
-                self.model_failed = self._answering = True
-                try:
-                    given = list(call(fresh, *args, **kwargs))
-                finally:
-                    self._answering = False
-                self.model_failed = False
-                self._sent += fresh
-                for request, answer in zip(fresh, given, strict=True):
-                    self._answers[id(request)].append(answer)
-            return [self._answers[key][number] for key, number in numbered]
-
-        return answers

@@ -20,7 +20,7 @@ import re
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -156,27 +156,6 @@ def value_of(aggregation: Aggregation, items: Sequence[Any]) -> float | None:
         return None
 
 
-def brier_values(raw: Raw) -> list[list[float | None]] | None:
-    """Each question's Brier score, of which lm-eval's `brier_score` is the mean; None where that is not so.
-
-    Args:
-        raw: (gold, probabilities of the choices) per document and repeat.
-    """
-
-    def score(value: Any) -> float | None:
-        if value is None:
-            return None
-        gold, probabilities = value
-        chances = np.array(probabilities, dtype=np.float64)
-        chances[gold] -= 1.0
-        return float(np.sum(chances**2))
-
-    try:
-        return [[score(value) for value in doc] for doc in raw]
-    except (TypeError, ValueError, IndexError):
-        return None
-
-
 def _value(value: Any) -> Any:
     """None for a number that is none."""
     return None if isinstance(value, (float, np.floating)) and math.isnan(value) else value
@@ -203,18 +182,26 @@ def _quietly(aggregation: Aggregation) -> Aggregation:
 
 # lm-eval's own aggregations, as functions of sums
 
-Summed = tuple[FloatArray, Callable[[FloatArray], FloatArray]]
-"""(n, K, S) what is summed over questions, and the metric from the sums."""
+Value = Callable[[FloatArray], FloatArray]
+"""(…, S) sums over questions → (…) the metric."""
+Rows = list[list[list[float] | None]]
+"""Document → repeat → the S numbers that are summed."""
 
 
-def _summed(aggregation: Aggregation, records: list[list[Any]], known: float) -> Summed | None:
-    """The metric as a function of sums, if it is one of lm-eval's and reproduces `known`."""
+def _summed(aggregation: Aggregation, records: list[list[Any]], known: float) -> tuple[FloatArray, Value] | None:
+    """(n, K, S) what is summed over questions, and the metric from the sums; None where it is none of lm-eval's that
+    is known, or does not reproduce `known`."""
     name = getattr(aggregation, "__name__", "")
-    module = str(getattr(aggregation, "__module__", ""))
-    if not module.startswith("lm_eval.api.metrics") or name not in _SUMS:
+    if not str(getattr(aggregation, "__module__", "")).startswith("lm_eval.api.metrics"):
         return None
     try:
-        rows, value = _SUMS[name](records)
+        if name in _SACREBLEU:
+            rows, value = _sacrebleu(records, *_SACREBLEU[name])
+        elif name in _SUMS:
+            row, value = _SUMS[name]
+            rows = [[None if answer is None else row(answer) for answer in doc] for doc in records]
+        else:
+            return None
         width = max(len(row) for doc in rows for row in doc if row is not None)
         empty = [math.nan] * width
         stats = np.array([[empty if row is None else row for row in doc] for doc in rows], dtype=np.float64)
@@ -225,57 +212,40 @@ def _summed(aggregation: Aggregation, records: list[list[Any]], known: float) ->
     return (stats, value) if close(ours, known) else None
 
 
-Rows = list[list[list[float] | None]]
+def _pair(pair: Any) -> list[float]:
+    return [float(pair[0]), float(pair[1])]
 
 
-def _each(records: list[list[Any]], row: Callable[[Any], list[float]]) -> Rows:
-    return [[None if value is None else row(value) for value in doc] for doc in records]
+def _ratio(sums: FloatArray) -> FloatArray:
+    return np.asarray(sums[..., 0] / sums[..., 1])
 
 
-def _ratio(
-    pair: Callable[[Any], Sequence[float]], of: Callable[[FloatArray], FloatArray]
-) -> Callable[[list[list[Any]]], tuple[Rows, Callable[[FloatArray], FloatArray]]]:
-    """A function of the ratio of two sums; `pair` gives the two numbers of a value."""
-
-    def sums(records: list[list[Any]]) -> tuple[Rows, Callable[[FloatArray], FloatArray]]:
-        rows = _each(records, lambda value: [float(pair(value)[0]), float(pair(value)[1])])
-        return rows, lambda s: of(s[..., 0] / s[..., 1])
-
-    return sums
+def _f1_row(pair: Any) -> list[float]:
+    gold, predicted = (_label(label, 2) for label in pair)
+    return [float(gold and predicted), float(gold), float(predicted)]
 
 
-def _f1(records: list[list[Any]]) -> tuple[Rows, Callable[[FloatArray], FloatArray]]:
+def _f1(sums: FloatArray) -> FloatArray:
     """2 TP/(gold + predicted); 0 where there is neither, as sklearn has it."""
-
-    def row(pair: Any) -> list[float]:
-        gold, predicted = (_label(label, 2) for label in pair)
-        return [float(gold and predicted), float(gold), float(predicted)]
-
-    def value(s: FloatArray) -> FloatArray:
-        below = s[..., 1] + s[..., 2]
-        return np.where(below > 0, 2 * s[..., 0] / np.where(below > 0, below, 1.0), 0.0)
-
-    return _each(records, row), value
+    below = sums[..., 1] + sums[..., 2]
+    return np.where(below > 0, 2 * sums[..., 0] / np.where(below > 0, below, 1.0), 0.0)
 
 
-def _mcc(records: list[list[Any]]) -> tuple[Rows, Callable[[FloatArray], FloatArray]]:
+def _mcc_row(pair: Any) -> list[float]:
+    gold, predicted = (_label(label, _LABELS) for label in pair)
+    out = [0.0] * (2 + 2 * _LABELS)
+    out[0], out[1] = float(gold == predicted), 1.0
+    out[2 + gold] = out[2 + _LABELS + predicted] = 1.0
+    return out
+
+
+def _mcc(sums: FloatArray) -> FloatArray:
     """Gorodkin's R_K from the margins of the confusion matrix and its trace; 0 where it is 0/0."""
-
-    def row(pair: Any) -> list[float]:
-        gold, predicted = (_label(label, _LABELS) for label in pair)
-        out = [0.0] * (2 + 2 * _LABELS)
-        out[0], out[1] = float(gold == predicted), 1.0
-        out[2 + gold] = out[2 + _LABELS + predicted] = 1.0
-        return out
-
-    def value(s: FloatArray) -> FloatArray:
-        right, n = s[..., 0], s[..., 1]
-        gold, predicted = s[..., 2 : 2 + _LABELS], s[..., 2 + _LABELS :]
-        below = (n**2 - (gold**2).sum(axis=-1)) * (n**2 - (predicted**2).sum(axis=-1))
-        above = right * n - (gold * predicted).sum(axis=-1)
-        return np.where(below > 0, above / np.sqrt(np.where(below > 0, below, 1.0)), 0.0)
-
-    return _each(records, row), value
+    right, n = sums[..., 0], sums[..., 1]
+    gold, predicted = sums[..., 2 : 2 + _LABELS], sums[..., 2 + _LABELS :]
+    below = (n**2 - (gold**2).sum(axis=-1)) * (n**2 - (predicted**2).sum(axis=-1))
+    above = right * n - (gold * predicted).sum(axis=-1)
+    return np.where(below > 0, above / np.sqrt(np.where(below > 0, below, 1.0)), 0.0)
 
 
 def _label(value: Any, count: int) -> int:
@@ -284,52 +254,48 @@ def _label(value: Any, count: int) -> int:
     return int(value)
 
 
-def _sacrebleu(
-    kind: str, **options: Any
-) -> Callable[[list[list[Any]]], tuple[Rows, Callable[[FloatArray], FloatArray]]]:
+def _sacrebleu(records: list[list[Any]], kind: str, options: Mapping[str, Any]) -> tuple[Rows, Value]:
     """sacrebleu's own statistics of a segment, the ones that its significance tests resample."""
+    import sacrebleu
+    from lm_eval.api.metrics import _sacreformat
 
-    def sums(records: list[list[Any]]) -> tuple[Rows, Callable[[FloatArray], FloatArray]]:
-        import sacrebleu
-        from lm_eval.api.metrics import _sacreformat
+    metric: Any = getattr(sacrebleu, kind)(**options)
+    rows: Rows = [[None] * len(doc) for doc in records]
+    for k in range(len(records[0])):
+        present = [i for i, doc in enumerate(records) if doc[k] is not None]
+        if not present:
+            continue
+        items = [records[i][k] for i in present]
+        references, predictions = _sacreformat([pair[0] for pair in items], [pair[1] for pair in items])
+        for i, stats in zip(present, metric._extract_corpus_statistics(predictions, references), strict=True):
+            rows[i][k] = list(stats)
 
-        metric: Any = getattr(sacrebleu, kind)(**options)
-        rows: Rows = [[None] * len(doc) for doc in records]
-        for k in range(len(records[0])):
-            present = [i for i, doc in enumerate(records) if doc[k] is not None]
-            if not present:
-                continue
-            items = [records[i][k] for i in present]
-            references, predictions = _sacreformat([pair[0] for pair in items], [pair[1] for pair in items])
-            for i, stats in zip(present, metric._extract_corpus_statistics(predictions, references), strict=True):
-                rows[i][k] = list(stats)
+    def value(sums: FloatArray) -> FloatArray:
+        flat = sums.reshape(-1, sums.shape[-1]).tolist()
+        return np.array([metric._compute_score_from_stats(row).score for row in flat]).reshape(sums.shape[:-1])
 
-        def value(s: FloatArray) -> FloatArray:
-            flat = s.reshape(-1, s.shape[-1]).tolist()
-            return np.array([metric._compute_score_from_stats(row).score for row in flat]).reshape(s.shape[:-1])
-
-        return rows, value
-
-    return sums
+    return rows, value
 
 
-_SUMS: dict[str, Callable[[list[list[Any]]], tuple[Rows, Callable[[FloatArray], FloatArray]]]] = {
-    "perplexity": _ratio(lambda likelihood: (likelihood, 1.0), lambda ratio: np.exp(-ratio)),
-    "weighted_perplexity": _ratio(lambda pair: pair, lambda ratio: np.exp(-ratio)),
-    "bits_per_byte": _ratio(lambda pair: pair, lambda ratio: -ratio / math.log(2)),
-    "f1_score": _f1,
-    "matthews_corrcoef": _mcc,
-    "bleu": _sacrebleu("BLEU"),
-    "chrf": _sacrebleu("CHRF"),
-    "chrfpp": _sacrebleu("CHRF", word_order=2),
-    "ter": _sacrebleu("TER"),
+_SUMS: dict[str, tuple[Callable[[Any], list[float]], Value]] = {
+    "perplexity": (lambda likelihood: [float(likelihood), 1.0], lambda sums: np.exp(-_ratio(sums))),
+    "weighted_perplexity": (_pair, lambda sums: np.exp(-_ratio(sums))),
+    "bits_per_byte": (_pair, lambda sums: -_ratio(sums) / math.log(2)),
+    "f1_score": (_f1_row, _f1),
+    "matthews_corrcoef": (_mcc_row, _mcc),
+}
+_SACREBLEU: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "bleu": ("BLEU", {}),
+    "chrf": ("CHRF", {}),
+    "chrfpp": ("CHRF", {"word_order": 2}),
+    "ter": ("TER", {}),
 }
 
 
 PAIR_METRICS = frozenset(("f1", "f1_score", "span_f1", "macro_f1", "f1_macro", "micro_f1", "f1_micro", "weighted_f1"))
 """Names under which such pairs are logged."""
-PAIRS_BY_NAME = {"masakhaner*": "span F1"}
-"""Tasks whose kind of F1 is known without a value of lm-eval's."""
+SPANS = "masakhaner*"
+"""Tasks whose F1 is known to be that of spans without a value of lm-eval's."""
 
 _TINY = 1e-13
 """What the CoNLL scripts add below each fraction."""
@@ -357,8 +323,8 @@ def pair_scores(raw: Sequence[Sequence[Any]], budget: CallingTime, **fields: Any
         raise NotPossibleError("its value on a question is neither one number nor a pair of what is right and was said")
     native = fields["native"]
     if native is None:
-        kind = next((kind for pattern, kind in PAIRS_BY_NAME.items() if fnmatchcase(fields["task"], pattern)), None)
-        if kind is None:
+        kind = "span F1"
+        if not fnmatchcase(fields["task"], SPANS):
             raise NotPossibleError(
                 "it is made from all questions at once, and which F1 it is only lm-eval's own value tells: name the "
                 "results file"

@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.arrays import FloatArray
+from harness_noise.arrays import BoolArray, FloatArray
 from harness_noise.data.scores import Group, Scores
 from harness_noise.stats.passk import acc_probs
+
+from .rescore import derived, requests_of
 
 METRIC = "acc_prob"
 BOUNDS = (0.0, 1.0)
@@ -36,59 +38,116 @@ class LeftOutError(Exception):
 
 
 @dataclass(slots=True)
-class ChoiceTable:
-    """The choices of one task under one filter: log-likelihoods, which are right, and what `acc` says."""
+class Log:
+    """The choices of one task under one filter, row by row, as lm-eval logs them.
 
+    In a file a target is a text, which may stand for an index or for a choice; `acc` tells which.
+    """
+
+    doubled: bool = False
+    """Whether every choice was also asked without its context (acc_mutual_info)."""
+    documents: array[int] = field(default_factory=lambda: array("i"))
+    """The document of each row."""
     counts: array[int] = field(default_factory=lambda: array("i"))
-    values: array[float] = field(default_factory=lambda: array("d"))
-    right: bytearray = field(default_factory=bytearray)
+    """The number of choices of each row."""
+    likely: array[float] = field(default_factory=lambda: array("d"))
+    """The log-likelihood of every choice, row after row."""
     accurate: array[float] = field(default_factory=lambda: array("d"))
+    """What `acc` says of each row."""
+    right: dict[str, bytearray] = field(default_factory=dict)
+    """How targets are read ("index", "text") → whether each choice is right."""
+    reason: str | None = None
+    """Why there is no `acc_prob`; None as long as there is."""
 
-    def add(self, loglikelihoods: Sequence[float], gold: Sequence[int], accurate: Any) -> None:
-        """One question; `gold` may hold indices that do not exist, as lm-eval's -100 does."""
-        self.counts.append(len(loglikelihoods))
-        self.values.extend(loglikelihoods)
-        self.right.extend(index in gold for index in range(len(loglikelihoods)))
+    @property
+    def by_text(self) -> bool:
+        """Whether the texts of the choices are needed, which means reading the whole line."""
+        return self.reason is None and (not self.documents or "text" in self.right)
+
+    def add(self, document: int, row: Mapping[str, Any], arguments: Any) -> None:
+        """One row; `arguments` are its own, which it may lack."""
+        if self.reason is not None:
+            return
+        try:
+            self._add(row, arguments)
+            self.documents.append(document)
+        except LeftOutError as error:
+            self.reason = str(error)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+            self.reason = _UNKNOWN
+
+    def _add(self, row: Mapping[str, Any], arguments: Any) -> None:
+        likely, target, accurate = _loglikelihoods(row, self.doubled), row["target"], row.get(BESIDE)
+        gold = {"index": [target] if type(target) is int else _indices(str(target))}
+        if self.by_text:
+            texts = _choice_texts(arguments, len(likely))
+            gold["text"] = [i for i, text in enumerate(texts) if text == str(target).strip()]
+        if not self.documents:
+            self.right = {kind: bytearray() for kind, indices in gold.items() if indices}
+        if gold["index"] is None:
+            self.right.pop("index", None)
+        if not self.right:
+            raise LeftOutError(_UNKNOWN)
+        for kind, right in self.right.items():
+            right.extend(i in (gold[kind] or ()) for i in range(len(likely)))
+        self.counts.append(len(likely))
+        self.likely.extend(likely)
         self.accurate.append(float(accurate) if isinstance(accurate, (int, float)) else math.nan)
 
-    def probabilities(self) -> FloatArray:
+    def probabilities(self, n: int) -> FloatArray:
         """(n,) acc_prob, NaN where a question has none.
 
         Raises:
-            LeftOutError: a single choice, or a question on which `acc` disagrees.
+            LeftOutError: a single choice, `acc` disagrees on a question, or it is not clear which choices are right.
         """
-        counts, accurate = np.asarray(self.counts), np.asarray(self.accurate)
-        values, right = np.asarray(self.values), np.frombuffer(self.right, dtype=np.bool_)
+        if self.reason is not None:
+            raise LeftOutError(self.reason)
+        if min(self.counts, default=2) < 2:
+            raise LeftOutError("a question has a single choice")
+        read = [self._reading(np.frombuffer(right, dtype=np.bool_)) for right in self.right.values()]
+        readings = [values for values in read if values is not None]
+        if not readings:
+            raise LeftOutError(_DISAGREES if read else _UNKNOWN)
+        if any(not np.array_equal(readings[0], other, equal_nan=True) for other in readings[1:]):
+            raise LeftOutError(_UNKNOWN)
+        out = np.full(n, np.nan)
+        out[np.asarray(self.documents)] = readings[0]
+        return out
+
+    def _reading(self, right: BoolArray) -> FloatArray | None:
+        """The acc_prob of each row with these choices right; None where `acc` disagrees on one."""
+        counts, accurate, likely = np.asarray(self.counts), np.asarray(self.accurate), np.asarray(self.likely)
         starts = np.cumsum(counts) - counts
         out = np.full(len(counts), np.nan)
-        if counts.min(initial=2) < 2:
-            raise LeftOutError("a question has a single choice")
         for C in np.unique(counts):
             rows = np.flatnonzero(counts == C)
             where = starts[rows][:, None] + np.arange(C)
-            likely, gold = values[where], right[where]
-            best = gold[np.arange(len(rows)), likely.argmax(axis=1)]
+            best = right[where][np.arange(len(rows)), likely[where].argmax(axis=1)]
             known = ~np.isnan(accurate[rows])
             if (best[known] != (accurate[rows][known] > 0)).any():
-                raise LeftOutError(_DISAGREES)
-            out[rows] = acc_probs(likely, gold)
+                return None
+            out[rows] = acc_probs(likely[where], right[where])
         return out
+
+
+def _loglikelihoods(row: Mapping[str, Any], doubled: bool) -> list[float]:
+    """Those of the choices in their contexts; where each was asked without it, too, these come behind."""
+    likely = [float(pair[0]) for pair in row["filtered_resps"]]
+    return likely[: len(likely) // 2] if doubled else likely
+
+
+def _choice_texts(arguments: Any, n: int) -> list[str]:
+    """The choices as the model saw them, without the blank that parts them from the question."""
+    pairs = requests_of(arguments)[:n]
+    if len({pair[0] for pair in pairs}) > 1:
+        raise LeftOutError(_CONTEXTS)
+    return [str(pair[1]).strip() for pair in pairs]
 
 
 def beside(part: Scores, values: FloatArray) -> Scores:
     """`acc_prob` as a row of its own, beside `part`, the task's `acc`."""
-    return Scores(
-        task=part.task,
-        metric=METRIC,
-        scorer=part.scorer,
-        questions=part.questions,
-        values=values[:, None],
-        clusters=part.clusters,
-        cluster_spec=part.cluster_spec,
-        higher_is_better=True,
-        bounds=BOUNDS,
-        n_missing=int(np.isnan(values).sum()),
-    )
+    missing = int(np.isnan(values).sum())
+    return derived(part, METRIC, values, higher_is_better=True, bounds=BOUNDS, n_missing=missing, diagnostics=())
 
 
 def in_groups(groups: Sequence[Group], scores: Sequence[Scores]) -> list[Group]:
@@ -102,137 +161,43 @@ def in_groups(groups: Sequence[Group], scores: Sequence[Scores]) -> list[Group]:
     return [*groups, *more]
 
 
-# a live run: the task says which choice is right
-
-
-def of_task(task: Any, rows: Sequence[Mapping[str, Any]]) -> FloatArray:
-    """(n,) acc_prob of logged samples, by the task's own choices and targets.
+def of_task(task: Any, rows: Sequence[Mapping[str, Any]], doubled: bool) -> FloatArray:
+    """(n,) acc_prob of the samples of a live run.
 
     Raises:
         LeftOutError: with the reason.
     """
-    if callable(getattr(task.config, "process_results", None)) or _overrides(task):
-        raise LeftOutError(_OWN_CODE)
-    if getattr(task, "multiple_input", 0):
-        raise LeftOutError(_CONTEXTS)
-    table = ChoiceTable()
-    for row in rows:
-        doc = row["doc"]
-        choices = list(task.doc_to_choice(doc))
-        likely = [float(pair[0]) for pair in row["filtered_resps"]]
-        # acc_mutual_info asks for every choice without its context, too
-        if len(likely) not in (len(choices), 2 * len(choices)):
-            raise LeftOutError("its answers are not one log-likelihood for each choice")
-        gold = task.doc_to_target(doc)
-        if isinstance(gold, str):
-            gold = choices.index(gold) if gold in choices else -100
-        several = gold if isinstance(gold, (list, tuple)) else [gold]
-        table.add(likely[: len(choices)], [int(index) for index in several], row.get(BESIDE))
-    return table.probabilities()
-
-
-def _overrides(task: Any) -> bool:
-    """Whether the task is a class that scores in its own way."""
     from lm_eval.api.task import ConfigurableTask
 
-    return getattr(type(task), "process_results", None) is not ConfigurableTask.process_results
-
-
-# a finished run: the log has the target as text
+    overrides = getattr(type(task), "process_results", None) is not ConfigurableTask.process_results
+    if overrides or callable(getattr(task.config, "process_results", None)):
+        raise LeftOutError(_OWN_CODE)
+    log = Log(doubled)
+    for number, row in enumerate(rows):
+        log.add(number, row, row["arguments"])
+    return log.probabilities(len(rows))
 
 
 def brier_score(row: Mapping[str, Any], doubled: bool) -> Any:
-    """A question's Brier score from its logged log-likelihoods, as lm-eval makes it of what it logs as text.
+    """A question's Brier score, of which lm-eval's `brier_score` is the mean.
 
-    lm-eval logs (gold, probabilities), and of an array of numpy's only the words: digits are cut, and JSON cannot
-    read them. What is logged stays where it is a number, and where nothing better can be made of the row.
+    lm-eval logs (gold, probabilities); of an array a file has only the words, with digits cut, so they are made again
+    of the log-likelihoods. What is logged stays where it is a number, and where nothing better can be made of the row.
     """
     logged = row.get(BRIER)
-    if not isinstance(logged, (list, tuple)) or len(logged) != 2 or type(logged[0]) is not int:
+    if not isinstance(logged, (list, tuple)) or len(logged) != 2 or not isinstance(logged[0], (int, np.integer)):
         return logged
+    gold, chances = logged
     try:
-        chances = np.array([float(pair[0]) for pair in row["filtered_resps"]])
-        chances = chances[: len(chances) // 2 if doubled else None]
-        chances = np.exp(chances - chances.max())
-        chances /= chances.sum()
-        chances[logged[0]] -= 1.0
+        if isinstance(chances, str):
+            likely = np.array(_loglikelihoods(row, doubled))
+            weights = np.exp(likely - likely.max())
+            chances = weights / weights.sum()
+        wrong = np.array(chances, dtype=np.float64)
+        wrong[int(gold)] -= 1.0
     except (KeyError, TypeError, ValueError, IndexError):
         return logged
-    return float((chances**2).sum())
-
-
-@dataclass(slots=True)
-class Log:
-    """The choices of a samples file, row by row; a target may stand for an index or for a choice's text."""
-
-    doubled: bool = False
-    """Whether every choice was also asked without its context (acc_mutual_info)."""
-    tables: dict[str, ChoiceTable] = field(default_factory=dict)
-    """How targets are read ("index", "text") → choices."""
-    documents: array[int] = field(default_factory=lambda: array("i"))
-    """The document of each row."""
-    reason: str | None = None
-
-    @property
-    def by_text(self) -> bool:
-        """Whether the texts of the choices are needed, which means reading the whole line."""
-        return self.reason is None and (not self.tables or "text" in self.tables)
-
-    def add(self, document: int, row: Mapping[str, Any], arguments: Any) -> None:
-        """One row; `arguments` are its own, which it may lack."""
-        if self.reason is not None:
-            return
-        try:
-            likely = [float(pair[0]) for pair in row["filtered_resps"]]
-            likely = likely[: len(likely) // 2] if self.doubled else likely
-            target = row["target"]
-            indices = [target] if type(target) is int else _indices(str(target))
-            texts = None
-            if self.by_text:
-                wanted = str(target).strip()
-                texts = [i for i, text in enumerate(self._texts(arguments, len(likely))) if text == wanted]
-            if not self.tables:
-                self.tables = {kind: ChoiceTable() for kind, gold in (("index", indices), ("text", texts)) if gold}
-            if indices is None:
-                self.tables.pop("index", None)
-            if not self.tables:
-                raise LeftOutError(_UNKNOWN)
-            for kind, table in self.tables.items():
-                table.add(likely, (indices if kind == "index" else texts) or (), row.get(BESIDE))
-            self.documents.append(document)
-        except LeftOutError as error:
-            self.reason = str(error)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-            self.reason = _UNKNOWN
-
-    @staticmethod
-    def _texts(arguments: Any, n: int) -> list[str]:
-        """The choices as the model saw them, without the blank that parts them from the question."""
-        pairs = [tuple(request.values()) for request in list(arguments.values())[:n]]
-        if len({pair[0] for pair in pairs}) > 1:
-            raise LeftOutError(_CONTEXTS)
-        return [str(pair[1]).strip() for pair in pairs]
-
-    def probabilities(self, n: int) -> FloatArray:
-        """(n,) acc_prob.
-
-        Raises:
-            LeftOutError: with the reason.
-        """
-        if self.reason is not None:
-            raise LeftOutError(self.reason)
-        readings: list[FloatArray] = []
-        reason = _UNKNOWN
-        for table in self.tables.values():
-            try:
-                readings.append(table.probabilities())
-            except LeftOutError as error:
-                reason = str(error)
-        if not readings or any(not np.array_equal(readings[0], other, equal_nan=True) for other in readings[1:]):
-            raise LeftOutError(reason)
-        out = np.full(n, np.nan)
-        out[np.asarray(self.documents)] = readings[0]
-        return out
+    return float((wrong**2).sum())
 
 
 def _indices(target: str) -> list[int] | None:

@@ -18,30 +18,21 @@ from harness_noise.errors import some_of
 PARALLEL = "parallel:"
 """Prefix of a SPEC that stands for the document's index across the tasks of one family."""
 
-FIELDS: tuple[tuple[str, str], ...] = (
-    ("belebele*", "flores_passage"),
-    ("squadv2*", "context"),
-    ("xquad*", "context"),
-    ("mlqa*", "context"),
-    ("tydiqa*", "context"),
-    ("eus_reading*", "context"),
-    ("boolq*", "passage"),
-    ("super-glue-boolq*", "passage"),
-    ("drop*", "passage"),
-    ("multirc*", "idx.paragraph"),
-    ("record*", "passage"),
-    ("mc_taco*", "{{sentence}}|{{question}}"),
-    ("qa4mre*", "document_str"),
-    ("qasper*", "title"),
-    ("mutual*", "article"),
-    ("hellaswag", "source_id"),
-    ("*ethics_virtue", "scenario"),
-    ("*ethics_deontology", "scenario"),
-    ("*ethics_justice", "scenario"),
-    ("discrim_eval*", "decision_question_id"),
-    ("*_robustness_*", "question_id"),
-)
-"""(task glob, SPEC); the first that matches wins."""
+FIELDS: dict[str, tuple[str, ...]] = {
+    "flores_passage": ("belebele*",),
+    "context": ("squadv2*", "xquad*", "mlqa*", "tydiqa*", "eus_reading*"),
+    "passage": ("boolq*", "super-glue-boolq*", "drop*", "record*"),
+    "idx.paragraph": ("multirc*",),
+    "{{sentence}}|{{question}}": ("mc_taco*",),
+    "document_str": ("qa4mre*",),
+    "title": ("qasper*",),
+    "article": ("mutual*",),
+    "source_id": ("hellaswag",),
+    "scenario": ("*ethics_virtue", "*ethics_deontology", "*ethics_justice"),
+    "decision_question_id": ("discrim_eval*",),
+    "question_id": ("*_robustness_*",),
+}
+"""SPEC → globs of the tasks; the first that matches wins."""
 
 FAMILIES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), family)
@@ -62,8 +53,8 @@ FAMILIES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 def preset(task: str) -> str | None:
     """The natural cluster SPEC of a built-in task; None where its questions are independent."""
-    for pattern, spec in FIELDS:
-        if fnmatchcase(task, pattern):
+    for spec, patterns in FIELDS.items():
+        if any(fnmatchcase(task, pattern) for pattern in patterns):
             return spec
     for name, family in FAMILIES:
         if match := name.fullmatch(task):

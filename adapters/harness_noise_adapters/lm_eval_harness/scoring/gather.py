@@ -80,16 +80,10 @@ class Column:
             self.kinds.update(kind for kind, _ in scalars)
             self.values.extend(value for _, value in scalars)
 
-    def own_mean(self) -> float | None:
-        """The mean of lm-eval's own values; None where there is none."""
-        own = [value for value in self.own if value == value != self.dropped]
-        return sum(own) / len(own) if own else None
-
-    def own_values(self, n: int) -> list[float | None]:
-        """What lm-eval aggregates, by document."""
-        out: list[float | None] = [None] * n
-        for row, value in zip(self.rows, self.own, strict=True):
-            out[row] = value if value == value != self.dropped else None
+    def own_values(self, n: int) -> FloatArray:
+        """(n,) what lm-eval aggregates, by document; NaN where it has no number."""
+        own, out = np.asarray(self.own), np.full(n, np.nan)
+        out[np.asarray(self.rows)] = own if self.dropped is None else np.where(own == self.dropped, np.nan, own)
         return out
 
     def raw_values(self, n: int) -> tuple[list[list[Any]], list[Any]]:
@@ -114,9 +108,7 @@ class Column:
         values, asked = self._matrix(n)
         if self.dropped is None:
             return values, asked
-        own = np.asarray(self.own)
-        applies = np.zeros((n, 1), dtype=np.bool_)
-        applies[np.asarray(self.rows)[~np.isnan(own) & (own != self.dropped)]] = True
+        applies = ~np.isnan(self.own_values(n))[:, None]
         return np.where(applies, values, np.nan), asked & applies
 
     def _matrix(self, n: int) -> tuple[FloatArray, BoolArray]:
@@ -265,6 +257,10 @@ class TaskFacts:
     probabilities: Callable[[str], FloatArray | None] = lambda scorer: None
     """Filter → (n,) acc_prob; None where there are no choices. It may raise LeftOutError."""
 
+    def aggregation(self, metric: str) -> Aggregation:
+        """How lm-eval makes one value of a metric's scores."""
+        return self.aggregations.get(metric, Aggregation())
+
 
 @dataclass(slots=True)
 class Gathered:
@@ -323,8 +319,8 @@ class _Metric:
     """(n, K) scores, NaN where there is none."""
     asked: BoolArray
     """(n, K) which of them were asked for."""
-    own_mean: float | None
-    """The mean of lm-eval's own scores."""
+    own: FloatArray
+    """(n,) lm-eval's own scores, NaN where there is none."""
     value: float | None
     """lm-eval's own value; None where it reports no finite number."""
 
@@ -339,12 +335,13 @@ def gather(task: TaskFacts, columns: Mapping[Key, Column], out: Gathered) -> Non
     """
     scores: list[Scores] = []
     _drop(task, columns)
+    n = len(task.questions)
     for key in dict.fromkeys((*task.reported, *columns)):
         if key not in columns:
             out.skipped.append(Skipped(task.name, *key, "the samples file does not have it", task.reported[key]))
             continue
         column = columns[key]
-        measured = _Metric(key, column, *column.matrix(len(task.questions)), column.own_mean(), task.reported.get(key))
+        measured = _Metric(key, column, *column.matrix(n), column.own_values(n), task.reported.get(key))
         reason = _not_a_mean(task, measured)
         if reason is None:
             scores += _mean_of(task, measured, out.notes)
@@ -368,11 +365,10 @@ def _drop(task: TaskFacts, columns: Mapping[Key, Column]) -> None:
 
 
 def _drops(task: TaskFacts, key: Key, column: Column) -> bool:
-    aggregation = task.aggregations.get(key[0], Aggregation())
-    if not column.own or not (key[0].isdecimal() or not aggregation.registered) or min(column.own) != NOT_APPLIED:
+    known = [value for value in column.own if value == value]
+    if min(known, default=0.0) != NOT_APPLIED or (task.aggregation(key[0]).registered and not key[0].isdecimal()):
         return False
-    rest = [value for value in column.own if value != NOT_APPLIED]
-    value = task.reported.get(key)
+    rest, value = [score for score in known if score != NOT_APPLIED], task.reported.get(key)
     if rest and value is not None:
         return close(sum(rest) / len(rest), value)
     return key[0].isdecimal() and value in (None, NOT_APPLIED) and min(rest, default=0.0) >= 0
@@ -381,7 +377,7 @@ def _drops(task: TaskFacts, key: Key, column: Column) -> bool:
 def _mean_of(task: TaskFacts, measured: _Metric, notes: list[str]) -> Iterator[Scores]:
     """A metric that is a mean over questions; and lm-eval's own value, where it takes several answers at once."""
     key, values = measured.key, measured.values
-    n, K = values.shape
+    K = values.shape[1]
     own = task.own_values.get(key)
     if own is None:
         own = _own_value(measured, min(task.own_answers, task.taken.get(key[1], task.own_answers)))
@@ -408,7 +404,7 @@ def _mean_of(task: TaskFacts, measured: _Metric, notes: list[str]) -> Iterator[S
     if K > 1 or not own.together:
         yield part
     if own.together:
-        yield vote(part, measured.column.own_values(n), measured.value, own.together)
+        yield vote(part, measured.own, measured.value, own.together)
 
 
 def _codes(task: TaskFacts, own: OwnValue, K: int, *, alike: bool = False) -> tuple[str, ...]:
@@ -422,24 +418,24 @@ def _codes(task: TaskFacts, own: OwnValue, K: int, *, alike: bool = False) -> tu
 
 def _own_value(measured: _Metric, together: int) -> OwnValue:
     """What lm-eval's own value is, by the numbers; `together` answers at once make it if it is no mean of ours."""
-    value, own = measured.value, measured.own_mean
-    first, whole = (value is not None and close(mean, value) for mean in _means(measured.values))
-    if first or whole or measured.values.shape[1] == 1 or value is None or own is None or not close(own, value):
+    value = measured.value
+    first, whole, own = (value is not None and close(mean, value) for mean in _means(measured))
+    if first or whole or measured.values.shape[1] == 1 or not own:
         return OwnValue(first=first or not whole)
     return OwnValue(ours=False, first=True, together=together)
 
 
 def _not_a_mean(task: TaskFacts, item: _Metric) -> str | None:
     """Why a metric has no per-question mean; None if it has one."""
-    key, column, values, value, own = item.key, item.column, item.values, item.value, item.own_mean
-    aggregation = task.aggregations.get(key[0], Aggregation())
+    key, column, values, value = item.key, item.column, item.values, item.value
+    aggregation = task.aggregation(key[0])
     if key[0] == BYPASS:
         return "the run only predicted (predict_only): nothing was scored"
     if "other" in column.kinds:
         why = "a live run with --noise has its aggregation" if task.reported else "the results file would name it"
         return f"its value on a question is not one number (bleu and f1 are made from all questions at once); {why}"
-    numeral = "numeral" in column.kinds and not (own is not None and value is not None and close(own, value, 1e-6))
-    if "text" in column.kinds or numeral:
+    first, whole, own = _means(item)
+    if "text" in column.kinds or ("numeral" in column.kinds and not (value is not None and close(own, value, 1e-6))):
         return "its values are text"
     # a reduction over repeats may report another name than that of the single score
     if task.reported and not (key in task.reported or (task.scored and values.shape[1] > 1)):
@@ -457,15 +453,18 @@ def _not_a_mean(task: TaskFacts, item: _Metric) -> str | None:
         return None if aggregation.name in MEANS else f"it is aggregated by {aggregation.name}, not a mean"
     if value is None:
         return None if aggregation.function is None else f"lm-eval has no number for it ({aggregation.name})"
-    if any(item is not None and close(item, value) for item in (own, *_means(values))):
+    if any(close(mean, value) for mean in (first, whole, own)):
         return None
-    return f"the mean of its values ({own:.6g}) is not the reported value ({value:.6g}): it is not aggregated as a mean"
+    shown = whole if own != own else own
+    return (
+        f"the mean of its values ({shown:.6g}) is not the reported value ({value:.6g}): it is not aggregated as a mean"
+    )
 
 
 def _whole(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> CorpusScores | Skipped:
     """A metric that is made from all questions at once, by its aggregation or a kind of F1."""
     key, column, value = measured.key, measured.column, measured.value
-    aggregation = task.aggregations.get(key[0], Aggregation())
+    aggregation = task.aggregation(key[0])
     paired = key[0] in aggregates.PAIR_METRICS and "other" in column.kinds and aggregation.function is None
     called = aggregation.function is not None and value is not None
     is_mean = aggregation.name in MEANS and "other" not in column.kinds
@@ -521,9 +520,11 @@ def _probabilities(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str
     return out
 
 
-def _means(values: FloatArray) -> tuple[float, float]:
-    """The mean of the first repeat, and of all; over the questions that have a score."""
-    return mean_of_questions(values[:, :1]), mean_of_questions(values)
+def _means(measured: _Metric) -> tuple[float, float, float]:
+    """The mean of the first repeat, of all, and of lm-eval's own scores; over the questions that have one."""
+    first, own = measured.values[:, :1], measured.own[:, None]
+    with np.errstate(invalid="ignore"):  # infinite scores are refused elsewhere
+        return mean_of_questions(first), mean_of_questions(measured.values), mean_of_questions(own)
 
 
 @dataclass(frozen=True, slots=True)

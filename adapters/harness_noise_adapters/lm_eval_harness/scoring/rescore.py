@@ -14,16 +14,18 @@ from __future__ import annotations
 import copy
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from harness_noise.arrays import FloatArray
 from harness_noise.data.scores import Scores
 from harness_noise.stats.passk import pass_at_k
 
+GENERATE = "generate_until"
 Row = Mapping[str, Any]
 """One logged sample: a document under one filter."""
 
@@ -54,6 +56,12 @@ class FilterScores:
     mismatch: frozenset[str] = frozenset()
     """Metrics whose first repeat should be, and is not, what the harness scored."""
     notes: tuple[str, ...] = field(default=())
+
+
+def requests_of(arguments: Any) -> list[tuple[Any, ...]]:
+    """What the model was asked for one sample, from its `arguments`: objects in a file, tuples in a live run."""
+    given = arguments.values() if isinstance(arguments, Mapping) else arguments
+    return [tuple(request.values()) if isinstance(request, Mapping) else tuple(request) for request in given]
 
 
 def native_values(rows: Sequence[Row]) -> dict[str, list[Any]]:
@@ -128,60 +136,31 @@ def _process(
     task: Any, ensemble: Any, rows: Sequence[Row], repeats: range, uneven: bool
 ) -> list[list[dict[str, Any] | None]]:
     """document → repeat → what `process_results` says of this one answer."""
+    single = [[_instances(row, k) for k in repeats if not uneven or k < max(map(len, row["resps"]))] for row in rows]
+    if every := [instance for doc in single for instances in doc for instance in instances or ()]:
+        ensemble.apply(every)
+    out = []
+    for row, doc in zip(rows, single, strict=True):
+        # a task's code may write into the document, which is in lm-eval's log
+        own = dict(row["doc"]) if isinstance(row["doc"], dict) else row["doc"]
+        filtered = [each and [instance.filtered_resps[ensemble.name] for instance in each] for each in doc]
+        out.append([None if answers is None else task.process_results(own, answers) for answers in filtered])
+    return out
+
+
+def _instances(row: Row, k: int) -> list[Any] | None:
+    """The requests of a document with its k-th answer alone; None where it has none.
+
+    A request that is asked once (a loglikelihood beside a generation) is shared by all repeats.
+    """
     from lm_eval.api.instance import Instance
 
-    plan: list[list[list[Any] | None]] = []
-    every: list[Any] = []
-    for row in rows:
-        requests = row["resps"]
-        # a request that is asked once (a loglikelihood beside a generation) is shared by all repeats
-        most = max(len(answers) for answers in requests)
-        doc: list[list[Any] | None] = []
-        for k in repeats:
-            if k >= most:
-                doc += [] if uneven else [None]
-                continue
-            single = []
-            for i, answers in enumerate(requests):
-                answer = answers[k] if k < len(answers) else answers[-1]
-                metadata = (None, row["doc_id"], 1)
-                single.append(Instance("generate_until", row["doc"], row["arguments"][i], i, metadata, [answer]))
-            every += single
-            doc.append(single)
-        plan.append(doc)
-    if every:
-        ensemble.apply(every)
-    name = ensemble.name
-
-    def score(doc: Any, single: Sequence[Any] | None) -> dict[str, Any] | None:
-        if single is None:
-            return None
-        return task.process_results(doc, [instance.filtered_resps[name] for instance in single])  # type: ignore[no-any-return]
-
-    with patched(task, "doc_to_target", _once_per_document(task.doc_to_target)):
-        out = []
-        for row, answers in zip(rows, plan, strict=True):
-            # a task's code may write into the document, which is in lm-eval's log
-            own = dict(row["doc"]) if isinstance(row["doc"], dict) else row["doc"]
-            out.append([score(own, single) for single in answers])
-        return out
-
-
-def _once_per_document(doc_to_target: Callable[..., Any]) -> Callable[..., Any]:
-    """lm-eval compiles the target's template on every call, which is most of the time of scoring."""
-    last: list[Any] = [None, None]
-
-    def target(doc: Any, *args: Any, **kwargs: Any) -> Any:
-        if args or kwargs:
-            return doc_to_target(doc, *args, **kwargs)
-        if last[0] is doc:
-            return last[1]
-        made = doc_to_target(doc)
-        if isinstance(made, (str, int)):  # nothing that the metric could change
-            last[:] = doc, made
-        return made
-
-    return target
+    if k >= max(map(len, row["resps"])):
+        return None
+    return [
+        Instance(GENERATE, row["doc"], arguments, i, (None, row["doc_id"], 1), [answers[min(k, len(answers) - 1)]])
+        for i, (arguments, answers) in enumerate(zip(row["arguments"], row["resps"], strict=True))
+    ]
 
 
 def _compared(
@@ -344,11 +323,6 @@ def pass_order(metric: str) -> int:
     return int(name[2]) if name else 0
 
 
-def vote_name(metric: str, K: int) -> str:
-    """What the harness's own value over K answers is called, where `metric` is the mean of single answers."""
-    return f"{metric}@{K}"
-
-
 def with_passes(parts: Iterable[Scores]) -> list[Scores]:
     """The scores of one task, with pass@k for every k up to the number of its answers, where single ones are known.
 
@@ -375,35 +349,26 @@ def _further(named: dict[int, Scores]) -> list[Scores]:
     counts = (~np.isnan(answers)).sum(axis=1)
     most = int(counts[counts > 0].min(initial=answers.shape[1]))
     prefix = first.metric[: -len(str(lowest))]
+    codes = tuple(dict.fromkeys((*first.diagnostics, USES_ALL)))
     return [
-        replace(
-            first,
-            metric=f"{prefix}{k}",
-            values=pass_at_k(answers, k)[:, None],
-            usage={},
-            gradings=None,
-            native=None,
-            native_is_first=False,
-            diagnostics=tuple(dict.fromkeys((*first.diagnostics, USES_ALL))),
-        )
+        derived(first, f"{prefix}{k}", pass_at_k(answers, k), diagnostics=codes)
         for k in range(lowest + 1, most + 1)
         if k not in named
     ]
 
 
-def vote(part: Scores, own: Sequence[float | None], value: float | None, K: int) -> Scores:
+def derived(part: Scores, metric: str, values: FloatArray, **fields: Any) -> Scores:
+    """A metric with one value per question that follows from the answers to it, beside the scores of one that lm-eval
+    reports."""
+    own: dict[str, Any] = {"native": None, "native_is_first": False, "gradings": None}
+    return replace(part, metric=metric, values=values[:, None], **(own | fields))
+
+
+def vote(part: Scores, values: FloatArray, value: float | None, K: int) -> Scores:
     """The harness's own value over K answers of each question, beside `part`, the scores of single answers."""
-    values = np.array([[np.nan if score is None else score] for score in own], dtype=np.float64)
-    return replace(
-        part,
-        metric=vote_name(part.metric, K),
-        values=values,
-        gradings=None,
-        native=value,
-        native_is_first=False,
-        n_missing=int(np.isnan(values).sum()),
-        diagnostics=(USES_ALL, *(code for code in part.diagnostics if code == "copied_repeats")),
-    )
+    codes = (USES_ALL, *(code for code in part.diagnostics if code == "copied_repeats"))
+    missing = int(np.isnan(values).sum())
+    return derived(part, f"{part.metric}@{K}", values, native=value, n_missing=missing, diagnostics=codes)
 
 
 @contextmanager

@@ -142,13 +142,15 @@ def test_a_metric_around_it_is_known_by_its_value(canned, tmp_path, warned):
     agrees(log)
 
 
-def test_keys_with_the_same_mean_are_not_guessed(canned, tmp_path, warned):
-    """Two keys that cannot be told apart by their mean, and a metric that says nothing: no number rather than one."""
+@pytest.mark.parametrize(("name", "key"), [("something", "a"), ("grade", "b")])
+def test_keys_with_the_same_mean_are_not_guessed(canned, tmp_path, warned, name, key):
+    """Two keys that cannot be told apart by their mean, and a metric that says nothing, also where a letter of its
+    name is a key: no number rather than one."""
 
-    @metric
+    @metric(name=name)
     def something():
         def compute(scores: list[inspect_ai.scorer.SampleScore]) -> float:
-            return float(np.mean([item.score.value["a"] for item in scores]))
+            return float(np.mean([item.score.value[key] for item in scores]))
 
         return compute
 

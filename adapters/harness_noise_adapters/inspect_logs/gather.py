@@ -491,7 +491,7 @@ class _Native:
                 for key in candidates
                 if (ours := means[key, zero]) is not None and close(ours, metric.value)
             ]
-            matches = [which for which in matches if which[0] in name] or matches
+            matches = [which for which in matches if f"_{which[0]}_" in f"_{name}_"] or matches
             # of several with the same mean none is known, unless their numbers are the same
             if matches and all(columns[which] == columns[matches[0]] for which in matches):
                 key = matches[0][0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -40,17 +41,11 @@ class NotALogError(ValueError):
     """Something without which it is no log, or none whose scores can be told apart."""
 
 
-@dataclass(slots=True)
-class Faults:
+class Faults(Counter[str]):
     """What is not as Inspect's schema has it; each kind is counted and told once."""
 
-    counts: dict[str, int] = field(default_factory=dict)
-
-    def add(self, what: str) -> None:
-        self.counts[what] = self.counts.get(what, 0) + 1
-
     def messages(self) -> list[str]:
-        return [f"{what} ({count} times)" if count > 1 else what for what, count in self.counts.items()]
+        return [f"{what} ({count} times)" if count > 1 else what for what, count in self.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +142,7 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
         named[name] = value
     version = log.get("version")
     if isinstance(version, (int, float)) and version > SCHEMA:
-        faults.add(f"its schema has version {version:g}, newer than what is known ({SCHEMA})")
+        faults[f"its schema has version {version:g}, newer than what is known ({SCHEMA})"] += 1
     config = object_of(spec.get("config"), "eval.config", faults)
     dataset = object_of(spec.get("dataset"), "eval.dataset", faults)
     results = object_of(log.get("results"), "results", faults)
@@ -273,7 +268,7 @@ def _score_rows(results: Mapping[str, Any], faults: Faults) -> list[ScoreRow]:
         rows = [old | {"scorer": old.get("name"), "metrics": results.get("metrics") or old.get("metrics") or {}}]
     if not isinstance(rows, list):
         if rows is not None:
-            faults.add(f"results.scores is {kind_of(rows)}, not a list")
+            faults[f"results.scores is {kind_of(rows)}, not a list"] += 1
         return []
     out = []
     for row in rows:
@@ -282,14 +277,14 @@ def _score_rows(results: Mapping[str, Any], faults: Faults) -> list[ScoreRow]:
             scorer, reducer = _text(row.get("scorer"), name), _text(row.get("reducer")) or None
             out.append(ScoreRow(name, scorer, reducer, _metrics(row.get("metrics"), faults)))
         else:
-            faults.add("a row of results.scores has no name")
+            faults["a row of results.scores has no name"] += 1
     return out
 
 
 def _metrics(given: Any, faults: Faults) -> dict[str, NativeMetric]:
     if isinstance(given, list):
         if given:
-            faults.add("metrics of results.scores is a list, not an object")
+            faults["metrics of results.scores is a list, not an object"] += 1
         given = {str(metric.get("name")): metric for metric in given if isinstance(metric, dict)}
     out = {}
     for key, metric in object_of(given, "metrics of results.scores", faults).items():
@@ -298,7 +293,7 @@ def _metrics(given: Any, faults: Faults) -> dict[str, NativeMetric]:
         value = one(metric.get("value"))
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             if value is not None:
-                faults.add(f"the value of metric {key} is {kind_of(value)}, not a number")
+                faults[f"the value of metric {key} is {kind_of(value)}, not a number"] += 1
             value = math.nan
         metadata = metric.get("metadata")
         out[str(key)] = NativeMetric(
@@ -326,7 +321,7 @@ def object_of(value: Any, what: str, faults: Faults) -> dict[str, Any]:
         return value
     if value is not None:
         # an empty list is what R makes of an empty object
-        faults.add(f"{what} is {kind_of(value)}, not an object")
+        faults[f"{what} is {kind_of(value)}, not an object"] += 1
     return {}
 
 
@@ -479,14 +474,14 @@ class SampleAnswers:
         """Add the samples of another log."""
         self.rows |= other.rows
         self.questions = other.questions | self.questions
-        self.faults.counts |= other.faults.counts
+        self.faults |= other.faults
 
     def _identity(self, sample: Mapping[str, Any]) -> tuple[str, int]:
         key, epoch = one(sample.get("id")), one(sample.get("epoch"))
         if isinstance(key, bool) or not isinstance(key, (str, int, float)):
             raise NotALogError(f"schema: the id of sample {len(self) + 1} is {kind_of(key)}")
         if isinstance(epoch, str) and epoch.strip().isdecimal() and len(epoch) < 10:
-            self.faults.add("the epoch of a sample is a text")
+            self.faults["the epoch of a sample is a text"] += 1
             epoch = int(epoch)
         if isinstance(epoch, bool) or not isinstance(epoch, (int, float)) or epoch != epoch // 1:
             raise NotALogError(f"schema: the epoch of sample {key} is {kind_of(epoch)}")
@@ -501,7 +496,7 @@ class SampleAnswers:
             given = object_of(sample.get("scores"), "scores of a sample", self.faults)
         for scorer, score in given.items():
             if not isinstance(score, (dict, type(None))):
-                self.faults.add(f"a score of {scorer} is {kind_of(score)}, not an object")
+                self.faults[f"a score of {scorer} is {kind_of(score)}, not an object"] += 1
         objects = {scorer: score for scorer, score in given.items() if isinstance(score, dict)}
         votes = {scorer: lookup(score.get("metadata"), "panel", "votes") for scorer, score in objects.items()}
         edits = {scorer: _edit(score.get("history")) for scorer, score in objects.items() if self.keep.edits}
@@ -523,7 +518,7 @@ class SampleAnswers:
         given, target, choices = (sample.get(name) for name in ("input", "target", "choices"))
         for name, value in (("input", given), ("target", "" if target is None else target)):
             if not isinstance(value, (str, list)):
-                self.faults.add(f"the {name} of a sample is {kind_of(value)}")
+                self.faults[f"the {name} of a sample is {kind_of(value)}"] += 1
         text = input_text(given if isinstance(given, list) else as_text(given))
         target = list(map(as_text, target)) if isinstance(target, list) else as_text(target)
         return SampleQuestion(

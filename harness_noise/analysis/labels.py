@@ -206,7 +206,8 @@ def _matched(part: Scores, name: str, labels: Sequence[Label]) -> _Labelled:
         i = index.get(label.question)
         if i is None or label.task not in (None, part.task):
             continue
-        j = _answer(label, zero=zero)
+        numbered = label.repeat is not None and label.repeat.isdecimal()  # else it is of the question as a whole
+        j = int(label.repeat or 0) - (not zero) if numbered else None
         if label.answer_id is not None and label.model is None:
             ids = (answer_id(name, part.task, label.question, k) for k in ([j] if j is not None else range(K)))
             if label.answer_id not in ids:
@@ -228,11 +229,6 @@ def _matched(part: Scores, name: str, labels: Sequence[Label]) -> _Labelled:
         used=used,
         n_unscored=sum(len(these) for (i, _), these in by_answer.items() if np.isnan(part.values[i]).all()),
     )
-
-
-def _answer(label: Label, *, zero: bool) -> int | None:
-    """Which answer is labelled, from 0; None: the question as a whole, or nobody knows."""
-    return int(label.repeat) - (not zero) if label.repeat is not None and label.repeat.isdecimal() else None
 
 
 def _mean_of_people(part: Scores, labels: Sequence[Label]) -> float:

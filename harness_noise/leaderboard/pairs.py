@@ -98,7 +98,8 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
     return Grid(
         _questions(tasks, kept),
         _table(samples, [place[at[scored[at, m]]] for m, at in enumerate(rows)]),
-        tuple(samples),
+        # the scores as they were read: their copies on the union are needed no more
+        tuple(replace(own, parts=item.parts) for own, item in zip(samples, measured, strict=True)),
         tuple(labels[i] for i in kept),
         next((part.cluster_spec for task in tasks for part in task.parts if part.cluster_spec), None),
         prompts if differ else None,

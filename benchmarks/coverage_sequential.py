@@ -24,7 +24,7 @@ from scipy import optimize, special
 from harness_noise import as_scores
 from harness_noise.analysis.observed import Observed, repeats_enough
 from harness_noise.analysis.partial import with_all_of_b
-from harness_noise.analysis.sequential import LookState, Order, StoppingRule, Taken
+from harness_noise.analysis.sequential import Look, Order, StoppingRule, Taken
 from harness_noise.api.looks import estimate_from_part
 from harness_noise.settings import Settings
 from harness_noise.stats.partial import Part
@@ -194,13 +194,13 @@ def ended(rule: StoppingRule, order: Order, observed: list[Observed], delta: flo
     """One run, by the library's looks; it goes on after futility to see what it would have found."""
     out, taken, stopped = Ended(), Taken(), False
     for look, o in enumerate(observed, start=1):
-        state = LookState(rule, o, taken, order.progress(look))
-        decision, taken = state.decision(), state.taken
+        state = Look(rule, o, order.progress(look), taken)
+        decision, taken = state.decision, state.taken
         sign = 0 if decision not in ("A better", "B better") else 1 if decision == "A better" else -1
         if decision is not None and not stopped:
-            stopped, out.asked, out.with_futility = True, state.progress.answers / order.n_answers_total, sign
+            stopped, out.asked, out.with_futility = True, state.progress.answers / order.ends[-1], sign
             if judged and decision == "cannot be decided":
-                _, low, high = state.report(decision)
+                _, low, high = state.report()
                 out.covered = low is None or high is None or low <= delta <= high
         if decision not in (None, "cannot be decided"):
             out.found = sign
@@ -284,7 +284,7 @@ def se_rule(n: int, p: float, target: float, R: int) -> dict[str, Any]:
 
     rng = np.random.default_rng([SEED, n, round(1000 * p), round(10_000 * target)])
     rule = StoppingRule(se=target)
-    counts, covered, asked, gap = rule.order(n).counts(), 0, [], []
+    counts, covered, asked, gap = rule.order(n).ends, 0, [], []
     for _ in range(R):
         x = (rng.random(n) < p).astype(float)
         cum = np.cumsum(x)

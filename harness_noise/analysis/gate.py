@@ -16,15 +16,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from operator import ne
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, picked
 from ..data.matching import pair
 from ..data.native_values import MISMATCH, agreed_pairs
-from ..data.scores import CorpusScores, Group, Run, Scores
+from ..data.scores import CorpusScores, Group, OnQuestions, Run, Scores
 from ..errors import InputError
 from ..results.forms import finite
 from ..results.gate import CANNOT, FAIL, PASS, Gate, GateRow, Rule, Seen, SelfTest, StoredVerdict
@@ -41,7 +42,7 @@ from .drawing import NOT_RANDOM, STOPPED
 from .mean import analyze_run
 from .ranges import Ends, score_range, worst_case
 from .repeats import as_repeats, copies, once
-from .sample import codes_of
+from .sample import align, codes_of
 
 Key = tuple[str, str, str]
 """Task (or group), metric and scorer."""
@@ -108,6 +109,8 @@ class Candidate:
     """Two-sided p of the sign test, where nothing varies and there are no limits."""
     fixed: float = 0.0
     """What of the squared standard error more questions do not make smaller."""
+    own: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """How far the threshold may be too high and too low, and its standard error."""
     width: float = math.inf
     """Of the metric's range."""
     beside: bool = False
@@ -147,9 +150,8 @@ def of_row(row: Difference | Estimate, quantity: str, threshold: float, slack: f
     p_sign = None if isinstance(row, Estimate) or "zero_variance" not in row.diagnostics else row.p_sign
     if not reason and (mean is None or (row.ci_low is None and p_sign is None)):
         reason = "it has no interval"
-    up = row.higher_is_better is not False
-    ends = [math.nan if x is None else (x - threshold if up else threshold - x) for x in (row.ci_low, row.ci_high)]
-    gain = math.nan if mean is None else mean - threshold if up else threshold - mean
+    sign = -1.0 if row.higher_is_better is False else 1.0
+    gain, low, high = (math.nan if x is None else sign * (x - threshold) for x in (mean, row.ci_low, row.ci_high))
     model, against = (row.model, "") if isinstance(row, Estimate) else (row.model_a, row.model_b)
     shown = GateRow(
         *row.key,
@@ -165,8 +167,7 @@ def of_row(row: Difference | Estimate, quantity: str, threshold: float, slack: f
         diagnostics=row.diagnostics,
         reason=reason,
     )
-    low, high = ends if up else ends[::-1]
-    return Candidate(shown, gain, low, high, row.level, slack, p_sign)
+    return Candidate(shown, gain, *((low, high) if sign > 0 else (high, low)), row.level, slack, p_sign)
 
 
 def gated(
@@ -184,20 +185,19 @@ def gated(
         settings: those of the comparison, for what missing answers could change.
     """
     bar = Bar(margin=float(result.settings.get("margin") or 0.0) if margin is None else margin)
-    rows = [] if pairs else [_of_difference(row, row, bar, "") for row in result.comparisons]
-    worst, unknown, settings = list[Candidate](), set[Key](), settings or Settings()
+    if not pairs:
+        return decide([_of_difference(row, row, bar, "") for row in result.comparisons], bar, result.settings)
+    now, worst, unknown, settings = list[Candidate](), list[Candidate](), set[Key](), settings or Settings()
     for run, base in pairs:
         compared = [row for row in result.comparisons if (row.run_a, row.run_b) == (run.name, base.name)]
         each = of_pair(run, base, compared, bar)
-        rows += each
-        if (filled := worst_case(run, [base], settings)) is not None:
-            (a, (b,)), untold = filled
+        now += each
+        if (found := worst_case(run, [base], settings)) is not None:
+            (a, (b,)), untold = found
             each = of_pair(a, b, compare_runs([(a, b)], settings).comparisons, bar)
             unknown |= untold
         worst += each
-    if pairs and (worst != rows or unknown):
-        rows = _settled(rows, worst, unknown, bar, result.settings)
-    return decide(rows, bar, result.settings)
+    return decide(_settled(now, worst, unknown, bar, result.settings), bar, result.settings)
 
 
 def judge(
@@ -224,11 +224,9 @@ def judge(
     rows, notes = _candidates(run, baselines, floors, bar, settings)
     widths = _widths((run, *baselines), settings)
     rows = [replace(c, width=widths.get(c.row.metric, math.inf)) for c in rows]
-    worst = worst_case(run, baselines, settings)
-    if worst is not None:
+    if (worst := worst_case(run, baselines, settings)) is not None:
         filled, unknown = worst
-        others, _ = _candidates(*filled, floors, bar, settings)
-        rows = _settled(rows, others, unknown, bar, settings.to_dict())
+        rows = _settled(rows, _candidates(*filled, floors, bar, settings)[0], unknown, bar, settings.to_dict())
     warnings = [note for base in baselines for note in copies((run, base))]
     if not warnings:
         warnings = [
@@ -270,7 +268,7 @@ def _candidates(
         out += known(rows)
         notes += [*said, *renamed, *remarks]
         if bar.pooled and (usable := {c.row.key for c in out if not c.row.reason}):
-            pooled.append(_pooled_row(new, base, usable, bar, settings, several=len(baselines) > 1))
+            pooled.append(_pooled_row(new, base, usable, bar, settings))
     for floor in floors:
         rows, remarks = against_floors(run, floor, bar, settings)
         rows = known(rows)
@@ -297,11 +295,12 @@ def _settled(
     def identity(row: GateRow) -> tuple[Any, ...]:
         return *row.key, row.model, row.against, row.quantity, row.threshold
 
+    untold = unknown & {c.row.key for c in now if not c.row.reason}
     good, still = ({identity(row) for row in decide(rows, bar, settings).rows if row.passed} for rows in (now, worst))
 
     def settled(c: Candidate) -> Candidate:
         passes = identity(c.row) in good
-        if passes and c.row.key in unknown:
+        if passes and (c.row.key in unknown or (c.pooled and untold)):
             return c.lost("answers are missing, and what they could change is not known")
         if passes and identity(c.row) not in still:
             return c.lost("answers are missing, and with the worst scores that they could have it does not pass")
@@ -312,19 +311,13 @@ def _settled(
 
 def _same_scores(a: Run, b: Run) -> bool:
     """Whether all that both measured has the same mean for every question."""
+
+    def same(one: Scores, other: Scores) -> bool:
+        found = align([one], [other], None)
+        return not (found.only_a or found.only_b) and np.array_equal(found.a.stats.mean, found.b.stats.mean)
+
     both, _ = matched_scores(a, b, alone=len(a.scores) == len(b.scores) == 1)
-    return bool(both) and all(_same_means(*parts) for parts in both)
-
-
-def _same_means(one: Scores, other: Scores) -> bool:
-    x, y = (
-        np.column_stack([question_stats(values).mean for values in (part.values, part.per) if values is not None])
-        for part in (one, other)
-    )
-    if x.shape != y.shape or not math.isclose(np.nansum(x), np.nansum(y)):
-        return False
-    rows = pair(one.questions, other.questions)
-    return len(rows.rows_a) == len(x) and np.array_equal(x[rows.rows_a], y[rows.rows_b], equal_nan=True)
+    return bool(both) and all(same(*parts) for parts in both)
 
 
 def against_runs(
@@ -333,35 +326,25 @@ def against_runs(
     """A − B, or A − R·B, of everything that the run or `base`, the mean of the baselines, has; and notes."""
     if len(baselines) > 1 and settings.repeats_are == "runs":
         raise InputError("several baseline runs are runs already: leave `repeats_are='runs'` out")
-    found = _Compared.of(run, base, bar, settings, several=len(baselines) > 1)
-    notes = [note for note in found.notes if not note.startswith(("only ", "left out: ", "ONE RUN"))]
-    rows = of_pair(run, base, found.rows, bar, found.plain, _among(baselines))
-    return [replace(c, fixed=found.between.get(c.row.key, 0.0)) for c in rows], notes
+    result, plain, between = _compared(run, base, bar, settings)
+    notes = [note for note in result.notes if not note.startswith(("only ", "left out: ", "ONE RUN"))]
+    rows = of_pair(run, base, result.comparisons, bar, plain, _among(baselines))
+    return [replace(c, fixed=between.get(c.row.key, 0.0)) for c in rows], notes
 
 
-@dataclass(frozen=True, slots=True)
-class _Compared:
-    """A run beside its baseline, or R times that."""
-
-    rows: Sequence[Difference]
-    notes: Sequence[str]
-    plain: Mapping[Key, Difference]
-    """Rows of A − R·B whose limits are those of A − B."""
-    between: Mapping[Key, float]
-    """The variance between runs in each row."""
-
-    @classmethod
-    def of(cls, run: Run, base: Run, bar: Bar, settings: Settings, *, several: bool) -> _Compared:
-        """The comparison; of a baseline that is `several` runs also how far these differ."""
-        other = base if bar.ratio is None else scaled(base, bar.ratio)
-        result = compare_runs([(run, other)], settings)
-        plain = {} if bar.ratio is None else _plain_limits(run, base, result, settings)
-        between = {}
-        if several:
-            alone = compare_runs([(run, _marked(other, runs_of_one=False))], settings).comparisons
-            for row, without in zip(result.comparisons, alone, strict=True):
-                between[row.key] = max(0.0, (row.se or 0.0) ** 2 - (without.se or 0.0) ** 2)
-        return cls(result.comparisons, result.notes, plain, between)
+def _compared(
+    run: Run, base: Run, bar: Bar, settings: Settings
+) -> tuple[Comparison, dict[Key, Difference], dict[Key, float]]:
+    """A − B, or A − R·B; rows of A − R·B whose limits are those of A − B; and the variance between baseline runs."""
+    other = base if bar.ratio is None else scaled(base, bar.ratio)
+    result = compare_runs([(run, other)], settings)
+    plain = {} if bar.ratio is None else _plain_limits(run, base, result, settings)
+    between = {}
+    if any(part.runs_of_one for part in (*base.scores, *base.parts)):
+        alone = compare_runs([(run, _marked(other, runs_of_one=False))], settings).comparisons
+        for row, without in zip(result.comparisons, alone, strict=True):
+            between[row.key] = max(0.0, (row.se or 0.0) ** 2 - (without.se or 0.0) ** 2)
+    return result, plain, between
 
 
 def _marked(run: Run, **fields: Any) -> Run:
@@ -489,27 +472,28 @@ def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping
     mine, theirs = _measured(run), _measured(base)
     alone = len(mine) == len(theirs) == 1  # of other names, and compared all the same
     rows = {row.key: row for row in compared}
-    paired = {a.key for a, _ in matched}
+    named_twice = {part.key for part in run.scores} - {a.key for a, _ in matched}  # a row under a second name
     out: dict[Key, str] = {}
     for key in dict.fromkeys((*mine, *theirs)):
         if key not in mine or key not in theirs:
             have, lacks = ("the run", "the baseline") if key in mine else ("the baseline", "the run")
-            out[key] = "" if alone else f"only {have} has it, not {lacks}"
-        elif why := next((side[key] for side in (mine, theirs) if isinstance(side[key], str)), None):
-            out[key] = f"it has no scores by question ({why})"
-        elif key not in rows and (key in paired or not isinstance(mine[key], Scores)):
-            out[key] = "the runs have no question in common"  # else it is another row under a second name
+            out[key] = "" if alone else among.get(key) or f"only {have} has it, not {lacks}"
+        else:
+            apart = key not in rows and key not in named_twice
+            out[key] = mine[key] or theirs[key] or ("the runs have no question in common" if apart else "")
+    members = {(g.name, g.metric, g.scorer): [(task, g.metric, g.scorer) for task in g.tasks] for g in run.groups}
+    row_of = {part: rows[key] for key, parts in members.items() if key in rows for part in parts} | rows
+    held: Mapping[OnQuestions, OnQuestions] = dict(matched)
+    others: dict[Key, OnQuestions] = {part.key: part for part in (*base.scores, *base.parts, *base.corpus)}
     drawn = {row["task"] for side in (run, base) for row in side.drawn}
-    for a, b in matched:
-        if a.key in rows:
-            out[a.key] = _unlike(a, b, "the runs", rows[a.key], drawn=a.task in drawn) or among.get(b.key, "")
-    for group in run.groups:
-        key = (group.name, group.metric, group.scorer)
-        members = [(task, group.metric, group.scorer) for task in group.tasks]
-        parts = [reason for member in members if (reason := out.get(member) or among.get(member))]
-        if key in rows and parts:
-            out[key] = parts[0]
-    return out
+    unlike: dict[Key, str] = {}
+    for a in (*run.scores, *run.parts, *run.corpus):
+        b, row = held.get(a) or others.get(a.key), row_of.get(a.key)
+        if b is not None and row is not None:
+            unlike[a.key] = _unlike(a, b, "the runs", row, drawn=a.task in drawn) or among.get(b.key, "")
+    for key, parts in members.items():
+        unlike[key] = next((why for part in parts if (why := unlike.get(part))), "")
+    return out | {key: why for key, why in unlike.items() if key in rows and why}
 
 
 def _among(baselines: Sequence[Run]) -> dict[Key, str]:
@@ -525,57 +509,52 @@ def _among(baselines: Sequence[Run]) -> dict[Key, str]:
             unlike.append(f"only {len(others) + 1} of {len(baselines)} baseline runs have it")
         if unlike:
             out[key] = unlike[-1]
+    if len(baselines) > 1:
+        of_all = "it is no mean over questions, and of several baseline runs only means are taken together"
+        out |= {whole.key: of_all for base in baselines for whole in base.corpus}
     return out
 
 
-def _measured(run: Run) -> dict[Key, Scores | CorpusScores | Group | str]:
-    """What a run has; of what it reports without scores, the reason."""
-    parts: list[Scores | CorpusScores] = [*run.scores, *run.corpus]
-    out: dict[Key, Scores | CorpusScores | Group | str] = {part.key: part for part in parts}
-    out |= {(group.name, group.metric, group.scorer): group for group in run.groups}
-    return {item.key: item.reason for item in run.skipped} | out
+def _measured(run: Run) -> dict[Key, str]:
+    """What a run has; of what it reports without scores, why it cannot be judged."""
+    groups = [(group.name, group.metric, group.scorer) for group in run.groups]
+    skipped = {item.key: f"it has no scores by question ({item.reason})" for item in run.skipped}
+    return skipped | dict.fromkeys((*(part.key for part in (*run.scores, *run.corpus)), *groups), "")
 
 
-def _unlike(a: Scores, b: Scores, both: str, row: Difference | None = None, *, drawn: bool = False) -> str:
+def _unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None = None, *, drawn: bool = False) -> str:
     """Why the scores of `both` cannot be held against each other; empty where they can.
 
     Args:
         a: those of the new run, or of the first baseline.
         b: of the baseline, or of another one.
         both: what the runs are called.
-        row: the comparison of the two, where there is one.
+        row: the comparison of the two, or of a group that they are of, where there is one.
         drawn: whether the questions are a random part.
     """
-    if a.version and b.version and a.version != b.version:
-        return f"{both} have the versions {a.version} and {b.version} of the task"
+    versions = [part.version for part in (a, b) if isinstance(part, Scores) and part.version]
+    if len(set(versions)) > 1:
+        return f"{both} have the versions {' and '.join(versions)} of the task"
     if None not in (ways := (a.higher_is_better, b.higher_is_better)) and ways[0] != ways[1]:
         return "higher is better in one run and lower in the other"
     if STOPPED in b.diagnostics:
         return "the baseline stopped early, because of its scores on just these questions"
     if NOT_RANDOM in (*a.diagnostics, *b.diagnostics):
         return "the questions of one run are not a random part (not_a_random_part)"
-    if MISMATCH in codes_of([a]) | codes_of([b]):
+    if MISMATCH in codes_of([part for part in (a, b) if isinstance(part, Scores)]):
         return "its scores do not have the mean that the harness reports (mean_mismatch)"
-    compared = row is not None and ("unpaired" in row.diagnostics or not (row.n_only_a or row.n_only_b))
-    if _other_prompts(a, b) if row is None else "different_prompts" in row.diagnostics:
+    if a.questions is b.questions or (row is not None and "unpaired" in row.diagnostics):
+        return ""
+    same, prompts = pair(a.questions, b.questions), (a.questions.prompts, b.questions.prompts)
+    if None not in prompts and any(map(ne, picked(prompts[0], same.rows_a), picked(prompts[1], same.rows_b))):
         return f"the prompts differ between {both} (different_prompts)"
-    if not (compared or drawn or a.questions is b.questions):
-        shared = len(pair(a.questions, b.questions).rows_a)
-        if shared < max(len(a.questions), len(b.questions)):
-            return (
-                f"{both} asked different questions ({len(a.questions):,} and {len(b.questions):,}, {shared:,} in "
-                "common): was --limit another?"
-            )
+    compared = row is not None and not (row.n_only_a or row.n_only_b)
+    if not (compared or drawn) and len(same.rows_a) < max(len(a.questions), len(b.questions)):
+        return (
+            f"{both} asked different questions ({len(a.questions):,} and {len(b.questions):,}, {len(same.rows_a):,} in "
+            "common): was --limit another?"
+        )
     return ""
-
-
-def _other_prompts(a: Scores, b: Scores) -> bool:
-    """Whether a question that both have had another prompt in each."""
-    mine, theirs = a.questions.prompts, b.questions.prompts
-    if mine is None or theirs is None or a.questions is b.questions:
-        return False
-    same = pair(a.questions, b.questions)
-    return any(mine[i] != theirs[j] for i, j in zip(same.rows_a, same.rows_b, strict=True))
 
 
 def _at_looks(row: Difference, looks: Mapping[str, Any] | None, reason: str, bar: Bar) -> tuple[Difference, str]:
@@ -600,15 +579,15 @@ def _at_looks(row: Difference, looks: Mapping[str, Any] | None, reason: str, bar
     return row, reason if "different questions" not in reason else ""
 
 
-def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Settings, *, several: bool) -> Candidate:
+def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Settings) -> Candidate:
     """The equal-weight mean of all rows that can be judged."""
     known = replace(settings, cluster=None)  # its tasks have been read, and are called otherwise
-    found = _Compared.of(_pooled(run, usable), _pooled(base, usable), bar, known, several=several)
-    (row,) = found.rows
+    result, plain, between = _compared(_pooled(run, usable), _pooled(base, usable), bar, known)
+    (row,) = result.comparisons
     looked = {key for key, look in _looks(run).items() if look["rule"] != "se"}
     reason = "the run was looked at while it grew, and that allows no mean of rows" if looked & usable else ""
-    shown = replace(found.plain.get(row.key, row), metric="mean", scorer="none")
-    return replace(_of_difference(shown, row, bar, reason), fixed=found.between.get(row.key, 0.0))
+    shown = replace(plain.get(row.key, row), metric="mean", scorer="none")
+    return replace(_of_difference(shown, row, bar, reason), fixed=between.get(row.key, 0.0))
 
 
 def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings) -> Candidate:
@@ -617,7 +596,11 @@ def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings) -> 
     bars = {part.key: bars[part.key] for part in run.scores if part.key in bars}
     (row,) = analyze_run(_pooled(run, set(bars)), replace(settings, margin=None, cluster=None)).estimates
     threshold, slack = np.mean([(c.row.threshold or 0.0, c.slack) for c in bars.values()], axis=0).tolist()
-    return of_row(replace(row, metric="mean", scorer="none"), "A", threshold, slack)
+    own = dict.fromkeys((c.row.task for c in bars.values()), np.zeros(3))
+    for c in bars.values():  # numbers of one task are of the same questions
+        own[c.row.task] = own[c.row.task] + c.own
+    noise = np.sqrt(np.square(list(own.values())).sum(axis=0)) / len(bars)
+    return _of_floor(replace(row, metric="mean", scorer="none"), threshold, slack, noise)
 
 
 def _pooled(run: Run, usable: set[Key]) -> Run:
@@ -704,7 +687,7 @@ def of_floor(row: Estimate, floor: Floor, bar: Bar, settings: Settings, sizes: S
     _check_floor(floor.value, row)
     sign = -1.0 if row.higher_is_better is False else 1.0
     threshold = floor.value - sign * floor.rtol * abs(floor.value)
-    reason, fixed = "", 0.0
+    reason = ""
     if not floor.rtol:
         threshold = bar.lowered(floor.value, row.higher_is_better)
         reason = "a ratio needs a floor above 0" if bar.ratio is not None and floor.value <= 0 else ""
@@ -723,13 +706,29 @@ def of_floor(row: Estimate, floor: Floor, bar: Bar, settings: Settings, sizes: S
     elif floor.limit is not None and row.cluster is None and (n := max(sizes or (row.n_questions,))) != floor.limit:
         many = "" if n > floor.limit else ": if there are no more, leave the limit out of the file"
         reason = f"it has {n:,} questions, and the thresholds are for {floor.limit:,} (limit){many}"
-    if floor.n is not None and row.mean is not None and row.ci_low is not None and row.ci_high is not None:
-        if row.range is None:
-            reason = reason or "the noise of a floor is known only of a metric with a range"
-        else:
-            alone, row = row, _with_own_noise(row, floor, row.range, settings.level)
-            fixed = (row.se or 0.0) ** 2 - (alone.se or 0.0) ** 2
-    return replace(of_row(row, "A", threshold, floor.value * sign - threshold * sign, reason), fixed=fixed)
+    own = np.zeros(3)
+    if floor.n is not None and row.range is not None:
+        own = _own_noise(floor.value, floor.n, row.range, settings.level)
+    elif floor.n is not None and row.mean is not None:
+        reason = reason or "the noise of a floor is known only of a metric with a range"
+    return _of_floor(row, threshold, floor.value * sign - threshold * sign, own, reason)
+
+
+def _of_floor(row: Estimate, threshold: float, slack: float, own: FloatArray, reason: str = "") -> Candidate:
+    """The candidate of a mean and a threshold with noise of its own, by limits of the difference [Zou, eq. 3]."""
+    below, above, se = own.tolist()
+    if own.any() and row.mean is not None and row.ci_low is not None and row.ci_high is not None:
+        low, high = math.hypot(row.mean - row.ci_low, above), math.hypot(row.ci_high - row.mean, below)
+        both = None if row.se is None else math.hypot(row.se, se)
+        row = replace(row, ci_low=row.mean - low, ci_high=row.mean + high, se=both)
+    return replace(of_row(row, "A", threshold, slack, reason), fixed=se**2, own=(below, above, se))
+
+
+def _own_noise(value: float, n: int, scale: tuple[float, float], level: float) -> FloatArray:
+    """How far a share of n questions may be too high, and too low, by Wilson's interval; and its standard error."""
+    width, share = scale[1] - scale[0], (value - scale[0]) / (scale[1] - scale[0])
+    ends = wilson(share, n, float(critical(level)))
+    return width * np.array([share - ends.low, ends.high - share, math.sqrt(share * (1 - share) / n)])
 
 
 def _check_floor(value: float, row: Estimate) -> None:
@@ -739,19 +738,6 @@ def _check_floor(value: float, row: Estimate) -> None:
     if not low <= value <= high:
         meant = f"; did you mean {value / 100:g}?" if low <= value / 100 <= high else ""
         raise InputError(f"`floor` {value:g} is outside the range of {row.metric}, {low:g} to {high:g}{meant}")
-
-
-def _with_own_noise(row: Estimate, floor: Floor, scale: tuple[float, float], level: float) -> Estimate:
-    assert floor.n is not None
-    assert row.mean is not None
-    assert row.ci_low is not None
-    assert row.ci_high is not None
-    width, share = scale[1] - scale[0], (floor.value - scale[0]) / (scale[1] - scale[0])
-    own = wilson(share, floor.n, float(critical(level)))
-    low = math.hypot(row.mean - row.ci_low, width * (own.high - share))
-    high = math.hypot(row.ci_high - row.mean, width * (share - own.low))
-    se = None if row.se is None else math.hypot(row.se, width * math.sqrt(share * (1 - share) / floor.n))
-    return replace(row, ci_low=row.mean - low, ci_high=row.mean + high, se=se)
 
 
 def decide(
@@ -768,28 +754,25 @@ def decide(
     What cannot be judged is never a pass: it is an outcome of its own, unless it is left out by name.
     """
     lost = [c for c in candidates if c.row.reason and not c.beside]
-    beside = [c.row.name for c in candidates if c.beside]
-    if beside:
+    if beside := [c.row.name for c in candidates if c.beside]:
         notes = (*notes, f"for information, beside the score that its task declares as headline: {', '.join(beside)}")
     judged = family(candidates)
     adjust = "none" if settings.get("adjust") == "none" else "holm"
     level = judged[0].level if judged else float(settings.get("level", 0.95))
     alpha, m = (1 - level) / 2, max(1, len(judged) if adjust == "holm" else 1)
-    p = np.array([c.p_values() for c in judged]).reshape(-1, 2).T
-    adjusted = [decision.adjusted(column, adjust) for column in p]
+    of = 1 if bar.rule == "no-loss" else 0  # which of a row's two p-values the rule reads
+    p = np.array([c.p_values() for c in judged]).reshape(-1, 2)
+    adjusted = np.stack([decision.adjusted(column, adjust) for column in p.T], axis=1)
     rows = []
-    for i, c in enumerate(judged):
-        shown, excluded = (bool(column[i] < alpha) for column in adjusted)
+    for c, own, both in zip(judged, p.tolist(), adjusted.tolist(), strict=True):
+        shown, excluded = (x < alpha for x in both)
         passed = (False if shown else True if excluded else None) if bar.rule == "no-loss" else not shown
-        of = 1 if bar.rule == "no-loss" else 0
-        found: dict[str, Any] = _reach(c, bar.rule, alpha / m, budget) | {"limit": _limit(c, bar.rule)}
-        found |= {"p_value": finite(float(p[of][i])), "p_adjusted": finite(float(adjusted[of][i]))}
-        rows.append(replace(c.row, passed=passed, **found))
+        more = _reach(c, bar.rule, alpha / m, budget) | {"limit": _limit(c, bar.rule), "passed": passed}
+        rows.append(replace(c.row, p_value=finite(own[of]), p_adjusted=finite(both[of]), **more))
     rows += [] if bar.skip_missing else [c.row for c in lost]
-    pooled = any(c.pooled for c in candidates)
     for c in candidates:
-        if (c.beside or (pooled and not c.pooled)) and not c.row.reason:
-            p_value = finite(c.p_values()[1 if bar.rule == "no-loss" else 0])
+        if not c.row.reason and c not in judged:
+            p_value = finite(c.p_values()[of])
             rows.append(replace(c.row, decides=False, p_value=p_value, limit=_limit(c, bar.rule)))
     rows.sort(key=lambda row: (not row.decides, row.passed is not False, row.passed is True))
     outcome = PASS

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,17 +38,18 @@ from .sample import Sample, align, group_parts, group_shares, is_scored, scored_
 from .sequential import (
     ALL_ASKED,
     CANNOT,
+    NONE_TAKEN,
     NOT_DECIDED,
     Look,
     Looks,
-    LookState,
     Order,
     StoppingRule,
     Taken,
     whole_questions,
 )
 
-KIND = "looks"
+ABOUT = ("schema_version", "harness_noise_version")
+"""What a file of looks says of itself; everything else at its head must be as before."""
 PINNED = ("se", "missing", "cluster", "repeats_are")
 """Settings that change the standard error of a look, which must be that of the looks before it."""
 
@@ -109,8 +110,7 @@ def observe(
             return plain
         assert block is not None
         blocks.append(block.of_known())
-    names = [name for name in blocks[0].names if all(name in block.names for block in blocks)]
-    return with_all_of_b(plain, *joined(blocks, names, shares, drawn=True))
+    return with_all_of_b(plain, *joined(blocks, shares, drawn=True))
 
 
 def look(
@@ -136,7 +136,7 @@ def look(
     rule = StoppingRule(looks=looks, level=settings.level, margin=settings.margin or 0.0)
     others = [run for run in references if not (same_run(run, run_a) or same_run(run, run_b))]
     head: dict[str, Any] = {
-        "kind": KIND,
+        "kind": "looks",
         "schema_version": SCHEMA_VERSION,
         "harness_noise_version": __version__,
         "run": run_a.model,
@@ -152,7 +152,7 @@ def look(
     for parts_a, parts_b, group in comparisons(run_a, run_b):
         name = group.name if group is not None else parts_a[0].task
         key = (name, parts_a[0].metric, parts_a[0].scorer)
-        taken, before = known.get(key, (Taken(), None))
+        taken, before = known.get(key, (NONE_TAKEN, None))
         n, total = _asked(parts_a, parts_b, before)
         if before is not None and before.decision not in (NOT_DECIDED, CANNOT, ALL_ASKED):
             row = before
@@ -182,8 +182,8 @@ def _next(
             "questions, spent all of the error, and more answers came after it: ask all answers to a question before "
             "the next question, or compare without looks"
         )
-    state = LookState(rule, observed, taken, progress)
-    return state.taken, state.look(rule.looks, 1 if before is None else before.look + 1, None).sequential
+    found = Look(rule, observed, progress, taken, number=1 if before is None else before.look + 1, looks=rule.looks)
+    return found.taken, found.sequential
 
 
 def judged_by_looks(result: Comparison, found: Sequence[Sequential], settings: Settings) -> Comparison:
@@ -279,22 +279,19 @@ def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Tak
         return {}
     try:
         content = json.loads(memory.read_text(encoding="utf-8"))
-        same = {name: content[name] for name in ("kind", "run", "against", "looks", "level", "margin", "references")}
-        same |= {name: content.get(name, head[name]) for name in PINNED}  # older files do not say
         tasks: dict[tuple[str, ...], tuple[Taken, Sequential | None]] = {
             tuple(task["key"]): (_taken(**task["taken"]), Sequential(**task["found"])) for task in content["tasks"]
         }
+        wrong = [name for name, value in head.items() if name not in ABOUT and content[name] != value]
     except OSError as error:
         raise InputError(f"{memory}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(
             f"{memory}: not the looks at a run, or a broken file of them; take it away to begin anew"
         ) from None
-    wrong = [name for name, value in same.items() if value != head[name]]
-    if wrong:
-        name = wrong[0]
+    for name in wrong:
         raise InputError(
-            f"{memory}: the looks before were taken with {name} {same[name]!r}, not {head[name]!r}, and cannot be "
+            f"{memory}: the looks before were taken with {name} {content[name]!r}, not {head[name]!r}, and cannot be "
             "counted with this one: ask as before, or take the file away to begin anew, which forgets the error spent"
         )
     return tasks
@@ -379,34 +376,28 @@ class Pair:
         part = Part(rows, self.plan.clusters, self.plan.strata, self.a.shares, drawn=True)
         return with_all_of_b(plain, a.stats.mean, part, self.references, self.b.stats.mean)
 
-    def looks(self, rule: StoppingRule) -> Iterator[LookState]:
-        """The looks until it is decided, in the rule's order."""
-        order, taken = self.order(rule), Taken()
-        for number in range(1, len(order.blocks) + 1):
-            state = LookState(rule, self.observed(order.answers(number)), taken, order.progress(number))
-            taken = state.taken
-            yield state
-            if state.decision() is not None:
-                return
-
     def run(self, rule: StoppingRule) -> Look:
-        """The last look."""
-        order, states = self.order(rule), list(self.looks(rule))
-        looks = rule.looks if rule.looks == "anytime" else len(order.blocks)
-        return states[-1].look(looks, len(states), order.seed)
+        """The last look, in the rule's order."""
+        order, look = self.order(rule), None
+        for number in range(1, len(order.ends) + 1):
+            look = rule.look(order, look, self.observed(order.answers(number)))
+            if look.stop:
+                break
+        assert look is not None
+        return look
 
     def replay(self, rule: StoppingRule, orders: int = ORDERS) -> Replay:
         """What the looks would have done in many random orders."""
-        last = [list(self.looks(replace(rule, seed=rule.seed + k)))[-1] for k in range(orders)]
-        words = Counter(state.decision() or NOT_DECIDED for state in last)
-        asked = np.array([state.progress.answers for state in last], dtype=np.float64)
-        low, middle, high = (float(x) for x in np.quantile(asked, (0.1, 0.5, 0.9), method="inverted_cdf"))
+        last = [self.run(replace(rule, seed=rule.seed + k)) for k in range(orders)]
+        words = Counter(look.decision or NOT_DECIDED for look in last)
+        asked = np.array([look.progress.answers for look in last], dtype=np.float64)
+        low, middle, high = (round(x) for x in np.quantile(asked, (0.1, 0.5, 0.9), method="inverted_cdf"))
         return Replay(
             orders=orders,
             n_total=last[0].progress.answers_total,
             n_mean=float(asked.mean()),
-            n_median=round(middle),
-            n_low=round(low),
-            n_high=round(high),
+            n_median=middle,
+            n_low=low,
+            n_high=high,
             decisions={w: k / orders for w, k in words.most_common()},
         )

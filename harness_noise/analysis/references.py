@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import compress, zip_longest
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,14 +12,14 @@ import numpy as np
 from ..data.matching import pair
 from ..data.scores import Run, Scores
 from ..errors import InputError
-from ..results.sequential import FullRow
+from ..results.sequential import FullBenchmark, FullRow
 from ..settings import Settings
 from ..stats.contrast import question_stats
 from .comparison import matched_scores
 from .drawing import STOPPED
 from .partial import NotRandomError, full_benchmark, part_of
 from .ranges import hull
-from .sample import group_parts, group_shares
+from .sample import group_parts, group_shares, in_order_of
 
 if TYPE_CHECKING:
     from ..arrays import FloatArray, IntArray
@@ -69,13 +69,8 @@ def _estimates(
             theirs = {one.key: other for one, other in matched}
             mine = replace(run, scores=tuple(one for one, _ in matched), parts=())
         for parts, name, shares in _tasks(mine):
-            subtracted = [theirs[part.key] for part in parts if base is not None]
-            try:
-                row, said = _row(parts, subtracted, others, name, (run, base), shares, settings)
-            except NotRandomError as error:
-                if refuse:
-                    raise
-                row, said = _nothing(parts, others, name, run), [str(error)]
+            both = [(part, theirs.get(part.key)) for part in parts]
+            row, said = _row(both, others, name, (run, base), shares, settings, refuse=refuse)
             rows += [] if row is None else [row]
             notes += said
     return _checked(rows, notes, references)
@@ -116,57 +111,67 @@ def _tasks(run: Run) -> list[tuple[list[Scores], str, list[float] | None]]:
     return out
 
 
-def _stopped(parts: Sequence[Scores]) -> tuple[str, ...]:
-    """The code of a row with a part whose number of questions its scores decided."""
-    return (STOPPED,) if any(STOPPED in part.diagnostics for part in parts) else ()
-
-
 def _row(
-    parts: Sequence[Scores],
-    subtracted: Sequence[Scores],
+    both: Sequence[tuple[Scores, Scores | None]],
     references: Sequence[Run],
     name: str,
     runs: tuple[Run, Run | None],
     shares: list[float] | None,
     settings: Settings,
+    *,
+    refuse: bool,
 ) -> tuple[FullRow | None, list[str]]:
     """One row, and notes; None where no reference has measured it, or all its questions were asked."""
-    found = [block_of(part, references, other) for part, other in zip_longest(parts, subtracted)]
+    found = [block_of(part if b is None else within(part, b), references, b) for part, b in both]
     blocks = [block for block in found if block is not None]
-    if len(blocks) < len(found):
+    (run, base), (first, _) = runs, both[0]
+    if len(blocks) < len(found) or not (base or shared_names(blocks)):
         return None, []
-    names = [n for n in blocks[0].names if all(n in block.names for block in blocks)]
-    run, base = runs
-    if not names and base is None:
-        return None, []
-    model, notes = run.model, list[str]()
-    drawn = {item["task"]: item["n_total"] for item in run.drawn}
+    what, model, notes, every = f"{name} {first.metric}", run.model, list[str](), sum(len(x.X) for x in blocks)
     if base is not None:
-        blocks, notes = _with_known(parts, subtracted, references, blocks, base.model)
         model = f"{run.model} − {base.model}"
-        if blocks[0].b is None:  # what both have answered is a random part if both are
-            both = {item["task"] for item in base.drawn}
-            drawn = {task: n for task, n in drawn.items() if task in both}
-    by_name = all(drawn.get(part.task) == block.n_all for part, block in zip(parts, blocks, strict=True))
-    y, part, X, b = joined(blocks, names, shares, drawn=by_name)
-    what, row = f"{name} {parts[0].metric}", None
+        known = [block.of_known() for block in blocks]
+        left = every - sum(len(block.X) for block in known)
+        if any(len(some.X) < NEARLY_ALL * len(block.X) for some, block in zip(known, blocks, strict=True)):
+            said = f"{base.model} has answered {every - left:,} of {every:,} questions only"
+            return None, [f"{what}: {said}, and the mean of them all is estimated against a run that has answered all"]
+        blocks = known
+        if left:
+            said = f"{base.model} has no answer to {left:,} of {every:,} questions"
+            notes.append(f"{what}: {said}, which are left out of the whole benchmark")
+    drawn = {item["task"]: item["n_total"] for item in run.drawn}
+    by_name = all(drawn.get(part.task) == block.n_all for (part, _), block in zip(both, blocks, strict=True))
+    y, part, X, b = joined(blocks, shares, drawn=by_name)
     if len(part.asked) >= len(X):
-        notes.append(f"{run.model} has answered all {len(X):,} questions of the references")
-    else:
-        bounds = hull([item.bounds for item in (*parts, *subtracted)])
-        if bounds is not None and base is not None:
-            bounds = bounds[0] - bounds[1], bounds[1] - bounds[0]
-        whole = full_benchmark(y, part, X, tuple(names), settings.level, name, against=b, bounds=bounds)
-        codes = tuple(sorted((*whole.diagnostics, *_stopped((*parts, *subtracted)))))
-        fields = asdict(whole) | {"diagnostics": codes}
-        row = FullRow(task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=model, **fields)
-    return row, [f"{what}: {note}" for note in notes]
+        return None, [*notes, f"{what}: {run.model} has answered all {len(X):,} questions of the references"]
+    sides = [side for pair in both for side in pair if side is not None]
+    bounds = hull([side.bounds for side in sides])
+    if bounds is not None and base is not None:
+        bounds = bounds[0] - bounds[1], bounds[1] - bounds[0]
+    names = tuple(shared_names(blocks))
+    try:
+        whole = full_benchmark(y, part, X, names, settings.level, name, against=b, bounds=bounds)
+    except NotRandomError as error:
+        if refuse:
+            raise
+        notes.append(str(error))
+        m, code = len(part.asked), "not_a_random_part"
+        whole = FullBenchmark(n_asked=m, n_total=len(X), references=names, diagnostics=(code,))
+    stopped = [STOPPED] * any(STOPPED in side.diagnostics for side in sides)
+    fields = asdict(whole) | {"diagnostics": tuple(sorted((*whole.diagnostics, *stopped)))}
+    return FullRow(task=name, metric=first.metric, scorer=first.scorer, model=model, **fields), notes
+
+
+def shared_names(blocks: Sequence[Block]) -> list[str]:
+    """The references that have measured every task."""
+    return [name for name in blocks[0].names if all(name in block.names for block in blocks)]
 
 
 def joined(
-    blocks: Sequence[Block], names: Sequence[str], shares: list[float] | None, *, drawn: bool
+    blocks: Sequence[Block], shares: list[float] | None, *, drawn: bool
 ) -> tuple[FloatArray, Part, FloatArray, FloatArray | None]:
     """What the regression takes, over all tasks: y, the part, the references' means, those of what is subtracted."""
+    names = shared_names(blocks)
     start = np.cumsum([0, *(len(block.X) for block in blocks)])
     asked = np.concatenate([block.asked + at for block, at in zip(blocks, start, strict=False)])
     labels = [label for block in blocks for label in block.clusters] if any(x.clustered for x in blocks) else None
@@ -177,45 +182,6 @@ def joined(
     X = np.concatenate([block.X[:, [block.names.index(n) for n in names]] for block in blocks])
     b = [block.b for block in blocks if block.b is not None]
     return np.concatenate([block.y for block in blocks]), part, X, np.concatenate(b) if b else None
-
-
-def _with_known(
-    parts: Sequence[Scores], others: Sequence[Scores], references: Sequence[Run], blocks: list[Block], name: str
-) -> tuple[list[Block], list[str]]:
-    """The questions of which the subtracted run has answers, if that is nearly all; else the differences; and notes."""
-    have = [0 if block.b is None else int(np.isfinite(block.b).sum()) for block in blocks]
-    every = [len(block.X) for block in blocks]
-    if any(n < NEARLY_ALL * N for n, N in zip(have, every, strict=True)):
-        for part, other in zip(parts, others, strict=True):
-            if other.chances is not None and _chances_within(part, other) is None:
-                raise InputError(
-                    f"{part.task}, {part.metric}: the questions of {name} were drawn with different probabilities, and "
-                    "the other run's were not drawn from them: which questions both have is no part with known "
-                    "probabilities"
-                )
-        said = (
-            f"{name} has answered {sum(have):,} of {sum(every):,} questions only: the references predict A − B itself"
-        )
-        return [block.subtracted() for block in blocks], [f"{said}, which gains little"]
-    left = sum(every) - sum(have)
-    said = f"{name} has no answer to {left:,} of {sum(every):,} questions, which are left out of the whole benchmark"
-    inside = [block_of(within(part, other), references, other) for part, other in zip(parts, others, strict=True)]
-    return [block.of_known() for block in inside if block is not None], [said] if left else []
-
-
-def _nothing(parts: Sequence[Scores], references: Sequence[Run], name: str, run: Run) -> FullRow:
-    """The row of a part that says nothing of the whole."""
-    blocks = [block for part in parts if (block := block_of(part, references, None)) is not None]
-    return FullRow(
-        task=name,
-        metric=parts[0].metric,
-        scorer=parts[0].scorer,
-        model=run.model,
-        n_asked=sum(len(block.asked) for block in blocks),
-        n_total=sum(len(block.X) for block in blocks),
-        references=tuple(dict.fromkeys(n for block in blocks for n in block.names)),
-        diagnostics=("not_a_random_part", *_stopped(parts)),
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,14 +206,6 @@ class Block:
     """(m,) probability with which each question was drawn."""
     unequal: bool
     """Whether these differ."""
-
-    def subtracted(self) -> Block:
-        """The differences, of the questions that both have answered."""
-        assert self.b is not None
-        both = np.isfinite(self.b[self.asked])
-        asked = self.asked[both]
-        y = self.y[both] - self.b[asked]
-        return replace(self, y=y, asked=asked, b=None, chances=self.chances[both] * both.mean())
 
     def of_known(self) -> Block:
         """The questions that the subtracted run has answered, as if they were all."""
@@ -276,13 +234,12 @@ def block_of(
         against: the scores that are subtracted.
         clustered_as: the scores whose clusters count; None: those of whoever has answered most, else the part's.
     """
-    found: list[tuple[str, Scores]] = []
+    named: dict[str, Scores] = {}
     for run in references:
-        for item in (*run.scores, *run.parts):
-            if item.key == part.key:
-                found.append((run.model if run.model not in dict(found) else run.name, item))
-                break
-    every = [item for _, item in found] + ([] if against is None else [against])
+        item = next((item for item in (*run.scores, *run.parts) if item.key == part.key), None)
+        if item is not None:
+            named.setdefault(run.name if run.model in named else run.model, item)
+    every = [*named.values(), *([] if against is None else [against])]
     if not every:
         return None
     whole = max(every, key=lambda item: len(item.questions))
@@ -299,10 +256,7 @@ def block_of(
     rows_a, rows_b = np.array(same.rows_a, dtype=np.intp), np.array(same.rows_b, dtype=np.intp)
     means = question_stats(part.values).mean
     scored = ~np.isnan(means[rows_a])
-    columns = np.full((len(order), len(every)), np.nan)
-    for r, item in enumerate(every):
-        shared = pair(item.questions, whole.questions)
-        columns[place[shared.rows_b], r] = question_stats(item.values).mean[shared.rows_a]
+    columns = np.column_stack([question_stats(in_order_of(whole.questions, item)).mean[order] for item in every])
     labels = [f"\x1f{i}" for i in range(len(order))]
     by = clustered_as or (part if whole.clusters is None else whole)
     if by.clusters is not None:  # of the questions that were not asked the part knows nothing
@@ -312,8 +266,8 @@ def block_of(
     return Block(
         means[rows_a[scored]],
         place[rows_b[scored]],
-        [name for name, _ in found],
-        columns[:, : len(found)],
+        list(named),
+        columns[:, : len(named)],
         None if against is None else columns[:, -1],
         labels,
         by.clusters is not None,
@@ -323,22 +277,14 @@ def block_of(
     )
 
 
-def _chances_within(part: Scores, other: Scores) -> dict[str, float] | None:
-    """Question → the probability of being drawn among those that another run drew with unequal probabilities; None: the
-    part was not drawn from them."""
-    mine, theirs = part.chances or {}, other.chances or {}
-    inside = {key: chance / theirs[key] for key, chance in mine.items() if key in theirs}
-    nested = 0 < len(inside) == len(mine) and max(inside.values()) <= 1 + 1e-9
-    return {key: min(chance, 1.0) for key, chance in inside.items()} if nested else None
-
-
 def within(part: Scores, other: Scores) -> Scores:
     """The part with the probabilities of being drawn among the questions of the run that they were drawn from."""
-    inside = _chances_within(part, other)
-    if inside is None:
+    mine, theirs = part.chances or {}, other.chances or {}
+    inside = {key: chance / theirs[key] for key, chance in mine.items() if key in theirs}
+    if not inside or len(inside) < len(mine) or max(inside.values()) > 1 + 1e-9:
         return part
     differ = max(inside.values()) - min(inside.values()) > 1e-9
-    return replace(part, chances=inside if differ else None)
+    return replace(part, chances={key: min(chance, 1.0) for key, chance in inside.items()} if differ else None)
 
 
 def _chances(part: Scores, rows: IntArray, n: int) -> FloatArray:

@@ -11,7 +11,7 @@
             break
     look.sequential.to_dict()  # the object for the results; also where the run ended before it was decided
 
-Nothing is kept between calls but the frozen `Look`, so a run that was killed takes the same looks again from the
+Nothing is kept between calls but the `Look`, so a run that was killed takes the same looks again from the
 answers that it has kept. A replay of two runs that exist, and the looks at a run that grows, are the same machine.
 """
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
@@ -50,7 +50,7 @@ from .observed import Observed
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from ..arrays import FloatArray, IntArray
+    from ..arrays import BoolArray, FloatArray, IntArray
 
     Labels = Sequence[object] | NDArray[np.generic]
 
@@ -105,62 +105,55 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Order:
-    """In which order questions are asked, in blocks of whole clusters."""
+    """In which order answers are asked for, in blocks of whole clusters; after each block is a look."""
 
-    blocks: tuple[IntArray, ...]
-    """Indexes of the questions of each block, one for each answer; after each block is a look."""
+    question: IntArray
+    """(A,) index of the question of each answer."""
+    which: IntArray
+    """(A,) which answer to its question it is, from 1."""
+    ends: tuple[int, ...]
+    """Answers that have been asked for after each block."""
     units: tuple[int, ...]
     """Clusters (questions, where there are none) that have been asked after each block."""
     seed: int | None
-    rounds: tuple[IntArray, ...] = ()
-    """Which answer to its question each of them is, from 1; empty where a block holds all answers of its questions."""
+    whole: bool = False
+    """Whether each question is asked once, and gets all its answers then, however many."""
 
     @property
-    def n_answers_total(self) -> int:
-        return sum(map(len, self.blocks))
-
-    @property
-    def repeats(self) -> float:
-        """Mean over the questions of one over their number of answers, in the full design."""
-        each = self.answers(len(self.blocks))
-        return float((1 / each[each > 0]).mean())
+    def blocks(self) -> list[IntArray]:
+        """Indexes of the questions of each block, one for each answer."""
+        return np.split(self.question, self.ends[:-1])
 
     def pairs(self, number: int) -> tuple[IntArray, IntArray]:
         """The answers of a block, counted from 1, in the order in which they are asked: question, and which answer."""
-        block = self.blocks[number - 1]
-        return block, self.rounds[number - 1] if self.rounds else np.ones(len(block), dtype=np.intp)
+        block = slice(*(0, *self.ends)[number - 1 : number + 1])
+        return self.question[block], self.which[block]
 
     def asked(self, look: int) -> IntArray:
         """Indexes of the questions that have been asked at a look, counted from 1, in their order."""
-        if not look:
-            return np.empty(0, dtype=np.intp)
-        every = np.concatenate(self.blocks[:look])
-        return every[np.concatenate(self.rounds[:look]) == 1] if self.rounds else every
+        block = slice((0, *self.ends)[look])
+        questions: IntArray = self.question[block][self.which[block] == 1]
+        return questions
 
     def answers(self, look: int) -> IntArray:
-        """(n,) answers of each question that have been asked at a look."""
-        n = 1 + max(int(block.max()) for block in self.blocks)
-        return np.bincount(np.concatenate([np.empty(0, dtype=np.intp), *self.blocks[:look]]), minlength=n)
-
-    def counts(self) -> list[int]:
-        """Questions asked at each look."""
-        new = [int((rounds == 1).sum()) for rounds in self.rounds] if self.rounds else map(len, self.blocks)
-        return list(accumulate(new))
+        """(n,) answers of each question that have been asked for at a look."""
+        return np.bincount(self.question[: (0, *self.ends)[look]], minlength=1 + int(self.question.max()))
 
     def first_look_after(self, number: int) -> Order:
         """The order with its first `number` blocks as one."""
-
-        def joined(parts: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
-            return (np.concatenate(parts[:number]), *parts[number:]) if parts else ()
-
-        return replace(self, blocks=joined(self.blocks), rounds=joined(self.rounds), units=self.units[number - 1 :])
+        return replace(self, ends=self.ends[number - 1 :], units=self.units[number - 1 :])
 
     def progress(self, look: int) -> Progress:
         """How much has been asked at a look."""
-        counts = self.counts()
-        last = max((int(rounds.max()) for rounds in self.rounds[:look]), default=1)
+        last = len(self.ends)
+        each = self.answers(last)
         return Progress(
-            counts[look - 1], counts[-1], sum(map(len, self.blocks[:look])), self.n_answers_total, last, self.repeats
+            n=len(self.asked(look)),
+            total=len(self.asked(last)),
+            answers=self.ends[look - 1],
+            answers_total=self.ends[-1],
+            round=int(self.which[: self.ends[look - 1]].max()),
+            repeats=float((1 / each[each > 0]).mean()),
         )
 
 
@@ -176,16 +169,7 @@ class Taken:
     """Residual share of the regression on all questions, see `information`; fixed at the first look that has one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """One look, with what it needs of those before."""
-
-    sequential: Sequential
-    """What may be reported if it ends here."""
-    stop: bool
-    message: str
-    """One line for whoever watches."""
-    taken: Taken = Taken()
+NONE_TAKEN = Taken()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,30 +292,23 @@ class StoppingRule:
             InputError: too few questions (clusters) for a look before the end.
         """
         codes, units = (np.arange(n), n) if clusters is None else cluster_codes(clusters)
-        ranks = codes if shuffled else proportional(codes, units, tasks, np.random.default_rng(self.seed))
-        queue = np.arange(n) if shuffled else np.argsort(ranks[codes], kind="stable")
-        question, rounds = self._answers(queue, 1 if repeats is None else repeats)
-        first = rounds == 1
-        share = _information_by(first, rounds, n)
-        whole = np.ones(len(question), dtype=bool)
-        whole[:-1] = question[1:] != question[:-1]
+        queue = np.arange(n)
         if not shuffled:
-            whole[:-1] &= (codes[question[1:]] != codes[question[:-1]]) | (
-                (rounds[1:] != rounds[:-1]) & (self.asking == "breadth")
-            )
-        seen = np.zeros(len(question), dtype=np.intp)
-        seen[np.unique(codes[question], return_index=True)[1]] = 1
-        asked = np.cumsum(seen)
+            ranks = proportional(codes, units, tasks, np.random.default_rng(self.seed))
+            queue = np.argsort(ranks[codes], kind="stable")
+        question, which = self._answers(queue, 1 if repeats is None else repeats)
+        first = which == 1
+        share = _information_by(first, which, n)
+        together = question if shuffled else codes[question]
+        complete = np.append(together[1:] != together[:-1], True)
+        if self.asking == "breadth":
+            complete[:-1] |= which[1:] != which[:-1]
+        asked = np.cumsum(np.isin(np.arange(len(question)), np.unique(codes[question], return_index=True)[1]))
         name = "questions" if clusters is None else "clusters"
         count = self._looks_possible(units, share[np.flatnonzero(first)[-1]], name)
-        kept = _cuts(share, np.flatnonzero(whole), int(np.searchsorted(asked, FIRST_UNITS)), count)
-        where = list(pairwise([0, *(cut + 1 for cut in kept)]))
-        return Order(
-            tuple(question[start:stop] for start, stop in where),
-            tuple(int(asked[cut]) for cut in kept),
-            None if shuffled else self.seed,
-            () if repeats is None else tuple(rounds[start:stop] for start, stop in where),
-        )
+        kept = _cuts(share, np.flatnonzero(complete), int(np.searchsorted(asked, FIRST_UNITS)), count)
+        ends, seen = tuple(cut + 1 for cut in kept), tuple(asked[kept].tolist())
+        return Order(question, which, ends, seen, None if shuffled else self.seed, whole=repeats is None)
 
     def _answers(self, queue: IntArray, repeats: ArrayLike) -> tuple[IntArray, IntArray]:
         """Question and round, from 1, of every answer, in the order in which they are asked."""
@@ -358,13 +335,13 @@ class StoppingRule:
 
     def cannot_save(self, order: Order) -> str | None:
         """What to say before the first question where so few clusters leave nothing to save; else None."""
-        looks = len(order.blocks)
+        looks = len(order.ends)
         if self._most() < 3 or looks > 2:
             return None
         before = "there is no look before the end" if looks < 2 else "there is one look before the end"
         return (
             f"the questions come in {order.units[-1]} clusters, which are asked whole, so {before} (at "
-            f"{100 * len(order.blocks[0]) / order.n_answers_total:.0f} % of the answers): expect to ask nearly all"
+            f"{100 * order.ends[0] / order.ends[-1]:.0f} % of the answers): expect to ask nearly all"
         )
 
     def look(self, order: Order, before: Look | None, observed: Observed) -> Look:
@@ -378,15 +355,15 @@ class StoppingRule:
         Raises:
             InputError: more looks than blocks.
         """
-        number = 1 if before is None else before.sequential.look + 1
-        if number > len(order.blocks):
-            raise InputError(f"look {number} of a run of {len(order.blocks)} blocks: all its questions have been asked")
+        number = 1 if before is None else before.number + 1
+        if number > len(order.ends):
+            raise InputError(f"look {number} of a run of {len(order.ends)} blocks: all its questions have been asked")
         progress = order.progress(number)
-        if not order.rounds:
+        if order.whole:
             progress = whole_questions(progress.n, progress.total, observed)
-        state = LookState(self, observed, Taken() if before is None else before.taken, progress)
-        looks: Looks = self.looks if self.looks == "anytime" and self.se is None else len(order.blocks)
-        return state.look(looks, number, order.seed)
+        looks: Looks = self.looks if self.looks == "anytime" and self.se is None else len(order.ends)
+        taken = NONE_TAKEN if before is None else before.taken
+        return Look(self, observed, progress, taken, number=number, looks=looks, seed=order.seed)
 
 
 def whole_questions(n: int, total: int, observed: Observed) -> Progress:
@@ -396,10 +373,10 @@ def whole_questions(n: int, total: int, observed: Observed) -> Progress:
     return Progress(n, total, answers, every, max(1, round(answers / n)), observed.repeats)
 
 
-def _information_by(first: NDArray[np.bool_], rounds: IntArray, n: int) -> FloatArray:
+def _information_by(first: BoolArray, which: IntArray, n: int) -> FloatArray:
     """Share of the full design's information after each answer, if half of the variance is prediction noise."""
     m = np.cumsum(first)
-    gone = np.cumsum(np.where(first, 1.0, 1 / rounds - 1 / np.maximum(rounds - 1, 1)))
+    gone = np.cumsum(np.where(first, 1.0, 1 / which - 1 / np.maximum(which - 1, 1)))
     out: FloatArray = m / n / (1 - ASSUMED_PREDICTION * (1 - gone / m))
     out /= out[-1]
     return out
@@ -448,36 +425,44 @@ def tasks_touched(codes: IntArray, units: int, tasks: Labels | None) -> IntArray
     return cluster_codes([tuple(sorted(item)) for item in touched])[0]
 
 
-class LookState:
-    """One look while it is taken."""
+class Look:
+    """One look at a run: what may be reported if the run ends here, and what the next look needs of it."""
 
-    def __init__(self, rule: StoppingRule, observed: Observed, before: Taken, progress: Progress) -> None:
+    def __init__(
+        self,
+        rule: StoppingRule,
+        observed: Observed,
+        progress: Progress,
+        before: Taken = NONE_TAKEN,
+        *,
+        number: int = 1,
+        looks: Looks = LOOKS,
+        seed: int | None = None,
+    ) -> None:
+        """The look with this number, of `looks`, at a run whose order has this seed."""
         self.rule, self.observed, self.progress = rule, observed, progress
-        self.z = None if observed.units < FIRST_UNITS or rule.se is not None else observed.z
+        self.number, self.looks, self.seed = number, looks, seed
         self.alpha = round(1 - rule.level, 12)
-        self.taken = before
-        here, self.full = self._information(before.residual)
-        last = before.info[-1] if before.info else 0.0
-        if self.z is not None and (here >= RISE * last or progress.complete):
-            self.taken = self._with(before, max(here, RISE * last))
-        else:
-            self.z = None
+        self.z = None if observed.units < FIRST_UNITS or rule.se is not None else observed.z
+        frozen = observed.residual if before.residual is None else before.residual
+        residual = 1.0 if observed.residual is None or frozen is None else frozen
+        share = min(1.0, (observed.in_population or progress.n) / (observed.population or progress.total))
+        total = min(1.0, share * progress.total / progress.n)
+        here = information(share, max(observed.repeats, progress.repeats), observed.prediction, residual)
+        self.full = information(total, progress.repeats, observed.prediction, residual)
+        """Information of the full design."""
+        least = RISE * before.info[-1] if before.info else 0.0
+        if self.z is None or (here < least and not progress.complete):
+            self.z, self.taken = None, before
+            return
+        here = max(here, least)
+        fraction = 1.0 if progress.complete else max([*before.fractions[-1:], min(here / self.full, 1.0)])
+        self.taken = Taken((*before.info, here), (*before.fractions, fraction), frozen)
 
-    def _information(self, frozen: float | None) -> tuple[float, float]:
-        """Information now, and that of the full design."""
-        o, p = self.observed, self.progress
-        share = min(1.0, (o.in_population or p.n) / (o.population or p.total))
-        total = min(1.0, share * p.total / p.n)
-        residual = 1.0 if o.residual is None else (o.residual if frozen is None else frozen)
-        here = information(share, max(o.repeats, p.repeats), o.prediction, residual)
-        return here, information(total, p.repeats, o.prediction, residual)
-
-    def _with(self, before: Taken, here: float) -> Taken:
-        """The looks, with this one."""
-        spent_by = before.fractions[-1] if before.fractions else 0.0
-        fraction = 1.0 if self.progress.complete else max(spent_by, min(here / self.full, 1.0))
-        residual = self.observed.residual if before.residual is None else before.residual
-        return Taken((*before.info, here), (*before.fractions, fraction), residual)
+    @property
+    def stop(self) -> bool:
+        """Whether no more is asked."""
+        return self.decision is not None or self.progress.complete
 
     @property
     def fraction(self) -> float | None:
@@ -492,6 +477,7 @@ class LookState:
             return mixture_boundaries(tuple(x / full for x in taken.info), alpha, NARROWEST)
         return critical_values(taken.fractions, alpha, self.rule.spending, info=taken.info)
 
+    @cached_property
     def decision(self) -> str | None:
         """A verdict, or None to go on."""
         o, rule = self.observed, self.rule
@@ -517,6 +503,7 @@ class LookState:
         info = max(self.full, RISE * self.taken.info[-1])
         return self.bounds(alpha, Taken((*self.taken.info, info), (*self.taken.fractions, 1.0)))[-1]
 
+    @cached_property
     def chance(self) -> float | None:
         """Predictive probability that the full design decides; None where futility is off, or cannot be judged."""
         o, rule, t = self.observed, self.rule, self.fraction
@@ -530,7 +517,7 @@ class LookState:
 
     def _hopeless(self) -> bool:
         """Whether the rest cannot decide it."""
-        o, chance = self.observed, self.chance()
+        o, chance = self.observed, self.chance
         if chance is None or not o.se:
             return False
         if self.rule.effect is None:
@@ -541,7 +528,7 @@ class LookState:
         inner = futility_bounds(taken.info, taken.fractions, bounds, drift, max(BETA_SHARE * missed, LEAST_BETA))
         return self.z is not None and abs(self.z) < inner[-1]
 
-    def report(self, decision: str | None) -> tuple[float | None, float | None, float | None]:
+    def report(self) -> tuple[float | None, float | None, float | None]:
         """Estimate and limits that are valid if it ends here."""
         o, rule = self.observed, self.rule
         if o.estimate is None or not o.se or o.df is None:
@@ -552,16 +539,16 @@ class LookState:
         if self.z is None:
             return o.estimate, None, None
         bounds = self.bounds(self.alpha)
-        if decision not in (*BETTER, ALL_ASKED):
+        if self.decision not in (*BETTER, ALL_ASKED):
             return o.estimate, *o.limits(bounds[-1], -bounds[-1])
         low, middle, high = stagewise_shifts(self.z, self.taken.info, bounds, rule.level)
         return o.estimate - o.se * student_t(middle, o.df), *o.limits(low, high)
 
-    def p_value(self, decision: str | None) -> float | None:
+    def p_value(self) -> float | None:
         """Two-sided p of no difference that allows for the looks."""
         if self.z is None:
             return None
-        if decision in (*BETTER, ALL_ASKED):
+        if self.decision in (*BETTER, ALL_ASKED):
             above = float(exits_above(self.taken.info, [*self.bounds(self.alpha)[:-1], self.z]).sum())
             return min(1.0, 2 * min(above, 1 - above))
         low, high = math.log(1e-12), math.log(0.9999)  # of the logarithm of α: the boundary falls with it
@@ -572,36 +559,35 @@ class LookState:
             return math.exp(low)
         return math.exp(optimize.brentq(lambda x: self.bounds(math.exp(x))[-1] - z, low, high, xtol=1e-5))
 
-    def look(self, looks: Looks, number: int, seed: int | None) -> Look:
-        """The look, as it is reported."""
-        decision = self.decision()
+    @cached_property
+    def sequential(self) -> Sequential:
+        """What may be reported if it ends here."""
         o, p, rule = self.observed, self.progress, self.rule
-        estimate, low, high = self.report(decision)
-        row = Sequential(
+        estimate, low, high = self.report()
+        return Sequential(
             task=o.task,
             metric=o.metric,
             scorer=o.scorer,
             rule=rule.name,
-            looks=looks,
-            look=number,
+            looks=self.looks,
+            look=self.number,
             alpha_spent=self.alpha_spent(),
             n_asked=p.n,
             n_total=p.total,
-            order_seed=seed,
-            decision=decision or NOT_DECIDED,
+            order_seed=self.seed,
+            decision=self.decision or NOT_DECIDED,
             estimate=finite(estimate),
             ci_low=finite(low),
             ci_high=finite(high),
             estimate_unadjusted=finite(o.estimate),
-            p_value=finite(self.p_value(decision)),
-            futility=finite(self.chance()),
+            p_value=finite(self.p_value()),
+            futility=finite(self.chance),
             round=p.round,
             n_answers=p.answers,
             n_answers_total=p.answers_total,
             information=finite(self.fraction),
             level=rule.level,
         )
-        return Look(row, decision is not None or p.complete, self.message(row), self.taken)
 
     def alpha_spent(self) -> float:
         """Two-sided error that these looks may spend."""
@@ -611,11 +597,12 @@ class LookState:
             return self.alpha
         return 2 * spent(self.taken.fractions[-1], self.alpha / 2, self.rule.spending)
 
-    def message(self, row: Sequential) -> str:
+    @property
+    def message(self) -> str:
         """look 3 of 20, 300 of 1,000 questions, A − B .041, boundary .052."""
         o, p = self.observed, self.progress
-        of = "" if row.looks == "anytime" else f" of {row.looks}"
-        text = f"look {row.look}{of}, {p.n:,} of {p.total:,} questions"
+        of = "" if self.looks == "anytime" else f" of {self.looks}"
+        text = f"look {self.number}{of}, {p.n:,} of {p.total:,} questions"
         if p.answers_total > p.total:
             text += f", {p.answers:,} of {p.answers_total:,} answers"
         if o.estimate is None or not o.se or o.df is None:
@@ -626,9 +613,9 @@ class LookState:
             return f"{text}, A − B {_short(o.estimate, o.se)}, too few to tell"
         boundary = o.se * student_t(self.bounds(self.alpha)[-1], o.df)
         text += f", A − B {_short(o.estimate, o.se)}, boundary {_short(boundary, o.se)}"
-        if row.decision == CANNOT:
+        if self.decision == CANNOT:
             return f"{text}: the rest cannot decide it{self._what_it_takes()}"
-        return text if row.decision == NOT_DECIDED else f"{text}: {row.decision}"
+        return text if self.decision is None else f"{text}: {self.decision}"
 
     def _what_it_takes(self) -> str:
         """How much larger a benchmark would decide the difference seen, with 80 % power."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
@@ -154,6 +154,7 @@ def plan(
     >>> hn.plan(effect=0.03, accuracy=0.7).n_questions
     1834
     """
+    given = dict(locals())
     from ..analysis.plan import Asked, plan_of
     from ..io.sources import listed, names, of_models
     from ..results.rows import Difference, Estimate
@@ -161,25 +162,17 @@ def plan(
     if alpha is not None and choices.get("level") is not None:
         raise InputError("`alpha` is 1 − `level`: give one of them")
     sources: list[Any] = [runs] if isinstance(runs, (Estimate, Difference)) else listed(runs)
-    models = names(models)
     form = _form(sources, references, omega2, accuracy)
-    numbers = {
-        "effect": effect, "power": power, "n": n, "repeats": repeats, "omega2": omega2, "sigma2": sigma2,
-        "design_effect": design_effect, "cluster_size": cluster_size, "icc": icc, "assurance": assurance,
-        "accuracy": accuracy, "solved": solved, "cost_question": cost_question, "cost_answer": cost_answer,
-        "cost_judge": cost_judge, "sigma2_judge": sigma2_judge, "judged": judged, "r2": r2, "target_se": target_se,
-    }  # fmt: skip
-    own: dict[str, Any] = {name: value for name, value in numbers.items() if name in KEYWORDS}
-    own |= {"models": models, "two_like_this": two_like_this, "answers": answers}
+    own = {name: value for name, value in given.items() if name in KEYWORDS}
     request = Request.of("plan", settings, choices, own, form=form)
-    level = round(1 - request.settings.level, 12)
-    asked = Asked(**numbers, alpha=level if alpha is None else alpha, k_max=k_max)  # type: ignore[arg-type]
+    given["alpha"] = round(1 - request.settings.level, 12) if alpha is None else alpha
+    asked = Asked(**{item.name: given[item.name] for item in fields(Asked)})
     if references is not None:
         return _of_profile(references, asked, request, looks=looks)
     pilot = sources
     if form == "plan":
         found = request.runs(sources)
-        pilot = request.corrected([*of_models(found, sources, models)] if models else [*found])
+        pilot = request.corrected([*of_models(found, sources, names(models))] if models else [*found])
     return plan_of(asked, pilot, request.settings, two_like_this=two_like_this, looks=looks, answers=answers)
 
 

@@ -19,7 +19,8 @@ def read_thresholds(path: PathInput, *, bare: bool = False) -> list[Threshold]:
 
     Two forms are known: `tasks`, a list of names, each with `metrics`, a list of `name` and `value`; and `lmeval` (or
     the top level) with `task` and metrics as keys. Metrics are called `exact_match` or `exact_match,strict-match`.
-    `rtol` and `limit` hold for all tasks unless a task or metric has its own. With `bare` there may be none.
+    `rtol` and `limit` hold for all that is below them unless a task or metric has its own. With `bare` there may be
+    none.
 
     Raises:
         InputError: it cannot be read, or a value is no number.
@@ -73,24 +74,17 @@ def _yaml(path: Path) -> Mapping[str, Any]:
 
 
 def _values(content: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str, str], Any, Any, Any]]:
-    head = {"rtol": content.get("rtol", 0.0), "limit": content.get("limit")}
-    for task in content.get("tasks") or ():
-        of_task = head | {name: task[name] for name in head if name in task}
+    tasks = content.get("tasks") or ()
+    if "tasks" not in content:
+        block = content.get("lmeval") or content
+        named = block.get("metrics") or {name: value for name, value in block.items() if "," in str(name)}
+        metrics = [{"name": name, "value": value} for name, value in named.items()]
+        tasks = [{**block, "name": block.get("task", ""), "metrics": metrics}]
+    for task in tasks:
         for metric in task.get("metrics") or ():
-            chosen = of_task | {name: metric[name] for name in head if name in metric}
-            yield _key(task["name"], metric["name"]), metric["value"], chosen["rtol"], chosen["limit"]
-    if "tasks" in content:
-        return
-    block = content.get("lmeval") or content
-    limit = block.get("limit", head["limit"])
-    metrics = block.get("metrics") or {name: value for name, value in block.items() if "," in str(name)}
-    for name, value in metrics.items():
-        yield _key(block.get("task", ""), name), value, head["rtol"], limit
-
-
-def _key(task: object, name: object) -> tuple[str, str, str]:
-    metric, _, scorer = str(name).partition(",")
-    return str(task), metric, scorer
+            chosen = {"rtol": 0.0, "limit": None, **content, **task, **metric}
+            name, _, scorer = str(metric["name"]).partition(",")
+            yield (str(task["name"]), name, scorer), metric["value"], chosen["rtol"], chosen["limit"]
 
 
 def _checked(path: PathInput, key: tuple[str, ...], value: Any, rtol: Any, limit: Any) -> tuple[float, float, Any]:

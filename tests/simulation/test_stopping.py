@@ -9,7 +9,7 @@ import pytest
 
 from harness_noise import as_scores
 from harness_noise.analysis.observed import Observed, repeats_enough
-from harness_noise.analysis.sequential import Looks, LookState, Progress, StoppingRule, Taken
+from harness_noise.analysis.sequential import Look, Looks, Progress, StoppingRule, Taken
 from harness_noise.settings import Settings
 
 R = 2000
@@ -25,8 +25,8 @@ def stops(d: np.ndarray, rule: StoppingRule) -> tuple[int, int]:
         mean = float(sums.mean()) / size
         se = float(sums.std(ddof=1)) / math.sqrt(u) / size  # CR2 of equal clusters
         o = Observed(estimate=mean, se=se or None, df=u - 1, units=u)
-        state = LookState(rule, o, taken, Progress(u, G, u, G))
-        decision, taken = state.decision(), state.taken
+        look = Look(rule, o, Progress(u, G, u, G), taken)
+        decision, taken = look.decision, look.taken
         if decision in ("A better", "B better"):
             return (1 if mean > 0 else -1), u * size
     return 0, G * size

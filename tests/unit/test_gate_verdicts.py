@@ -188,6 +188,15 @@ class TestFloors:
         assert noisy.se == pytest.approx(math.hypot(exact.se, own))  # type: ignore[arg-type]
         assert noisy.p_value > exact.p_value  # type: ignore[operator]
 
+    def test_published_numbers_have_it_in_a_pool_too(self) -> None:
+        a, _ = pair()
+        exact, noisy = (hn.gate(a, floor=0.76, floor_questions=n, pooled=True).rows[0] for n in (None, 1319))
+        assert noisy.se == pytest.approx(math.hypot(exact.se, math.sqrt(0.76 * 0.24 / 1319 / 2)))  # type: ignore[arg-type]
+        assert noisy.p_value > exact.p_value  # type: ignore[operator]
+        again = replace(a, scores=(*a.scores, *(replace(part, metric="em") for part in a.scores)))
+        same = hn.gate(again, floor=0.76, floor_questions=1319, pooled=True).rows[0]
+        assert same.se == pytest.approx(noisy.se)  # two metrics of the same questions are one number twice
+
     def test_baseline_and_floor_are_one_family(self) -> None:
         a, b = pair(0.0)
         gate = hn.gate(a, b, floor=0.9)
@@ -216,6 +225,8 @@ rtol: 0.05
         path.write_text("lmeval:\n  limit: 400\n  metrics:\n    acc,none: 0.6\n")
         one = replace(a, scores=a.scores[:1])
         assert hn.gate(one, thresholds=path).rows[0].threshold == 0.6
+        path.write_text("lmeval:\n  limit: 400\n  rtol: 0.05\n  task: arc\n  acc,none: 0.6\n")
+        assert hn.gate(one, thresholds=path).rows[0].threshold == pytest.approx(0.6 * 0.95)
 
     @pytest.mark.parametrize(
         ("text", "reason"),
@@ -383,6 +394,47 @@ class TestCannotJudge:
         assert "stopped early" in self.changed(diagnostics=("stopped_early",)).sentence
         assert "random part" in self.changed(diagnostics=("not_a_random_part",)).sentence
         assert "mean_mismatch" in self.changed(native=0.123).sentence
+
+    def test_the_tasks_of_a_group_are_held_to_the_same(self) -> None:
+        """Where a group alone is judged, its tasks have no rows, and still must be the same ones."""
+        whole = Group("g", "acc", "none", ("arc", "gsm"))
+
+        def grouped(side: Run, **fields: Any) -> Run:
+            return replace(side, scores=(), parts=tuple(replace(p, **fields) for p in side.scores), groups=(whole,))
+
+        a, b = pair()
+        assert hn.gate(grouped(a), grouped(b)).passed
+        for new, old, words in (
+            (grouped(a, version="1"), grouped(b, version="2"), "versions 1 and 2"),
+            (grouped(pair(n=100)[0]), grouped(b), "different questions (100 and 400"),
+            (grouped(a, diagnostics=("not_a_random_part",)), grouped(b), "random part"),
+            (grouped(a), grouped(b, diagnostics=("stopped_early",)), "the baseline stopped early"),
+            (grouped(a), grouped(b, higher_is_better=False), "higher is better in one run"),
+        ):
+            said = hn.gate(new, old).sentence
+            assert said.startswith("cannot judge: g acc: ")
+            assert words in said
+
+    def test_metrics_over_all_questions_are_held_to_the_same(self) -> None:
+        def side(name: str, n: int = 60, **fields: Any) -> Run:
+            stats = np.random.default_rng(sum(map(ord, name))).random((n, 1, 2))
+            keys = Questions(tuple(f"q{i}" for i in range(n)))
+            part = CorpusScores(
+                "mt", "bleu", "none", keys, stats=stats, value=lambda s: s[..., 0] / s[..., 1], **fields
+            )
+            return Run(name, name, "test", corpus=(part,))
+
+        base, few = side("old"), {"resamples": 200, "margin": 0.5}
+        for new, words in (
+            (side("new", 30), "different questions (30 and 60"),
+            (side("new", diagnostics=("not_a_random_part",)), "random part"),
+            (side("new", n_missing=20), "answers are missing"),
+        ):
+            gate = hn.gate(new, base, **few)  # type: ignore[arg-type]
+            assert (gate.outcome, words in gate.sentence) == ("cannot judge", True)
+        a, b = (replace(one, corpus=more.corpus) for one, more in zip(pair(), (side("new"), base), strict=True))
+        said = hn.gate(a, [b, replace(b, name="older", model="older")], **few).sentence  # type: ignore[arg-type]
+        assert "mt bleu: it is no mean over questions, and of several baseline runs" in said
 
     def test_other_prompts(self) -> None:
         a, b = (run(name, {"t": np.arange(40) % 2}, prompts=tuple(f"{name}{i}" for i in range(40))) for name in "ab")
@@ -646,7 +698,13 @@ class TestMissing:
     def test_without_a_range_it_is_not_known(self) -> None:
         a, b = (replace(side, scores=tuple(replace(p, values=7 * p.values, bounds=None) for p in side.scores))
                 for side in pair())  # fmt: skip
-        assert "what they could change is not known" in hn.gate(without(a, 2), b).sentence
+        said = "what they could change is not known"
+        assert said in hn.gate(without(a, 2), b).sentence
+        # nor of a mean over tasks, whose rows are no rows of their own
+        assert said in hn.gate(without(a, 2), b, pooled=True).sentence
+        whole = Group("g", "acc", "none", ("arc", "gsm"))
+        new, old = (replace(side, scores=(), parts=side.scores, groups=(whole,)) for side in (without(a, 2), b))
+        assert said in hn.gate(new, old).sentence
 
     def test_compare_is_its_shorthand(self, tmp_path: Path) -> None:
         a, b = pair(tasks=("arc",))

@@ -369,7 +369,7 @@ def test_bootstrap_t_is_the_textbook_one():
 
     d = np.random.default_rng(2).lognormal(0, 1, 25)
     t = studentised(d, design(25), 300, np.random.default_rng(0))
-    (picked,) = draws(25, 300, np.random.default_rng(0))
+    ((_, picked),) = draws(25, 300, np.random.default_rng(0))
     own = [(d[again].mean() - d.mean()) / (d[again].std(ddof=1) / 5) for again in picked]
     assert t == pytest.approx(own, rel=1e-9)
 

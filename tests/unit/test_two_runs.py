@@ -37,6 +37,21 @@ def test_runs_that_were_read_with_a_factor_are_joined_without_it() -> None:
     assert joined.factors is None
 
 
+def test_joined_runs_keep_both_questions_of_one_id_and_say_so() -> None:
+    first, other = (
+        Run(
+            "m",
+            name,
+            "table",
+            scores=(Scores("t", "acc", "none", Questions(tuple("abc"), "id", texts), np.ones((3, 1))),),
+        )
+        for name, texts in (("one", ("x", "y", "z")), ("two", ("x", "y", "w")))
+    )
+    (joined,) = as_repeats([first, other])
+    assert (~np.isnan(joined.scores[0].values)).sum(axis=1).tolist() == [2, 2, 1, 1]
+    assert any("1 questions share an id but not their text: taken for different" in note for note in joined.notes)
+
+
 def test_the_fields_of_joined_runs_are_those_of_all_their_questions() -> None:
     runs = []
     for first in (0, 5):

@@ -170,7 +170,7 @@ class Stopper:
         if order is None:
             blocks = [(np.arange(len(self.part)), np.full(len(self.part), k + 1)) for k in range(self.epochs)]
         else:
-            blocks = [order.pairs(number + 1) for number in range(len(order.blocks))]
+            blocks = [order.pairs(number + 1) for number in range(len(order.ends))]
         self.block = {
             (keys[i], epoch): number
             for number, (places, epochs) in enumerate(blocks)
@@ -282,11 +282,10 @@ class Stopper:
             observed = observe_mean(mine, self.settings)
         else:
             observed = observe(mine, [self.other], self.settings, references=self.predictors)
-        look = self.asking.rule.look(order, self.taken, observed)
         seed = order.seed if order.seed is not None else self.order_seed
-        self.taken = replace(look, sequential=replace(look.sequential, order_seed=seed))
+        self.taken = self.asking.rule.look(replace(order, seed=seed), self.taken, observed)
         self._move()
-        self._say(look.message)
+        self._say(self.taken.message)
 
     def _weigh(self) -> None:
         """Whether further epochs pay, where another one is complete."""

@@ -75,7 +75,7 @@ class Growing:
         self.carried = population.carried
         asking.in_rounds(task.name for unit in self.units if unit.in_rounds for task in unit.tasks)
         self.notes = [*population.notes, *_several(self.units, self.options)]
-        self.grown = Grown(self.units)
+        self.grown = Grown()
         self.asked: dict[str, list[int]] | None = None
         """The documents that were asked, by task; None where they are all."""
 
@@ -88,7 +88,7 @@ class Growing:
             if self.options.rule is not None or self.options.repeats.auto:
                 self._grow()
             for unit in self.units:
-                unit.blocks = unit.blocks or len(unit.order.blocks)
+                unit.blocks = unit.blocks or len(unit.order.ends)
             self.asked = self._part()
         except Exception as error:
             if self.asking.model_failed:
@@ -106,7 +106,7 @@ class Growing:
         with suppress(Exception):
             self.session.failed("the run cannot be looked at while it grows, so it asks all its questions", error)
         for unit in self.units:
-            unit.look, unit.blocks = None, len(unit.order.blocks)
+            unit.look, unit.blocks = None, len(unit.order.ends)
         if not self.asking.interrupted:
             with suppress(Exception):
                 self.asking.all_rounds()
@@ -143,7 +143,7 @@ class Growing:
                 self._ask_until_enough(open_units)
             for unit in open_units:
                 self._look(unit)
-                unit.done |= unit.blocks == len(unit.order.blocks) or self.asking.interrupted
+                unit.done |= unit.blocks == len(unit.order.ends) or self.asking.interrupted
 
     def _score(self, part: Mapping[str, Sequence[int]]) -> None:
         """Evaluate these documents natively, which asks those that have not been asked, and keep their scores."""
@@ -167,7 +167,7 @@ class Growing:
         """
         if (key := self._key(unit)) is None:
             return {}
-        last, grows = unit.blocks == len(unit.order.blocks), self.options.repeats.grows
+        last, grows = unit.blocks == len(unit.order.ends), self.options.repeats.grows
         parts = [
             part
             for part in self.grown.parts(unit, key)

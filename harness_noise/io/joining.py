@@ -34,8 +34,7 @@ def usable(answers: Sequence[Run | InputError], place: object, *, strict: bool =
     Raises:
         InputError: there is no other file, `strict`, or a `FinalError`.
     """
-    runs = [item for item in answers if not isinstance(item, InputError)]
-    errors = [item for item in answers if isinstance(item, InputError)]
+    runs, errors = runs_and_errors(answers)
     for error in errors:
         if strict or isinstance(error, FinalError) or len(answers) == 1:
             raise error
@@ -43,6 +42,18 @@ def usable(answers: Sequence[Run | InputError], place: object, *, strict: bool =
         raise InputError(f"{place}: none of its {len(errors)} files can be used; the first: {errors[0]}")
     notes = [f"left out: {left_out_message(error, runs)}" for error in errors]
     return [replace(run, notes=merge_notes(run.notes, notes)) for run in runs] if notes else runs
+
+
+def runs_and_errors(answers: Iterable[Run | InputError]) -> tuple[list[Run], list[InputError]]:
+    """The runs among what reading gave, and the reasons for the others."""
+    runs: list[Run] = []
+    errors: list[InputError] = []
+    for answer in answers:
+        if isinstance(answer, InputError):
+            errors.append(answer)
+        else:
+            runs.append(answer)
+    return runs, errors
 
 
 def left_out_message(error: InputError, runs: Sequence[Run]) -> str:

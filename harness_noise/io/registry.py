@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ..data.native_values import agreed, checked
 from ..data.scores import ReadOptions, Run, with_groups
 from ..errors import FaultyScoresError, FinalError, InputError, NotThereError, some_of
-from .joining import joined, left_out_message, select, usable, with_causes
+from .joining import joined, left_out_message, runs_and_errors, select, usable, with_causes
 from .measures import measured
 from .paths import (
     FRAME,
@@ -358,14 +358,11 @@ def read_what_can_be(
         answers[i] += rest
     found: list[Run | InputError] = []
     for path, answer in zip(paths, answers, strict=True):
-        runs = [item for item in answer if not isinstance(item, InputError)]
+        runs, errors = runs_and_errors(answer)
         asked = _attempt(chosen, runs, path, options)
         found += [asked] if isinstance(asked, InputError) else asked
-        found += [InputError(left_out_message(item, runs)) for item in answer if isinstance(item, InputError)]
-    return (
-        [item for item in found if not isinstance(item, InputError)],
-        [item for item in found if isinstance(item, InputError)],
-    )
+        found += [InputError(left_out_message(error, runs)) for error in errors]
+    return runs_and_errors(found)
 
 
 Claims = list[tuple[Path, list[ReadUnit]]]
@@ -413,15 +410,11 @@ def _gathered(
     read = iter(read_units(units, options) if units else ())
     out: list[list[Run | InputError]] = []
     for item in claims:
-        if isinstance(item, InputError):
-            out.append([item])
-            continue
-        answers: list[Run | InputError] = []
-        for path, part in item:
-            if not part:
-                continue
-            adapter = _in_parts(load(part[0].adapter))
-            answers += _joined(adapter, path, list(islice(read, len(part))), options)
+        answers: list[Run | InputError] = [item] if isinstance(item, InputError) else []
+        for path, part in () if isinstance(item, InputError) else item:
+            if part:
+                adapter = _in_parts(load(part[0].adapter))
+                answers += _joined(adapter, path, list(islice(read, len(part))), options)
         out.append(answers)
     return out
 

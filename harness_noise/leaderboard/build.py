@@ -351,18 +351,15 @@ def _benchmark(
             beta = c["se_total"] / np.sqrt(planning.beta_variance(p, float(solved.mean())) / n)
     tested = ~np.isnan(c["se"]) & ~np.isnan(size)
     steps = _steps(models, pairs)
+    noise = ("se_total", "se_data", "se_prediction", "correlation")
+    spreads: dict[str, Any] = {name: _spread(c[name][close]) for name in noise}
     return Benchmark(
-        task=common["task"],
-        metric=common["metric"],
-        scorer=common["scorer"],
+        **{name: common[name] for name in ("task", "metric", "scorer", "cluster")},
+        **spreads,
         n_questions=len(questions),
         n_models=len(models),
         n_pairs=len(pairs),
         n_close_pairs=int(close.sum()),
-        se_total=_spread(c["se_total"][close]),
-        se_data=_spread(c["se_data"][close]),
-        se_prediction=_spread(c["se_prediction"][close]),
-        correlation=_spread(c["correlation"][close]),
         disagreement=_spread(((c["wins_a"] + c["wins_b"]) / np.maximum(n, 1))[close]),
         smallest_significant_diff=_extreme(size[significant & tested], np.min),
         largest_insignificant_diff=_extreme(size[~significant & tested], np.max),
@@ -372,7 +369,6 @@ def _benchmark(
         signal_to_noise=_spread(np.array([step.ratio for step in steps])),
         best=tuple(model.model for model in models if model.among_best),
         steps=steps,
-        cluster=common["cluster"],
     )
 
 

@@ -195,7 +195,7 @@ def stop_when(
         if se is not None and name not in OF_UNTIL:
             raise InputError(f"`stop_when`: `{name}` is for `against`; with `se` there is a look after every block")
     given = {
-        "until": "decided" if se is None else f"se={se!r}",
+        "until": "decided" if se is None else f"se={se}",
         "against": None if against is None else os.fspath(against),
         "metric": metric,
         "reference": [os.fspath(path) for path in references] or None,

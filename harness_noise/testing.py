@@ -156,13 +156,15 @@ class _Checked:
     def sniffing(self) -> Iterator[str]:
         """`sniff` knows its own, and has an answer for everything else."""
         odd = self.folder / "odd"
-        odd.mkdir(parents=True)
+        (odd / "folder.json").mkdir(parents=True)
         (odd / "folder").mkdir()
-        (odd / "folder.json").mkdir()
         (odd / "broken link").symlink_to(odd / "nowhere")
-        strange = [odd, odd / "folder", odd / "folder.json", odd / "broken link", *self._garbage(odd)]
-        owners = {path: owner for owner, path in _of_other_formats(odd, self.adapter.name)}
-        for path in (self.place, *strange, *owners):
+        for i, (name, data) in enumerate(GARBAGE.items()):
+            (odd / name).write_bytes(data)
+            for one in _of_each_kind(self.place):
+                (odd / f"{one.stem}_{i}{''.join(one.suffixes[-1:])}").write_bytes(data)
+        owners = _of_other_formats(odd, self.adapter.name)
+        for path in (self.place, odd, *sorted(odd.iterdir())):
             try:
                 found = self.adapter.sniff(path)
             except Exception as error:  # noqa: BLE001 - whatever it is, it must not come
@@ -174,13 +176,6 @@ class _Checked:
                 yield "sniff: does not recognise it"
             if path in owners and found:
                 yield f"sniff: claims {path.name}, which is {owners[path]}'s"
-
-    def _garbage(self, folder: Path) -> Iterator[Path]:
-        for i, (name, data) in enumerate(GARBAGE.items()):
-            own = [folder / f"{one.stem}_{i}{''.join(one.suffixes[-1:])}" for one in _of_each_kind(self.place)]
-            for path in (folder / name, *own):
-                path.write_bytes(data)
-                yield path
 
     def names(self, models: Sequence[str] | None) -> Iterator[str]:
         """There is a run, and everything in it has a name of its own; so has the adapter."""
@@ -280,8 +275,7 @@ class _Checked:
 
     def missing(self) -> Iterator[str]:
         """`missing="zero"`: an answer without a score is wrong."""
-        zero = self._obeyed_or_refused(missing="zero")
-        for old, new in _pairs(self.once, zero):
+        for old, new in _pairs(self.once, _runs(self.read_or_refused(missing="zero"))):
             filled = np.isnan(old.values) & ~np.isnan(new.values)
             others = ~filled & ~np.isnan(new.values)
             if int(filled.sum()) != old.n_missing or (new.values[filled] != 0).any():
@@ -300,40 +294,40 @@ class _Checked:
 
     def options(self, cluster: str | None, question: str | None, factor: str | None) -> Iterator[str]:
         """`cluster`, `columns` and `factors` by a field, and by one that nobody has; no clusters, and the task's."""
-        refusable: list[Checked] = [
+        plain: list[Checked] = [
             ({"cluster": "none"}, lambda item: item.clusters is None),
             ({"cluster": "task"}, lambda item: len(set(item.clusters or ())) == 1),
             # the analysis refuses a factor that is not there
             ({"factors": (ABSENT,)}, lambda item: ABSENT not in (item.factors or {})),
         ]
-        by_field: list[tuple[str | None, Checked]] = [
-            (cluster, ({"cluster": cluster}, lambda item: bool(item.clusters and item.cluster_spec))),
-            (question, ({"columns": {"question": question}}, lambda item: item.questions.kind == "question")),
-            (factor, ({"factors": (factor,)}, lambda item: factor in (item.factors or {}))),
+        by_field: list[Checked] = [
+            ({"cluster": cluster}, lambda item: bool(item.clusters and item.cluster_spec)),
+            ({"columns": {"question": question}}, lambda item: item.questions.kind == "question"),
+            ({"factors": (factor,)}, lambda item: factor in (item.factors or {})),
         ]
-        readings = [(self._obeyed_or_refused(**options), options, holds) for options, holds in refusable]
-        readings += [(self.read(**options), options, holds) for field, (options, holds) in by_field if field]
-        for runs, options, holds in readings:
-            for item in (item for run in runs for item in run.scores):
+        named = [check for name, check in zip((cluster, question, factor), by_field, strict=True) if name is not None]
+        for options, holds in (*plain, *named):
+            found = self.read_or_refused(**options)
+            if isinstance(found, InputError) and (options, holds) in named:
+                yield f"{_said(options)}: refused: {found}"
+            for item in (item for run in _runs(found) for item in run.scores):
                 if not holds(item):
                     yield f"{_said(options)}: not obeyed in {item.task}, {item.metric}"
         for options in ({"cluster": ABSENT}, {"columns": {"question": ABSENT}}):
-            try:
-                self.read(**options)
-            except InputError as error:
-                if ABSENT not in str(error):
-                    yield f"{_said(options)}: the refusal does not say what is not there: {error}"
-            else:
+            found = self.read_or_refused(**options)
+            if not isinstance(found, InputError):
                 yield f"{_said(options)}: neither obeyed nor refused"
+            elif ABSENT not in str(found):
+                yield f"{_said(options)}: the refusal does not say what is not there: {found}"
 
-    def _obeyed_or_refused(self, **options: Any) -> list[Run]:
-        """The runs; none where the option is refused in words."""
+    def read_or_refused(self, **options: Any) -> list[Run] | InputError:
+        """The runs, or why the option is refused, in words."""
         try:
             return self.read(**options)
         except InputError as error:
             if not str(error).strip():
                 raise AssertionError(f"{_said(options)}: refused without words") from error
-            return []
+            return error
 
     def in_parts(self) -> Iterator[str]:
         """Parts that travel, in an order that stays; together they are the whole."""
@@ -391,8 +385,9 @@ def _of_each_kind(place: Path) -> list[Path]:
     return list({path.suffix: path for path in reversed(_files(place))}.values())
 
 
-def _of_other_formats(folder: Path, own: str) -> Iterator[tuple[str, Path]]:
-    """Small files of the formats that come with the package; for score tables, which are asked last, none."""
+def _of_other_formats(folder: Path, own: str) -> dict[Path, str]:
+    """Small files of the formats that come with the package, with their owners; for score tables, asked last, none."""
+    found = {}
     for owner, files in OTHERS.items():
         for name, content in files.items() if own not in (owner, LAST) else ():
             path = folder / name
@@ -402,7 +397,8 @@ def _of_other_formats(folder: Path, own: str) -> Iterator[tuple[str, Path]]:
                     archive.writestr("header.json", text)
             else:
                 path.write_text(text)
-            yield owner, path
+            found[path] = owner
+    return found
 
 
 @contextmanager
@@ -424,6 +420,10 @@ def _listed(backwards: bool) -> Iterator[None]:
 
     with patch.multiple(os, scandir=Entries, listdir=lambda *of: sorted(listdir(*of), reverse=backwards)):
         yield
+
+
+def _runs(found: list[Run] | InputError) -> list[Run]:
+    return [] if isinstance(found, InputError) else found
 
 
 def _said(options: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ from harness_noise import InputError
 from harness_noise.data.answers import Answers
 from harness_noise.data.native_values import reproduces
 from harness_noise.data.scores import ReadOptions, Run
+from harness_noise.io.paths import load
 
 from .records import ReadOnly, document, field, head, number, score, uncollected
 
@@ -136,7 +137,7 @@ def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], A
 
 def _trial(path: Path) -> dict[str, Any]:
     """The fields of one answer."""
-    read = document(path, DAMAGED)
+    read = load(path, DAMAGED)
     found = read if isinstance(read, dict) else {}
     info: Any = found.get("agent_info")
     rewards = field(found.get("verifier_result"), "rewards")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from itertools import chain
 from math import isfinite
 from pathlib import Path
@@ -92,7 +92,7 @@ def _metrics(stats: list[Any]) -> Iterator[tuple[str, str, Any]]:
             yield str(name["name"]), _split(name), stat
 
 
-@cache
+@lru_cache(1 << 12)
 def _is_metric(name: object) -> bool:
     return NO_METRIC.fullmatch(str(name)) is None
 

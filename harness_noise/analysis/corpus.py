@@ -217,10 +217,8 @@ def _resampled(sides: Sequence[Side], signs: Sequence[float], settings: Settings
     total = np.zeros(B)
     signed = list(zip(sides, signs, strict=True))
     for together in [signed] if paired else [[of_side] for of_side in signed]:
-        G, start = together[0][0].G, 0
-        for picked in resampling.draws(G, B, rng):
-            rows = slice(start, start + len(picked))
-            start = rows.stop
+        G = together[0][0].G
+        for rows, picked in resampling.draws(G, B, rng):
             counts = resampling.counts(picked, G)
             for side, sign in together:
                 total[rows] += sign * side.with_counts(counts).mean(axis=1)
@@ -232,11 +230,9 @@ def _noise(sides: Sequence[Side], signs: Sequence[float], settings: Settings) ->
     paired, values = not settings.unpaired, [side.values() for side in sides]
     each = tuple(float(np.mean(theta)) if len(theta) else math.nan for theta in values)
     value, fewest = float(np.dot(signs, each)), min(side.G for side in sides)
-    n, G = (
-        np.array([sum(map(float, x))])
-        for x in zip(*((len(s), s.G) for s in (sides[:1] if paired else sides)), strict=True)
-    )
-    m = replace(undefined_moments(n, G), mean=np.array([value]))
+    samples = sides[:1] if paired else sides
+    n, G = sum(map(len, samples)), sum(side.G for side in samples)
+    m = replace(undefined_moments(np.array([float(n)]), np.array([float(G)])), mean=np.array([value]))
     total = np.empty(0) if fewest < 2 or not math.isfinite(value) else _resampled(sides, signs, settings, paired)
     kept = np.sort(total[np.isfinite(total)])
     if len(kept) < max(1, len(total) / 2):

@@ -296,12 +296,9 @@ def run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
         )
     x, y = (np.where(holes, np.nan, item.values) for item in (a, b))
     one, other, both = (question_stats(values) for values in (x, y, d))
-    known = a.stats.identical | b.stats.identical
-    return (
-        replace(a, values=x, stats=one),
-        replace(b, values=y, stats=other),
-        replace(a, values=d, stats=replace(both, identical=known, answers_differ=a.stats.answers_differ)),
-    )
+    identical, differ = a.stats.identical | b.stats.identical, a.stats.answers_differ | b.stats.answers_differ
+    whole = replace(a, values=d, stats=replace(both, identical=identical, answers_differ=differ))
+    return replace(a, values=x, stats=one), replace(b, values=y, stats=other), whole
 
 
 def _unpaired(compared: Compared, settings: Settings) -> RowDecision:

@@ -19,6 +19,7 @@ from ..arrays import FloatArray, IntArray
 from ..data.measures import UNBOUNDED
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
+from ..io.paths import LOOKS
 from ..results.forms import SCHEMA_VERSION, finite
 from ..results.rows import Comparison
 from ..results.sequential import Replay, Sequential
@@ -56,7 +57,7 @@ PINNED = ("se", "missing", "cluster", "repeats_are")
 def beside(path: str | Path) -> Path:
     """The file of the looks at a run."""
     place = Path(path)
-    return place.with_name(place.name + ".looks.json")
+    return place.with_name(place.name + LOOKS)
 
 
 def observe(

@@ -51,11 +51,17 @@ def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions
     """
     if not labels.labels:
         raise InputError(f"{labels.name}: no row has a label yet: fill in the column `label`")
+    bare = next((label for label in labels.labels if label.model is None and label.answer_id is None), None)
+    if bare is not None and len(runs) > 1:
+        raise InputError(
+            f"{labels.name}, line {bare.line}: several runs are given, and the row does not say whose answer it "
+            "labels: add a column `model`"
+        )
     names = _names_of(runs)
     taken: set[Label] = set()
     out = []
     for run, name in zip(runs, names, strict=True):
-        mine = _of_run(run, name, labels, alone=len(runs) == 1)
+        mine = [label for label in labels.labels if label.model in (None, run.model, name, run.name)]
         found = {part: _matched(part, name, mine) for part in run.scores}
         _check_tasks(found, labels)
         taken.update(label for part in found.values() for label in part.used)
@@ -172,18 +178,6 @@ class _Labelled:
     used: tuple[Label, ...] = ()
     n_unscored: int = 0
     """Labels of questions that the judge has not scored."""
-
-
-def _of_run(run: Run, name: str, labels: LabelFile, *, alone: bool) -> list[Label]:
-    """The labels that may be of this run; those without a model are of the only one, or say by their id."""
-    named = [label for label in labels.labels if label.model in (run.model, name, run.name)]
-    bare = [label for label in labels.labels if label.model is None]
-    if any(label.answer_id is None for label in bare) and not alone:
-        raise InputError(
-            f"{labels.name}, line {bare[0].line}: several runs are given, and the row does not say whose answer it "
-            "labels: add a column `model`"
-        )
-    return [*named, *bare]
 
 
 def _check_tasks(found: dict[Scores, _Labelled], labels: LabelFile) -> None:

@@ -86,27 +86,25 @@ def full_benchmark(
         raise InputError(f"{what}the part has fewer than two clusters in some task: no standard error")
     values = y if against is None else y - against[asked]
     codes = _codes(values, part, used.df, difference=against is not None)
-    se = population = None
-    low = high = population_low = population_high = None
-    if used.variance > 0:
-        codes.discard("zero_variance")
-        se, population = math.sqrt(used.variance), math.sqrt(used.population_variance)
-        low, high = _limits(used.estimate, used.half_width(level), bounds)
-        population_low, population_high = _limits(used.estimate, used.half_width(level, population=True), bounds)
+    known = used.variance > 0
+    codes -= {"zero_variance"} if known else set()
+    low, high = bounds or (-math.inf, math.inf)
+    each = [used.half_width(level, population=population) if known else math.nan for population in (False, True)]
+    ends = [np.clip([used.estimate - half, used.estimate + half], low, high).tolist() for half in each]
     return FullBenchmark(
         estimate=finite(used.estimate),
-        se=se,
-        ci_low=low,
-        ci_high=high,
+        se=math.sqrt(used.variance) if known else None,
+        ci_low=finite(ends[0][0]),
+        ci_high=finite(ends[0][1]),
         n_asked=len(asked),
         n_total=N,
         r2=used.r2,
         gain=used.gain,
         references=names,
         diagnostics=tuple(sorted(codes)),
-        se_population=population,
-        ci_low_population=population_low,
-        ci_high_population=population_high,
+        se_population=math.sqrt(used.population_variance) if known else None,
+        ci_low_population=finite(ends[1][0]),
+        ci_high_population=finite(ends[1][1]),
     )
 
 
@@ -160,12 +158,6 @@ def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, aga
         far=None,
         residual=residual,
     )
-
-
-def _limits(estimate: float, half: float, bounds: tuple[float, float] | None) -> tuple[float, float]:
-    """The limits of an interval, within the bounds."""
-    low, high = (-math.inf, math.inf) if bounds is None else bounds
-    return max(low, estimate - half), min(high, estimate + half)
 
 
 def _codes(values: FloatArray, part: Part, df: float, *, difference: bool) -> set[str]:

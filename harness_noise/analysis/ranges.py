@@ -9,6 +9,7 @@ from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..arrays import FloatArray
 from ..data.matching import pair
@@ -34,32 +35,34 @@ def name_of(parts: Sequence[Scores]) -> str:
 
 
 class Ends(NamedTuple):
-    """The lowest and highest score of one run, on one task or on those of a group."""
+    """The lowest and highest score of one run, on one task or on those of a group; NaN where it has none."""
 
     name: str
-    values: FloatArray
+    low: float
+    high: float
     bounds: tuple[float, float] | None
     proportion: bool
 
     @classmethod
     def of(cls, parts: Sequence[Scores]) -> Ends:
-        each = [
-            (np.fmin.reduce(x.values, axis=None), np.fmax.reduce(x.values, axis=None))
-            for x in parts
-            if x.values.size and x.corrected is None
-        ]
-        # corrected values may lie beyond the range that the scores have
-        each += [x.bounds for x in parts if x.corrected is not None and x.bounds is not None]
-        low, high = np.fmin.reduce([x for x, _ in each] or [np.nan]), np.fmax.reduce([x for _, x in each] or [np.nan])
-        bounds = hull([part.bounds for part in parts])
-        return cls(name_of(parts), np.array([low, high]), bounds, is_proportion(parts[0].metric))
+        """Those of all scores; corrected values may lie beyond the range that the scores have."""
+        each = [x.bounds or () if x.corrected is not None else x.values for x in parts]
+        return cls.seen(parts, each, hull([part.bounds for part in parts]))
+
+    @classmethod
+    def seen(cls, parts: Sequence[Scores], values: Sequence[ArrayLike], bounds: tuple[float, float] | None) -> Ends:
+        """Those of some values that were made of these scores."""
+        scores = [np.asarray(x, dtype=np.float64) for x in values]
+        low = float(np.fmin.reduce([np.fmin.reduce(x, axis=None, initial=np.nan) for x in scores]))
+        high = float(np.fmax.reduce([np.fmax.reduce(x, axis=None, initial=np.nan) for x in scores]))
+        return cls(name_of(parts), low, high, bounds, is_proportion(parts[0].metric))
 
 
 def widths(runs: Sequence[Ends], settings: Settings) -> FloatArray:
     """(M, M) how wide the range is that the scores of each two runs can take; NaN where they may be anything."""
     kinds: dict[tuple[object, ...], list[int]] = {}
     for i, run in enumerate(runs):
-        kinds.setdefault((*run.values.tolist(), run.bounds, run.proportion), []).append(i)
+        kinds.setdefault(run[1:], []).append(i)
     out = np.full((len(runs), len(runs)), np.nan)
     for some, others in combinations_with_replacement(kinds.values(), 2):
         bounds = score_range([runs[some[0]], runs[others[0]]], settings)
@@ -78,15 +81,10 @@ def score_range(samples: Sequence[Ends], settings: Settings) -> tuple[float, flo
     Raises:
         InputError: a score outside the range that was said or declared.
     """
-    ends = [
-        (float(np.fmin.reduce(item.values, axis=None)), float(np.fmax.reduce(item.values, axis=None)))
-        for item in samples
-        if item.values.size
-    ]
-    ends = [pair for pair in ends if not math.isnan(pair[0])]
+    ends = [item for item in samples if not math.isnan(item.low)]
     if not ends:
         return settings.range
-    low, high = min(first for first, _ in ends), max(last for _, last in ends)
+    low, high = min(item.low for item in ends), max(item.high for item in ends)
     declared = hull([item.bounds for item in samples if item.bounds is not None])
     bounds = settings.range or declared
     if bounds == UNBOUNDED:

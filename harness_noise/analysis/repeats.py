@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..arrays import IntArray
-from ..data.matching import pair, same_partition, union
+from ..data.matching import joint_clusters, pair, same_partition, union
 from ..data.scores import CorpusScores, Gradings, Group, Run, Scores, Skipped, all_alike, causes_of
 from ..errors import InputError
 from ..results.forms import merge_notes
@@ -126,9 +126,10 @@ def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[str]) -> Scores
     first, *others = parts
     questions, rows, said = union([part.questions for part in parts])
     notes += [f"{first.task}: {note}" for note in said]
-    if any(not np.isin(at, np.concatenate(rows[:i])).any() for i, at in enumerate(rows) if i):
-        raise InputError(_apart(first.task, run))
-    clusters = _clusters(parts, rows, len(questions), run, notes)
+    for k in range(1, len(rows)):
+        if not np.isin(rows[k], np.concatenate(rows[:k])).any():
+            raise InputError(_apart(first.task, run))
+    clusters, spec = _clusters(parts, rows, len(questions), run, notes)
 
     def table(arrays: Sequence[np.ndarray | None], blank: float) -> Any:
         """(n, K) of all repeats; None where a part has none."""
@@ -148,7 +149,7 @@ def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[str]) -> Scores
         first,
         questions=questions,
         clusters=clusters,
-        cluster_spec=next((part.cluster_spec for part in parts if part.clusters is not None), first.cluster_spec),
+        cluster_spec=spec,
         native=None if others else first.native,
         factors=None if others else first.factors,
         values=table([part.values for part in parts], np.nan),
@@ -162,28 +163,6 @@ def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[str]) -> Scores
         diagnostics=tuple(sorted(codes)) if others else first.diagnostics,
         gradings=None if texts is None else Gradings(texts),
     )
-
-
-def _clusters(
-    parts: Sequence[Scores], rows: Sequence[IntArray], n: int, run: Run, notes: list[str]
-) -> tuple[str, ...] | None:
-    """The clusters of the joined questions, each as the first run names it that names any; None where none does."""
-    out: list[str | None] = [None] * n
-    for part, at in zip(parts, rows, strict=True):
-        named = dict(zip(at.tolist(), part.clusters or (), strict=False))
-        shared = [i for i in named if out[i] is not None]
-        if not same_partition([out[i] for i in shared], [named[i] for i in shared]):
-            notes.append(
-                f"{part.task}: two runs of {run.model} cluster the questions differently; those of {run.name} count"
-            )
-        out = [named.get(i) if label is None else label for i, label in enumerate(out)]
-    labels = tuple(label for label in out if label is not None)
-    if 0 < len(labels) < n:
-        raise InputError(
-            f"{parts[0].task}: one run of {run.model} has clusters, another has none and other questions: which "
-            "clusters those are in is not known; use `cluster=SPEC`, or `cluster='none'`"
-        )
-    return labels or None
 
 
 def _join_corpus(items: Sequence[CorpusScores], run: Run, notes: list[str]) -> CorpusScores:
@@ -230,3 +209,24 @@ def _distinct(scores: Scores) -> Scores:
 
 def _apart(task: str, run: Run) -> str:
     return f"{task}: two runs of {run.model} have no question in common; they cannot be repeats"
+
+
+def _clusters(
+    parts: Sequence[Scores], rows: Sequence[IntArray], n: int, run: Run, notes: list[str]
+) -> tuple[tuple[str, ...] | None, str | None]:
+    """The clusters of the joined questions, by the first part that names them, and its SPEC."""
+    named = [k for k, part in enumerate(parts) if part.clusters is not None]
+    if not named:
+        return None, parts[0].cluster_spec
+    labels = joint_clusters(parts, rows, n)
+    if None in labels:
+        raise InputError(
+            f"{parts[0].task}: one run of {run.model} has clusters, another has none and other questions: which "
+            "clusters those are in is not known; use `cluster=SPEC`, or `cluster='none'`"
+        )
+    for k in named[1:]:
+        if not same_partition([labels[i] for i in rows[k]], parts[k].clusters or ()):
+            notes.append(
+                f"{parts[0].task}: two runs of {run.model} cluster the questions differently; those of {run.name} count"
+            )
+    return tuple(label for label in labels if label is not None), parts[named[0]].cluster_spec

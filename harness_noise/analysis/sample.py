@@ -16,7 +16,7 @@ from ..arrays import BoolArray, FloatArray, IntArray, picked, rows_of
 from ..data.clusters import CROSS, both_ways, in_words
 from ..data.labels import LabelColumns
 from ..data.matching import Pairing, pair, same_partition
-from ..data.native_values import MISMATCH, fitting, is_proportion, is_reproduced, native_mean, reproduces
+from ..data.native_values import MISMATCH, fitting, is_reproduced, native_mean, reproduces
 from ..data.questions import Questions, QuestionText
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
@@ -118,7 +118,7 @@ class Sample:
     @property
     def ends(self) -> Ends:
         """What `score_range` looks at."""
-        return Ends(self.name, self.values, self.bounds, is_proportion(self.parts[0].metric))
+        return Ends.seen(self.parts, [self.values], self.bounds)
 
     def take(self, index: IntArray) -> Sample:
         return replace(

@@ -74,7 +74,6 @@ def estimate(
     from ..analysis.sample import as_scores
 
     chosen = chosen_settings("estimate", settings, {**choices, "level": level})
-    chosen.check("estimate")
     return estimate_scores(as_scores(scores, clusters, chosen.missing, crossed=crossed), chosen)
 
 
@@ -135,7 +134,6 @@ def estimate_difference(
     from ..analysis.sample import as_scores
 
     chosen = chosen_settings("estimate_difference", settings, {**choices, "level": level})
-    chosen.check("estimate_difference")
     if chosen.unpaired and not (clusters is None and crossed is None):
         raise InputError("unpaired arrays have no common clusters: compare two Runs that carry their own")
     sides = [as_scores(x, clusters, chosen.missing, crossed=crossed) for x in (a, b)]
@@ -299,6 +297,5 @@ def estimate_with_labels(
     from ..analysis.sample import as_scores
 
     chosen = chosen_settings("estimate_with_labels", settings, {**choices, "level": level})
-    chosen.check("estimate_with_labels")
     judged = as_scores(scores, clusters, chosen.missing)
     return estimate_scores(label_arrays(judged, labels, LabelOptions(at_random=at_random), chosen), chosen)

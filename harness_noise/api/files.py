@@ -15,6 +15,7 @@ from ..io.atomic import write_text
 from ..io.paths import PathInput, is_url
 from ..io.sources import Source, listed, names
 from ..results.arena import Arena
+from ..results.forms import merge_notes
 from ..results.plan import Plan
 from ..results.rows import Analysis, Comparison
 from ..settings import Settings
@@ -241,63 +242,65 @@ def export(
         raise InputError("say where to write: `output` DIR for another folder, or `in_place=True`")
     if choices.get("measures"):  # they join the scores
         choices["measures"] = (SCORE, *names(choices["measures"]))
-    request = Request.of("export", settings, choices)
-    if form is not None:
-        return _in_another_form(run, output, form, request)
-    written: list[Path] = []
-    notes: list[str] = []
-    means: list[str] = []
-    for adapter, where in registry.find(run):
-        if is_url(where):
-            raise InputError(f"{run}: export rewrites files and is for local ones: copy the run first")
-        own = where if where.is_dir() else where.parent
-        folder = own if output is None else Path(output)
-        if output is not None and folder.exists() and folder.samefile(own):
-            raise InputError(
-                f"`output` {output} is the run's own folder: name another, or replace its files with `in_place=True`"
-            )
-        remarks = _Remarks(request, notes)
-        try:
-            files = adapter.write(where, folder, remarks.analyze, request.options)
-        except InputError as error:
-            for note in notes:
-                error.add_note(note)
-            raise
-        changed = {file.name for file in files}
-        notes += [
-            f"{path}: nothing to add beside its own values, so it is not changed"
-            for path in remarks.added
-            if path.name not in changed
-        ]
-        written += files
-        means += remarks.means if files else []
-    return Exported(tuple(written), tuple(notes), tuple(dict.fromkeys(means)))
+    export = _Export(Request.of("export", settings, choices), run, None if output is None else Path(output))
+    written = export.again() if form is None else export.as_(form)
+    return Exported(tuple(dict.fromkeys(written)), merge_notes(export.notes), tuple(dict.fromkeys(export.means)))
 
 
-def _in_another_form(run: PathInput, output: str | Path | None, form: str, request: Request) -> Exported:
-    """Write every run at a place in the format of another adapter."""
-    able = [name for name in registry.names() if hasattr(registry.load(name), "make")]
-    if form not in able or output is None:
-        raise InputError(f"`form` {form}: runs can be written as {', '.join(able)}, into the folder `output`")
-    adapter: Any = registry.load(form)
-    written: list[Path] = []
-    notes: list[str] = []
-    remarks = _Remarks(replace(request, options=replace(request.options, measures=())), notes)
-    for found in registry.read(run, request.options):
-        notes += found.notes
-        written += adapter.make(found, remarks.analyze(found), Path(output))
-    return Exported(tuple(dict.fromkeys(written)), tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(remarks.means)))
+class _Export:
+    """The runs at a place while they are written, and what there is to say of it."""
 
-
-class _Remarks:
-    """The analysis that an adapter asks for of each run that it writes, and what there is to say of it."""
-
-    def __init__(self, request: Request, notes: list[str]) -> None:
-        self.request, self.notes = request, notes
-        self.added: list[Path] = []
+    def __init__(self, request: Request, place: PathInput, output: Path | None) -> None:
+        self.request, self.place, self.output = request, place, output
+        self.notes: list[str] = []
         self.means: list[str] = []
+        """Of the files that are written."""
+        self.added: dict[Path, list[str]] = {}
+        """The files to which an adapter has something to add, and the means that it adds."""
+
+    def again(self) -> list[Path]:
+        """Write every run again in its own format."""
+        written: list[Path] = []
+        for adapter, where in registry.find(self.place):
+            if is_url(where):
+                raise InputError(f"{self.place}: export rewrites files and is for local ones: copy the run first")
+            own = where if where.is_dir() else where.parent
+            if self.output is not None and self.output.exists() and self.output.samefile(own):
+                raise InputError(
+                    f"`output` {self.output} is the run's own folder: name another, or replace its files with "
+                    "`in_place=True`"
+                )
+            self.added = {}
+            try:
+                files = adapter.write(where, self.output or own, self.analyze, self.request.options)
+            except InputError as error:
+                for note in self.notes:
+                    error.add_note(note)
+                raise
+            changed = {file.name for file in files}
+            as_it_was = [path for path in self.added if path.name not in changed]
+            self.notes += [f"{path}: nothing to add beside its own values, so it is not changed" for path in as_it_was]
+            self.means += [name for names in self.added.values() for name in names if files]
+            written += files
+        return written
+
+    def as_(self, form: str) -> list[Path]:
+        """Write every run in the format of another adapter."""
+        able = [name for name in registry.names() if hasattr(registry.load(name), "make")]
+        if form not in able or self.output is None:
+            raise InputError(f"`form` {form}: runs can be written as {', '.join(able)}, into the folder `output`")
+        adapter: Any = registry.load(form)
+        written: list[Path] = []
+        runs = registry.read(self.place, self.request.options)
+        self.request = replace(self.request, options=replace(self.request.options, measures=()))
+        for run in runs:
+            self.notes += run.notes
+            written += adapter.make(run, self.analyze(run), self.output)
+        self.means += [name for names in self.added.values() for name in names]
+        return written
 
     def analyze(self, run: Run) -> Analysis:
+        """The analysis that an adapter asks for of a run that it writes."""
         from ..analysis.mean import analyze_run
         from ..data.native_values import checked
         from ..io.measures import measured
@@ -305,9 +308,9 @@ class _Remarks:
         result = analyze_run(measured(checked(run), self.request.options), self.request.settings)
         self.notes += result.notes
         rows = [row for row in result.estimates if {"skipped_metric", "mean_mismatch"}.isdisjoint(row.diagnostics)]
-        self.means += [f"{row.task} {row.metric}".strip() for row in rows if row.se is not None]
         if rows:
-            self.added.append(Path(run.name))
+            known = self.added.setdefault(Path(run.name), [])
+            known += [f"{row.task} {row.metric}".strip() for row in rows if row.se is not None]
         else:
             self.notes.append(f"{run.name}: nothing to add, so it is not written")
         return result

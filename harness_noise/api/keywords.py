@@ -122,14 +122,16 @@ def chosen_settings(
 
     Raises:
         TypeError: a keyword that the function does not have.
-        InputError: a value out of range.
+        InputError: a value out of range, or a setting that the function does not obey.
     """
     known = Settings.__dataclass_fields__
     unknown = [name for name in choices if name not in known and name not in accepted.__annotations__]
     if unknown:
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
     given = {name: value for name, value in choices.items() if name in known and value is not None}
-    return replace(settings or Settings(), **given)
+    chosen = replace(settings or Settings(), **given)
+    chosen.check(function)
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +176,8 @@ class Request:
         chosen = chosen_settings(function, settings, choices, Choices)
         named = {name: value for name, value in choices.items() if name in KEYWORDS}
         check_obeyed(form or function, named | dict(own or {}))
-        chosen.check(function)
-        chosen.check(form or function)
+        if form:
+            chosen.check(form)
         as_repeats = bool(choices.get("as_repeats"))
         several = ("tasks", "metrics", "scorers", "measures", "prices")
         reading: dict[str, Any] = {name: names(choices.get(name) or ()) for name in several}

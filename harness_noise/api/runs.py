@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..data.measures import HIGHER, SCORE
@@ -201,7 +202,8 @@ def compare(
     its degrees of freedom.
     """
     by, models = names(by), names(models)
-    sides: list[Any] = [a, b] if b is not None or _is_number(a) else listed(a)
+    sides: list[Any] = [a, b] if b is not None else [a] if _number(a) is not None else listed(a)
+    numbers = [_number(side) for side in sides]
     if "columns" in choices:
         choices["columns"] = of_sides(choices["columns"] or {}, sides)
     check_one_of("fail_on", fail_on, FailOn)
@@ -209,15 +211,15 @@ def compare(
     own = asked | {"by": by, "looks": looks, "combine": combine, "baseline": baseline, "references": references}
     form = "compare"
     pairs: list[tuple[Run, Run]] = []
-    if any(map(_is_number, sides)):
-        form = "counts" if all(isinstance(side, tuple) for side in sides) else "profile"
+    if any(number is not None for number in numbers):
+        form = "counts" if all(isinstance(number, tuple) for number in numbers) else "profile"
     # a gate must not pass because the file with the regression could not be read
     request = Request.of("compare", settings, choices, own, form=form, fields=by, strict=fail_on == "regression")
     if request.settings.unpaired:
         check_obeyed("unpaired", asked)
     request.check_measures(references=references, looks=looks, combine=combine, fail_on=fail_on != "none")
     if form != "compare":
-        result = _of_numbers(sides, models, references, request)
+        result = _of_numbers(numbers, models, references, request)
     else:
         complete = request.references(references)
         pairs = request.pair(a, b, baseline, models)
@@ -286,38 +288,45 @@ def _looked(
     return growing.judged_by_looks(replace(result, notes=(*result.notes, note)), found, settings)
 
 
-def _is_number(side: object) -> bool:
-    """Whether a side is a bare score, or a count of right answers with the number of questions."""
-    count = isinstance(side, tuple) and len(side) == 2 and all(isinstance(n, int) for n in side)
-    return count or isinstance(side, (int, float))
+def _number(side: object) -> Number | None:
+    """A bare score, or a count of right answers and the number of questions; None for anything else."""
+    if isinstance(side, Real):
+        return float(side)
+    if not isinstance(side, tuple) or len(side) != 2:
+        return None
+    right, asked = side
+    counted = isinstance(asked, Integral) and isinstance(right, Real) and float(right).is_integer()
+    return (int(right), int(asked)) if counted else None
 
 
-def _of_numbers(sides: Sequence[Any], models: Sequence[str], references: Any, request: Request) -> Comparison:
+def _of_numbers(
+    numbers: Sequence[Number | None], models: Sequence[str], references: Any, request: Request
+) -> Comparison:
     """A − B of two counts, by Fisher's exact test, or of two bare scores, with the noise of their benchmark."""
     if len(models) not in (0, 2):
         raise InputError(f"`models` {','.join(models)}: name two models")
-    called, settings = tuple(models) or ("A", "B"), request.settings
-    profiles: list[Any] = listed(references)
-    if all(isinstance(side, tuple) for side in sides):
+    called, settings = (models[0], models[1]) if models else ("A", "B"), request.settings
+    counts = [number for number in numbers if isinstance(number, tuple)]
+    if len(counts) == len(numbers):
         from ..analysis.combine import compare_counts
 
-        if len(sides) != 2:
-            raise InputError(f"{len(sides)} counts are given: compare two, as 74/100 66/100")
-        row, exact = compare_counts(sides[0], sides[1], (called[0], called[1]), settings)
+        if len(counts) != 2:
+            raise InputError(f"{len(counts)} counts are given: compare two, as 74/100 66/100")
+        row, exact = compare_counts(counts[0], counts[1], called, settings)
         return Comparison(settings.to_dict(), (row,), (exact.note,))
-    if len(sides) != 2 or not all(isinstance(side, (int, float)) for side in sides):
+    scores = [number for number in numbers if isinstance(number, float)]
+    if not len(scores) == len(numbers) == 2:
         raise InputError(
             "with the noise profile of a benchmark in `references`, A and B are two numbers, such as 0.71 and 0.68"
         )
+    profiles: list[Any] = listed(references)
     if len(profiles) != 1:
         of_one = "of bare numbers the noise comes from one profile: name one in `references`"
-        raise InputError(of_one if profiles else _no_noise(sides))
+        raise InputError(of_one if profiles else _no_noise(scores))
     from ..leaderboard import profiles as noise
 
     profile = request.profile(profiles[0])
-    row = noise.compare(
-        profile, *map(float, sides), names=(called[0], called[1]), level=settings.level, margin=settings.margin
-    )
+    row = noise.compare(profile, *scores, names=called, level=settings.level, margin=settings.margin)
     told = noise.sentence(profiles[0])
     return Comparison(settings.to_dict(), (row,), () if told is None else (told,))
 
@@ -458,7 +467,6 @@ def arena(
     Wang (2025), arXiv:2512.21326, §4.
     """
     from ..leaderboard.build import arena as compute
-    from ..leaderboard.checkpoints import with_checkpoints
     from ..leaderboard.ranks import with_budget, with_frontier, with_selection
 
     by = names(by)
@@ -469,11 +477,9 @@ def arena(
     if dask is not None and jobs > 1:
         raise InputError("`jobs` is for processes of this machine and `dask` for a cluster: give one of them")
     given = request.corrected(request.joined(_read_many(listed(runs), request, jobs, dask, over)))
-    result = compute(given, request.settings, baseline=baseline_model, top=top, by=by)
+    result = compute(given, request.settings, baseline=baseline_model, top=top, by=by, over=over)
     if frontier is not None:
         result = with_frontier(result, frontier.removesuffix(HIGHER), request.settings.level)
-    if over is not None:
-        result = with_checkpoints(result, given, over)
     result = with_selection(result, request.settings.seed) if select else result
     return with_budget(result) if needed else result
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays import BoolArray, IntArray
 from ..errors import InputError
+from .clusters import Fields
 from .questions import CONTENT_KEYS, Questions, content_hash, occurrences
 from .scores import Scores
 
@@ -154,14 +155,16 @@ def _match(a: Sequence[str], b: Sequence[str]) -> Rows:
 
 
 def union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], list[str]]:
-    """All questions of several runs, each once, the row there of every run's questions, and notes.
+    """All questions of several runs, each once; the row there of every run's questions; and notes of the matching.
 
-    Runs are matched by `pair`, one after the other, to the questions found so far. Where keys are hashes of whole
-    questions, texts need not be read.
+    Each run is matched by `pair` to the questions found so far, and what is not found is added behind them. Where keys
+    are hashes of whole questions, texts need not be read.
     """
-    whole, notes, rows = questions[0], list[str](), list[IntArray]()
+    whole = questions[0]
+    rows: list[IntArray] = []
+    notes: list[str] = []
     for one in questions:
-        if _are_the_same(one, whole):
+        if one is whole:
             rows.append(np.arange(len(whole)))
             continue
         found = pair(whole, one)
@@ -172,35 +175,46 @@ def union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], li
         new = np.flatnonzero(at < 0)
         at[new] = len(whole) + np.arange(len(new))
         rows.append(at)
-        whole = _extended(whole, one, new) if len(new) else whole
+        if len(new):
+            whole = _extended(whole, one, new.tolist())
     return whole, rows, notes
 
 
-def _are_the_same(one: Questions, whole: Questions) -> bool:
-    if one is whole or (one.kind, one.keys) != (whole.kind, whole.keys):
-        return one is whole
-    return one.kind in CONTENT_KEYS or (one.inputs, one.targets) == (whole.inputs, whole.targets)
+def _extended(q: Questions, r: Questions, new: Sequence[int]) -> Questions:
+    """The questions with new ones of another run; of hashes, only what both know is known of all."""
 
+    def more(a: Sequence[str] | None, b: Sequence[str] | None) -> tuple[str, ...] | None:
+        return None if a is None or b is None else (*a, *(b[j] for j in new))
 
-def _extended(whole: Questions, one: Questions, new: IntArray) -> Questions:
-    """The questions with those of another run that were not among them."""
-    keys = occurrences((*whole.keys, *(one.keys[j] for j in new)))
-
-    def more(have: Sequence[str] | None, his: Sequence[str] | None, blank: str) -> tuple[str, ...] | None:
-        if have is None:
-            return None
-        # a text that no other run's can equal, where this run does not say
-        added = (f"{blank}{key}" if his is None else his[j] for key, j in zip(keys[len(whole) :], new, strict=True))
-        return (*have, *added)
-
-    return replace(
-        whole,
-        keys=keys,
-        inputs=more(whole.inputs, one.inputs, "\x00"),
-        targets=more(whole.targets, one.targets, "\x00"),
-        prompts=None if one.prompts is None else more(whole.prompts, one.prompts, ""),
-        texts=more(whole.texts, one.texts, ""),
+    texts = q.shown()
+    return Questions(
+        occurrences((*q.keys, *(r.keys[j] for j in new))),
+        q.kind,
+        inputs=more(q.inputs, r.inputs),
+        targets=more(q.targets, r.targets),
+        prompts=more(q.prompts, r.prompts),
+        texts=None if texts is None else more(texts, r.shown() or ("",) * len(r)),
+        fields=None if q.fields is None else _more_fields(q.fields, r.fields, new),
     )
+
+
+def _more_fields(known: Fields, others: Fields | None, new: Sequence[int]) -> Fields:
+    """The fields of all questions, of which new ones may have none."""
+    values = {} if others is None else others.values
+    nothing = [None] * len(new)
+    added = {spec: [values[spec][j] for j in new] if spec in values else nothing for spec in known.values}
+    return replace(known, values={spec: (*column, *added[spec]) for spec, column in known.values.items()})
+
+
+def joint_clusters(parts: Sequence[Scores], rows: Sequence[IntArray], n: int) -> list[str | None]:
+    """(n,) the cluster of each question of a `union`, as the first run with clusters calls it; None: no run knows."""
+    out: list[str | None] = [None] * n
+    for part, at in zip(parts, rows, strict=True):
+        labels = list(zip(at.tolist(), part.clusters or (), strict=False))
+        called = {label: out[i] for i, label in labels if out[i] is not None}
+        for i, label in labels:
+            out[i] = called.get(label, label) if out[i] is None else out[i]
+    return out
 
 
 def pair_runs(one: Scores, other: Scores) -> tuple[Scores, Scores, str]:

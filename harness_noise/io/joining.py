@@ -98,20 +98,18 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
     """The runs of one model as one; all of them where it is not known which of two counts, or not to be chosen."""
     if len(runs) < 2:
         return list(runs)
-    owners: dict[tuple[str, str], Run] = {}
-    behind: dict[tuple[str, str], list[Run]] = {}
+    having: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         for task in tasks_of(run):
-            other = owners.setdefault((run.harness, task), run)
-            if other is run:
-                continue
-            known, one, rest = _which(run, other, task, choose)
-            if not known or not _same_questions(run, other, task):
-                return list(runs)
-            owners[run.harness, task] = one
-            behind.setdefault((run.harness, task), []).append(rest)
+            having.setdefault((run.harness, task), []).append(run)
+    owners: dict[tuple[str, str], Run] = {}
+    for key, several in having.items():
+        counting = _that_counts(several, key[1], choose)
+        if counting is None:
+            return list(runs)
+        owners[key] = counting
     kept = [run for run in runs if any(owners[run.harness, task] is run for task in tasks_of(run))]
-    notes = merge_notes(*(run.notes for run in kept), _said(owners, behind))
+    notes = merge_notes(*(run.notes for run in kept), _said(owners, having))
     if len(kept) == 1:
         return [replace(kept[0], notes=notes)]
     where = _common([run.path for run in kept], place)
@@ -137,16 +135,21 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
     ]
 
 
-def _which(run: Run, other: Run, task: str, choose: bool) -> tuple[bool, Run, Run]:
-    """Whether it is known which of two runs of a task counts, that run, and the other one.
+def _that_counts(runs: Sequence[Run], task: str, choose: bool) -> Run | None:
+    """The run that counts of those that have a task; None where that is not known, or not to be chosen.
 
-    The newest counts, unless it has only lm-eval's or Inspect's own values of the task, and the other its answers.
+    The newest counts of those with the task's answers; the others may have only lm-eval's or Inspect's own values.
     """
-    newest, older = (run, other) if run.date > other.date else (other, run)
-    if _answered(newest, task) != _answered(older, task):
-        return choose, *((newest, older) if _answered(newest, task) else (older, newest))
-    dated, copied = bool(newest.date and older.date), newest.date == older.date
-    return dated and (_equal(run, other, task) if copied else choose), newest, older
+    answered = [run for run in runs if _answered(run, task)] or runs
+    newest = max(answered, key=lambda run: run.date)
+    for run in runs:
+        if run is newest:
+            continue
+        rivals, copied = run in answered, run in answered and run.date == newest.date
+        known = (bool(run.date) or not rivals) and (_equal(run, newest, task) if copied else choose)
+        if not known or not _same_questions(run, newest, task):
+            return None
+    return newest
 
 
 def _answered(run: Run, task: str) -> bool:
@@ -197,27 +200,22 @@ def _same_questions(one: Run, other: Run, task: str) -> bool:
         return True
 
 
-def _said(owners: Mapping[tuple[str, str], Run], behind: Mapping[tuple[str, str], Sequence[Run]]) -> list[str]:
-    """One sentence for the tasks that are read from one run in place of the same others: the run that counts in the
-    end, and all that it takes the place of."""
-    alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    for key, runs in behind.items():
-        alike.setdefault((owners[key].name, *(run.name for run in runs)), []).append(key)
+def _said(owners: Mapping[tuple[str, str], Run], having: Mapping[tuple[str, str], Sequence[Run]]) -> list[str]:
+    """One sentence for the tasks that are read from one run in place of the same others."""
+    alike: dict[tuple[Run, ...], list[str]] = {}
+    for key, runs in having.items():
+        alike.setdefault((owners[key], *(run for run in runs if run is not owners[key])), []).append(key[1])
     out = []
-    for keys in alike.values():
-        one, others, tasks = owners[keys[0]], behind[keys[0]], [task for _, task in keys]
-        left = some_of([run.name for run in others], 3)
+    for (one, *others), tasks in alike.items():
+        if not others:
+            continue
         copies = [run.date == one.date for run in others]
-        if len(others) == 1:
-            why = "is its copy" if copies[0] else "is an older run of it by the same model"
-            if not all(_answered(others[0], task) for task in tasks) and all(_answered(one, task) for task in tasks):
-                why = "is another run of it by the same model, without the samples,"
-        else:
-            why = "are its copies" if all(copies) else "are older runs of it by the same model, or copies"
-            why = why if any(copies) else "are older runs of it by the same model"
+        why = "its copy" if all(copies) else "older runs or copies" if any(copies) else "older runs of it"
+        if len(others) == 1 and not all(_answered(others[0], task) for task in tasks) and _answered(one, tasks[0]):
+            why = "without the samples"
         out.append(
-            f"{some_of(tasks, 3)}: read from {one.name}; {left} {why} and {'is' if len(others) == 1 else 'are'} "
-            "left out (name a file to choose it, or join the runs with `as_repeats=True`)"
+            f"{some_of(tasks, 3)}: read from {one.name}, not from {some_of([run.name for run in others], 3)} ({why}): "
+            "name a file to choose it, or join the runs with `as_repeats=True`"
         )
     return out
 

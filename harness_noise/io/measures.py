@@ -107,7 +107,7 @@ def measured(run: Run, options: ReadOptions) -> Run:
         if not found and not (name == SCORE and (run.corpus or run.skipped)):
             lacking.append(name)
     if lacking:
-        unknown = [f"{name} ({why})" if (why := _reason(name, run, scores)) else name for name in lacking]
+        unknown = [f"{name} ({why})" if (why := _reason(name, run, scores, options)) else name for name in lacking]
         who = f"{run.model} ({run.name})" if run.model not in ("", run.name) else run.name
         raise NotThereError([who], "measures", unknown, _have(run, scores, ready))
     if SCORE in options.measures:
@@ -263,9 +263,12 @@ def _have(run: Run, scores: Sequence[Scores], ready: Sequence[Scores]) -> list[s
     return list(dict.fromkeys([SCORE, *known, *run.measurable]))[:30]
 
 
-def _reason(name: str, run: Run, scores: Sequence[Scores]) -> str:
+def _reason(name: str, run: Run, scores: Sequence[Scores], options: ReadOptions) -> str:
     """Why no answer has what was asked for; empty where that is not known."""
     plain = name.removesuffix(HIGHER)
+    known = {text for part in scores for text, usage in part.usage.items() if _has_value(usage.values)}
+    if options.prices and "cost" in plain.split("/") and known.isdisjoint(PRICED):
+        return "`prices` are of tokens, and there are none"
     if OF_REPEATS.fullmatch(plain):
         return "it is made of several answers to each question, pass^k and pass@k of right or wrong ones"
     causes: Counter[str] = Counter()
@@ -273,5 +276,5 @@ def _reason(name: str, run: Run, scores: Sequence[Scores]) -> str:
         causes.update(sum((Counter(x.usage[measure].missing) for x in scores if measure in x.usage), Counter()))
     if not run.measurable and not causes:
         return f"what {run.harness} has written holds no tokens, times or costs of single answers"
-    known = [(cause, n) for cause, n in causes.items() if cause in _WHY and n]
-    return " and ".join(f"{n} answers {_WHY[cause]}" for cause, n in known)
+    told = [(cause, n) for cause, n in causes.items() if cause in _WHY and n]
+    return " and ".join(f"{n} answers {_WHY[cause]}" for cause, n in told)

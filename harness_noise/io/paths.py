@@ -28,6 +28,8 @@ def is_url(place: object) -> bool:
     return _URL.match(str(place)) is not None
 
 
+LOOKS = ".looks.json"
+"""How the name of the file ends that keeps the looks at a run beside it."""
 FRAME = "DataFrame"
 """What a table in memory is called."""
 

@@ -16,7 +16,19 @@ from ..data.scores import ReadOptions, Run, with_groups
 from ..errors import FaultyScoresError, FinalError, InputError, NotThereError, some_of
 from .joining import joined, left_out_message, select, usable, with_causes
 from .measures import measured
-from .paths import FRAME, PathInput, exists, is_frame, is_path, is_url, reason, refuse_pointer, resolve_path, rows_of
+from .paths import (
+    FRAME,
+    LOOKS,
+    PathInput,
+    exists,
+    is_frame,
+    is_path,
+    is_url,
+    reason,
+    refuse_pointer,
+    resolve_path,
+    rows_of,
+)
 from .protocol import PartRead
 
 if TYPE_CHECKING:
@@ -184,11 +196,18 @@ def chosen(runs: Sequence[Run], path: PathInput, options: ReadOptions) -> list[R
     runs, _ = agreed(runs)
     if not options.apart:
         runs = joined(runs, path)
-    return those_with((partial(_asked_of, run, options) for run in runs), path)
+    return those_with((partial(asked_of, run, options) for run in runs), path)
 
 
-def _asked_of(run: Run, options: ReadOptions) -> list[Run]:
-    return [with_causes(select(with_groups(measured(run, options), options.groups), options), options.missing)]
+def asked_of(run: Run, options: ReadOptions) -> list[Run]:
+    """The measures, groups and tasks of a run that were asked for.
+
+    Raises:
+        NotThereError: it has none of them.
+    """
+    have = {group.name for group in run.groups}
+    new = {name: tasks for name, tasks in options.groups.items() if name not in have}  # else it was read with them
+    return [with_causes(select(with_groups(measured(run, options), new), options), options.missing)]
 
 
 def those_with(readers: Iterable[Callable[[], list[Run]]], path: PathInput | None = None) -> list[Run]:
@@ -277,7 +296,7 @@ def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
         return []
     found: list[Path] = []
     for child in sorted(folder.iterdir()):
-        if child.name.startswith(".") or child.is_symlink() or not exists(child):
+        if child.name.startswith(".") or child.name.endswith(LOOKS) or child.is_symlink() or not exists(child):
             continue
         if adapter.sniff(child):
             found.append(child)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -10,8 +10,7 @@ from ..data.native_values import checked
 from ..data.scores import ReadOptions, Run
 from ..errors import InputError
 from . import registry as adapters
-from .joining import joined, select
-from .measures import measured
+from .joining import joined
 from .paths import FRAME, PathInput, is_frame, is_path
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
         fields = bool(options.fields) and all(item.questions.fields is None for item in source.scores)
         known = set(options.usage) <= {name for item in source.scores for name in (item.metric, *item.usage)}
         if options.cluster is None and not refill and not fields and (known or not source.path):
-            return [select(measured(checked(source), options), options)]
+            return adapters.asked_of(checked(source), options)
         if not source.path:
             what = "missing answers can be counted as wrong" if refill else "clusters can be chosen"
             what = "what is known of its questions can be read" if fields else what
@@ -40,7 +39,16 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
 
 
 def listed(given: Any) -> list[Source]:
-    return [given] if isinstance(given, Run) or is_path(given) or is_frame(given) else list(given)
+    """One source or several, as a list.
+
+    Raises:
+        InputError: something that is no path, Run or table.
+    """
+    if isinstance(given, Run) or is_path(given) or is_frame(given):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise InputError(f"{given!r:.80} is no run: give a path, a Run or a DataFrame, or a list of them")
+    return list(given)
 
 
 def names(given: Sequence[str]) -> tuple[str, ...]:

@@ -9,27 +9,26 @@ from __future__ import annotations
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
-
-from harness_noise.io.protocol import PartRead
 
 from .._version import __version__
 from ..data.questions import CONTENT_KEYS, Questions
 from ..data.scores import CorpusScores, ReadOptions, Run, Scores
 from ..errors import InputError
 from .paths import reason
+from .protocol import PartRead
 from .registry import ReadUnit, read_unit
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
-CRASHES = 3
-"""Deaths of a process that were one file's doing, perhaps, before it is given up."""
+DEATHS = 3
+"""Processes that may die of one file, perhaps by chance, before it is given up."""
 CONNECT = 10
 """Seconds in which a scheduler has to answer."""
 
@@ -109,35 +108,37 @@ def _work(unit: ReadUnit, options: ReadOptions) -> PartRead | str:
     return reason(answer) if isinstance(answer, InputError) else answer
 
 
+def _each(
+    executor: Executor, units: Mapping[int, ReadUnit], options: ReadOptions, dead: type[Exception]
+) -> Iterator[tuple[int, PartRead | str | None]]:
+    """What workers answer, as it comes; None where they died of it, by which exception `dead` says."""
+    futures: dict[Future[PartRead | str], int] = {}
+    with _held_interrupts(), suppress(BrokenExecutor):
+        for i, unit in units.items():
+            futures[executor.submit(_work, unit, options)] = i
+    for future in as_completed(list(futures)):
+        i, error = futures.pop(future), future.exception()
+        yield i, None if isinstance(error, dead) else future.result() if error is None else reason(error)
+
+
 # local processes
 
 
 def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) -> Answers:
-    """A pool of processes; a new one for what is left where one of them dies."""
-    waiting = dict(enumerate(units))
-    crashes: Counter[int] = Counter()
+    """A pool of processes; where one of them dies, another reads one by one what is left."""
+    waiting, deaths = dict(enumerate(units)), Counter[int]()
     while waiting:
         with _pool(min(jobs, len(waiting))) as pool:
-            futures: dict[Future[PartRead | str], int] = {}
-            with _held_interrupts(), suppress(BrokenExecutor):
-                for i, unit in waiting.items():
-                    futures[pool.submit(_work, unit, options)] = i
-            for future in as_completed(list(futures)):
-                i = futures.pop(future)
-                error = future.exception()
-                if isinstance(error, BrokenExecutor):
-                    continue
-                del waiting[i]
-                yield i, future.result() if error is None else reason(error)
-        # units are begun in their order: these were being read when a process died
-        begun = list(waiting)[:jobs]
-        crashes.update(begun)
-        dead = [i for i in begun if crashes[i] >= CRASHES]
-        if dead:
-            several = "; ".join(str(units[i]) for i in dead)
+            for i, answer in _each(pool, dict(waiting), options, BrokenExecutor):
+                if answer is not None:
+                    del waiting[i]
+                    yield i, answer
+        jobs, reading = 1, next(iter(waiting), -1)
+        deaths[reading] += 1
+        if waiting and deaths[reading] >= DEATHS:
             raise InputError(
-                f"a process died each of the {CRASHES} times that it read {several}: the memory may not suffice for "
-                f"`jobs` {jobs}; use fewer, or leave the file out"
+                f"{units[reading]}: every process that was to read it died, perhaps for want of memory; leave the file "
+                "out, or read it on a larger machine"
             )
 
 
@@ -196,18 +197,15 @@ def _on_cluster(units: Sequence[ReadUnit], options: ReadOptions, address: str, s
 
         executor: Executor = client.get_executor(pure=False)  # type: ignore[no-untyped-call]
         try:
-            futures = {executor.submit(_work, unit, options): i for i, unit in enumerate(units)}
-            for future in as_completed(list(futures)):
-                i = futures.pop(future)
-                if future.cancelled():
-                    raise InputError(f"`dask` {address}: the connection to the scheduler was lost")
-                error = future.exception()
-                if isinstance(error, KilledWorker):
+            for i, answer in _each(executor, dict(enumerate(units)), options, KilledWorker):
+                if answer is None:
                     raise InputError(
                         f"{units[i]}: every worker that was to read it died; give the workers more memory, or leave "
                         "out this file or those beside it"
                     )
-                yield i, future.result() if error is None else reason(error)
+                yield i, answer
+        except CancelledError:
+            raise InputError(f"`dask` {address}: the connection to the scheduler was lost") from None
         finally:
             executor.shutdown(wait=False)
 

@@ -18,7 +18,7 @@ from ..analysis.mean import analyze_run
 from ..analysis.repeats import copies, once
 from ..analysis.sample import group_parts, own_group, taken
 from ..analysis.slices import divided, slices_of_runs
-from ..arrays import BoolArray, FloatArray
+from ..arrays import BoolArray, FloatArray, columns_of
 from ..data.matching import Pairing, pair
 from ..data.native_values import agreed
 from ..data.questions import occurrences
@@ -28,10 +28,11 @@ from ..io.joining import check_clusters
 from ..io.paths import telling_parts
 from ..results.arena import Arena, Benchmark, BenchmarkResult, Model, Pairs, PairSlice, QuestionColumns, Spread, Step
 from ..results.forms import merge_notes
-from ..results.rows import PEOPLE, Estimate
+from ..results.rows import PEOPLE
 from ..settings import Settings
 from ..stats import benchmark, decision, planning
 from ..stats.pairs import Table
+from .checkpoints import with_checkpoints
 from .pairs import Grid, MeasuredRun, grid, pairs_of, square
 from .ranks import best_p, passes, ranked
 
@@ -48,6 +49,7 @@ def arena(
     baseline: str | None = None,
     top: int | None = None,
     by: Sequence[str] = (),
+    over: str | None = None,
 ) -> Arena:
     """Every pair of runs on every task, metric and scorer that at least two of them measured.
 
@@ -57,6 +59,7 @@ def arena(
         baseline: a model (or the name of a run) that becomes B in all its pairs.
         top: K, to ask which models may be among the K best.
         by: properties of the questions (`ReadOptions.fields`), for the models' means slice by slice.
+        over: what orders the runs as checkpoints, see `with_checkpoints`.
 
     Raises:
         InputError: fewer than two runs, nothing that two of them measured, no question in common, an
@@ -71,11 +74,24 @@ def arena(
         raise InputError(f"arena compares models and got {have}: give at least two runs")
     names = distinct_names(runs)
     runs, names, chosen = _baseline_last(runs, names, baseline)
-    notes = list(merge_notes(*(run.notes for run in runs), twice, unnamed, copies(runs)))
+    boards, remarks = _boards(runs, names, settings, top, by)
+    said = merge_notes(*(run.notes for run in runs), twice, unnamed, copies(runs), remarks, _corpus_notes(runs))
+    result = Arena(settings.to_dict(), tuple(boards), chosen, said)
+    if over is not None:
+        result = with_checkpoints(result, dict(zip(names, runs, strict=True)), over)
+    if not by:
+        return result
+    sliced = slices_of_runs([replace(run, model=name) for run, name in zip(runs, names, strict=True)], by, settings)
+    return sliced.beside(result)
+
+
+def _boards(
+    runs: Sequence[Run], names: Sequence[str], settings: Settings, top: int | None, by: Sequence[str]
+) -> tuple[list[BenchmarkResult], list[str]]:
+    """Every benchmark that two of the runs measured, and what there is to say of the others."""
     boards: list[BenchmarkResult] = []
     lonely: dict[tuple[str, str], list[str]] = {}
-    benchmarks, remarks = _across_harnesses(_benchmarks(runs, names))
-    notes += remarks
+    benchmarks, notes = _across_harnesses(_benchmarks(runs, names))
     for group, measured in benchmarks:
         first = measured[0].parts[0]
         if len(measured) < 2:
@@ -89,15 +105,11 @@ def arena(
             boards.append(replace(board, slices=of_pairs))
     if not boards:
         raise InputError(_nothing_shared(runs, names, bool(lonely)))
-    left = [
+    notes += [
         f"{task}, {some_of(metrics, 4)}: only {name} has {'it' if len(metrics) == 1 else 'them'}: nothing to compare"
         for (task, name), metrics in lonely.items()
     ]
-    result = Arena(settings.to_dict(), tuple(boards), chosen, merge_notes(notes, left, _corpus_notes(runs)))
-    if not by:
-        return result
-    sliced = slices_of_runs([replace(run, model=name) for run, name in zip(runs, names, strict=True)], by, settings)
-    return sliced.beside(result)
+    return boards, notes
 
 
 def _corpus_notes(runs: Sequence[Run]) -> list[str]:
@@ -310,7 +322,7 @@ def _models(
         by_k: dict[str, Any] = passes(board.samples[m].values, board.table.plan) if right else {}
         out.append(
             Model(
-                **{field: getattr(estimate, field) for field in Estimate.__dataclass_fields__} | {"model": item.name},
+                **columns_of(estimate) | {"model": item.name},
                 win_rate=float(rates.mean()) if len(rates) else None,
                 **{"pass_at_k": None} | by_k,
                 among_best=bool(p_best[m] >= alpha) if known else None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -33,30 +32,30 @@ class _Place(NamedTuple):
     """Its place among the models of the benchmark."""
 
 
-def with_checkpoints(arena: Arena, runs: Sequence[Run], over: str) -> Arena:
+def with_checkpoints(arena: Arena, runs: Mapping[str, Run], over: str) -> Arena:
     """The arena with its models as checkpoints, each compared with the first of its series and with the one before.
 
     Args:
         arena: of `runs`.
-        runs: as they were read, with the field `over` where they have one.
+        runs: by their names in it, with the field `over` where they have one.
         over: what orders them: a word before a number in their names (``"step"``: also checkpoint, ckpt, iter), or a
             field that has one number in each run.
 
     Raises:
         InputError: no benchmark has two checkpoints in order, or two have the same step.
     """
-    told = {(run.model, run.name): value for run in runs if (value := _field(run, over)) is not None}
-    alone = Counter(run.name for run in runs)  # a file can hold several runs
-    told |= {("", run): value for (_, run), value in told.items() if alone[run] == 1}
+    places = {
+        name: in_name(name, over) or in_name(run.name, over) or _in_field(run, over) for name, run in runs.items()
+    }
     rows, without = [], []
     for board in arena.boards:
         by_series: dict[str, list[_Place]] = {}
-        for column, (name, run) in enumerate(zip(board.pairs.names, board.pairs.runs, strict=True)):
-            named = in_name(name, over) or in_name(run, over) or _in_field(told, name, run)
-            if named is None:
+        for column, name in enumerate(board.pairs.names):
+            place = places[name]
+            if place is None:
                 without.append(name)
             else:
-                by_series.setdefault(named[0], []).append(_Place(named[1], named[0], column))
+                by_series.setdefault(place[0], []).append(_Place(place[1], place[0], column))
         for series in by_series.values():
             if len(series) > 1:
                 rows += _rows(board, sorted(series), arena.settings)
@@ -70,17 +69,13 @@ def with_checkpoints(arena: Arena, runs: Sequence[Run], over: str) -> Arena:
     return replace(arena, checkpoints=tuple(rows), notes=(*arena.notes, *(left if without else ())))
 
 
-def _in_field(told: Mapping[tuple[str, str], float], name: str, run: str) -> tuple[str, float] | None:
-    value = told.get((name, run), told.get(("", run)))
-    return None if value is None else ("", value)
-
-
-def _field(run: Run, over: str) -> float | None:
-    """The one number that a field has on all questions of a run."""
+def _in_field(run: Run, over: str) -> tuple[str, float] | None:
+    """The one number that a field has on all questions of a run, as the step of a series without a name."""
     fields = [part.questions.fields for part in run.scores]
     values = {value for item in fields if item is not None for value in item.values.get(over, ())}
     value = values.pop() if len(values) == 1 else None
-    return value if isinstance(value, float) else numeral(value) if isinstance(value, str) else None
+    step = value if isinstance(value, float) else numeral(value) if isinstance(value, str) else None
+    return None if step is None else ("", step)
 
 
 def in_name(name: str, over: str) -> tuple[str, float] | None:

@@ -27,7 +27,7 @@ from ..analysis.sample import (
 )
 from ..arrays import AnyArray, BoolArray, FloatArray, IntArray, blank, put, rows_of
 from ..data.clusters import CROSS, in_words
-from ..data.matching import union
+from ..data.matching import joint_clusters, union
 from ..data.questions import Questions
 from ..data.scores import Group, Run, Scores, causes_of
 from ..results.arena import Pairs
@@ -74,55 +74,50 @@ class Grid:
 
 def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
     """The runs of one task, or of the tasks of a group, one below the other."""
-    tasks = list(zip(*(item.parts for item in measured), strict=True))
-    blocks, shares = [_on_union(parts) for parts in tasks], group_shares(measured[0].parts, group)
-    samples = [stack(parts, shares) for parts in zip(*(block.parts for block in blocks), strict=True)]
-    whole = blocks[0] if len(blocks) == 1 else _one_below_the_other(blocks)
+    tasks = [_on_union(parts) for parts in zip(*(item.parts for item in measured), strict=True)]
+    shares = group_shares(measured[0].parts, group)
+    samples = [stack(parts, shares) for parts in zip(*(task.parts for task in tasks), strict=True)]
     scored = np.stack([item.stats.count > 0 for item in samples], axis=1)
     ratio = any(item.per is not None for item in samples)
     # a ratio is of the questions that its sums are of, so that every run has to have them
     keep: BoolArray = np.all(scored, axis=1) if ratio else np.any(scored, axis=1)
     scored &= keep[:, None]
+    kept = np.flatnonzero(keep)
     if not keep.all():
-        samples = [item.take(np.flatnonzero(keep)) for item in samples]
+        samples = [item.take(kept) for item in samples]
     if ratio:
         samples = _ratios(samples)
-    mean, var, count = (np.stack([getattr(item.stats, name) for item in samples]) for name in ("mean", "var", "count"))
-    binary = all(bool((np.isnan(x.values) | (x.values == 0) | (x.values == 1)).all()) for x in samples)
+    start = np.cumsum([0, *(len(task.questions) for task in tasks)])
+    rows = [
+        np.concatenate([task.rows[m] + at for task, at in zip(tasks, start, strict=False)]) for m in range(len(samples))
+    ]
     place = np.cumsum(keep) - 1
-    order = tuple(place[rows[scored[rows, m]]] for m, rows in enumerate(whole.rows))
-    table = Table(
-        QuestionStats(
-            mean,
-            var,
-            count,
-            np.array([item.stats.identical for item in samples]),
-            np.array([item.stats.answers_differ for item in samples]),
-        ),
+    prompts = np.where(scored, np.concatenate([task.prompts for task in tasks]), -1)[keep]
+    differ = ((prompts >= 0) & (prompts != prompts.max(axis=1, keepdims=True))).any()
+    labels = [label for task in tasks for label in task.labels]
+    return Grid(
+        _questions(tasks, kept),
+        _table(samples, [place[at[scored[at, m]]] for m, at in enumerate(rows)]),
+        tuple(samples),
+        tuple(labels[i] for i in kept),
+        next((part.cluster_spec for task in tasks for part in task.parts if part.cluster_spec), None),
+        prompts if differ else None,
+        tuple(map(_missing, tasks)) if any(part.n_missing for task in tasks for part in task.parts) else (),
+        tuple(dict.fromkeys(note for task in tasks for note in task.notes)),
+    )
+
+
+def _table(samples: Sequence[Sample], order: Sequence[IntArray]) -> Table:
+    """The question statistics of all runs, whose own questions come in this order."""
+    stats = [item.stats for item in samples]
+    mean, var, count = (np.stack([getattr(x, name) for x in stats]) for name in ("mean", "var", "count"))
+    told = (np.array([getattr(x, name) for x in stats]) for name in ("identical", "answers_differ"))
+    binary = all(bool((np.isnan(x.values) | (x.values == 0) | (x.values == 1)).all()) for x in samples)
+    return Table(
+        QuestionStats(mean, var, count, *told),
         samples[0].design(),
         answers=None if binary else tuple(item.values for item in samples),
-        order=None if all((np.diff(rows) > 0).all() for rows in order) else order,
-    )
-    prompts = None
-    if (whole.prompts >= 0).any():
-        prompts = np.where(scored, whole.prompts, -1)[keep]
-        top = prompts.max(axis=1, keepdims=True, initial=-1)
-        prompts = None if ((prompts == top) | (prompts < 0)).all() else prompts
-    kept = np.flatnonzero(keep).tolist()
-    texts = whole.questions.shown()
-    return Grid(
-        Questions(
-            tuple(whole.questions.keys[i] for i in kept),
-            whole.questions.kind,
-            texts=None if texts is None else tuple(texts[i] for i in kept),
-        ),
-        table,
-        tuple(samples),
-        tuple(whole.labels[i] for i in kept),
-        next((part.cluster_spec for block in blocks for part in block.parts if part.cluster_spec), None),
-        prompts,
-        tuple(map(_missing, blocks)) if any(part.n_missing for parts in tasks for part in parts) else (),
-        tuple(dict.fromkeys(note for block in blocks for note in block.notes)),
+        order=None if all((np.diff(rows) > 0).all() for rows in order) else tuple(order),
     )
 
 
@@ -138,8 +133,8 @@ def _ratios(samples: Sequence[Sample]) -> list[Sample]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Union:
-    """The runs on all questions of one task, or of all tasks."""
+class _Task:
+    """The runs on all questions of one task."""
 
     questions: Questions
     parts: Sequence[Scores]
@@ -147,25 +142,30 @@ class _Union:
     """Each run's rows of the questions."""
     labels: Sequence[str | None]
     prompts: IntArray
-    """(N, M) codes of the prompts, −1 where they are not known; (N, 1) where no run has any."""
-    notes: Sequence[str] = ()
+    """(N, M) codes of the prompts, −1 where they are not known."""
+    notes: Sequence[str]
 
 
-def _on_union(parts: Sequence[Scores]) -> _Union:
-    """The runs on the union of their questions, with the clusters of the first run that has the question."""
-    questions, rows, notes = _union([part.questions for part in parts])
-    N = len(questions)
-    labels: list[str | None] = [None] * N
-    with_clusters = [(part, at) for part, at in zip(parts, rows, strict=True) if part.clusters is not None]
-    first = with_clusters[0][0] if with_clusters else None
-    for part, at in with_clusters:
+def _on_union(parts: Sequence[Scores]) -> _Task:
+    """The runs on the union of their questions, with the clusters of the first run that has the question.
+
+    Matching starts with a run that knows its questions' texts, and has most of them.
+    """
+    each = [part.questions for part in parts]
+    textless = [one.documents is None and one.inputs is None for one in each]
+    order = sorted(range(len(parts)), key=lambda m: (textless[m], -len(each[m])))
+    questions, found, said = union([each[m] for m in order])
+    rows, N = [found[place] for place in np.argsort(order)], len(questions)
+    notes = [f"{parts[0].task}: {note}" for note in said]
+    with_clusters = [part for part in parts if part.clusters is not None]
+    first = with_clusters[0] if with_clusters else None
+    for part in with_clusters:
         if first and first.cluster_spec != part.cluster_spec:
             notes.append(
                 f"{part.task}: runs carry different clusters ({first.cluster_spec}, {part.cluster_spec}); "
                 "a question keeps those of the first run that has it"
             )
-        for i, label in zip(at, part.clusters or (), strict=True):
-            labels[i] = label if labels[i] is None else labels[i]
+    labels = joint_clusters(parts, rows, N)
     plain = [
         replace(
             part,
@@ -184,35 +184,26 @@ def _on_union(parts: Sequence[Scores]) -> _Union:
         if any(CROSS in label for label in own):
             own = [label if CROSS in label else label + CROSS + label for label in own]
         plain[0] = replace(plain[0], clusters=tuple(own))
-    return _Union(questions, plain, rows, labels, _prompts(parts, rows, N), notes)
+    return _Task(questions, plain, rows, labels, _prompts(parts, rows, N), notes)
 
 
-def _one_below_the_other(blocks: Sequence[_Union]) -> _Union:
-    """The questions of several tasks on the same M runs."""
-    sizes = [len(block.questions) for block in blocks]
-    start = np.cumsum([0, *sizes])
-    M = len(blocks[0].rows)
-    keys = [f"{block.parts[0].task}: {key}" for block in blocks for key in block.questions.keys]
-    texts = None
-    if any(block.questions.texts for block in blocks):
-        texts = tuple(
-            text for n, block in zip(sizes, blocks, strict=True) for text in block.questions.texts or ("",) * n
-        )
-    return _Union(
-        Questions(tuple(keys), blocks[0].questions.kind, texts=texts),
-        (),
-        [np.concatenate([block.rows[m] + at for block, at in zip(blocks, start, strict=False)]) for m in range(M)],
-        [label for block in blocks for label in block.labels],
-        np.concatenate([np.broadcast_to(block.prompts, (n, M)) for n, block in zip(sizes, blocks, strict=True)]),
-    )
+def _questions(tasks: Sequence[_Task], kept: IntArray) -> Questions:
+    """The questions of all tasks that some run has scored, with what can be shown of them."""
+    keys = [key if len(tasks) == 1 else f"{task.parts[0].task}: {key}" for task in tasks for key in task.questions.keys]
+    known = [task.questions.shown() for task in tasks]
+    if not any(known):
+        return Questions(tuple(keys[i] for i in kept), tasks[0].questions.kind)
+    texts = [text for task, shown in zip(tasks, known, strict=True) for text in shown or ("",) * len(task.questions)]
+    some = tuple(texts[i] for i in kept)
+    return Questions(tuple(keys[i] for i in kept), tasks[0].questions.kind, texts=some)
 
 
-def _missing(block: _Union) -> tuple[FloatArray, FloatArray]:
+def _missing(task: _Task) -> tuple[FloatArray, FloatArray]:
     """(n, M) whether each run was asked a question, and the share of its answers without a score."""
-    asked = np.zeros((len(block.questions), len(block.rows)))
-    for m, rows in enumerate(block.rows):
+    asked = np.zeros((len(task.questions), len(task.rows)))
+    for m, rows in enumerate(task.rows):
         asked[rows, m] = 1.0
-    holes = np.stack([np.isnan(part.values).mean(axis=1) for part in block.parts], axis=1)
+    holes = np.stack([np.isnan(part.values).mean(axis=1) for part in task.parts], axis=1)
     return asked, holes * asked
 
 
@@ -223,25 +214,13 @@ def _scatter(values: FloatArray, at: IntArray, N: int) -> FloatArray:
 
 
 def _prompts(parts: Sequence[Scores], rows: Sequence[IntArray], N: int) -> IntArray:
-    """Codes of the prompts, for `different_prompts`."""
-    if all(part.questions.prompts is None for part in parts):
-        return np.full((N, 1), -1, dtype=np.intp)
+    """(N, M) codes of the prompts, for `different_prompts`; −1 where they are not known."""
     codes = np.full((N, len(parts)), -1, dtype=np.intp)
-    index: dict[tuple[int, str], int] = {}
+    index: dict[str, int] = {}
     for m, (part, at) in enumerate(zip(parts, rows, strict=True)):
         if part.questions.prompts is not None:
-            codes[at, m] = [
-                index.setdefault((int(i), text), len(index)) for i, text in zip(at, part.questions.prompts, strict=True)
-            ]
+            codes[at, m] = [index.setdefault(text, len(index)) for text in part.questions.prompts]
     return codes
-
-
-def _union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], list[str]]:
-    """`union` of the runs' questions, which starts with a run that knows its questions' texts and has most of them."""
-    textless = [one.documents is None and one.inputs is None for one in questions]
-    order = sorted(range(len(questions)), key=lambda i: (textless[i], -len(questions[i])))
-    whole, rows, notes = union([questions[i] for i in order])
-    return whole, [rows[order.index(i)] for i in range(len(order))], notes
 
 
 def pairs_of(

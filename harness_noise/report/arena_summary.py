@@ -289,11 +289,12 @@ def _frontier_words(board: BenchmarkResult) -> str:
     return f"Score and {board.beside.benchmark.metric}: {'; '.join(told)}" if told else ""
 
 
-def checkpoints(arena: Arena) -> list[tuple[str, list[Checkpoint]]]:
-    """Every series of checkpoints on every benchmark, with its name."""
+def checkpoints(arena: Arena, key: tuple[str, str, str] | None = None) -> list[tuple[str, list[Checkpoint]]]:
+    """Every series of checkpoints, with its name, on the benchmark of this key or on all."""
     out: dict[tuple[str, ...], list[Checkpoint]] = {}
     for row in arena.checkpoints:
-        out.setdefault((row.task, row.metric, row.scorer, row.series), []).append(row)
+        if key in (None, row.key):
+            out.setdefault((*row.key, row.series), []).append(row)
     several = len({row.series for row in arena.checkpoints}) > 1
     return [(f"{fmt.what_of(rows[0])}{f', {rows[0].series}' * several}", rows) for rows in out.values()]
 
@@ -323,12 +324,12 @@ def step_text(step: float) -> str:
     return f"{step:,.0f}" if step == int(step) else f"{step:g}"
 
 
-def checkpoint_sentences(arena: Arena) -> list[str]:
-    """Where the mean of each series of checkpoints has changed by more than noise."""
+def checkpoint_sentences(arena: Arena, key: tuple[str, str, str] | None = None) -> list[str]:
+    """Where the mean of each series of checkpoints has changed by more than noise; see `checkpoints`."""
     adjusted = {"holm": "Holm", "bh": "Benjamini–Hochberg", "none": "unadjusted"}[arena.settings["adjust"]]
     level = arena.settings["level"]
     out = []
-    for name, rows in checkpoints(arena):
+    for name, rows in checkpoints(arena, key):
         first, how = step_text(rows[0].step), f"{fmt.percent(level)}, {adjusted}"
         onset = next((row for row in rows if row.onset), None)
         changed = [step_text(row.step) for row in rows if row.changed]

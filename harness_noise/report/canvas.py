@@ -13,7 +13,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Literal
 
@@ -404,12 +404,11 @@ def forest(
     *,
     zero: bool = False,
     margin: float | None = None,
-    whole: bool = False,
 ) -> Picture:
     """The rows in their order, on one axis; with `zero` a line there, and a band of ± margin around it."""
     values = [v for row in rows for v in (row.low, row.value, row.high) if v is not None]
     values += [] if margin is None else [-margin, margin]
-    axis = replace(Axis.around([*values, 0.0] if zero else values, label), whole=whole)
+    axis = Axis.around([*values, 0.0] if zero else values, label)
     left = name_width(row.label for row in rows)
     pitch = 19
     drawing = Drawing(axis, Axis(len(rows) - 0.5, -0.5, ticked=False), height=52 + pitch * len(rows), left=left, top=8)

@@ -51,7 +51,7 @@ LABELLED = 400
 def pictures(arena: Arena, board: BenchmarkResult) -> list[Picture]:
     """The figures that this benchmark's data can fill."""
     drawn = (
-        *(steps(arena, board), means(board), frontier(board), ranks(board), matrix(board)),
+        *(steps(arena, board), means(board), frontier(board), matrix(board)),
         differences(board, arena.baseline),
         *(noise(board), separation(board), accuracies(board)),
         *(heatmap(board), difficulty(board), passes(board)),
@@ -371,19 +371,6 @@ def frontier(board: BenchmarkResult) -> Picture | None:
     return drawing.done("frontier", "Frontier", f"{measured}: {', '.join(counts)}.")
 
 
-def ranks(board: BenchmarkResult) -> Picture | None:
-    """The ranks that each model may have [Mogstad]."""
-    rows = [
-        Row(row.model, row.rank_low, row.rank or 0, row.rank_high, model_title(row), COLOURS[2], models=place)
-        for row, place in _models(board)
-        if row.rank_low is not None and row.rank_high is not None
-    ][:ROWS]
-    if not rows:
-        return None
-    alt = f"The possible ranks of {len(rows)} models, which hold together with {_level(board)} confidence; the mark "
-    return forest("ranks", "Ranks", alt + "is the rank of the mean.", rows, "rank, 1 the best", whole=True)
-
-
 MATRIX = 24
 """Models of which every pair has a cell."""
 
@@ -427,7 +414,7 @@ def matrix(board: BenchmarkResult) -> Picture | None:
 
 def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
     """The means of checkpoints in their order, each series a line with its band."""
-    series = [rows for _, rows in checkpoints(arena) if rows[0].key == board.key]
+    series = [rows for _, rows in checkpoints(arena, board.key)]
     every = [[row for row in rows if row.mean is not None and row.ci_low is not None] for rows in series]
     known = [rows for rows in every if rows]
     if not any(len(rows) > 1 for rows in known):
@@ -546,13 +533,8 @@ def verdict(row: Difference, margin: float | None) -> Picture | None:
     axis = Axis.around(ends, label, room=0.08)
     drawing = Drawing(axis, Axis(0, 1, ticked=False), height=120, left=26, top=24, right=26)
     drawing.zero(margin, dash="")
-    at = float(drawing.px(0.0))
-    for words, px, anchor, room, other in (
-        (f"← {left} better", at - 8, "end", at - 8, (4, "start")),
-        (f"{right} better →", at + 8, "start", WIDTH - at - 8, (WIDTH - 4, "end")),
-    ):
-        px, anchor = other if 6.2 * len(words) > room else (px, anchor)
-        drawing.text(px, 15, words, text_anchor=anchor, fill=MUTED)
+    drawing.text(4, 15, f"← {left} better", fill=MUTED)
+    drawing.text(WIDTH - 4, 15, f"{right} better →", text_anchor="end", fill=MUTED)
     colour, hollow = colour_of(row)
     drawing.interval((low, row.diff, high), 0.5, colour, hollow=hollow, size=1.9, title=alt)
     return drawing.done("verdict", "The difference and its interval", alt)
@@ -635,7 +617,7 @@ def _slice_row(label: str, item: Estimate | Difference, *, bold: bool = False) -
 
 
 def clusters(picture: str, d: FloatArray, labels: Sequence[str], sign: float = 1.0) -> Picture | None:
-    """The mean difference of each cluster with its name, in order; of many clusters their distribution.
+    """The mean difference of each cluster with its name, in order; of many clusters those at both ends.
 
     Args:
         picture: its name.
@@ -649,38 +631,33 @@ def clusters(picture: str, d: FloatArray, labels: Sequence[str], sign: float = 1
     if len(names) < 2 or len(names) == len(d):
         return None
     up, down = int((sign * means > 1e-12).sum()), int((sign * means < -1e-12).sum())
-    alt = f"Of {len(names)} clusters A is better in {up} and B in {down}."
+    alt = f"Of {len(names)} clusters A is better in {up} and B in {down}"
+    order = np.argsort(-means, kind="stable")
     if len(names) > ROWS:
-        return _histogram(picture, "Clusters by their difference", alt, means, "A − B of the cluster", "clusters", sign)
+        order = np.r_[order[: ROWS // 2], order[-(ROWS // 2) :]]
+        alt += f"; shown are the {ROWS // 2} at each end"
     rows = []
-    for k in np.argsort(-means, kind="stable").tolist():
+    for k in order.tolist():
         label, mean = str(names[k]), float(means[k])
         title = f"{name(label, 40)}: A − B = {fmt.number(mean, 3)}, {sizes[k]} questions"
         rows.append(Row(label, None, mean, None, title, _side(sign * mean)))
-    return forest(picture, "By cluster", alt, rows, "A − B of the cluster", zero=True)
+    return forest(picture, "By cluster", f"{alt}.", rows, "A − B of the cluster", zero=True)
 
 
 def histogram(picture: str, d: FloatArray, sign: float = 1.0) -> Picture:
     """How the questions' differences are distributed."""
-    same = int((np.abs(d) < 1e-12).sum())
-    up, down = int((sign * d > 1e-12).sum()), int((sign * d < -1e-12).sum())
-    alt = f"{len(d)} questions by the means of their answers: that of A is better on {up}, that of B on {down}, and "
-    alt += f"{same} are equal."
-    return _histogram(picture, "Questions by their difference", alt, d, "A − B of the question", "questions", sign)
-
-
-def _histogram(what: str, title: str, alt: str, d: FloatArray, label: str, of: str, sign: float) -> Picture:
     bars = bins(d)
-    high = max(count for *_, count in bars)
-    ends = (bars[0][0], bars[-1][1])
-    drawing = Drawing(Axis(*ends, label), Axis(0, 1.05 * high, of, whole=True), height=230)
+    across = Axis(bars[0][0], bars[-1][1], "A − B of the question")
+    most = max(count for *_, count in bars)
+    drawing = Drawing(across, Axis(0, 1.05 * most, "questions", whole=True), height=230)
     for low, top, words, count in bars:
-        middle = (low + top) / 2
-        inset = 0.06 * (top - low)
+        middle, inset = (low + top) / 2, 0.06 * (top - low)
         colour = _side(sign * middle if abs(middle) > 1e-12 else 0.0)
-        words = f"A − B {words}: {count} {of if count != 1 else of[:-1]}"
-        drawing.bar((low + inset, top - inset), (0, count), colour, title=words)
-    return drawing.done(what, title, alt)
+        title = f"A − B {words}: {count} question{'s' * (count != 1)}"
+        drawing.bar((low + inset, top - inset), (0, count), colour, title=title)
+    up, down, same = (int(x.sum()) for x in (sign * d > 1e-12, sign * d < -1e-12, np.abs(d) < 1e-12))
+    alt = f"{len(d)} questions by the means of their answers: that of A is better on {up}, that of B on {down}, and "
+    return drawing.done(picture, "Questions by their difference", f"{alt}{same} are equal.")
 
 
 def bins(d: FloatArray) -> list[tuple[float, float, str, int]]:

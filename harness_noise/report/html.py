@@ -353,16 +353,12 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
     name = arena_summary.board_name(board)
     pictures = figures.pictures(arena, board)
     data = board_data(board, pictures)
-    ahead = [one for one in pictures if one.name in ("steps", "means", "ranks", "matrix")]
+    ahead = [one for one in pictures if one.name in ("steps", "means", "matrix")]
     return render(
         "board.html",
         title=name,
         sentences=[
-            *(
-                line
-                for line in arena_summary.checkpoint_sentences(arena)
-                if line.startswith(fmt.what_of(board.benchmark))
-            ),
+            *arena_summary.checkpoint_sentences(arena, board.key),
             *arena_summary.sentences(board),
             *fmt.estimand_line(board.models),
         ],

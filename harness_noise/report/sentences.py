@@ -157,44 +157,47 @@ def closing_line(item: Estimate, harness: str = "", native_se: float | None = No
     """
     name = " ".join(filter(None, (who, item.task, fmt.metric_name(item.metric, item.scorer))))
     start = f"{fmt.shorten(name, _NAME)}: " if name else ""
-    digits = fmt.digits_of(item)
-    if item.mean is None:
-        why = "" if "skipped_metric" in item.diagnostics else ": there is no score"
-        return fmt.plain(
-            f"{start}no mean{': its denominator may be 0' if 'ratio_undefined' in item.diagnostics else why}."
-        )
-    if "skipped_metric" in item.diagnostics:
-        return fmt.plain(f"{start}{fmt.number(item.mean, digits)}, the harness's own value, without an error bar.")
-    if item.n_questions == 1:
-        return fmt.plain(f"{start}{fmt.number(item.mean, digits)} on one question, which has no standard error.")
-    if item.se is None:
-        return fmt.plain(f"{start}{fmt.number(item.mean, digits)}, whose noise is not known.")
-    unit = f" {item.unit}" if item.unit else ""
-    known = f" ± {fmt.number(item.se, digits)}{unit}"
-    if not item.se:  # what never varied is not certain
-        ends = (
-            ""
-            if item.ci_low is None
-            else f", {fmt.level_of([item])} CI {fmt.interval(item.ci_low, item.ci_high, digits)}"
-        )
-        known = unit + ends
-    text = f"{start}{fmt.number(item.mean, digits)}{known} ({_asked(item)}, {answers(item)})"
+    if without := _without_error(item):
+        return fmt.plain(f"{start}{without}.")
+    digits, unit = fmt.digits_of(item), f" {item.unit}" if item.unit else ""
+    if item.se:
+        known = f" ± {fmt.number(item.se, digits)}{unit}"
+    else:  # what never varied is not certain
+        known = unit if item.ci_low is None else f"{unit}, {fmt.level_of([item])} CI {fmt.interval_of(item)}"
+    parts = [f"{start}{fmt.number(item.mean, digits)}{known} ({_asked(item)}, {answers(item)})"]
     if not item.se:
-        text += f"; all {'clusters' if item.cluster else 'questions'} have the same mean"
+        parts.append(f"all {'clusters' if item.cluster else 'questions'} have the same mean")
     if native_se is not None:
         own = fmt.number(native_se, digits)
-        if item.cluster:
-            claim = f"assumes {item.n_questions:,} independent questions"
-        elif item.repeats_max > 1:
-            claim = "is that of its own value"
-        elif own == fmt.number(item.se, digits):
-            claim = "agrees: one answer each, no clusters"
-        else:
-            claim = f"assumes {item.n_questions:,} independent questions, by its own formula"
-        text += f"; {harness}'s own ± {own} {claim}"
+        parts.append(f"{harness}'s own ± {own} {_claim(item, agrees=own == fmt.number(item.se, digits))}")
     if item.judge is not None:
-        text += f"; corrected by people's labels; {fmt.judge_words(item)}"
-    return fmt.plain(f"{text}; {ODD}." if "mean_mismatch" in item.diagnostics else f"{text}.")
+        parts.append(f"corrected by people's labels; {fmt.judge_words(item)}")
+    parts += [ODD] if "mean_mismatch" in item.diagnostics else []
+    return fmt.plain(f"{'; '.join(parts)}.")
+
+
+def _without_error(item: Estimate) -> str:
+    """What there is to say of a mean that has no standard error; "" of any other."""
+    mean = fmt.number(item.mean, fmt.digits_of(item))
+    if "skipped_metric" in item.diagnostics:
+        return "no mean" if item.mean is None else f"{mean}, the harness's own value, without an error bar"
+    if item.mean is None:
+        return (
+            f"no mean: {'its denominator may be 0' if 'ratio_undefined' in item.diagnostics else 'there is no score'}"
+        )
+    if item.n_questions == 1:
+        return f"{mean} on one question, which has no standard error"
+    return f"{mean}, whose noise is not known" if item.se is None else ""
+
+
+def _claim(item: Estimate, *, agrees: bool) -> str:
+    """What the harness's own standard error stands for."""
+    if item.repeats_max > 1 and not item.cluster:
+        return "is that of its own value"
+    if agrees and not item.cluster:
+        return "agrees: one answer each, no clusters"
+    formula = "" if item.cluster else ", by its own formula"
+    return f"assumes {item.n_questions:,} independent questions{formula}"
 
 
 def closing_lines(

@@ -423,7 +423,8 @@ def slice_sections(table: Analysis | Comparison | Arena, marks: Marks) -> list[S
         title = f"By slice ({left} more in JSON and frames)"
         p = [2.0 if row.p_value is None else row.p_value for row in rows]
         rows = [rows[i] for i in sorted(sorted(range(len(rows)), key=p.__getitem__)[:SLICES])]
-    return [_slice_table(title, rows, marks), _heterogeneity(table.heterogeneity, marks)]
+    tested = [row for row in table.heterogeneity if row.p_value is not None]
+    return [_slice_table(title, rows, marks), *([_heterogeneity(tested, marks)] if tested else [])]
 
 
 def _slice_names(rows: Sequence[EstimateSlice | DifferenceSlice] | Sequence[Heterogeneity]) -> list[Column]:
@@ -469,7 +470,7 @@ def _heterogeneity(rows: Sequence[Heterogeneity], marks: Marks) -> Section:
         Column(
             "F*", lambda row: fmt.number(row.statistic, 2), "Brown and Forsythe's test that all slices are equal", 2
         ),
-        Column("df", lambda row: _both_df(row, ", ") or fmt.MISSING, "degrees of freedom", 3),
+        Column("df", lambda row: _both_df(row, ", "), "degrees of freedom", 3),
         Column("p", "p_value", "of equal slices", 1),
         Column("p adj.", "p_adjusted", "adjusted for all fields (Benjamini–Hochberg)"),
         Column("spread", lambda row: fmt.number(row.spread, 3), spread, 4, optional=True),
@@ -480,10 +481,8 @@ def _heterogeneity(rows: Sequence[Heterogeneity], marks: Marks) -> Section:
 
 
 def _both_df(row: Heterogeneity, joint: str) -> str:
-    """Both degrees of freedom of F*; empty where it has none."""
-    if row.df is None or row.df_residual is None:
-        return ""
-    return f"{fmt.degrees(row.df)}{joint}{fmt.degrees(row.df_residual)}"
+    """Both degrees of freedom of F*."""
+    return joint.join(fmt.degrees(df) for df in (row.df, row.df_residual) if df is not None)
 
 
 def slice_sentences(table: Analysis | Comparison | Arena) -> list[str]:

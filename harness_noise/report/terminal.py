@@ -23,6 +23,7 @@ from rich.text import Text
 
 from ..errors import some_of
 from .columns import Section, Summary, Words
+from .fmt import MISSING
 from .summary import summarise
 
 if TYPE_CHECKING:
@@ -261,7 +262,7 @@ def _lifted(section: Section) -> Section:
     if len(rows) > 1:
         lifted = [] if lifted == names else lifted  # rows that nothing would tell apart
         lifted += [i for i in same if i not in names and columns[i].rank]
-    said = [(columns[i].label, rows[0][i]) for i in lifted if rows[0][i]]
+    said = [(columns[i].label, rows[0][i]) for i in lifted if rows[0][i] not in ("", MISSING)]
     plain = ": ".join(value for label, value in said if label in _PLAIN)
     rest = ", ".join(f"{label} {value}" for label, value in said if label not in _PLAIN)
     kept = section.keeping([i for i in range(len(columns)) if i not in lifted])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from ..data.scores import Measured
 from .forms import Document, finite
-from .rows import Difference, Estimate, difference
+from .rows import Difference, Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -218,19 +218,34 @@ class Pairs(Sequence[Difference]):
 
     def __getitem__(self, index: int | slice) -> Difference | tuple[Difference, ...]:
         if isinstance(index, slice):
-            return tuple(self[i] for i in range(*index.indices(len(self))))
-        i = range(len(self))[index]
-        return difference(
-            model_a=self.names[self.a[i]],
-            model_b=self.names[self.b[i]],
-            run_a=self.runs[self.a[i]],
-            run_b=self.runs[self.b[i]],
-            missing=dict(Counter(self.missing[self.a[i]]) + Counter(self.missing[self.b[i]])),
-            verdict=self.words[self.verdict[i]],
-            diagnostics=tuple(sorted(code for code, has in self.flags.items() if has[i])),
-            **self.common,
-            **{name: column.item(i) for name, column in self.columns.items()},
-        )
+            return tuple(self._rows(range(len(self))[index]))
+        return next(self._rows([range(len(self))[index]]))
+
+    def __iter__(self) -> Iterator[Difference]:
+        return self._rows(range(len(self)))
+
+    def _rows(self, at: Sequence[int]) -> Iterator[Difference]:
+        fields = self.fields(at)
+        return (Difference(**dict(zip(fields, values, strict=True))) for values in zip(*fields.values(), strict=True))
+
+    def fields(self, at: Sequence[int]) -> dict[str, Sequence[Any]]:
+        """Every field of a Difference, with its values of some of the pairs."""
+        models = {"a": self.a[at].tolist(), "b": self.b[at].tolist()}
+        out: dict[str, Sequence[Any]] = {name: [value] * len(at) for name, value in self.common.items()}
+        for side, which in models.items():
+            out |= {f"model_{side}": [self.names[m] for m in which], f"run_{side}": [self.runs[m] for m in which]}
+        lost = list(map(Counter, self.missing))
+        codes: list[list[str]] = [[] for _ in at]
+        for code in sorted(self.flags):
+            for i in self.flags[code][at].nonzero()[0]:
+                codes[i].append(code)
+        out["missing"] = [dict(lost[a] + lost[b]) for a, b in zip(*models.values(), strict=True)]
+        out["verdict"] = [self.words[i] for i in self.verdict[at]]
+        out["diagnostics"] = list(map(tuple, codes))
+        for name, column in self.columns.items():
+            values = column[at].tolist()
+            out[name] = list(map(finite, values)) if column.dtype.kind == "f" else values
+        return {name: out[name] for name in Difference.__dataclass_fields__}
 
     def find(self, model_a: str, model_b: str) -> Difference:
         """The pair of these two models, as A − B or as B − A, whichever the arena holds."""
@@ -389,6 +404,12 @@ class Arena(Document):
         out = Document.to_dict(self)
         out["settings"]["baseline"] = self.baseline
         return out
+
+    def _columns(self, table: str) -> Mapping[str, Sequence[Any]]:
+        if table != "pairs":
+            return Document._columns(self, table)
+        each = [board.pairs.fields(range(len(board.pairs))) for board in self.boards]
+        return {name: [value for fields in each for value in fields[name]] for name in Difference.__dataclass_fields__}
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """All tables by name; `slices` and `checkpoints` where there are any."""

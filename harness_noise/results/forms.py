@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -81,7 +81,15 @@ class Document(Shown):
         tables = [name for name in (*self.always, *self._asked()) if name != "notes" and _has_rows(getattr(self, name))]
         if table is not None and table not in tables:
             raise KeyError(f"no table {table!r}; there are {', '.join(tables)}")
-        return frame(flat(row(item)) for item in getattr(self, table or self.kind))
+        import pandas as pd
+
+        have = self._columns(table or self.kind)
+        return pd.DataFrame({key: each for name, values in have.items() for key, each in _flat(name, values).items()})
+
+    def _columns(self, table: str) -> Mapping[str, Sequence[Any]]:
+        """The fields of the rows of a table, each with its values."""
+        rows = list(getattr(self, table))
+        return {item.name: [getattr(one, item.name) for one in rows] for item in (fields(rows[0]) if rows else ())}
 
     def _asked(self) -> list[str]:
         return [name for name in self.if_any if getattr(self, name)]
@@ -103,6 +111,8 @@ def row(result: DataclassInstance) -> dict[str, Any]:
 
 def json_value(value: Any) -> Any:
     """What JSON has for a value of a result: an object for a row, an array for rows, texts as keys."""
+    if value is None or isinstance(value, (str, float, int)):  # nearly every value of the pairs of an arena
+        return value
     if _has_rows(value):
         return [json_value(item) for item in value]
     if isinstance(value, Mapping):
@@ -114,16 +124,22 @@ def _has_rows(value: Any) -> bool:
     return isinstance(value, (tuple, Iterator))
 
 
-def frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Rows as a table."""
-    import pandas as pd
+def _flat(name: str, values: Sequence[Any]) -> dict[str, Sequence[Any]]:
+    """The columns of a field: `se_total: {median: …}` becomes `se_total_median`; lists of text are joined."""
+    if set(map(type, values)) <= {float, int, bool, type(None)}:
+        return {name: values}
+    items = [_text(name, json_value(value)) for value in values]
+    if not any(isinstance(item, dict) for item in items):
+        return {name: items}
+    form, nothing = BY_K.get(name, f"{name}_{{}}"), 0 if name == "missing" else None
+    inner = dict.fromkeys(key for item in items if item for key in item)
+    return {form.format(key): [(item or {}).get(key, nothing) for item in items] for key in inner}
 
-    table = pd.DataFrame([{key: _storable(value) for key, value in item.items()} for item in rows])
-    return table.fillna({name: 0 for name in table if str(name).startswith("missing_")})
 
-
-def _storable(value: Any) -> Any:
-    """A text without halves of surrogate pairs, which JSON can spell and no column of text can hold."""
+def _text(name: str, value: Any) -> Any:
+    """A list as one text, and a text without halves of surrogate pairs, which no column of text can hold."""
+    if isinstance(value, list):
+        return " ".join(value) if name == "diagnostics" else json.dumps(value, ensure_ascii=False)
     return _HALF.sub("\ufffd", value) if isinstance(value, str) else value
 
 
@@ -147,17 +163,3 @@ BY_K = {
     "pass_hat_k_se": "pass_hat_{}_se",
 }
 """Fields by k, and what they are called where a table has a column for each k."""
-
-
-def flat(item: dict[str, Any]) -> dict[str, Any]:
-    """One level: `se_total: {median: …}` becomes `se_total_median`; lists of text are joined."""
-    out: dict[str, Any] = {}
-    for name, value in item.items():
-        if isinstance(value, dict):
-            form = BY_K.get(name, f"{name}_{{}}")
-            out |= {form.format(key): inner for key, inner in value.items()}
-        elif isinstance(value, list):
-            out[name] = " ".join(value) if name == "diagnostics" else json.dumps(value, ensure_ascii=False)
-        else:
-            out[name] = value
-    return out

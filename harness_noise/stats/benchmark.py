@@ -14,9 +14,6 @@ from .tolerances import SLACK
 BLOCK = 2_000_000
 """Scores whose tau is taken at once (some 100 MB)."""
 
-FEW_LEVELS = 32
-"""Different scores of a question up to which they are gone through one by one, else the models are."""
-
 
 def kendall_tau(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Kendall's tau-b of each question's scores with the models' means over all their other questions.
@@ -45,7 +42,7 @@ def kendall_tau(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         x = np.where(W, scores[block], 0.0)
         ranks, levels = dense_ranks(np.where(W, x, np.nan))
         rest, places = dense_ranks(np.where(W, (total - x) / np.maximum(count - 1, 1), np.nan))
-        S = _concordance(ranks, levels, rest)
+        S = _concordance(ranks, rest)
         tied_x, tied_rest = _ties(ranks, levels), _ties(rest, places)
         m = W.sum(axis=1).astype(np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -59,31 +56,14 @@ def kendall_tau(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
     return tau, low
 
 
-def _concordance(x: AnyArray, levels: int, y: AnyArray) -> FloatArray:
+def _concordance(x: AnyArray, y: AnyArray) -> FloatArray:
     """(N,) Σ over pairs of columns of sign(x_a − x_b) sign(y_a − y_b), from ranks within rows; −1 is masked."""
-    N, M = x.shape
-    out = np.zeros(N)
-    if levels > FEW_LEVELS:
-        columns, others = np.ascontiguousarray(x.T), np.ascontiguousarray(y.T)
-        for a in range(1, M):
-            step = np.sign(columns[a] - columns[:a]) * np.sign(others[a] - others[:a])
-            step[(columns[:a] < 0) | (columns[a] < 0)] = 0
-            out += step.sum(axis=0)
-        return out
-    order = np.argsort(y, axis=1, kind="stable")
-    x, y = np.take_along_axis(x, order, axis=1), np.take_along_axis(y, order, axis=1)
-    new = np.ones((N, M), dtype=np.bool_)
-    new[:, 1:] = y[:, 1:] > y[:, :-1]
-    place = np.broadcast_to(np.arange(M, dtype=np.int32), (N, M))
-    first = np.maximum.accumulate(np.where(new, place, np.int32(0)), axis=1)
-    ends = np.ones((N, M), dtype=np.bool_)
-    ends[:, :-1] = new[:, 1:]
-    last = np.minimum.accumulate(np.where(ends, place + 1, np.int32(M))[:, ::-1], axis=1)[:, ::-1]
-    below = np.zeros((N, M + 1), dtype=np.int32)
-    for level in range(1, levels):
-        np.cumsum((x >= 0) & (x < level), axis=1, out=below[:, 1:])
-        ahead = np.take_along_axis(below, first, axis=1) + np.take_along_axis(below, last, axis=1) - below[:, -1:]
-        out += np.where(x == level, ahead, 0).sum(axis=1)
+    out = np.zeros(len(x))
+    columns, others = np.ascontiguousarray(x.T), np.ascontiguousarray(y.T)
+    for a in range(1, len(columns)):
+        step = np.sign(columns[a] - columns[:a]) * np.sign(others[a] - others[:a])
+        step[(columns[:a] < 0) | (columns[a] < 0)] = 0
+        out += step.sum(axis=0)
     return out
 
 

@@ -13,6 +13,7 @@ from scipy import linalg
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from .cluster_variance import satterthwaite
+from .tolerances import SMALLEST
 
 RANK = 1e-9
 """A column that the others explain to this share of its length is one of them."""
@@ -43,19 +44,10 @@ class Regression:
 
 def dependent_columns(X: FloatArray) -> list[int]:
     """The columns of (n, p) that those before them explain, in order."""
-    found: list[int] = []
-    basis = np.zeros((len(X), 0))
-    for j in range(X.shape[1]):
-        column = X[:, j]
-        size = float(np.linalg.norm(column))
-        rest = column - basis @ (basis.T @ column)
-        rest = rest - basis @ (basis.T @ rest)  # once more, against rounding
-        length = float(np.linalg.norm(rest))
-        if length <= RANK * size:
-            found.append(j)
-        else:
-            basis = np.column_stack([basis, rest / length])
-    return found
+    R = np.linalg.qr(X / np.maximum(np.linalg.norm(X, axis=0), SMALLEST), mode="r")
+    left = np.zeros(X.shape[1])
+    left[: len(R)] = np.abs(np.diag(R))
+    return np.flatnonzero(left <= RANK).tolist()
 
 
 def regress(y: FloatArray, X: FloatArray, clusters: IntArray, weights: FloatArray | None = None) -> Regression:

@@ -108,11 +108,12 @@ def blocks(values: FloatArray, plan: Design) -> list[ResampledClusters]:
     return out
 
 
-def draws(G: int, resamples: int, rng: np.random.Generator) -> Iterator[IntArray]:
-    """Batches of (rows, G) cluster codes, drawn with replacement; int32, from one stream."""
+def draws(G: int, resamples: int, rng: np.random.Generator) -> Iterator[tuple[slice, IntArray]]:
+    """Batches of resamples: which these are, and their (rows, G) cluster codes, drawn with replacement; int32."""
     rows = max(1, BATCH_BYTES // (16 * G))
     for start in range(0, resamples, rows):
-        yield rng.integers(0, G, size=(min(rows, resamples - start), G), dtype=np.int32)
+        batch = slice(start, min(start + rows, resamples))
+        yield batch, rng.integers(0, G, size=(batch.stop - start, G), dtype=np.int32)
 
 
 def counts(picked: IntArray, G: int) -> FloatArray:
@@ -131,16 +132,15 @@ def bootstrap_means(parts: Sequence[ResampledClusters], resamples: int, rng: np.
     out = np.zeros((resamples, parts[0].sums.shape[2]))
     for block in parts:
         G, T, R = block.sums.shape
-        table, start = np.concatenate([block.sums.reshape(G, T * R), block.sizes], axis=1), 0
-        for picked in draws(G, resamples, rng):
+        table = np.concatenate([block.sums.reshape(G, T * R), block.sizes], axis=1)
+        for batch, picked in draws(G, resamples, rng):
             if table.shape[1] <= 2:  # cheaper to look up than to count
                 total = np.stack([column[picked].sum(axis=1) for column in table.T], axis=1)
             else:
                 total = counts(picked, G) @ table
             with np.errstate(invalid="ignore", divide="ignore"):
                 ratio = total[:, : T * R].reshape(-1, T, R) / total[:, T * R :, None]
-            out[start : start + len(picked)] += np.einsum("btr,t->br", ratio, block.shares)
-            start += len(picked)
+            out[batch] += np.einsum("btr,t->br", ratio, block.shares)
     return out
 
 
@@ -273,17 +273,14 @@ def studentised(d: FloatArray, plan: Design, resamples: int, rng: np.random.Gene
     means, variances = np.zeros(resamples), np.zeros(resamples)
     for block in cut:
         G, sums = len(block.sums), block.sums[:, :, 0]
-        start = 0
-        for picked in draws(G, resamples, rng):
-            rows = slice(start, start + len(picked))
-            start = rows.stop
+        for batch, picked in draws(G, resamples, rng):
             times = counts(picked, G)
             with np.errstate(invalid="ignore", divide="ignore"):
                 size = times @ block.sizes
                 each, share = (times @ sums) / size, block.shares / size
             e = share @ sums.T - (share * each) @ block.sizes.T  # (rows, G): what each cluster adds to the mean
-            means[rows] += each @ block.shares
-            variances[rows] += (times * e * e).sum(axis=1) * G / (G - 1)
+            means[batch] += each @ block.shares
+            variances[batch] += (times * e * e).sum(axis=1) * G / (G - 1)
     estimate = float(plan.weights @ d)
     with np.errstate(invalid="ignore", divide="ignore"):
         t = (means - estimate) / np.sqrt(variances)

@@ -142,13 +142,15 @@ def test_a_metric_around_it_is_known_by_its_value(canned, tmp_path, warned):
     agrees(log)
 
 
-def test_keys_with_the_same_mean_are_not_guessed(canned, tmp_path, warned):
-    """Two keys that cannot be told apart by their mean, and a metric that says nothing: no number rather than one."""
+@pytest.mark.parametrize(("name", "key"), [("something", "a"), ("grade", "b")])
+def test_keys_with_the_same_mean_are_not_guessed(canned, tmp_path, warned, name, key):
+    """Two keys that cannot be told apart by their mean, and a metric that says nothing, also where a letter of its
+    name is a key: no number rather than one."""
 
-    @metric
+    @metric(name=name)
     def something():
         def compute(scores: list[inspect_ai.scorer.SampleScore]) -> float:
-            return float(np.mean([item.score.value["a"] for item in scores]))
+            return float(np.mean([item.score.value[key] for item in scores]))
 
         return compute
 
@@ -216,6 +218,17 @@ def test_the_cluster_of_a_scorers_own_stderr_is_the_default(canned, tmp_path, wa
     assert ours(plain) == pytest.approx(expected(coins(canned)), rel=1e-12)
     assert plain.metrics["noise_se"].params == {}
     assert warned() == ["noise: coins: passage is the cluster of own, as its own stderr has it"]
+    agrees(log)
+
+
+def test_its_key_is_a_key_of_the_metadata_and_no_word_of_ours(canned, tmp_path):
+    """`task` of a SPEC is the whole task; of Inspect's stderr it is what the samples have under that name."""
+    samples = canned.samples()
+    for sample in samples:
+        sample.metadata["task"] = sample.metadata["passage"]
+    task = canned.task(samples, scorer=with_stderr(stderr(cluster="task")))
+    log = canned.eval(task, tmp_path, epochs=3, metadata=ON)[0]
+    assert ours(log.results.scores[0]) == pytest.approx(expected(coins(canned), PASSAGES), rel=1e-12)
     agrees(log)
 
 

@@ -187,6 +187,12 @@ def test_stop_when_says_at_once_what_is_wrong():
         stop_when(against="x", se=0.01)
 
 
+def test_stop_when_takes_the_numbers_of_numpy():
+    from harness_noise.inspect_ext import stop_when
+
+    assert stop_when(se=np.float64(0.01)).asking == {"until": "se=0.01"}
+
+
 def test_what_the_run_found_stays_in_an_export_and_leaves_with_new_scores(canned, tmp_path, weak):
     from inspect_ai.log import edit_score, read_eval_log
     from inspect_ai.scorer import ScoreEdit

@@ -23,6 +23,7 @@ from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.settings import Settings
 from harness_noise.stats.passk import acc_probs
 from harness_noise_adapters.lm_eval_harness import adapter, noise
+from harness_noise_adapters.lm_eval_harness.scoring.choices import Log
 from support import lm_eval_models as toys
 from support.lm_eval_live import save
 
@@ -214,6 +215,15 @@ def test_a_log_that_does_not_tell_is_left_alone(native: Any, tmp_path: Path, cha
     run = edited(native, tmp_path, change)
     assert [item.metric for item in run.scores] == ["acc", "acc_norm"]
     assert any(note.startswith("plain: no acc_prob") and why in note for note in run.notes)
+
+
+@pytest.mark.parametrize(("target", "right"), [(0, 0), ("5", 0), ("7", 1)])
+def test_a_number_of_a_live_run_is_an_index_and_a_text_a_choice(target: Any, right: int) -> None:
+    log, likely = Log(typed=True), [-3.0, -2.5, -1.0]
+    row = {"filtered_resps": [(value, False) for value in likely], "target": target, "acc": 0.0}
+    log.add(0, row, [("Q:", f" {text}") for text in ("5", "7", "0")])
+    weights = np.exp(likely)
+    assert log.probabilities(1) == pytest.approx(weights[right] / weights.sum())
 
 
 def test_a_question_without_a_probability_is_missing(native: Any, tmp_path: Path) -> None:

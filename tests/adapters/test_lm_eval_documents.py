@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 import harness_noise as hn
 from harness_noise.analysis.repeats import as_repeats
-from harness_noise.data.matching import pair
+from harness_noise.data.matching import pair, union
 from harness_noise.data.questions import Questions, content_hash
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
 from harness_noise.io import workers
 from harness_noise.io.registry import ReadUnit
-from harness_noise.leaderboard import pairs as arena_grid
 from harness_noise_adapters.lm_eval_harness import adapter
 from harness_noise_adapters.lm_eval_harness.files import samples as samples_module
 from harness_noise_adapters.lm_eval_harness.files import scan
@@ -130,10 +129,10 @@ def test_runs_that_other_processes_have_read_share_their_questions_unread(tmp_pa
 @given(st.lists(st.sets(st.integers(0, 9), min_size=1), min_size=2, max_size=5))
 def test_the_union_has_every_question_of_every_run(subsets):
     keys = [tuple(map(str, sorted(rows, reverse=m % 2 > 0))) for m, rows in enumerate(subsets)]
-    union, rows, notes = arena_grid._union([Questions(each, "doc_hash", inputs=each) for each in keys])
-    assert (set(union.keys), notes) == (set().union(*keys), [])
+    whole, rows, notes = union([Questions(each, "doc_hash", inputs=each) for each in keys])
+    assert (set(whole.keys), notes) == (set().union(*keys), [])
     for each, at in zip(keys, rows, strict=True):
-        assert [union.keys[i] for i in at] == list(each)
+        assert [whole.keys[i] for i in at] == list(each)
 
 
 # what is read

@@ -108,7 +108,7 @@ def test_of_a_task_that_was_run_twice_the_newest_counts_and_the_rest_is_said(tmp
     }  # fmt: skip
     (note,) = [note for note in run.notes if "older run" in note]
     assert note.startswith("t0: read from")
-    assert DATE.format(1) in note.split(";")[1]
+    assert DATE.format(1) in note.split(", not from ")[1]
 
 
 def test_a_newer_run_without_samples_hides_no_older_one_with_them(tmp_path):
@@ -122,7 +122,7 @@ def test_a_newer_run_without_samples_hides_no_older_one_with_them(tmp_path):
     assert run.skipped == ()
     (note,) = [note for note in run.notes if "without the samples" in note]
     assert note.startswith(f"t0: read from {tmp_path / f'results_{DATE.format(1)}.json'}")
-    assert DATE.format(2) in note.split(";")[1]
+    assert DATE.format(2) in note.split(", not from ")[1]
 
 
 def test_the_order_of_the_files_does_not_say_which_is_newer(tmp_path):
@@ -324,7 +324,7 @@ def test_of_many_runs_of_a_task_the_one_that_counts_is_named_once(tmp_path):
     (run,) = hn.read(tmp_path)
     (note,) = [item for item in run.notes if "read from" in item]
     kept, *others = (str(tmp_path / f"results_{DATE.format(day)}.json") for day in (4, 1, 2, 3))
-    assert note.startswith(f"t, u: read from {kept}; {', '.join(others)} are older runs of it by the same model")
+    assert note.startswith(f"t, u: read from {kept}, not from {', '.join(others)} (older runs of it)")
 
 
 @pytest.fixture

@@ -210,3 +210,15 @@ def test_the_far_limit_of_few_flips_has_the_degrees_of_freedom_of_both_ways():
     reach = stats.t.ppf(0.975, 9) * float(one_way.variance[0]) ** 0.5
     assert row.ci_high == pytest.approx(float(one_way.mean[0]) + reach, rel=1e-12)
     assert row.ci_low == pytest.approx(row.diff - stats.t.ppf(0.975, row.df) * row.se, rel=1e-12)
+
+
+@pytest.mark.parametrize("repeats_are", ["answers", "runs"])
+def test_the_way_with_fewer_clusters_decides_whether_they_are_few(repeats_are):
+    """Five templates are few, however many degrees of freedom languages and runs bring."""
+    rng = np.random.default_rng(0)
+    template, language = np.arange(120) % 5, np.arange(120) // 5
+    noise = 0.1 * rng.normal(size=(120, 1)) + 0.1 * rng.normal(size=(120, 20))
+    values = rng.normal(size=24)[language][:, None] + noise + 0.5 * rng.normal(size=20)
+    row = hn.estimate(values, crossed=(template, language), repeats_are=repeats_are, interval="t")
+    assert row.df > 20
+    assert "few_clusters" in row.diagnostics

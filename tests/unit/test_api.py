@@ -84,3 +84,16 @@ class TestDataFrames:
         assert row == hn.compare(a.set_index("question"), b).rows[0]
         with pytest.raises(InputError, match="DataFrame: no column holds the scores; there are question, story, right"):
             hn.analyze(a.rename(columns={"score": "right"}).assign(right="x"))
+
+
+def test_counts_and_scores_may_be_numbers_of_numpy() -> None:
+    right = np.array([1.0] * 74 + [0.0] * 26)
+    assert hn.compare((right.sum(), right.size), (np.int64(66), 100)) == hn.compare((74, 100), (66, 100))
+    known = hn.compare(0.75, 0.5, references="gpqa_diamond")
+    assert hn.compare(np.float32(0.75), np.float64(0.5), references="gpqa_diamond") == known
+
+
+@pytest.mark.parametrize("value", [3, None, 0.5])
+def test_what_is_no_run_is_refused(value: Any) -> None:
+    with pytest.raises(hn.InputError, match="is no run"):
+        hn.analyze(value)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import harness_noise as hn
 from harness_noise import as_scores
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_run
@@ -175,6 +176,15 @@ def test_differences_that_never_vary_rest_on_as_many_clusters_as_the_weights_lea
     ci = bonett_price(np.zeros(1), np.zeros(1), min(39.0, pair.df + 1), 1.0, 0.95)
     assert (pair.ci_low, pair.ci_high) == (pytest.approx(ci.low.item()), pytest.approx(ci.high.item()))
     assert pair.verdict == ("not separable" if weights[0] > 0.9 else "equivalent within 0.2")
+
+
+def test_groups_are_made_of_runs_that_were_read_before() -> None:
+    runs = [replace(run, groups=()) for run in drawn()]
+    for result in (hn.analyze(runs[0], groups={"all": "*"}), hn.arena(runs, groups={"all": "*"})):
+        rows = result.estimates if isinstance(result, hn.Analysis) else result.benchmarks
+        assert [row.task for row in rows] == [*TASKS, "all"]
+    again = replace(runs[0], groups=(Group("all", "acc", "none", TASKS),))
+    assert [row.task for row in hn.analyze(again, groups={"all": "*"}).estimates] == [*TASKS, "all"]
 
 
 def test_runs_without_the_whole_group_are_not_in_it() -> None:

@@ -16,7 +16,7 @@ from harness_noise.data.clusters import Fields
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
 from harness_noise.leaderboard.checkpoints import in_name
-from harness_noise.report import arena_summary, figures
+from harness_noise.report import arena_summary, figures, html
 from harness_noise.results.arena import Arena, Checkpoint
 from support.boards import board, values_of, with_values
 from support.tables import table
@@ -121,6 +121,20 @@ def test_two_series_are_two_lines_and_one_run_without_a_step_is_named() -> None:
     picture = figures.steps(replace(found, checkpoints=tuple(unknown)), found.boards[0])
     assert picture is not None
     assert picture.body.count('class="iv"') == 4, "a series of which no interval is known leaves the other"
+
+
+def test_a_page_says_what_its_own_metric_did_and_not_one_whose_name_begins_alike(tmp_path: Path) -> None:
+    runs = []
+    for run in trained():
+        part = run.scores[0]
+        runs.append(replace(run, scores=(part, replace(part, metric=f"{part.metric}_norm", values=1 - part.values))))
+    found = hn.arena(runs, over="step")
+    assert len(arena_summary.checkpoint_sentences(found)) == 2
+    for one in found.boards:
+        (line,) = arena_summary.checkpoint_sentences(found, one.key)
+        assert line.startswith(f"{one.key[0]} {one.key[1]}: ")
+    first = min(html.write_arena(found, tmp_path)[1:]).read_text(encoding="utf-8")
+    assert "_norm: " not in first.partition("<h2>")[0]
 
 
 def test_what_cannot_be_ordered_is_refused() -> None:

@@ -50,6 +50,16 @@ def looked(capsys: pytest.CaptureFixture[str], place: Path, *more: str) -> dict[
     return found
 
 
+def test_the_looks_that_are_kept_beside_a_run_are_no_run(
+    place: Path, scores: tuple[np.ndarray, np.ndarray], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(place / "grow.csv", "a", np.random.default_rng(1).permutation(400)[:80], scores[0])
+    looked(capsys, place)
+    assert (place / "grow.csv.looks.json").exists()
+    assert main(["arena", str(place), "--strict", "--format", "json"]) == 0
+    assert "left out" not in capsys.readouterr().err
+
+
 def test_looks_are_counted_kept_and_end_with_the_decision(
     place: Path, scores: tuple[np.ndarray, np.ndarray], capsys: pytest.CaptureFixture[str]
 ) -> None:

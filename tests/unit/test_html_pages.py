@@ -145,10 +145,10 @@ def test_an_empty_analysis_still_has_a_page() -> None:
 
 def test_figures_are_svg_with_words_and_hold_no_markup_of_a_name(hostile: Arena, tmp_path: Path) -> None:
     written = figures.save(hostile, tmp_path / "figures")
-    expected = {"means", "ranks", "matrix", "noise", "separation", "accuracies", "heatmap", "difficulty", "pass-at-k"}
+    expected = {"means", "matrix", "noise", "separation", "accuracies", "heatmap", "difficulty", "pass-at-k"}
     expected |= {"forest"}
     assert {kind for kind in expected for path in written if path.stem.endswith(f"-{kind}")} == expected
-    assert len(written) == 20
+    assert len(written) == 18
     for path in written:
         root = ElementTree.parse(path).getroot()
         tags = {element.tag.rsplit("}")[-1] for element in root.iter()}
@@ -283,7 +283,7 @@ def test_figures_are_rendered(browser: WebDriver, pages: list[Path]) -> None:
         "return [...document.querySelectorAll('figure > svg')].map(s => {const b = s.getBoundingClientRect();"
         "return [b.width, b.height, s.querySelectorAll('path, image, rect, use').length, s.ariaLabel]})"
     )
-    assert len(boxes) == 12
+    assert len(boxes) == 11
     for width, height, marks, label in boxes:
         assert width > 200
         assert height > 100

@@ -183,7 +183,7 @@ def test_prices_are_by_model_and_cached_input_has_its_own():
 
 def test_a_price_without_usage_says_so(tmp_path):
     path = table(tmp_path / "p.csv", ("question", "score"), *((i, i % 2) for i in range(20)))
-    with pytest.raises(hn.InputError, match="`measures` cost is not in this run; there are score"):
+    with pytest.raises(hn.InputError, match=r"cost \(`prices` are of tokens, and there are none\) is not in"):
         hn.analyze(path, measures=["cost"], prices=["input=1,output=1"])
     with pytest.raises(hn.InputError, match="`prices` are for costs"):
         hn.analyze(path, prices=["input=1,output=1"])
@@ -369,7 +369,7 @@ def test_bootstrap_t_is_the_textbook_one():
 
     d = np.random.default_rng(2).lognormal(0, 1, 25)
     t = studentised(d, design(25), 300, np.random.default_rng(0))
-    (picked,) = draws(25, 300, np.random.default_rng(0))
+    ((_, picked),) = draws(25, 300, np.random.default_rng(0))
     own = [(d[again].mean() - d.mean()) / (d[again].std(ddof=1) / 5) for again in picked]
     assert t == pytest.approx(own, rel=1e-9)
 

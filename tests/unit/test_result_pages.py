@@ -81,7 +81,7 @@ def test_bars_hold_every_question_once_and_zero_is_a_bar_of_its_own(levels: int)
         assert end <= start + 1e-9
 
 
-def test_clusters_are_named_in_order_and_many_of_them_a_distribution() -> None:
+def test_clusters_are_named_in_order_and_of_many_those_at_both_ends() -> None:
     d = np.repeat([0.5, -0.25, 0.0], 4)
     picture = figures.clusters("c", d, ["x"] * 4 + ["y"] * 4 + ["z"] * 4)
     assert picture is not None
@@ -91,7 +91,8 @@ def test_clusters_are_named_in_order_and_many_of_them_a_distribution() -> None:
     assert "A is better in 1 and B in 1" in picture.alt
     many = figures.clusters("c", np.tile(d, 50), [f"k{i // 4}" for i in range(600)])
     assert many is not None
-    assert many.body.count("<rect") == 3
+    assert many.body.count('class="iv"') == canvas.ROWS
+    assert "shown are the 20 at each end" in many.alt
     assert figures.clusters("c", d, [f"k{i}" for i in range(12)]) is None, "every question its own"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,16 @@ def test_labels_say_which_run_is_which():
     straight = hn.estimate_difference(a, b, **SHARED)
     assert (row.diff, row.se, row.df) == pytest.approx((straight.diff, straight.se, straight.df), rel=1e-12)
     assert any("paired by prompt" in note for note in notes)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_scores_that_never_differ_are_no_copies_where_either_run_says_that_its_answers_do(which):
+    rng = np.random.default_rng(3)
+    runs = [a_run(model, np.repeat(rng.integers(0, 2, (30, 1)).astype(float), 3, axis=1)) for model in "ab"]
+    told = [replace(run.scores[0], answers_differ=i == which) for i, run in enumerate(runs)]
+    pair = tuple(replace(run, scores=(part,)) for run, part in zip(runs, told, strict=True))
+    row = compare_runs([pair], Settings(**SHARED)).comparisons[0]
+    assert {"identical_repeats", "identical_scores_only"} & {*row.diagnostics} == {"identical_scores_only"}
 
 
 def test_runs_that_only_one_has_are_left_out_and_said():

@@ -12,6 +12,7 @@ from harness_noise import as_scores
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.gate import gated
 from harness_noise.analysis.repeats import as_repeats
+from harness_noise.data.clusters import Fields
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run, Scores
 from harness_noise.errors import InputError
@@ -34,6 +35,32 @@ def test_runs_that_were_read_with_a_factor_are_joined_without_it() -> None:
     joined = as_repeats([labelled, replace(labelled, name="other")])[0].scores[0]
     assert joined.values.tolist() == [[1, 0, 1, 0], [1, 1, 1, 1]]
     assert joined.factors is None
+
+
+def test_joined_runs_keep_both_questions_of_one_id_and_say_so() -> None:
+    first, other = (
+        Run(
+            "m",
+            name,
+            "table",
+            scores=(Scores("t", "acc", "none", Questions(tuple("abc"), "id", texts), np.ones((3, 1))),),
+        )
+        for name, texts in (("one", ("x", "y", "z")), ("two", ("x", "y", "w")))
+    )
+    (joined,) = as_repeats([first, other])
+    assert (~np.isnan(joined.scores[0].values)).sum(axis=1).tolist() == [2, 2, 1, 1]
+    assert any("1 questions share an id but not their text: taken for different" in note for note in joined.notes)
+
+
+def test_the_fields_of_joined_runs_are_those_of_all_their_questions() -> None:
+    runs = []
+    for first in (0, 5):
+        run = run_of(np.eye(20)[:, :2], first=first)
+        kinds = Fields({"kind": ["ab"[i % 2] for i in range(first, first + 20)]})
+        part = replace(run.scores[0], questions=replace(run.scores[0].questions, fields=kinds))
+        runs.append(replace(run, name=f"r{first}", scores=(part,)))
+    slices = hn.analyze(as_repeats(runs)[0], by="kind").slices
+    assert [(row.value, row.n_questions) for row in slices] == [("a", 13), ("b", 12)]
 
 
 class TestClustersOfJoinedRuns:
@@ -59,6 +86,15 @@ class TestClustersOfJoinedRuns:
         renamed = [f"passage {label}" for label in self.labels]
         pair[1] = run_of(self.scores, clusters=renamed)
         assert not as_repeats(pair)[0].notes
+
+    def test_new_questions_join_the_cluster_that_another_run_calls_otherwise(self) -> None:
+        pair = [
+            run_of(self.scores[:18], clusters=self.labels[:18]),
+            run_of(self.scores, clusters=[f"passage {label}" for label in self.labels]),
+        ]
+        (joined,) = as_repeats(pair)
+        assert joined.scores[0].clusters == tuple(self.labels)
+        assert not joined.notes
 
     def test_a_comparison_says_so_too(self) -> None:
         a = run_of(self.scores, clusters=self.labels)

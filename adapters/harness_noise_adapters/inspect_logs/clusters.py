@@ -68,24 +68,30 @@ class TaskClusters:
     """(n,) of the samples."""
     notes: list[str] = field(default_factory=list)
     """Sentences for the user; this class appends to it."""
-    _known: dict[str | None, Clusters] = field(default_factory=dict)
+    _known: dict[tuple[str | None, bool], Clusters] = field(default_factory=dict)
 
-    def labels(self, spec: str | None) -> Clusters:
+    def labels(self, spec: str | None, *, plain: bool = False) -> Clusters:
         """The clusters by a SPEC of this task; None and "none" are no clusters.
+
+        Args:
+            spec: of the clusters.
+            plain: whether it is a key of the metadata, as a scorer's own stderr names it, that may be called `task`.
 
         Raises:
             MissingFieldError: a sample lacks the field.
             InputError: a template that fails.
         """
-        if spec not in self._known:
-            self._known[spec] = self._labels(spec)
-        return self._known[spec]
+        if (spec, plain) not in self._known:
+            self._known[spec, plain] = self._labels(spec, plain)
+        return self._known[spec, plain]
 
-    def _labels(self, spec: str | None) -> Clusters:
-        spec, words = resolved(ClusterSpec(spec), self.task, lambda task: natural(task, self.metadata))
+    def _labels(self, spec: str | None, plain: bool) -> Clusters:
+        words = spec
+        if not plain:
+            spec, words = resolved(ClusterSpec(spec), self.task, lambda task: natural(task, self.metadata))
         if spec is None:
             return None, None
-        label = labeller(spec, self.task)
+        label = labeller(spec, None if plain else self.task)
         labels, odd = [], False
         for key, doc in zip(self.keys, self.metadata, strict=True):
             fields = {"id": key, **(doc or {})}
@@ -100,13 +106,13 @@ class TaskClusters:
             )
         return tuple(labels), words
 
-    def labels_or_none(self, spec: str | None) -> Clusters:
-        """The clusters by a SPEC, or the key of a scorer's own stderr; none where a sample lacks it, as a note says."""
+    def labels_or_none(self, spec: str | None, *, plain: bool = False) -> Clusters:
+        """The clusters, see `labels`; none where a sample lacks the field, as a note says."""
         try:
-            return self.labels(spec)
+            return self.labels(spec, plain=plain)
         except InputError as error:
             self.notes.append(f"{self.task}: {error}; the questions count as independent")
-            return self._known.setdefault(spec, (None, None))
+            return self._known.setdefault((spec, plain), (None, None))
 
     def of_run(self, named: str | None, record: Any = None) -> tuple[Clusters, bool]:
         """The clusters of a run, and whether a scorer's own stderr may name others, because nobody has.

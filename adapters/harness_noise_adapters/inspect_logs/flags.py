@@ -54,19 +54,17 @@ def flag(metadata: Mapping[str, Any] | None, environment: Mapping[str, str] = os
         on = environment.get("HARNESS_NOISE", "").strip().lower() not in _OFF or asks_less(metadata)
     if not on:
         return None
-    chosen: dict[str, Any] = {}
-    for name in NAMES:
+
+    def given(name: str) -> Any:
         value = metadata.get(f"noise_{name}")
-        if value is None:
-            value = environment.get(f"HARNESS_NOISE_{name.upper()}") or None
-        if value is not None:
-            chosen[name] = value
+        return value if value is not None else environment.get(f"HARNESS_NOISE_{name.upper()}") or None
+
+    chosen: dict[str, Any] = {name: value for name in NAMES if (value := given(name)) is not None}
     if "level" in chosen:
         chosen["level"] = number(chosen["level"], "noise_level")
     if "cluster" in chosen:
         chosen["cluster"] = cluster_text(chosen["cluster"])
-    measures = metadata.get("noise_measures") or environment.get("HARNESS_NOISE_MEASURES") or ()
-    return Flag(Settings(**chosen), _written(metadata, (*ASKING, *ASKING_HOW)), _measures(measures))
+    return Flag(Settings(**chosen), _written(metadata, (*ASKING, *ASKING_HOW)), _measures(given("measures") or ()))
 
 
 def _measures(value: Any) -> tuple[str, ...]:

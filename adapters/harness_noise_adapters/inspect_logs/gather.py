@@ -491,7 +491,7 @@ class _Native:
                 for key in candidates
                 if (ours := means[key, zero]) is not None and close(ours, metric.value)
             ]
-            matches = [which for which in matches if which[0] in name] or matches
+            matches = [which for which in matches if f"_{which[0]}_" in f"_{name}_"] or matches
             # of several with the same mean none is known, unless their numbers are the same
             if matches and all(columns[which] == columns[matches[0]] for which in matches):
                 key = matches[0][0]
@@ -633,7 +633,7 @@ class _Native:
     def _clusters(self, part: _Part, called: str) -> Clusters:
         """Those of the task, or where nobody has named any, those that the scorer's own stderr names."""
         own = own_cluster(self.es, part.key) if self.out.open_ else None
-        if own is None or (by_key := self.task.known.labels_or_none(own))[0] is None:
+        if own is None or (by_key := self.task.known.labels_or_none(own, plain=True))[0] is None:
             return self.out.clusters
         self.out.own_clusters.setdefault(own, []).append(called)
         return by_key

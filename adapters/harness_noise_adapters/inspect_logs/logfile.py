@@ -294,7 +294,7 @@ def read(path: Path, accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
     except (ValueError, OSError, RecursionError) as error:
         raise damaged(path, " ".join(str(error).split())[:200] or type(error).__name__) from error
     answers.named(header.scores)
-    faults.counts |= answers.faults.counts
+    faults |= answers.faults
     return LogFile((path,), header, answers, faults, reductions)
 
 
@@ -309,7 +309,7 @@ def read_shards(paths: Sequence[Path], accept: Accept, keep: Keep = NOTHING_MORE
     answers, faults, reductions = SampleAnswers(keep), Faults(), dict[tuple[str, str], dict[str, Any]]()
     for file in files:
         answers.append(file.answers)
-        faults.counts |= file.faults.counts
+        faults |= file.faults
         for key, values in file.reductions.items():
             reductions.setdefault(key, {}).update(values)
     if len(answers) < sum(len(file.answers) for file in files):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -40,17 +41,11 @@ class NotALogError(ValueError):
     """Something without which it is no log, or none whose scores can be told apart."""
 
 
-@dataclass(slots=True)
-class Faults:
+class Faults(Counter[str]):
     """What is not as Inspect's schema has it; each kind is counted and told once."""
 
-    counts: dict[str, int] = field(default_factory=dict)
-
-    def add(self, what: str) -> None:
-        self.counts[what] = self.counts.get(what, 0) + 1
-
     def messages(self) -> list[str]:
-        return [f"{what} ({count} times)" if count > 1 else what for what, count in self.counts.items()]
+        return [f"{what} ({count} times)" if count > 1 else what for what, count in self.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +142,7 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
         named[name] = value
     version = log.get("version")
     if isinstance(version, (int, float)) and version > SCHEMA:
-        faults.add(f"its schema has version {version:g}, newer than what is known ({SCHEMA})")
+        faults[f"its schema has version {version:g}, newer than what is known ({SCHEMA})"] += 1
     config = object_of(spec.get("config"), "eval.config", faults)
     dataset = object_of(spec.get("dataset"), "eval.dataset", faults)
     results = object_of(log.get("results"), "results", faults)
@@ -273,7 +268,7 @@ def _score_rows(results: Mapping[str, Any], faults: Faults) -> list[ScoreRow]:
         rows = [old | {"scorer": old.get("name"), "metrics": results.get("metrics") or old.get("metrics") or {}}]
     if not isinstance(rows, list):
         if rows is not None:
-            faults.add(f"results.scores is {kind_of(rows)}, not a list")
+            faults[f"results.scores is {kind_of(rows)}, not a list"] += 1
         return []
     out = []
     for row in rows:
@@ -282,14 +277,14 @@ def _score_rows(results: Mapping[str, Any], faults: Faults) -> list[ScoreRow]:
             scorer, reducer = _text(row.get("scorer"), name), _text(row.get("reducer")) or None
             out.append(ScoreRow(name, scorer, reducer, _metrics(row.get("metrics"), faults)))
         else:
-            faults.add("a row of results.scores has no name")
+            faults["a row of results.scores has no name"] += 1
     return out
 
 
 def _metrics(given: Any, faults: Faults) -> dict[str, NativeMetric]:
     if isinstance(given, list):
         if given:
-            faults.add("metrics of results.scores is a list, not an object")
+            faults["metrics of results.scores is a list, not an object"] += 1
         given = {str(metric.get("name")): metric for metric in given if isinstance(metric, dict)}
     out = {}
     for key, metric in object_of(given, "metrics of results.scores", faults).items():
@@ -298,7 +293,7 @@ def _metrics(given: Any, faults: Faults) -> dict[str, NativeMetric]:
         value = one(metric.get("value"))
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             if value is not None:
-                faults.add(f"the value of metric {key} is {kind_of(value)}, not a number")
+                faults[f"the value of metric {key} is {kind_of(value)}, not a number"] += 1
             value = math.nan
         metadata = metric.get("metadata")
         out[str(key)] = NativeMetric(
@@ -326,7 +321,7 @@ def object_of(value: Any, what: str, faults: Faults) -> dict[str, Any]:
         return value
     if value is not None:
         # an empty list is what R makes of an empty object
-        faults.add(f"{what} is {kind_of(value)}, not an object")
+        faults[f"{what} is {kind_of(value)}, not an object"] += 1
     return {}
 
 
@@ -479,14 +474,14 @@ class SampleAnswers:
         """Add the samples of another log."""
         self.rows |= other.rows
         self.questions = other.questions | self.questions
-        self.faults.counts |= other.faults.counts
+        self.faults |= other.faults
 
     def _identity(self, sample: Mapping[str, Any]) -> tuple[str, int]:
         key, epoch = one(sample.get("id")), one(sample.get("epoch"))
         if isinstance(key, bool) or not isinstance(key, (str, int, float)):
             raise NotALogError(f"schema: the id of sample {len(self) + 1} is {kind_of(key)}")
         if isinstance(epoch, str) and epoch.strip().isdecimal() and len(epoch) < 10:
-            self.faults.add("the epoch of a sample is a text")
+            self.faults["the epoch of a sample is a text"] += 1
             epoch = int(epoch)
         if isinstance(epoch, bool) or not isinstance(epoch, (int, float)) or epoch != epoch // 1:
             raise NotALogError(f"schema: the epoch of sample {key} is {kind_of(epoch)}")
@@ -501,7 +496,7 @@ class SampleAnswers:
             given = object_of(sample.get("scores"), "scores of a sample", self.faults)
         for scorer, score in given.items():
             if not isinstance(score, (dict, type(None))):
-                self.faults.add(f"a score of {scorer} is {kind_of(score)}, not an object")
+                self.faults[f"a score of {scorer} is {kind_of(score)}, not an object"] += 1
         objects = {scorer: score for scorer, score in given.items() if isinstance(score, dict)}
         votes = {scorer: lookup(score.get("metadata"), "panel", "votes") for scorer, score in objects.items()}
         edits = {scorer: _edit(score.get("history")) for scorer, score in objects.items() if self.keep.edits}
@@ -520,35 +515,22 @@ class SampleAnswers:
         )
 
     def _question(self, epoch: int, sample: Mapping[str, Any]) -> SampleQuestion:
-        target, choices = self._target(sample.get("target")), sample.get("choices")
-        if not isinstance(choices, list):
-            choices = None
-        text = self._input(sample.get("input"))
+        given, target, choices = (sample.get(name) for name in ("input", "target", "choices"))
+        for name, value in (("input", given), ("target", "" if target is None else target)):
+            if not isinstance(value, (str, list)):
+                self.faults[f"the {name} of a sample is {kind_of(value)}"] += 1
+        text = input_text(given if isinstance(given, list) else as_text(given))
+        target = list(map(as_text, target)) if isinstance(target, list) else as_text(target)
         return SampleQuestion(
             epoch=epoch,
             input=content_hash(text),
-            target=content_hash(_answer(target, choices)),
+            target=content_hash(_answer(target, choices if isinstance(choices, list) else ())),
             text=" ".join(text[:400].split())[:200],
             metadata=object_of(sample.get("metadata"), "metadata of a sample", self.faults),
-            has_choices=choices is not None,
-            cut=_is_cut(sample.get("input")) or _is_cut(target),
+            has_choices=isinstance(choices, list),
+            cut=_is_cut(given) or _is_cut(target),
             whole=(text, target_text(target)) if self.keep.whole else None,
         )
-
-    def _input(self, value: Any) -> str:
-        if not isinstance(value, (str, list)):
-            self.faults.add(f"the input of a sample is {kind_of(value)}")
-            value = "" if value is None else json.dumps(value, sort_keys=True)
-        return input_text(value)
-
-    def _target(self, value: Any) -> str | list[str]:
-        if isinstance(value, list):
-            return [text if isinstance(text, str) else json.dumps(text, sort_keys=True) for text in value]
-        if not isinstance(value, str):
-            if value is not None:
-                self.faults.add(f"the target of a sample is {kind_of(value)}")
-            return "" if value is None else json.dumps(value, sort_keys=True)
-        return value
 
     def same_questions(self) -> list[list[tuple[str, int]]]:
         """The answers to each question that has several, or one; those first whose scores differ."""
@@ -606,15 +588,8 @@ def answer_hash(sample: Mapping[str, Any]) -> int:
     turns = [message for message in said if message.get("role") in ("assistant", "tool")]
     if any(message.get("role") == "tool" or message.get("tool_calls") for message in turns):
         return 0
-    texts = ["\n".join(_texts(_without_reasoning(message))) for message in turns]
+    texts = ["\n".join(_texts(message, without="reasoning")) for message in turns]
     return text_hash("\x1f".join(dict.fromkeys(texts))) if texts and texts[-1].strip() else 0
-
-
-def _without_reasoning(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    content = message.get("content")
-    if not isinstance(content, list):
-        return message
-    return {"content": [part for part in content if not (isinstance(part, dict) and part.get("type") == "reasoning")]}
 
 
 def interrupted(error: Any, scores: Any) -> bool:
@@ -638,23 +613,27 @@ def input_text(value: str | list[Any]) -> str:
     return "\n".join("\n".join([f"{message.get('role')}:", *_texts(message)]) for message in messages)
 
 
-def _texts(message: Mapping[str, Any]) -> list[str]:
-    """The parts of a chat message; what is not text as JSON."""
+def _texts(message: Mapping[str, Any], without: str = "") -> list[str]:
+    """The parts of a chat message, but those of one type; what is not text as JSON."""
     content = message.get("content")
     if isinstance(content, str):
         return [content]
     parts = content if isinstance(content, list) else [] if content is None else [content]
-    return [
-        part["text"]
-        if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
-        else json.dumps(_without_none(part), sort_keys=True)
-        for part in parts
-    ]
+    return [_part_text(part) for part in parts if not isinstance(part, dict) or part.get("type") != without]
 
 
-def _without_none(part: Any) -> Any:
-    """What Inspect writes for a field without a value differs between its versions."""
-    return {key: value for key, value in part.items() if value is not None} if isinstance(part, dict) else part
+def _part_text(part: Any) -> str:
+    if isinstance(part, dict):
+        if part.get("type") == "text" and isinstance(part.get("text"), str):
+            return str(part["text"])
+        # what Inspect writes for a field without a value differs between its versions
+        part = {key: value for key, value in part.items() if value is not None}
+    return json.dumps(part, sort_keys=True)
+
+
+def as_text(value: Any) -> str:
+    """A text as it is, anything else as JSON; empty where it is missing."""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, sort_keys=True)
 
 
 def target_text(target: str | list[str]) -> str:
@@ -663,11 +642,11 @@ def target_text(target: str | list[str]) -> str:
     return target[0] if len(target) == 1 else json.dumps(target)
 
 
-def _answer(target: str | list[str], choices: Sequence[Any] | None) -> str:
+def _answer(target: str | list[str], choices: Sequence[Any]) -> str:
     """The target and the choices, in no order: many questions have the same words and the same letter."""
     if not choices:
         return target_text(target)
-    texts = [choice if isinstance(choice, str) else json.dumps(choice, sort_keys=True) for choice in choices]
+    texts = list(map(as_text, choices))
     letters = dict(zip(ascii_uppercase, texts, strict=False))
     named = sorted(letters.get(text, text) for text in ([target] if isinstance(target, str) else target))
     return json.dumps([named, sorted(texts)], ensure_ascii=False)
@@ -675,13 +654,9 @@ def _answer(target: str | list[str], choices: Sequence[Any] | None) -> str:
 
 def _is_cut(value: Any) -> bool:
     """An input or a target that a summary shows only in part; media stand there as one word."""
-    if isinstance(value, str):
-        return value.endswith(CUT_TEXT)
-    for message in value if isinstance(value, list) else ():
-        parts = _texts(message) if isinstance(message, dict) else [str(message)]
-        if any(text.endswith(CUT_TEXT) or MEDIA.fullmatch(text) for text in parts):
-            return True
-    return False
+    rows = value if isinstance(value, list) else [value]
+    texts = (text for row in rows for text in (_texts(row) if isinstance(row, dict) else [str(row)]))
+    return any(text.endswith(CUT_TEXT) or MEDIA.fullmatch(text) for text in texts)
 
 
 def is_cut_value(value: Any) -> bool:

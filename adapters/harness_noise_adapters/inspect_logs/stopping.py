@@ -197,7 +197,7 @@ def _clusters(known: TaskClusters, named: str | None, scorers: Scorers) -> tuple
         return labels
     metrics = (named.values() for by_key in scorers.values() for named in by_key.values())
     keys = {options.get("cluster") for each in metrics for options in each} - {None}
-    return known.labels_or_none(keys.pop())[0] if len(keys) == 1 else None
+    return known.labels_or_none(keys.pop(), plain=True)[0] if len(keys) == 1 else None
 
 
 def _overlap(task: str, questions: Questions, other: Scores, where: str) -> list[str]:

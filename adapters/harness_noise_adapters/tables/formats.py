@@ -35,7 +35,6 @@ from .presets import (
     holds,
     is_empty,
     is_there,
-    kinds,
     of_file,
     of_row,
     rendered,
@@ -95,15 +94,6 @@ class RowReader:
         """Model, task, metric and scorer → the answers."""
         self.rules = [_Rule.of(path) for path in preset.score]
         self.causes = _callable(preset.missing)
-        self.kind, words = kinds(preset) or ("", set[str]())
-        self.of_kind = {
-            word: (
-                [rule for rule in self.rules if word in rule.path.where.values()],
-                next((cause for cause, _ in self.causes if word in cause.where.values()), None),
-            )
-            for word in words
-        }
-        """What is asked of a row, by the word that says what it is."""
         self.question, self.question_path = self._key(preset), getter(preset.question[0])
         self.model, self.task, self.metric = self.of(preset.model), self.of(preset.task), self.of(preset.metric)
         self.scorer, self.repeat, self.condition = map(self.of, (preset.scorer, preset.repeat, preset.condition))
@@ -174,21 +164,16 @@ class RowReader:
 
     def add_plain(self, rows: Sequence[Record]) -> bool:
         """Rows that say no more than the question and a number, at once; False: some do, and nothing has been added."""
-        rules = self.rules
-        if self.kind:
-            words = column(self.kind, getter(self.kind), rows)
-            asked = {word for word in words if type(word) is str and word in self.of_kind}
-            if len(asked) > 1 or any(self.of_kind[word][1] is not None for word in asked):
-                return False
-            rules = [rule for word in asked for rule in self.of_kind[word][0]]
-            rows = [row for row, word in zip(rows, words, strict=True) if word in asked]
-        elif rules[0].applies is not None or any(_any(cause, applies, rows) for cause, applies in self.causes):
+        if any(_any(cause, applies, rows) for cause, applies in self.causes):
             return False
-        if not rows:
+        asked = [(rule, [*filter(rule.applies, rows)] if rule.applies else rows) for rule in self.rules]
+        asked = [(rule, its_rows) for rule, its_rows in asked if its_rows]
+        if not asked:
             return True
-        if self.known_by or len(rules) != 1 or rules[0].get is None or len(self.preset.question) != 1:
+        (rule, rows), *others = asked
+        if others or self.known_by or rule.get is None or len(self.preset.question) != 1:
             return False
-        values = column(rules[0].path.path, rules[0].get, rows)
+        values = column(rule.path.path, rule.get, rows)
         questions = _texts(column(self.preset.question[0], self.question_path, rows))
         if set(map(type, values)) - _PLAIN or not (min(values) > -HUGE and max(values) < HUGE > sum(values)):
             return False
@@ -201,11 +186,8 @@ class RowReader:
         for key in dict.fromkeys(keys):
             mine = repeat(True) if same else [other == key for other in keys]
             model, task, metric = map(cell_text, key)
-            cells = self.cells(model, task, metric or rules[0].metric, None, rules[0])
-            if same:
-                cells.extend(questions, values)
-            else:
-                cells.extend(compress(questions, mine), compress(values, mine))
+            cells = self.cells(model, task, metric or rule.metric, None, rule)
+            cells.extend(compress(questions, mine), compress(values, mine))
         return True
 
     def add(self, line: int, row: Record) -> None:
@@ -216,15 +198,10 @@ class RowReader:
         model, task, metric, scorer = (
             get and cell_text(get(row)) for get in (self.model, self.task, self.metric, self.scorer)
         )
-        rules, cause = self.rules, None
-        if self.kind:
-            word = row.get(self.kind)
-            rules, cause = self.of_kind.get(word, _NOTHING) if type(word) is str else _NOTHING
-        elif self.causes:
-            cause = next((why for why, applies in self.causes if applies(row)), None)
+        cause = next((why for why, applies in self.causes if applies(row)), None)
         scored = False
-        for rule in rules:
-            if not self.kind and rule.applies is not None and not rule.applies(row):
+        for rule in self.rules:
+            if rule.applies is not None and not rule.applies(row):
                 continue
             scored = True
             if rule.get is not None:
@@ -404,9 +381,8 @@ def as_chosen(source: Recognised, chosen: Mapping[str, str]) -> Recognised:
 def _any(cause: Cause, applies: Callable[[Any], bool], rows: Sequence[Record]) -> bool:
     """Whether any row tells of a cause."""
     path = next(iter(cause.where))
-    if set(path) & set(".*|{"):
-        return any(map(applies, rows))
-    return any(map(applies, [row for row in rows if row.get(path) is not None]))
+    known = rows if set(path) & set(".*|{") else [row for row in rows if row.get(path) is not None]
+    return any(map(applies, known))
 
 
 def _texts(values: Sequence[Any]) -> list[Any]:
@@ -417,7 +393,6 @@ def _texts(values: Sequence[Any]) -> list[Any]:
 
 
 _LIKE = {"question": "FIELD"}
-_NOTHING: tuple[list[_Rule], Cause | None] = [], None
 
 
 _DIGIT = re.compile(r"\s*[+-]?[.\d]")

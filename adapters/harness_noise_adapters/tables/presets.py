@@ -212,14 +212,19 @@ def getter(spec: str) -> Getter:
 def column(spec: str, get: Getter, rows: Sequence[Any]) -> list[Any]:
     """The values at a path in many rows, as its getter has them, but faster where all rows have one."""
     values: Iterable[Any] = rows
-    if not set(spec) & set(" *|{@"):
-        for part in spec.split("."):
-            values = map(itemgetter(part), values)
-        with suppress(KeyError, TypeError, IndexError):
+    steps = _steps(spec)
+    for step in steps:
+        values = map(step, values)
+    with suppress(KeyError, TypeError, IndexError):
+        if steps:
             return list(values)
-        if "." not in spec:
-            return [row.get(spec) for row in rows]
     return list(map(get, rows))
+
+
+@cache
+def _steps(path: str) -> tuple[Getter, ...]:
+    """What leads to the end of a path, part by part; nothing where it is more than names."""
+    return () if set(path) & set(" *|{@") else tuple(map(itemgetter, path.split(".")))
 
 
 def _single(path: str) -> Getter:

@@ -75,7 +75,7 @@ class Growing:
         self.carried = population.carried
         asking.in_rounds(task.name for unit in self.units if unit.in_rounds for task in unit.tasks)
         self.notes = [*population.notes, *_several(self.units, self.options)]
-        self.grown = Grown(self.units)
+        self.grown = Grown()
         self.asked: dict[str, list[int]] | None = None
         """The documents that were asked, by task; None where they are all."""
 

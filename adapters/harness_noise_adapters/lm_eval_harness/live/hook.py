@@ -144,6 +144,7 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
                     f"the fields and tasks that are named could not be checked before the model is loaded ({why})"
                 )
         results = original(*args, **kwargs)
+        session.given = {}
         if session.part is not None and isinstance(results, dict) and "config" in results:
             results["config"]["samples"] = session.part  # lm-eval itself does not record which it was given
         return results

@@ -235,8 +235,7 @@ class Population:
             return None, None
         refused = self.options.cluster.for_task(task) == "none"
         self.clustered.setdefault((theirs.cluster_spec or "cluster", refused), []).append(task)
-        labels = None if refused else carried(questions, theirs, self.options.named("cluster"))
-        if labels is None:
+        if refused or (labels := carried(questions, theirs, self.options.named("cluster"))) is None:
             return None, None
         self.carried[task] = labels
         return labels
@@ -391,9 +390,7 @@ def _rows(task: Any, targets: bool) -> list[Row]:
 class Grown:
     """The scores of what has been asked so far, question by question."""
 
-    def __init__(self, units: Iterable[Unit]) -> None:
-        self._documents: dict[str, dict[int, None]] = {task.name: {} for unit in units for task in unit.tasks}
-        """Task → the documents that have been asked, in their order."""
+    def __init__(self) -> None:
         self._rows: dict[tuple[str, str, str], dict[int, FloatArray]] = {}
         """(task, metric, filter) → document → its scores."""
         self._first: dict[tuple[str, str, str], Scores] = {}
@@ -402,8 +399,6 @@ class Grown:
 
     def add(self, part: Part, measured: Iterable[Scores]) -> None:
         """Add documents with their scores, in their order; scores of a document that was there are replaced."""
-        for task, documents in part.items():
-            self._documents[task] |= dict.fromkeys(documents)
         for scores in measured:
             if len(scores.questions) == len(part[scores.task]):
                 key = scores.key
@@ -416,11 +411,12 @@ class Grown:
         return [(metric, scorer) for name, metric, scorer in self._rows if name == task]
 
     def parts(self, unit: Unit, key: tuple[str, str]) -> list[Scores]:
-        """The scores of all tasks of a unit by now."""
-        return [self._part(task, (task.name, *key)) for task in unit.tasks]
+        """The scores of all questions of a unit that have been asked, by task."""
+        asked = unit.asked()
+        return [self._part(task, asked.get(task.name, []), (task.name, *key)) for task in unit.tasks]
 
-    def _part(self, task: TaskQuestions, key: tuple[str, str, str]) -> Scores:
-        documents, rows, first = list(self._documents[task.name]), self._rows[key], self._first[key]
+    def _part(self, task: TaskQuestions, documents: Sequence[int], key: tuple[str, str, str]) -> Scores:
+        rows, first = self._rows[key], self._first[key]
         values = np.full((len(documents), max(map(len, rows.values()))), np.nan)
         for i, document in enumerate(documents):
             if (scores := rows.get(document)) is not None:

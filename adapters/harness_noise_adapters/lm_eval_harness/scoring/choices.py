@@ -46,6 +46,8 @@ class Log:
 
     doubled: bool = False
     """Whether every choice was also asked without its context (acc_mutual_info)."""
+    typed: bool = False
+    """Whether a number is an index and a text a choice, as in a live run; in a file all targets are texts."""
     documents: array[int] = field(default_factory=lambda: array("i"))
     """The document of each row."""
     counts: array[int] = field(default_factory=lambda: array("i"))
@@ -78,10 +80,10 @@ class Log:
 
     def _add(self, row: Mapping[str, Any], arguments: Any) -> None:
         likely, target, accurate = _loglikelihoods(row, self.doubled), row["target"], row.get(BESIDE)
-        gold = {"index": [target] if type(target) is int else _indices(str(target))}
+        gold = {"index": None if self.typed and isinstance(target, str) else _indices(str(target))}
         if self.by_text:
-            texts = _choice_texts(arguments, len(likely))
-            gold["text"] = [i for i, text in enumerate(texts) if text == str(target).strip()]
+            texts, wanted = _choice_texts(arguments, len(likely)), None if type(target) is int else str(target).strip()
+            gold["text"] = [i for i, text in enumerate(texts) if text == wanted]
         if not self.documents:
             self.right = {kind: bytearray() for kind, indices in gold.items() if indices}
         if gold["index"] is None:
@@ -172,7 +174,7 @@ def of_task(task: Any, rows: Sequence[Mapping[str, Any]], doubled: bool) -> Floa
     overrides = getattr(type(task), "process_results", None) is not ConfigurableTask.process_results
     if overrides or callable(getattr(task.config, "process_results", None)):
         raise LeftOutError(_OWN_CODE)
-    log = Log(doubled)
+    log = Log(doubled, typed=True)
     for number, row in enumerate(rows):
         log.add(number, row, row["arguments"])
     return log.probabilities(len(rows))

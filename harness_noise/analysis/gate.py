@@ -38,7 +38,7 @@ from ..stats.intervals import critical, wilson
 from ..stats.moments import upper_variance
 from ..stats.planning import noncentrality
 from .comparison import compare_runs, matched_scores
-from .drawing import NOT_RANDOM, STOPPED
+from .drawing import NOT_RANDOM, STOPPED, UNEQUAL
 from .mean import analyze_run
 from .ranges import Ends, score_range, worst_case
 from .repeats import as_repeats, copies, once
@@ -48,6 +48,13 @@ Key = tuple[str, str, str]
 """Task (or group), metric and scorer."""
 POOLED = "all rows, pooled"
 NO_MEAN = "it is no mean over questions, and `pooled` takes only those"
+NOT_OF_ALL = {
+    "skipped_metric": "it has no scores by question",
+    STOPPED: "the run stopped early, which makes its own mean too extreme",
+    NOT_RANDOM: "its questions are not a random part (not_a_random_part)",
+    UNEQUAL: "its questions were drawn with different probabilities, so that its mean is another (unequal_chances)",
+}
+"""Codes of a row whose mean is not one that a floor is about, and why."""
 ASSURANCE = 0.8
 _REPLICATES = 20_000
 """Replications of the self-test, whose shares are then exact to ± .1 %."""
@@ -73,12 +80,6 @@ class Bar:
             raise InputError(f"`ratio` {self.ratio:g} is not the share of the baseline to be kept, such as 0.99{meant}")
         if self.ratio is not None and self.margin:
             raise InputError("`margin` and `ratio` both say how much may be lost: leave one of the two out")
-
-    def lowered(self, value: float, higher: bool | None) -> float:
-        """The threshold that a floor stands for."""
-        sign = -1.0 if higher is False else 1.0
-        kept = 1.0 if self.ratio is None else self.ratio if sign > 0 else 1 / self.ratio
-        return value * kept - sign * self.margin
 
 
 @dataclass(frozen=True, slots=True)
@@ -689,7 +690,8 @@ def of_floor(row: Estimate, floor: Floor, bar: Bar, settings: Settings, sizes: S
     threshold = floor.value - sign * floor.rtol * abs(floor.value)
     reason = ""
     if not floor.rtol:
-        threshold = bar.lowered(floor.value, row.higher_is_better)
+        kept = 1.0 if bar.ratio is None else bar.ratio if sign > 0 else 1 / bar.ratio
+        threshold = floor.value * kept - sign * bar.margin
         reason = "a ratio needs a floor above 0" if bar.ratio is not None and floor.value <= 0 else ""
     low, high = row.range or (-math.inf, math.inf)
     if not reason and not low <= threshold <= high:
@@ -697,13 +699,9 @@ def of_floor(row: Estimate, floor: Floor, bar: Bar, settings: Settings, sizes: S
             f"the bar of {row.task} {row.metric}, {threshold:g} when what may be lost is taken off, is outside the "
             f"range of {row.metric}, {low:g} to {high:g}: is `margin` on its scale, and `ratio` a share of it?"
         )
-    if reason:
-        pass
-    elif "skipped_metric" in row.diagnostics:
-        reason = "it has no scores by question"
-    elif STOPPED in row.diagnostics:
-        reason = "the run stopped early, which makes its own mean too extreme"
-    elif floor.limit is not None and row.cluster is None and (n := max(sizes or (row.n_questions,))) != floor.limit:
+    reason = reason or next((why for code, why in NOT_OF_ALL.items() if code in row.diagnostics), "")
+    n = max(sizes or (row.n_questions,))
+    if not reason and floor.limit is not None and row.cluster is None and n != floor.limit:
         many = "" if n > floor.limit else ": if there are no more, leave the limit out of the file"
         reason = f"it has {n:,} questions, and the thresholds are for {floor.limit:,} (limit){many}"
     own = np.zeros(3)

@@ -197,6 +197,12 @@ class TestFloors:
         same = hn.gate(again, floor=0.76, floor_questions=1319, pooled=True).rows[0]
         assert same.se == pytest.approx(noisy.se)  # two metrics of the same questions are one number twice
 
+    @pytest.mark.parametrize("code", ["stopped_early", "not_a_random_part", "unequal_chances"])
+    def test_the_mean_of_other_questions_is_held_against_no_floor(self, code: str) -> None:
+        a, _ = pair(tasks=("arc",))
+        gate = hn.gate(replace(a, scores=(replace(a.scores[0], diagnostics=(code,)),)), floor=0.5)
+        assert (gate.outcome, bool(gate.rows[0].reason)) == ("cannot judge", True)
+
     def test_baseline_and_floor_are_one_family(self) -> None:
         a, b = pair(0.0)
         gate = hn.gate(a, b, floor=0.9)

@@ -151,7 +151,6 @@ def _export(change: _Change, target: Path, sources: Unchanged) -> Path:
 
 def insert(results: EvalResults, log: LogRun, analysis: Analysis) -> Placed:
     """Append the estimates to the EvalScores that they are of, in place of earlier ones; returns what stands where."""
-    inject.put_measures(results, analysis.estimates)
     estimates = {(row.task, row.scorer, row.metric): row for row in analysis.estimates}
     authors = inject.of_authors(results.scores)
     fresh: Placed = {}
@@ -162,9 +161,9 @@ def insert(results: EvalResults, log: LogRun, analysis: Analysis) -> Placed:
             continue  # a value of all repeats has no noise of its repeats
         if mean.reproduced and estimate is not None and (es.scorer, es.name) not in authors:
             fresh.setdefault(mean.index, {})[mean.key] = estimate
-    for index, es in enumerate(results.scores):
-        if not inject.is_measure(es):
-            inject.replace(es, fresh.get(index, {}))
+    natives = [(index, es) for index, es in enumerate(results.scores) if not inject.is_measure(es)]
+    inject.replace_all([(es, fresh.get(index, {})) for index, es in natives])
+    inject.put_measures(results, analysis.estimates)
     return fresh
 
 

@@ -118,13 +118,14 @@ def put_measures(results: EvalResults, estimates: Iterable[Estimate]) -> None:
     """Append an EvalScore for each measure behind the scores, in place of those of an earlier call."""
     from inspect_ai.log import EvalMetric, EvalScore
 
-    results.scores = [es for es in results.scores if not is_measure(es)]
+    measures = []
     for row in estimates:
         if row.unit is None or row.mean is None:
             continue
         about = {"harness_noise_version": __version__, "unit": row.unit, "diagnostics": list(row.diagnostics)}
         own = {MEAN: EvalMetric(name=MEAN, group=GROUP, value=row.mean, metadata=about)} | metrics(row)
-        results.scores.append(EvalScore(name=row.metric, scorer=row.metric, metrics=own))
+        measures.append(EvalScore(name=row.metric, scorer=row.metric, metrics=own))
+    results.scores = [*(es for es in results.scores if not is_measure(es)), *measures]
 
 
 def injected(es: AnyScore) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from ..data.scores import Measured
 from .forms import Document, finite
-from .rows import Difference, Estimate
+from .rows import Difference, Estimate, difference
 
 if TYPE_CHECKING:
     import pandas as pd

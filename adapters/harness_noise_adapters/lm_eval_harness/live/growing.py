@@ -207,7 +207,7 @@ class Growing:
     def _key(self, unit: Unit) -> tuple[str, str] | None:
         """Metric and filter that decide, which are chosen at the first look; None where none can."""
         if unit.key is None:
-            unit.key = next(self._keys(unit), None)
+            unit.key = next(iter(self._keys(unit)), None)
             if unit.key is None and unit.blocks == 1:
                 wanted = (
                     f"metric {self.options.metric}" if self.options.metric else "metric that is a mean of questions"
@@ -218,18 +218,17 @@ class Growing:
                 self.asking.notes.append(text)
         return unit.key
 
-    def _keys(self, unit: Unit) -> Iterator[tuple[str, str]]:
+    def _keys(self, unit: Unit) -> list[tuple[str, str]]:
         """The metrics and filters that can decide, the first ones first."""
         keys, against = self.grown.keys(unit.tasks[0].name), self.others.against
         if unit.metrics:
             keys = [key for name, _ in unit.metrics for key in keys if key[0] == name]
-        for key in keys:
-            wanted = self.options.metric in (None, key[0], ",".join(key))
-            if wanted and all(
-                key in self.grown.keys(task.name) and (against is None or scores_of(against, task.name, key))
-                for task in unit.tasks
-            ):
-                yield key
+        for task in unit.tasks:
+            keys = [key for key in keys if key in self.grown.keys(task.name)]
+            if against is not None:
+                keys = [key for key in keys if scores_of(against, task.name, key) is not None]
+        wanted = self.options.metric
+        return [key for key in keys if wanted in (None, key[0], ",".join(key))]
 
     def _say(self, name: str, text: str) -> None:
         print(f"harness-noise: {name}: {text}", file=sys.stderr, flush=True)

@@ -128,18 +128,18 @@ def _flat(name: str, values: Sequence[Any]) -> dict[str, Sequence[Any]]:
     """The columns of a field: `se_total: {median: …}` becomes `se_total_median`; lists of text are joined."""
     if set(map(type, values)) <= {float, int, bool, type(None)}:
         return {name: values}
-    items = [_text(name, json_value(value)) for value in values]
+    items = [json_value(value) for value in values]
     if not any(isinstance(item, dict) for item in items):
-        return {name: items}
+        return {name: [_text(name, item) for item in items]}
     form, nothing = BY_K.get(name, f"{name}_{{}}"), 0 if name == "missing" else None
     inner = dict.fromkeys(key for item in items if item for key in item)
-    return {form.format(key): [(item or {}).get(key, nothing) for item in items] for key in inner}
+    return {form.format(key): [_text(name, (item or {}).get(key, nothing)) for item in items] for key in inner}
 
 
 def _text(name: str, value: Any) -> Any:
     """A list as one text, and a text without halves of surrogate pairs, which no column of text can hold."""
     if isinstance(value, list):
-        return " ".join(value) if name == "diagnostics" else json.dumps(value, ensure_ascii=False)
+        value = " ".join(value) if name == "diagnostics" else json.dumps(value, ensure_ascii=False)
     return _HALF.sub("\ufffd", value) if isinstance(value, str) else value
 
 

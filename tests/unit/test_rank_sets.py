@@ -230,7 +230,7 @@ def test_the_command(tmp_path):
     found = runner().invoke(cli, ["arena", str(path), "--top", "2"], env={"COLUMNS": "220"})
     assert found.exit_code == 0, found.exception
     text = " ".join(found.stdout.split())
-    assert "surely among the 2 best:" in text
+    assert "Surely among the 2 best:" in text
     assert "models at the top score differently on" in text
     out = runner().invoke(cli, ["arena", str(path), "--format", "json"])
     jsonschema.validate(json.loads(out.stdout), json_schema())

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -350,7 +349,10 @@ def _no_score(path: Path | Rows, have: Sequence[str], head: Sequence[Record]) ->
     inner = [f"{name}.{key}" for name in have if isinstance(cell := head[0].get(name), Mapping) for key in cell]
     cells = {name: list(map(getter(name), head)) for name in (*have, *inner) if not _COUNTER.search(str(name))}
     scores = [name for name, values in cells.items() if any(values) and all(map(_is_score, values))]
-    likely = next((name for name in scores if _OF_SCORE.search(name) and not _OF_KEY.search(name)), "COLUMN")
+    open_ = [name for name in scores if not _OF_KEY.search(name)]
+    shares = [name for name in open_ if name in have and all(map(_is_share, cells[name]))]
+    named = next((name for name in open_ if _OF_SCORE.search(name)), None)
+    likely = named or (shares[0] if len(shares) == 1 else "COLUMN")
     listed = ", ".join([*map(str, have[:12]), *(["…"] if len(have) > 12 else [])])
     text = f"{path}: no column holds the scores; there are {listed}. "
     text += f"If one of them does, name it, as in {parameter('columns', {'score': likely})}"
@@ -385,12 +387,21 @@ def _likely(have: Sequence[str], names: Mapping[str, str], head: Sequence[Record
     return "COLUMN"
 
 
-def _is_score(value: Any) -> bool:
-    """Whether a cell holds a score, or a list of them."""
+def _scores_in(value: Any) -> list[float] | None:
+    """The scores in a cell, which may be a list; None where it holds none."""
     several = answers_of(value)
-    with suppress(InputError):
-        return all(score_of(Path(), 0, "", each) is not None for each in ([value] if several is None else several))
-    return False
+    try:
+        return [score_of(Path(), 0, "", each) for each in ([value] if several is None else several)]
+    except InputError:
+        return None
+
+
+def _is_score(value: Any) -> bool:
+    return _scores_in(value) is not None
+
+
+def _is_share(value: Any) -> bool:
+    return not any(score < 0 or score > 1 for score in _scores_in(value) or ())
 
 
 def mentioned(name: str, specs: Sequence[str]) -> bool:

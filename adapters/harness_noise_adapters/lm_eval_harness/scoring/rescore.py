@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -140,12 +140,30 @@ def _process(
     if every := [instance for doc in single for instances in doc for instance in instances or ()]:
         ensemble.apply(every)
     out = []
-    for row, doc in zip(rows, single, strict=True):
-        # a task's code may write into the document, which is in lm-eval's log
-        own = dict(row["doc"]) if isinstance(row["doc"], dict) else row["doc"]
-        filtered = [each and [instance.filtered_resps[ensemble.name] for instance in each] for each in doc]
-        out.append([None if answers is None else task.process_results(own, answers) for answers in filtered])
+    with patched(task, "doc_to_target", _once_per_document(task.doc_to_target)):
+        for row, doc in zip(rows, single, strict=True):
+            # a task's code may write into the document, which is in lm-eval's log
+            own = dict(row["doc"]) if isinstance(row["doc"], dict) else row["doc"]
+            filtered = [each and [instance.filtered_resps[ensemble.name] for instance in each] for each in doc]
+            out.append([None if answers is None else task.process_results(own, answers) for answers in filtered])
     return out
+
+
+def _once_per_document(doc_to_target: Callable[..., Any]) -> Callable[..., Any]:
+    """lm-eval compiles the target's template on every call, which is most of the time of scoring several answers."""
+    last: list[Any] = [None, None]
+
+    def target(doc: Any, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs:
+            return doc_to_target(doc, *args, **kwargs)
+        if last[0] is doc:
+            return last[1]
+        made = doc_to_target(doc)
+        if isinstance(made, (str, int)):  # nothing that the metric could change
+            last[:] = doc, made
+        return made
+
+    return target
 
 
 def _instances(row: Row, k: int) -> list[Any] | None:

@@ -11,7 +11,6 @@ from harness_noise_adapters.lm_eval_harness.scoring.gather import (
     Column,
     Gathered,
     GroupRow,
-    OwnValue,
     TaskFacts,
     gather,
     groups,
@@ -50,7 +49,7 @@ def test_the_numbers_tell_whose_mean_a_value_is():
 
 def test_a_vote_stands_beside_the_mean_of_single_answers():
     votes = np.median(TABLE, axis=1)
-    found = gathered(column(votes, TABLE), votes.mean(), own_answers=3)
+    found = gathered(column(votes, TABLE), votes.mean(), used={"none": 3})
     single, vote = found.scores
     assert (single.native, single.metric) == (None, "acc")
     assert (vote.native, vote.metric, vote.diagnostics) == (votes.mean(), "acc@3", ("uses_all_repeats",))
@@ -59,13 +58,29 @@ def test_a_vote_stands_beside_the_mean_of_single_answers():
     assert "toy: the harness's own value uses all its 3 answers at once" in found.notes[0]
 
 
-def test_what_a_live_run_knows_is_not_asked_of_the_numbers():
-    own = {KEY: OwnValue(ours=False, together=3)}
-    single, vote = gathered(column(TABLE[:, 0], TABLE), TABLE[:, 0].mean(), own_values=own).scores
-    assert single.native is None
-    assert vote.metric == "acc@3"
-    (odd,) = gathered(column(TABLE[:, 0], TABLE), 0.9, own_values={KEY: OwnValue(mismatch=True)}).scores
+def test_a_vote_whose_mean_is_that_of_the_first_answers_is_a_vote():
+    """As many votes as first answers are right, on other questions."""
+    table = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]])
+    votes = np.median(table, axis=1)
+    assert votes.mean() == table[:, 0].mean() == table.mean()
+    single, vote = gathered(column(votes, table), votes.mean(), used={"none": 3}).scores
+    assert (single.native, single.native_is_first) == (None, False)
+    assert (vote.native, vote.metric) == (votes.mean(), "acc@3")
+    largest = Aggregation("largest", registered=False, function=lambda: lambda items: max(items) - 0.1)
+    (whole,) = gathered(column(votes, table, raw=[]), 0.9, used={"none": 3}, aggregations={"acc": largest}).corpus
+    assert (whole.native, whole.native_is_first) == (None, False)
+
+
+def test_answers_that_cannot_be_scored_one_by_one_have_a_vote_alone():
+    single = column(TABLE[:, 0], TABLE[:, :1])
+    (vote,) = gathered(single, TABLE[:, 0].mean(), used={"none": 3}, at_once=["none"]).scores
+    assert (vote.metric, vote.native) == ("acc@3", TABLE[:, 0].mean())
+
+
+def test_first_answers_that_lm_eval_scored_otherwise_are_told():
+    (odd,) = gathered(column(TABLE[:, 1], TABLE), 0.25, mismatch=[KEY]).scores
     assert odd.diagnostics == ("mean_mismatch",)
+    assert odd.native == 0.25
 
 
 @pytest.mark.parametrize(
@@ -75,6 +90,7 @@ def test_what_a_live_run_knows_is_not_asked_of_the_numbers():
         (column(TABLE[:, 0], TABLE[:, :1]), 0.5, {"aggregations": {"acc": Aggregation("bleu")}}, "aggregated by bleu"),
         (column(["x"] * 4, [["x"]] * 4), 0.5, {}, "its values are text"),
         (column([np.inf] * 4, [[np.inf]] * 4), 0.5, {}, "infinite score"),
+        (column([1e308] * 4, [[1e308]] * 4), 0.5, {}, "infinite score"),
         (column([np.inf, -np.inf, 0, 1], [[np.inf], [-np.inf], [0], [1]]), 0.5, {}, "infinite score"),
         (column([None] * 4, TABLE), 0.5, {"aggregations": {}}, "of its values (0.583333) is not the reported value"),
         (column([None] * 4, [[None]] * 4), 0.5, {}, "no question has a score"),

@@ -16,7 +16,7 @@ from harness_noise.errors import InputError
 
 from ..scoring import choices
 from ..scoring.clusters import AskedQuestions, Labels, clusters, is_parallel, resolve
-from ..scoring.gather import BYPASS, Aggregation, Column, Gathered, GroupRow, Key, OwnValue, TaskFacts, gather, reported
+from ..scoring.gather import BYPASS, Aggregation, Column, Gathered, GroupRow, Key, TaskFacts, gather, reported
 from ..scoring.gather import groups as in_groups
 from ..scoring.rescore import (
     FilterScores,
@@ -24,7 +24,6 @@ from ..scoring.rescore import (
     copied_answers,
     identical_answers,
     logged,
-    pass_order,
     rescore,
     unrepeated,
     without_copies,
@@ -76,16 +75,13 @@ def _doubled(task: Any) -> bool:
     return "acc_mutual_info" in task.aggregation()
 
 
-def task_facts(
-    scores: TaskScores, task: Any, results: Mapping[str, Any], native_K: int, columns: Mapping[Key, Column]
-) -> TaskFacts:
+def task_facts(scores: TaskScores, task: Any, results: Mapping[str, Any], columns: Mapping[Key, Column]) -> TaskFacts:
     """The facts of a task.
 
     Args:
         scores: its scores.
         task: lm-eval's object.
         results: what `evaluate` returned.
-        native_K: answers to a question that the harness's own filters saw; 1 where they are copies.
         columns: see `columns_of`.
     """
     first = scores.questions
@@ -107,10 +103,9 @@ def task_facts(
         reported={key: values.get(key) for key in columns},
         aggregations={metric: _aggregation(task, metric) for metric, _ in columns},
         higher_is_better=results["higher_is_better"].get(scores.name, {}),
-        own_answers=native_K,
-        own_values={
-            (metric, scorer): _own_value(metric, scores.filters[scorer], native_K) for metric, scorer in columns
-        },
+        used={scorer: found.used for scorer, found in scores.filters.items()},
+        at_once=[scorer for scorer, found in scores.filters.items() if not found.singly],
+        mismatch=[(metric, scorer) for metric, scorer in columns if metric in scores.filters[scorer].mismatch],
         copied=scores.copied,
         identical=scores.identical is True,
         answers_differ=lambda: scores.identical is False,
@@ -126,14 +121,6 @@ def _texts(rows: Sequence[Row]) -> HashArray | None:
     if not K or not all(isinstance(text, str) for row in answers for text in row):
         return None
     return np.array([[*map(text_hash, row), *[0] * (K - len(row))] for row in answers], dtype=np.uint64)
-
-
-def _own_value(metric: str, scores: FilterScores, native_K: int) -> OwnValue:
-    """What lm-eval's own value is, which is known from how it was made."""
-    K, k = max(map(len, scores.values[metric])), pass_order(metric)
-    ours = scores.first or (scores.mean and K in (1, native_K)) or k > 1
-    together = scores.together if k == 0 else 0
-    return OwnValue(ours, scores.first, together, mismatch=metric in scores.mismatch)
 
 
 def _aggregation(task: Any, metric: str) -> Aggregation:
@@ -244,9 +231,8 @@ def measure(
             continue
         scores = scored[name] = TaskScores(name, by_filter(samples))
         _score(scores, task, asking, gathered.notes)
-        native_K = 1 if scores.copied else asking.times(name)[0]
         if columns := columns_of(scores, task):
-            gather(task_facts(scores, task, results, native_K, columns), columns, gathered)
+            gather(task_facts(scores, task, results, columns), columns, gathered)
         else:
             gathered.notes.append(
                 f"{name}: the run only predicts (predict_only): nothing was scored, so it has no error bar"

@@ -37,11 +37,11 @@ def check_partial(options: Options, arguments: Mapping[str, Any]) -> None:
         InputError: says which.
     """
     name = "until" if options.rule is not None else "sample" if options.sample is not None else "repeats"
-    drawn, chosen = name != "repeats", options.named(name, "auto" if name == "repeats" else "")
+    chosen = options.named(name, "auto" if name == "repeats" else "")
     cut = next((f"--{name}" for name in ("limit", "samples") if arguments.get(name) is not None), None)
-    if cut and drawn:
+    if cut and options.partial:
         raise InputError(
-            f"{chosen} asks the questions in a random order, and {cut} says which there are: leave {cut} "
+            f"{chosen} chooses among all questions, and {cut} says which there are: leave {cut} "
             f"out; {options.named('sample', 'N')} asks at most N of them, drawn at random"
         )
     if cut and options.references:

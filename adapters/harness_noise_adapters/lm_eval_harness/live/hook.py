@@ -143,8 +143,10 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
                 session.say(
                     f"the fields and tasks that are named could not be checked before the model is loaded ({why})"
                 )
-        results = original(*args, **kwargs)
-        session.given = {}
+        try:
+            results = original(*args, **kwargs)
+        finally:
+            session.given = {}
         if session.part is not None and isinstance(results, dict) and "config" in results:
             results["config"]["samples"] = session.part  # lm-eval itself does not record which it was given
         return results

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
@@ -34,7 +34,7 @@ from harness_noise.errors import some_of
 from . import aggregates, choices
 from .choices import in_groups
 from .clusters import Labels
-from .rescore import at_once, vote, with_passes
+from .rescore import at_once, is_first, pass_order, vote, with_passes
 
 
 @dataclass(slots=True)
@@ -219,8 +219,6 @@ class OwnValue:
     """Whether it is the value of the first answers."""
     together: int = 0
     """How many answers at once it is made of, where it is no mean of single answers; 0 elsewhere."""
-    mismatch: bool = False
-    """Whether the first answers should have its scores and do not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,14 +235,14 @@ class TaskFacts:
     """By metric."""
     version: str = ""
     """The task's own, as its configuration has it."""
-    own_answers: int = 1
-    """Answers to a question that lm-eval's own values were made of."""
-    taken: Mapping[str, int] = field(default_factory=dict)
-    """Filter → how many of them it takes; without an entry all."""
+    used: Mapping[str, int] = field(default_factory=dict)
+    """Filter → answers to a question that lm-eval's own values are made of; without an entry one."""
+    at_once: Collection[str] = ()
+    """Filters whose answers could not be scored one by one."""
+    mismatch: Collection[Key] = ()
+    """Metrics of which the first answers should have lm-eval's own scores and do not."""
     scored: bool = False
     """Whether the scores of single answers were logged: a metric may then have one that lm-eval does not report."""
-    own_values: Mapping[Key, OwnValue] = field(default_factory=dict)
-    """What is known of lm-eval's own values; of the others the numbers tell it."""
     copied: bool = False
     """Whether lm-eval's own answers are copies of each other."""
     identical: bool = False
@@ -378,11 +376,9 @@ def _mean_of(task: TaskFacts, measured: _Metric, notes: list[str]) -> Iterator[S
     """A metric that is a mean over questions; and lm-eval's own value, where it takes several answers at once."""
     key, values = measured.key, measured.values
     K = values.shape[1]
-    own = task.own_values.get(key)
-    if own is None:
-        own = _own_value(measured, min(task.own_answers, task.taken.get(key[1], task.own_answers)))
-        if own.together and (note := f"{task.name}: {at_once(own.together, K)}") not in notes:
-            notes.append(note)  # where answers were scored, that has said so
+    own = _own_value(task, measured)
+    if own.together and K > 1 and (note := f"{task.name}: {at_once(own.together, K)}") not in notes:
+        notes.append(note)
     differ = bool((np.fmin.reduce(values, axis=1) < np.fmax.reduce(values, axis=1)).any())
     texts = task.texts() if differ else None
     known = None if texts is None or texts.shape != values.shape else np.where(np.isnan(values), 0, texts)
@@ -396,7 +392,7 @@ def _mean_of(task: TaskFacts, measured: _Metric, notes: list[str]) -> Iterator[S
         native=measured.value if own.ours else None,
         native_is_first=own.first and K > 1,
         n_missing=int(np.count_nonzero(np.isnan(values) & measured.asked)),
-        diagnostics=_codes(task, own, K, alike=known is not None and all_alike(known)),
+        diagnostics=_codes(task, key, K, alike=known is not None and all_alike(known)),
         version=task.version,
         answers_differ=K > 1 and not differ and task.answers_differ(),
         gradings=None if known is None else Gradings(known),
@@ -407,22 +403,36 @@ def _mean_of(task: TaskFacts, measured: _Metric, notes: list[str]) -> Iterator[S
         yield vote(part, measured.own, measured.value, own.together)
 
 
-def _codes(task: TaskFacts, own: OwnValue, K: int, *, alike: bool = False) -> tuple[str, ...]:
+def _codes(task: TaskFacts, key: Key, K: int, *, alike: bool = False) -> tuple[str, ...]:
     codes = {
-        "mean_mismatch": own.mismatch,
+        "mean_mismatch": key in task.mismatch,
         "identical_repeats": (task.identical and K > 1) or alike,
         "copied_repeats": task.copied,
     }
     return tuple(code for code, holds in codes.items() if holds)
 
 
-def _own_value(measured: _Metric, together: int) -> OwnValue:
-    """What lm-eval's own value is, by the numbers; `together` answers at once make it if it is no mean of ours."""
-    value = measured.value
+def _own_value(task: TaskFacts, measured: _Metric) -> OwnValue:
+    """What lm-eval's own value is, by its scores of the questions; where these do not make it, by the means."""
+    (metric, scorer), values, value = measured.key, measured.values, measured.value
+    used, K = task.used.get(scorer, 1), values.shape[1]
+    if K == 1:
+        return OwnValue(first=True, together=used if scorer in task.at_once and not pass_order(metric) else 0)
     first, whole, own = (value is not None and close(mean, value) for mean in _means(measured))
-    if first or whole or measured.values.shape[1] == 1 or not own:
+    if measured.key in task.mismatch or not own:
         return OwnValue(first=first or not whole)
-    return OwnValue(ours=False, first=True, together=together)
+    if _has_mean(values[:, :1], measured.own):
+        return OwnValue(first=True)
+    if _has_mean(values, measured.own):
+        return OwnValue()
+    return OwnValue(ours=False, together=0 if _has_mean(values[:, :used], measured.own) else used)
+
+
+def _has_mean(values: FloatArray, own: FloatArray) -> bool:
+    """Whether each question's mean of these (n, k) scores is lm-eval's own score of it."""
+    count = (~np.isnan(values)).sum(axis=1)
+    means = np.nansum(values, axis=1) / np.where(count > 0, count, np.nan)
+    return np.allclose(means, own, rtol=1e-9, atol=1e-9, equal_nan=True)
 
 
 def _not_a_mean(task: TaskFacts, item: _Metric) -> str | None:
@@ -490,13 +500,9 @@ def _whole(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> Co
         assert aggregation.function is not None
         assert value is not None
         function = aggregation.function()
-        known = task.own_values.get(key) or OwnValue(first=True)
-        if key not in task.own_values and K > 1:
-            theirs, first = (aggregates.value_of(function, items) for items in (own, [doc[0] for doc in raw]))
-            if theirs is not None and close(theirs, value) and not (first is not None and close(first, value)):
-                known = OwnValue(ours=False)
-        fields |= {"native": value if known.ours else None, "native_is_first": known.first and K > 1}
-        fields |= {"answers_differ": K > 1 and task.answers_differ(), "diagnostics": _codes(task, known, K)}
+        if K > 1 and key not in task.mismatch and not is_first(raw, own) and any(item is not None for item in own):
+            fields |= {"native": None, "native_is_first": False}
+        fields |= {"answers_differ": K > 1 and task.answers_differ(), "diagnostics": _codes(task, key, K)}
         bounds = _AGGREGATION_RANGES.get(aggregation.name or "") if aggregation.registered else None
         return aggregates.corpus_scores(raw, function, out.budget, bounds=bounds, **fields)
     except aggregates.NotPossibleError as error:
@@ -523,7 +529,7 @@ def _probabilities(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str
 def _means(measured: _Metric) -> tuple[float, float, float]:
     """The mean of the first repeat, of all, and of lm-eval's own scores; over the questions that have one."""
     first, own = measured.values[:, :1], measured.own[:, None]
-    with np.errstate(invalid="ignore"):  # infinite scores are refused elsewhere
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite scores are refused elsewhere
         return mean_of_questions(first), mean_of_questions(measured.values), mean_of_questions(own)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -131,8 +131,10 @@ def _aggregation(task: Any, metric: str) -> Aggregation:
     return Aggregation(str(getattr(function, "__name__", function)), registered, lambda: function)
 
 
-NativeGroups: TypeAlias = Mapping[str, tuple[list[str], list[Any]]]
-"""Group → its tasks, and the configurations of what it averages."""
+Metrics: TypeAlias = tuple[tuple[str, Weighting], ...]
+"""What a group averages, and how."""
+NativeGroups: TypeAlias = dict[str, tuple[list[str], Metrics]]
+"""Group → its tasks, and what it averages of them; groups inside groups included."""
 Carried: TypeAlias = Mapping[str, tuple[Labels, str | None]]
 """Task → clusters of all its documents, by their numbers, and their SPEC in words."""
 
@@ -165,21 +167,27 @@ def _leaves(node: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
             yield str(name), below
 
 
-def native_groups(task_dict: Mapping[Any, Any]) -> dict[str, tuple[list[str], list[Any]]]:
-    """group → (its tasks, its aggregate metric configurations); groups inside groups included."""
+def native_groups(task_dict: Mapping[Any, Any]) -> NativeGroups:
+    """The groups of both shapes of lm-eval's task dict."""
     if "tasks" in task_dict and isinstance(task_dict["tasks"], Mapping):
         return {
-            name: ([task.task_name for task in group.get_all_tasks()], list(group.aggregate_metric_list or ()))
+            name: ([task.task_name for task in group.get_all_tasks()], _averaged(group.aggregate_metric_list))
             for name, group in (task_dict.get("groups") or {}).items()
         }
-    out: dict[str, tuple[list[str], list[Any]]] = {}
+    out: NativeGroups = {}
     for key, below in task_dict.items():
         if isinstance(below, Mapping):
             config = getattr(key, "config", None) or {}
             name = str(getattr(key, "group_name", None) or key)
-            out[name] = ([task for task, _ in _leaves(below)], list(config.get("aggregate_metric_list") or ()))
+            out[name] = [task for task, _ in _leaves(below)], _averaged(config.get("aggregate_metric_list"))
             out |= native_groups(below)
     return out
+
+
+def _averaged(configurations: Iterable[Any] | None) -> Metrics:
+    # up to 0.4.11 also as a dataclass that is an empty dict
+    settings = [config if type(config) is dict else vars(config) for config in configurations or ()]
+    return tuple((config["metric"], "size" if config.get("weight_by_size") else "equal") for config in settings)
 
 
 def collect(
@@ -304,14 +312,8 @@ def cluster_labels(
 
 def _group_rows(groups: NativeGroups, results: Mapping[str, Any]) -> Iterator[GroupRow]:
     """The rows of the groups, each with the weighting of its configuration."""
-    for name, (members, configurations) in groups.items():
-        values = reported(results.get("groups", {}).get(name) or {})
-        for config in configurations:
-            weighting: Weighting = "size" if group_setting(config, "weight_by_size") else "equal"
-            for key, value in values.items():
-                if key[0] == group_setting(config, "metric"):
-                    yield GroupRow(name, key, value, members, weighting)
-
-
-def group_setting(config: Any, name: str) -> Any:
-    return config.get(name) if type(config) is dict else getattr(config, name)
+    for name, (members, metrics) in groups.items():
+        weighting = dict(metrics)
+        for key, value in reported(results.get("groups", {}).get(name) or {}).items():
+            if key[0] in weighting:
+                yield GroupRow(name, key, value, members, weighting[key[0]])

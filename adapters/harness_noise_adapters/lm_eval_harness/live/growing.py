@@ -199,7 +199,7 @@ class Growing:
             theirs = [part for mine in parts if (part := scores_of(against, mine.task, key)) is not None]
             # ours drew the order, and where there are none the user said so
             theirs = [replace(part, clusters=None, cluster_spec=None) for part in theirs]
-            observed = observe(parts, theirs, settings, unit.group(), references=self.others.references)
+            observed = observe(parts, theirs, settings, unit.group(), references=self.others.predictors)
         unit.look = unit.rule.look(unit.order, unit.look, observed)
         unit.done = unit.look.stop
         self._say(unit.name, unit.look.message)
@@ -277,8 +277,6 @@ def _step(now: EnoughRepeats) -> int:
 
 def with_references(analysis: Analysis, run: Run, references: Sequence[Run], settings: Settings) -> Analysis:
     """With what reference runs say of all questions; a note where that is nothing."""
-    if not references:
-        return analysis
     try:
         rows, notes = of_runs([run], references, settings, refuse=False)
     except InputError as error:

@@ -57,7 +57,7 @@ class Column:
     """The score of questions to which the metric does not apply; those without a score of lm-eval's are then such
     questions, too. None where the metric applies to all."""
 
-    def add(self, document: int, own: Any, repeats: Sequence[Any] | None) -> None:
+    def add(self, document: int, own: Any, repeats: Sequence[Any] = ()) -> None:
         """One row: the number of its document, lm-eval's own value, and the scores per repeat where there are some."""
         kind, value = ("number", own) if type(own) is float else scalar(own)
         if self.raw is not None:

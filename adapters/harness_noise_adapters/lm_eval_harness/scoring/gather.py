@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -209,18 +209,6 @@ class Aggregation:
     """Gives the function; None where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnValue:
-    """What lm-eval's own value of a metric is of our scores."""
-
-    ours: bool = True
-    """Whether the mean of our scores, or that of the first answers, is to reproduce it."""
-    first: bool = False
-    """Whether it is the value of the first answers."""
-    together: int = 0
-    """How many answers at once it is made of, where it is no mean of single answers; 0 elsewhere."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFacts:
     """What is known of one task beside its scores, from its objects or from a results file."""
@@ -376,8 +364,8 @@ def _mean_of(task: TaskFacts, measured: _Metric, notes: list[str]) -> Iterator[S
     """A metric that is a mean over questions; and lm-eval's own value, where it takes several answers at once."""
     key, values = measured.key, measured.values
     K = values.shape[1]
-    own = _own_value(task, measured)
-    if own.together and K > 1 and (note := f"{task.name}: {at_once(own.together, K)}") not in notes:
+    mean_of, together = _own_value(task, measured)
+    if together > 1 and K > 1 and (note := f"{task.name}: {at_once(together, K)}") not in notes:
         notes.append(note)
     differ = bool((np.fmin.reduce(values, axis=1) < np.fmax.reduce(values, axis=1)).any())
     texts = task.texts() if differ else None
@@ -389,18 +377,18 @@ def _mean_of(task: TaskFacts, measured: _Metric, notes: list[str]) -> Iterator[S
         values,
         higher_is_better=task.higher_is_better.get(key[0]),
         bounds=known_range(task.name, key[0], values),
-        native=measured.value if own.ours else None,
-        native_is_first=own.first and K > 1,
+        native=None if mean_of == "neither" else measured.value,
+        native_is_first=mean_of == "first" and K > 1,
         n_missing=int(np.count_nonzero(np.isnan(values) & measured.asked)),
         diagnostics=_codes(task, key, K, alike=known is not None and all_alike(known)),
         version=task.version,
         answers_differ=K > 1 and not differ and task.answers_differ(),
         gradings=None if known is None else Gradings(known),
     )
-    if K > 1 or not own.together:
+    if K > 1 or not together:
         yield part
-    if own.together:
-        yield vote(part, measured.own, measured.value, own.together)
+    if together:
+        yield vote(part, measured.own, measured.value, together)
 
 
 def _codes(task: TaskFacts, key: Key, K: int, *, alike: bool = False) -> tuple[str, ...]:
@@ -412,20 +400,23 @@ def _codes(task: TaskFacts, key: Key, K: int, *, alike: bool = False) -> tuple[s
     return tuple(code for code, holds in codes.items() if holds)
 
 
-def _own_value(task: TaskFacts, measured: _Metric) -> OwnValue:
-    """What lm-eval's own value is, by its scores of the questions; where these do not make it, by the means."""
+def _own_value(task: TaskFacts, measured: _Metric) -> tuple[Literal["first", "all", "neither"], int]:
+    """The answers whose mean lm-eval's own value is; and how many make it at once, 0 where it is such a mean.
+
+    Its scores of the questions tell that; where these do not make it, the means do.
+    """
     (metric, scorer), values, value = measured.key, measured.values, measured.value
     used, K = task.used.get(scorer, 1), values.shape[1]
     if K == 1:
-        return OwnValue(first=True, together=used if scorer in task.at_once and not pass_order(metric) else 0)
+        return "first", used if scorer in task.at_once and not pass_order(metric) else 0
     first, whole, own = (value is not None and close(mean, value) for mean in _means(measured))
     if measured.key in task.mismatch or not own:
-        return OwnValue(first=first or not whole)
+        return "first" if first or not whole else "all", 0
     if _has_mean(values[:, :1], measured.own):
-        return OwnValue(first=True)
+        return "first", 0
     if _has_mean(values, measured.own):
-        return OwnValue()
-    return OwnValue(ours=False, together=0 if _has_mean(values[:, :used], measured.own) else used)
+        return "all", 0
+    return "neither", 0 if _has_mean(values[:, :used], measured.own) else used
 
 
 def _has_mean(values: FloatArray, own: FloatArray) -> bool:

@@ -5,6 +5,7 @@ import pytest
 
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run
+from harness_noise_adapters.lm_eval_harness.files.results import Native
 from harness_noise_adapters.lm_eval_harness.scoring.choices import LeftOutError
 from harness_noise_adapters.lm_eval_harness.scoring.gather import (
     Aggregation,
@@ -155,21 +156,40 @@ def test_the_run_has_clusters_and_one_sentence_for_tasks_that_leave_something_ou
     assert run.notes == ("one and 1 more: no acc_prob: it has no choices",)
 
 
-def test_the_value_of_a_group_tells_its_weights_where_nothing_else_does():
+def test_a_group_is_of_the_tasks_that_have_its_metric():
     values = {"a": {KEY: 0.2}, "b": {KEY: 0.8}, "c": {}}
-    sizes = {"a": 30, "b": 10}
-
-    def weighting(value, weighting=None):
-        (found,) = groups([GroupRow("g", KEY, value, ["a", "b", "c"], weighting)], values, sizes, [])
-        assert found.tasks == ("a", "b")
-        return found.weighting
-
-    assert weighting(0.35) == "size"
-    assert weighting(0.5) == "equal"
-    assert weighting(0.5, "size") == "size"
-    assert weighting(0.123) == "size"
-    (twice,) = groups([GroupRow("g", KEY, 0.4, ["a", "a", "b"])], values, sizes, [])
+    (found,) = groups([GroupRow("g", KEY, 0.35, ["a", "b", "c", "d"], "size")], values, [])
+    assert (found.tasks, found.weighting, found.native) == (("a", "b"), "size", 0.35)
+    (twice,) = groups([GroupRow("g", KEY, 0.4, ["a", "a", "b"], "equal")], values, [])
     assert twice.tasks == ()
+
+
+GROUP = {
+    "group_subtasks": {"g": ["a", "b"]}, "n-samples": {"a": {"effective": 30}, "b": {"effective": 10}},
+    "configs": {"a": {}, "b": {}},
+}  # fmt: skip
+
+
+def weights(*tables: dict[str, float], noise: tuple[float, ...] = ()) -> str:
+    """Those of a group `g` of the tasks `a` and `b`, by values of each of them under several filters."""
+    rows = {name: {f"acc,{i}": table[name] for i, table in enumerate(tables) if name in table} for name in "abg"}
+    means = [
+        {"task": name, "metric": "acc", "scorer": "0", "mean": mean} for name, mean in zip("abg", noise, strict=False)
+    ]
+    return Native({**GROUP, "results": rows, "noise": {"estimates": means}}).weighting("g", "acc")
+
+
+def test_the_values_of_a_group_tell_its_weights_where_nothing_else_does():
+    by_size, equal = {"a": 0.2, "b": 0.8, "g": 0.35}, {"a": 0.2, "b": 0.8, "g": 0.5}
+    alike = {"a": 0.5, "b": 0.5, "g": 0.5}
+    assert weights(by_size) == "size"
+    assert weights(equal) == "equal"
+    assert weights({"a": 0.0, "b": 0.8, "g": 0.4}) == "equal"
+    assert weights({"a": 0.2, "b": 0.8, "g": 0.123}) == weights(alike) == weights({"g": 0.5}) == "size"
+    # tasks with the same score tell nothing, but another filter does, and so do our own means
+    assert weights(alike, equal) == "equal"
+    assert weights(alike, noise=(0.2, 0.8, 0.5)) == "equal"
+    assert weights(alike, noise=(0.2, 0.8, 0.35)) == "size"
 
 
 def test_reported_values_are_finite_numbers_or_nothing():

@@ -265,8 +265,8 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
     }
     labels = clusters(spec, asked, notes)
     gathered.skipped += unread
-    rows = [  # the file does not say how they are weighted
-        GroupRow(name, key, value, [task for task in native.leaves(name) if task in native.table])
+    rows = [
+        GroupRow(name, key, value, native.leaves(name), native.weighting(name, key[0]))
         for name in (native.group_names() if output.only is None else ())
         for key, value in native.reported[name].items()
     ]
@@ -277,7 +277,7 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
         harness="lm-eval",
         path=str(output.path),
         date=output.date(native.results),
-        groups=groups(rows, native.reported, native.effective, gathered.scores),
+        groups=groups(rows, native.reported, gathered.scores),
     )
     # the fields that contain the clusters, where these are the ones of the samples file
     nested = [

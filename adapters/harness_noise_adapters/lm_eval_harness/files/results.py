@@ -13,7 +13,11 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from harness_noise.analysis.drawing import recorded
+from harness_noise.data.native_values import close
+from harness_noise.data.scores import Weighting
 from harness_noise.results.rows import Analysis, Estimate
 
 from ..scoring.aggregates import default_of
@@ -155,6 +159,10 @@ class Native:
         self.carried_spec = {row["task"]: str(row["cluster"]) for row in estimates if row.get("cluster")}
         self.carried_answers = _carried_answers(estimates)
         """Task → the most answers that one value of it was made of, where a live run of ours said so."""
+        self.means: dict[str, dict[Key, Any]] = {}
+        """Task or group → our own means, where a live run of ours has saved them."""
+        for row in estimates:
+            self.means.setdefault(row["task"], {})[row["metric"], row["scorer"]] = row.get("mean")
         self.copied = {row["task"] for row in estimates if "copied_repeats" in (row.get("diagnostics") or ())}
         """Tasks of which a live run of ours found that lm-eval's own answers are copies."""
         if results:
@@ -219,6 +227,22 @@ class Native:
 
     def group_names(self) -> list[str]:
         return [name for name in self.table if name not in self.tasks]
+
+    def weighting(self, name: str, metric: str) -> Weighting:
+        """The weights of a group's tasks, which no file says: those that reproduce one of its values, by size where no
+        value tells them. Tasks with the same score leave it to other filters and metrics, or to our own means."""
+        for key in sorted(self.reported[name], key=lambda key: key[0] != metric):
+            tasks = [task for task in self.leaves(name) if key in self.reported.get(task, {})]
+            sizes = [self.effective.get(task, 0) for task in tasks]
+            for table in (self.reported, self.means):
+                values: list[Any] = [table.get(part, {}).get(key) for part in (name, *tasks)]
+                if not tasks or not all(sizes) or not all(isinstance(value, (int, float)) for value in values):
+                    continue
+                whole, *each = values
+                by_size = close(float(np.average(each, weights=sizes)), whole)
+                if by_size != close(float(np.mean(each)), whole):
+                    return "size" if by_size else "equal"
+        return "size"
 
     def leaves(self, name: str) -> list[str]:
         """The tasks below a group, each once, in order."""

@@ -218,7 +218,7 @@ def collect(
     values = {name: reported(row) for name, row in results["results"].items()}
     rows = list(_group_rows(groups, results))
     run = gathered.run(
-        labels, model=model, name=model, harness="lm-eval", groups=in_groups(rows, values, {}, gathered.scores)
+        labels, model=model, name=model, harness="lm-eval", groups=in_groups(rows, values, gathered.scores)
     )
     for group, pattern in options.groups.items():
         try:

@@ -533,14 +533,12 @@ class GroupRow:
     value: float | None
     tasks: Sequence[str]
     """All that are below it; one that is listed twice counts twice."""
-    weighting: Weighting | None = None
-    """None where only the value tells it."""
+    weighting: Weighting
 
 
 def groups(
     rows: Iterable[GroupRow],
     reported: Mapping[str, Mapping[Key, float | None]],
-    sizes: Mapping[str, int],
     scores: Sequence[Scores],
 ) -> tuple[Group, ...]:
     """The groups, and those of `acc_prob`, which lm-eval does not have.
@@ -548,7 +546,6 @@ def groups(
     Args:
         rows: what lm-eval reports.
         reported: task → its own values; a group averages the tasks that have the metric.
-        sizes: task → how many questions it has, where that is known.
         scores: of the run.
     """
     out = []
@@ -556,17 +553,6 @@ def groups(
         tasks = [task for task in row.tasks if row.key in reported.get(task, {})]
         if not tasks:
             continue
-        values = [reported[task][row.key] for task in tasks]
-        weighting = row.weighting or _weighting(values, [sizes.get(task, 0) for task in tasks], row.value)
         once = len(set(tasks)) == len(tasks)
-        out.append(Group(row.name, *row.key, tuple(tasks) if once else (), weighting, row.value))
+        out.append(Group(row.name, *row.key, tuple(tasks) if once else (), row.weighting, row.value))
     return tuple(in_groups(out, scores))
-
-
-def _weighting(values: Sequence[float | None], sizes: Sequence[int], value: float | None) -> Weighting:
-    """The weighting that reproduces the value of a group."""
-    known = [mean for mean in values if mean is not None]
-    if value is None or len(known) < len(values) or not all(sizes):
-        return "size"
-    by_size = math.fsum(v * n for v, n in zip(known, sizes, strict=True)) / sum(sizes)
-    return "equal" if not close(by_size, value) and close(math.fsum(known) / len(known), value) else "size"

@@ -248,6 +248,14 @@ class TaskFacts:
         return self.aggregations.get(metric, Aggregation())
 
 
+def own_code(config: Mapping[str, Any]) -> bool:
+    """Whether a task's own code scores the answers, which may ask a model: not lm-eval's metrics, by their names."""
+    rows = config.get("metric_list")
+    names = [row.get("metric") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    plain = bool(names) and all(isinstance(name, str) and name.isidentifier() for name in names)
+    return bool(config.get("process_results")) or not plain
+
+
 @dataclass(slots=True)
 class Gathered:
     """What the columns of a run came to, task by task."""

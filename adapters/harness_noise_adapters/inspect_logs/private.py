@@ -42,8 +42,8 @@ USED = {"samples", "scores", "reducers", "scorers", "metrics"}
 """The arguments of `eval_results` without which it is not the function that we know."""
 _RUN = "inspect_ai._eval.task.run"
 
-Adding = Callable[[Any, Any, Any, int], None]
-"""Called with a task or a log, its results, their scores and how many samples."""
+Adding = Callable[[Any, Any, Any], None]
+"""Called with a task or a log, its results and their scores."""
 Failed = Callable[[Any, BaseException], None]
 
 
@@ -101,8 +101,7 @@ def _with_noise(
         out, of = original(*args, **kwargs), None
         try:
             if (of := subject()) is not None:
-                given = signature.bind(*args, **kwargs).arguments
-                add(of, out[0], given["scores"], given["samples"])
+                add(of, out[0], signature.bind(*args, **kwargs).arguments["scores"])
         except (KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001  a fault here would lose the results

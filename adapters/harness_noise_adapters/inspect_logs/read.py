@@ -26,7 +26,7 @@ from .flags import cluster_text
 from .gather import GatheredMeans, TaskAnswers, gather, grid, named_clusters
 from .identity import PART, LogIdentity, marks, still_fits
 from .logfile import LogFile, SampleLog
-from .records import RECORD, Faults, Header, Keep, SampleQuestion, is_headline, object_of, uncomputed
+from .records import RECORD, Faults, Header, Keep, SampleQuestion, object_of, uncomputed
 from .usage import with_usage
 
 
@@ -159,10 +159,21 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
 
 
 def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str | None = None) -> LogRun:
-    """One log from what its file has; `recorded` is the SPEC of the run itself."""
-    header, rows = _scored(path, log_file), log_file.answers
-    answers = grid([key for key, _ in rows.rows], [epoch for _, epoch in rows.rows], header.sample_ids)
-    firsts = [rows.questions[key] for key in answers.keys]
+    """One log from what its file has, or a task that Inspect hands over.
+
+    Args:
+        path: of the log.
+        log_file: what it has.
+        options: what is read of it.
+        recorded: SPEC of the clusters, of the run itself.
+
+    Raises:
+        InputError: it has nothing that can be analysed, or not the clusters that `options` name.
+    """
+    log_file = replace(log_file, header=_scored(path, log_file))
+    header, rows = log_file.header, log_file.answers
+    answers = grid(*rows.places(), order=header.sample_ids)
+    firsts = [rows.question(key, at) for key, at in zip(answers.keys, answers.first, strict=True)]
     notes: list[str] = []
     metadata = [question.metadata for question in firsts]
     known = TaskClusters(header.task, answers.keys, metadata, notes)
@@ -171,32 +182,28 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
     if asked:
         _check_clusters(path, known, spec)
     task = TaskAnswers(
+        log=log_file,
+        answers=answers,
+        questions=_questions(path, log_file, answers.keys, firsts, options, notes),
         known=known,
         spec=spec,
-        record=header.stopping.get(RECORD),
-        eval_scores=header.scores,
-        answers=answers,
-        raw=rows.column,
-        questions=_questions(path, log_file, answers.keys, firsts, options, notes),
         excluded=_invalidated(header, [row.invalid for row in rows.rows.values()], notes),
-        cancelled=header.status == "cancelled" or not header.computed,
-        computed=header.computed,
         missing=options.missing,
-        log=log_file,
     )
     gathered = gather(task)
     alone = gathered.open_ and gathered.clusters[0] is None and not gathered.own_clusters
-    if alone and spec != "auto" and (shared := natural(header.task, metadata)) is not None:
+    alone = alone and spec != "auto" and bool(log_file.paths)
+    if alone and (shared := natural(header.task, metadata)) is not None:
         notes.append(f"{header.task}: its questions share {shared}; use `cluster='auto'`")
     if not gathered.means:
         reasons = "; ".join(dict.fromkeys(f"{skipped.scorer}: {skipped.reason}" for skipped in gathered.skipped))
         raise InputError(f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'})")
-    notes += gathered.notes + _remarks(header, len(rows))
+    notes += gathered.notes + _remarks(header, len(rows) + log_file.n_not_seen)
     if len(log_file.paths) > 1:
         notes.append(f"{path}: {len(log_file.paths)} shards, read as one run")
-    gathered.means.sort(key=lambda mean: not is_headline(header.headline, header.scores[mean.index]))
+    gathered.means.sort(key=lambda mean: not header.is_headline(mean.index))
     scores = [mean.scores for mean in gathered.means]
-    heads = [mean.scores for mean in gathered.means if is_headline(header.headline, header.scores[mean.index])]
+    heads = [mean.scores for mean in gathered.means if header.is_headline(mean.index)]
     if options.usage:
         scores, remarks = with_usage(scores, header, rows, answers, options.usage, task.excluded)
         notes += remarks
@@ -225,7 +232,7 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
     if ended and len(answers.keys) * header.epochs < header.total_samples - header.not_asked:
         run = replace(run, scores=tuple(replace(x, diagnostics=(*x.diagnostics, PART)) for x in run.scores))
     sequential, drawn = drawing.recorded(header.stopping.get(RECORD))
-    if sequential and not _still_decided(header, task):
+    if sequential and log_file.paths and not _still_decided(task):
         words = " and ".join(row["decision"] for row in sequential)
         told = (
             f"{header.task}: its scores have changed since it was stopped, so what was decided then ({words}) is void"
@@ -235,9 +242,9 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
     return LogRun(path, header, run, gathered, marks(row.mark for row in rows.rows.values()))
 
 
-def _still_decided(header: Header, task: TaskAnswers) -> bool:
+def _still_decided(task: TaskAnswers) -> bool:
     """Whether the scores that decided are those that the log has, whatever is left out of them now."""
-    rows = header.stopping.get(RECORD, {}).get("sequential", ())
+    rows = task.log.header.stopping.get(RECORD, {}).get("sequential", ())
     parts = [mean.scores for mean in gather(replace(task, missing="drop", excluded=None)).means]
     return all(still_fits(row, parts) for row in rows if isinstance(row, dict))
 

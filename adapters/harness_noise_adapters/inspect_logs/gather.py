@@ -226,7 +226,7 @@ class TaskAnswers:
 
     log: LogFile
     """Both of them."""
-    answers: AnswerGrid
+    grid: AnswerGrid
     """The places of its answers."""
     questions: Questions
     """The questions of the grid's rows."""
@@ -253,10 +253,10 @@ class TaskAnswers:
         None for the mean over repeats, and where the log has no such values."""
         if es.reducer in (None, "mean"):
             return None
-        if self.answers.repeats == 1:
+        if self.grid.repeats == 1:
             return of_single_answers(es.reducer)
         reduced = self.log.reductions.get((es.scorer, es.reducer), {})
-        read = numbers(_of_key([reduced.get(key) for key in self.answers.keys], es.name))
+        read = numbers(_of_key([reduced.get(key) for key in self.grid.keys], es.name))
         return None if read.words or not reduced else lambda _: read.values.copy()
 
 
@@ -297,7 +297,7 @@ def gather(task: TaskAnswers) -> GatheredMeans:
     """The Scores of every mean over repeats and questions that the EvalScores report."""
     header = task.log.header
     out = GatheredMeans(*task.known.of_run(task.spec, header.stopping.get(RECORD)))
-    for i, label in _labels(header.scores, task.answers.repeats).items():
+    for i, label in _labels(header.scores, task.grid.repeats).items():
         es = header.scores[i]
         native = _Native(task, i, label, task.reduce(es), out)
         if native.reduce is None and es.reducer not in (None, "mean"):
@@ -395,11 +395,11 @@ class _Native:
     @property
     def uses_all(self) -> bool:
         """Whether its values are each of all repeats of a question."""
-        return self.reduce is not None and self.task.answers.repeats > 1
+        return self.reduce is not None and self.task.grid.repeats > 1
 
     def table(self, values: FloatArray) -> FloatArray:
         """(n, K) scores of the N values; (n, 1) where a question's repeats have one value together."""
-        table = self.task.answers.fill(values)
+        table = self.task.grid.fill(values)
         return table if self.reduce is None else self.reduce(table)[:, None]
 
     def mean_of(self, column: Column) -> float | None:
@@ -568,7 +568,7 @@ class _Native:
         table, codes = self.table(kept), tuple[str, ...]()
         n_missing, n_zero = int((absent | out).sum()), int((absent & ~np.isnan(kept)).sum())
         if self.uses_all:
-            table[task.answers.rows[out]] = np.nan  # nobody knows what the other answers to the question come to
+            table[task.grid.rows[out]] = np.nan  # nobody knows what the other answers to the question come to
             n_missing, n_zero, causes, codes = int(np.isnan(table).sum()), 0, {}, ("uses_all_repeats",)
         if np.isnan(table).all():
             return "no question has a value"
@@ -634,14 +634,14 @@ class _Native:
             part: whose texts.
             absent: (N,) answers that have no score, or are not to count.
         """
-        es, answers, log = self.es, self.task.answers, self.task.log
+        es, places, log = self.es, self.task.grid, self.task.log
 
         def tables(columns: Sequence[Sequence[Any]]) -> FloatArray | None:
             """(n, K, V) of V columns; None without any, or where they are no numbers."""
             read = [numbers(_of_key(column, es.name if part.key is None else part.key)) for column in columns]
             if not read or any(values.words for values in read):
                 return None
-            return np.stack([answers.fill(np.where(absent, np.nan, part.values)) for part in read], axis=2)
+            return np.stack([places.fill(np.where(absent, np.nan, part.values)) for part in read], axis=2)
 
         rows = list(log.answers.rows.values())
         if not rows:
@@ -649,8 +649,8 @@ class _Native:
         panel = tables(list(zip_longest(*(row.votes.get(es.scorer, ()) for row in rows))))
         same = map(log.answers.column, log.header.same_judge.get(es.scorer, ()))
         again = tables([column for column in same if column is not None])
-        texts = np.zeros((len(answers.keys), answers.repeats), dtype=np.uint64)
-        texts[answers.rows, answers.columns] = np.where(absent, 0, np.array([row.text for row in rows], np.uint64))
+        texts = np.zeros((len(places.keys), places.repeats), dtype=np.uint64)
+        texts[places.rows, places.columns] = np.where(absent, 0, np.array([row.text for row in rows], np.uint64))
         edited = any(es.scorer in row.edited for row in rows)
         pairs = [row.edited.get(es.scorer, (row.scores.get(es.scorer), None)) for row in rows] if edited else []
         edits = tables(list(zip(*pairs, strict=True)))

@@ -12,6 +12,7 @@ log whole, whatever they unpack to, and does not compare checksums.
 from __future__ import annotations
 
 import io
+import math
 import struct
 import zipfile
 import zlib
@@ -318,6 +319,10 @@ def read_shards(paths: Sequence[Path], accept: Accept, keep: Keep = NOTHING_MORE
     if len(answers) < sum(len(file.answers) for file in files):
         raise InputError(f"{paths[0]}: another shard of its set has the same answer: name one of the files")
     ids = list(dict.fromkeys(key for header in headers for key in header.sample_ids or ()))
+    rows = [
+        replace(row, metrics={name: replace(metric, value=math.nan) for name, metric in row.metrics.items()})
+        for row in first.header.scores
+    ]
     header = replace(
         first.header,
         status=next((header.status for header in headers if header.status != "success"), "success"),
@@ -327,7 +332,7 @@ def read_shards(paths: Sequence[Path], accept: Accept, keep: Keep = NOTHING_MORE
         not_asked=sum(header.not_asked for header in headers),
         invalidated=any(header.invalidated for header in headers),
         stopping={},
-        scores=[row.without_values() for row in first.header.scores] if all(x.scores for x in headers) else (),
+        scores=rows if all(header.scores for header in headers) else (),
         computed=False,
     )
     return LogFile(tuple(paths), header, answers, faults, reductions)

@@ -69,10 +69,6 @@ class ScoreRow:
     reducer: str | None
     metrics: Mapping[str, NativeMetric]
 
-    def without_values(self) -> ScoreRow:
-        """The row with the names of its metrics only."""
-        return replace(self, metrics={name: replace(m, value=math.nan) for name, m in self.metrics.items()})
-
 
 AnyScore: TypeAlias = "EvalScore | ScoreRow"
 """A native result, as Inspect has it or as we have read it."""

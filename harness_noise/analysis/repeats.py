@@ -106,8 +106,7 @@ def by_what(items: Iterable[T]) -> dict[tuple[str, str, str], list[T]]:
     """Task (or group), metric and scorer → the items that are of it, in their order."""
     out: dict[tuple[str, str, str], list[T]] = {}
     for item in items:
-        task = item.name if isinstance(item, Group) else item.task
-        out.setdefault((task, item.metric, item.scorer), []).append(item)
+        out.setdefault(item.key, []).append(item)
     return out
 
 

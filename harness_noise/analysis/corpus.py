@@ -61,8 +61,6 @@ class Side:
 
     def values(self) -> FloatArray:
         """(K,) the metric of each repeat, over all questions."""
-        if self.stats is not None:
-            return self._of_sums(np.nansum(self.stats, axis=0))
         return self.with_counts(np.ones((1, self.G))).ravel()
 
     def with_counts(self, counts: FloatArray) -> FloatArray:

@@ -30,7 +30,7 @@ from ..errors import InputError
 from ..results.forms import finite
 from ..results.gate import CANNOT, FAIL, PASS, Gate, GateRow, Rule, Seen, SelfTest, StoredVerdict
 from ..results.rows import Comparison, Difference, Estimate
-from ..results.sequential import Sequential
+from ..results.sequential import Sequential, looks_of
 from ..settings import Settings
 from ..stats import decision
 from ..stats.contrast import question_stats
@@ -46,6 +46,8 @@ from .sample import align, codes_of
 
 Key = tuple[str, str, str]
 """Task (or group), metric and scorer."""
+Where = tuple[int, Key]
+"""Which of several pairs of runs, and what of it."""
 POOLED = "all rows, pooled"
 NO_MEAN = "it is no mean over questions, and `pooled` takes only those"
 NOT_OF_ALL = {
@@ -55,6 +57,10 @@ NOT_OF_ALL = {
     UNEQUAL: "its questions were drawn with different probabilities, so that its mean is another (unequal_chances)",
 }
 """Codes of a row whose mean is not one that a floor is about, and why."""
+OTHER_CHANCES = (
+    "the questions of one run were drawn with different probabilities, so that their A − B is another than that of all "
+    "(unequal_chances)"
+)
 ASSURANCE = 0.8
 _REPLICATES = 20_000
 """Replications of the self-test, whose shares are then exact to ± .1 %."""
@@ -118,6 +124,8 @@ class Candidate:
     """Whether it is for information, because its task declares another score as the one that counts."""
     pooled: bool = False
     """Whether it is the mean of the others, and decides alone."""
+    pair: int = 0
+    """Which of several pairs of runs it is of."""
 
     def lost(self, reason: str) -> Candidate:
         """The row, which cannot be judged for this reason unless it has another."""
@@ -188,16 +196,16 @@ def gated(
     bar = Bar(margin=float(result.settings.get("margin") or 0.0) if margin is None else margin)
     if not pairs:
         return decide([_of_difference(row, row, bar, "") for row in result.comparisons], bar, result.settings)
-    now, worst, unknown, settings = list[Candidate](), list[Candidate](), set[Key](), settings or Settings()
-    for run, base in pairs:
+    now, worst, unknown, settings = list[Candidate](), list[Candidate](), set[Where](), settings or Settings()
+    for i, (run, base) in enumerate(pairs):
         compared = [row for row in result.comparisons if (row.run_a, row.run_b) == (run.name, base.name)]
-        each = of_pair(run, base, compared, bar)
-        now += each
+        each = at_worst = of_pair(run, base, compared, bar)
         if (found := worst_case(run, [base], settings)) is not None:
             (a, (b,)), untold = found
-            each = of_pair(a, b, compare_runs([(a, b)], settings).comparisons, bar)
-            unknown |= untold
-        worst += each
+            at_worst = of_pair(a, b, compare_runs([(a, b)], settings).comparisons, bar)
+            unknown |= {(i, key) for key in untold}
+        now += [replace(c, pair=i) for c in each]
+        worst += [replace(c, pair=i) for c in at_worst]
     return decide(_settled(now, worst, unknown, bar, result.settings), bar, result.settings)
 
 
@@ -226,7 +234,8 @@ def judge(
     widths = _widths((run, *baselines), settings)
     rows = [replace(c, width=widths.get(c.row.metric, math.inf)) for c in rows]
     if (worst := worst_case(run, baselines, settings)) is not None:
-        filled, unknown = worst
+        filled, untold = worst
+        unknown = {(0, key) for key in untold}
         rows = _settled(rows, _candidates(*filled, floors, bar, settings)[0], unknown, bar, settings.to_dict())
     warnings = [note for base in baselines for note in copies((run, base))]
     if not warnings:
@@ -289,25 +298,24 @@ def _widths(runs: Sequence[Run], settings: Settings) -> dict[str, float]:
 
 
 def _settled(
-    now: Sequence[Candidate], worst: Sequence[Candidate], unknown: set[Key], bar: Bar, settings: Mapping[str, Any]
+    now: Sequence[Candidate], worst: Sequence[Candidate], unknown: set[Where], bar: Bar, settings: Mapping[str, Any]
 ) -> list[Candidate]:
     """The rows, without a verdict where the answers that are missing could turn a pass."""
 
-    def identity(row: GateRow) -> tuple[Any, ...]:
-        return *row.key, row.model, row.against, row.quantity, row.threshold
+    def identity(c: Candidate) -> tuple[Any, ...]:
+        return c.pair, c.row.key, c.row.quantity, c.row.threshold
 
-    untold = unknown & {c.row.key for c in now if not c.row.reason}
-    good, still = ({identity(row) for row in decide(rows, bar, settings).rows if row.passed} for rows in (now, worst))
-
-    def settled(c: Candidate) -> Candidate:
-        passes = identity(c.row) in good
-        if passes and (c.row.key in unknown or (c.pooled and untold)):
-            return c.lost("answers are missing, and what they could change is not known")
-        if passes and identity(c.row) not in still:
-            return c.lost("answers are missing, and with the worst scores that they could have it does not pass")
-        return c
-
-    return [settled(c) for c in now]
+    untold = unknown & {(c.pair, c.row.key) for c in now if not c.row.reason}
+    at_worst, _, _ = _verdicts(worst, bar, settings)
+    still = {identity(c) for c, row in zip(worst, at_worst, strict=True) if row.passed}
+    out = []
+    for c, row in zip(now, _verdicts(now, bar, settings)[0], strict=True):
+        if row.passed and ((c.pair, c.row.key) in unknown or (c.pooled and untold)):
+            c = c.lost("answers are missing, and what they could change is not known")
+        elif row.passed and identity(c) not in still:
+            c = c.lost("answers are missing, and with the worst scores that they could have it does not pass")
+        out.append(c)
+    return out
 
 
 def _same_scores(a: Run, b: Run) -> bool:
@@ -383,9 +391,9 @@ def of_pair(
     return _beside(run, out + [unjudged(key, reason, **names) for key, reason in reasons.items() if reason])
 
 
-def _looks(run: Run) -> dict[Key, Mapping[str, Any]]:
+def _looks(run: Run) -> dict[Key, Sequential]:
     """What made the run stop, by what it is of."""
-    return {(row["task"], row["metric"], row["scorer"]): row for row in run.sequential}
+    return {look.key: look for look in looks_of([run])["sequential"]}
 
 
 def _beside(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -474,6 +482,9 @@ def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping
     alone = len(mine) == len(theirs) == 1  # of other names, and compared all the same
     rows = {row.key: row for row in compared}
     named_twice = {part.key for part in run.scores} - {a.key for a, _ in matched}  # a row under a second name
+    others: dict[Key, OnQuestions] = {part.key: part for part in (*base.scores, *base.parts, *base.corpus)}
+    others |= {a.key: b for a, b in matched}
+    drawn = {row["task"] for side in (run, base) for row in side.drawn}
     out: dict[Key, str] = {}
     for key in dict.fromkeys((*mine, *theirs)):
         if key not in mine or key not in theirs:
@@ -482,19 +493,18 @@ def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping
         else:
             apart = key not in rows and key not in named_twice
             out[key] = mine[key] or theirs[key] or ("the runs have no question in common" if apart else "")
-    members = {(g.name, g.metric, g.scorer): [(task, g.metric, g.scorer) for task in g.tasks] for g in run.groups}
-    row_of = {part: rows[key] for key, parts in members.items() if key in rows for part in parts} | rows
-    held: Mapping[OnQuestions, OnQuestions] = dict(matched)
-    others: dict[Key, OnQuestions] = {part.key: part for part in (*base.scores, *base.parts, *base.corpus)}
-    drawn = {row["task"] for side in (run, base) for row in side.drawn}
-    unlike: dict[Key, str] = {}
-    for a in (*run.scores, *run.parts, *run.corpus):
-        b, row = held.get(a) or others.get(a.key), row_of.get(a.key)
-        if b is not None and row is not None:
-            unlike[a.key] = _unlike(a, b, "the runs", row, drawn=a.task in drawn) or among.get(b.key, "")
-    for key, parts in members.items():
-        unlike[key] = next((why for part in parts if (why := unlike.get(part))), "")
-    return out | {key: why for key, why in unlike.items() if key in rows and why}
+    for key, row in rows.items():
+        both = [(a, others[a.key]) for a in _made_of(run, key) if a.key in others]
+        unlike = (_unlike(a, b, "the runs", row, drawn=a.task in drawn) or among.get(b.key) for a, b in both)
+        out[key] = next(filter(None, unlike), out[key])
+    return out
+
+
+def _made_of(run: Run, key: Key) -> list[OnQuestions]:
+    """What a row is computed from: the scores of its task, or of all tasks of its group."""
+    tasks = next((group.tasks for group in run.groups if (group.name, group.metric, group.scorer) == key), key[:1])
+    made_of = {(task, *key[1:]) for task in tasks}
+    return [part for part in (*run.scores, *run.parts, *run.corpus) if part.key in made_of]
 
 
 def _among(baselines: Sequence[Run]) -> dict[Key, str]:
@@ -544,40 +554,42 @@ def _unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None = 
         return "the questions of one run are not a random part (not_a_random_part)"
     if MISMATCH in codes_of([part for part in (a, b) if isinstance(part, Scores)]):
         return "its scores do not have the mean that the harness reports (mean_mismatch)"
-    if a.questions is b.questions or (row is not None and "unpaired" in row.diagnostics):
-        return ""
-    same, prompts = pair(a.questions, b.questions), (a.questions.prompts, b.questions.prompts)
-    if None not in prompts and any(map(ne, picked(prompts[0], same.rows_a), picked(prompts[1], same.rows_b))):
-        return f"the prompts differ between {both} (different_prompts)"
-    compared = row is not None and not (row.n_only_a or row.n_only_b)
-    if not (compared or drawn) and len(same.rows_a) < max(len(a.questions), len(b.questions)):
-        return (
-            f"{both} asked different questions ({len(a.questions):,} and {len(b.questions):,}, {len(same.rows_a):,} in "
-            "common): was --limit another?"
-        )
-    return ""
+    if a.questions is not b.questions and not (row is not None and "unpaired" in row.diagnostics):
+        same, prompts = pair(a.questions, b.questions), (a.questions.prompts, b.questions.prompts)
+        if None not in prompts and any(map(ne, picked(prompts[0], same.rows_a), picked(prompts[1], same.rows_b))):
+            return f"the prompts differ between {both} (different_prompts)"
+        compared = row is not None and not (row.n_only_a or row.n_only_b)
+        if not (compared or drawn) and len(same.rows_a) < max(len(a.questions), len(b.questions)):
+            return (
+                f"{both} asked different questions ({len(a.questions):,} and {len(b.questions):,}, "
+                f"{len(same.rows_a):,} in common): was --limit another?"
+            )
+    return OTHER_CHANCES if UNEQUAL in (*a.diagnostics, *b.diagnostics) else ""
 
 
-def _at_looks(row: Difference, looks: Mapping[str, Any] | None, reason: str, bar: Bar) -> tuple[Difference, str]:
-    """The row with the interval that is valid after a run was stopped for this comparison."""
+def _at_looks(row: Difference, look: Sequential | None, reason: str, bar: Bar) -> tuple[Difference, str]:
+    """The row with the interval that is valid after a run was stopped for this comparison.
+
+    The looks allow for the questions that were not asked, and for the probabilities with which the others were drawn.
+    """
     stopped = STOPPED in row.diagnostics
-    if looks is None or looks["rule"] == "se":
-        if stopped and looks is None and not reason:
+    if look is None or look.rule == "se":
+        if stopped and look is None and not reason:
             reason = "the run stopped early for another quantity, which makes this one too extreme"
         return row, reason
-    found = Sequential(**{name: value for name, value in looks.items() if name in Sequential.__dataclass_fields__})
-    if bar.ratio is not None or found.ci_low is None:
+    if bar.ratio is not None or look.ci_low is None:
         return row, reason or "the run was looked at while it grew, and that allows a margin alone"
-    plain, diff = found.estimate_unadjusted, row.diff
+    plain, diff = look.estimate_unadjusted if look.diff is None else look.diff, row.diff
     if diff is None or plain is None or not math.isclose(plain, diff, rel_tol=1e-6, abs_tol=1e-9):
-        return row, reason or ("the run stopped early against another baseline" if stopped else "")
-    if not math.isclose(found.level, row.level):
+        other = "the run stopped early against another baseline, or has more answers than when it stopped"
+        return row, reason or other * stopped
+    if not math.isclose(look.level, row.level):
         raise InputError(
             f"{row.task} {row.metric}: the run was looked at while it grew, with limits that hold at its own `level` "
-            f"{found.level:g} only: judge it at that level, not at {row.level:g}"
+            f"{look.level:g} only: judge it at that level, not at {row.level:g}"
         )
-    row = replace(row, diff=found.estimate, ci_low=found.ci_low, ci_high=found.ci_high, df=None, interval="sequential")
-    return row, reason if "different questions" not in reason else ""
+    row = replace(row, diff=look.estimate, ci_low=look.ci_low, ci_high=look.ci_high, df=None, interval="sequential")
+    return row, "" if reason == OTHER_CHANCES or "different questions" in reason else reason
 
 
 def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Settings) -> Candidate:
@@ -585,7 +597,7 @@ def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Setti
     known = replace(settings, cluster=None)  # its tasks have been read, and are called otherwise
     result, plain, between = _compared(_pooled(run, usable), _pooled(base, usable), bar, known)
     (row,) = result.comparisons
-    looked = {key for key, look in _looks(run).items() if look["rule"] != "se"}
+    looked = {key for key, look in _looks(run).items() if look.rule != "se"}
     reason = "the run was looked at while it grew, and that allows no mean of rows" if looked & usable else ""
     shown = replace(plain.get(row.key, row), metric="mean", scorer="none")
     return replace(_of_difference(shown, row, bar, reason), fixed=between.get(row.key, 0.0))
@@ -751,34 +763,15 @@ def decide(
 
     What cannot be judged is never a pass: it is an outcome of its own, unless it is left out by name.
     """
-    lost = [c for c in candidates if c.row.reason and not c.beside]
+    lost = [c.row for c in candidates if c.row.reason and not c.beside]
     if beside := [c.row.name for c in candidates if c.beside]:
         notes = (*notes, f"for information, beside the score that its task declares as headline: {', '.join(beside)}")
-    judged = family(candidates)
-    adjust = "none" if settings.get("adjust") == "none" else "holm"
-    level = judged[0].level if judged else float(settings.get("level", 0.95))
-    alpha, m = (1 - level) / 2, max(1, len(judged) if adjust == "holm" else 1)
-    of = 1 if bar.rule == "no-loss" else 0  # which of a row's two p-values the rule reads
-    p = np.array([c.p_values() for c in judged]).reshape(-1, 2)
-    adjusted = np.stack([decision.adjusted(column, adjust) for column in p.T], axis=1)
-    rows = []
-    for c, own, both in zip(judged, p.tolist(), adjusted.tolist(), strict=True):
-        shown, excluded = (x < alpha for x in both)
-        passed = (False if shown else True if excluded else None) if bar.rule == "no-loss" else not shown
-        more = _reach(c, bar.rule, alpha / m, budget) | {"limit": _limit(c, bar.rule), "passed": passed}
-        rows.append(replace(c.row, p_value=finite(own[of]), p_adjusted=finite(both[of]), **more))
-    rows += [] if bar.skip_missing else [c.row for c in lost]
-    for c in candidates:
-        if not c.row.reason and c not in judged:
-            p_value = finite(c.p_values()[of])
-            rows.append(replace(c.row, decides=False, p_value=p_value, limit=_limit(c, bar.rule)))
+    verdicts, alpha, adjust = _verdicts(candidates, bar, settings, budget)
+    rows = [row for row in verdicts if not row.reason] + ([] if bar.skip_missing else lost)
     rows.sort(key=lambda row: (not row.decides, row.passed is not False, row.passed is True))
-    outcome = PASS
-    if any(row.passed is False for row in rows if row.decides):
-        outcome = FAIL
-    elif not judged or any(row.passed is None for row in rows if row.decides):
-        outcome = CANNOT
-    left = tuple(f"{c.row.name} ({c.row.reason})" for c in lost) if bar.skip_missing else ()
+    decided = [row.passed for row in rows if row.decides]
+    outcome = FAIL if False in decided else CANNOT if None in decided or not decided else PASS
+    lost = lost if bar.skip_missing else []
     return Gate(
         settings=dict(settings) | {"margin": bar.margin, "ratio": bar.ratio, "pooled": bar.pooled},
         outcome=outcome,
@@ -787,12 +780,38 @@ def decide(
         adjust=adjust,
         margin=bar.margin,
         rows=tuple(rows),
-        left_out=left,
-        lost=tuple(c.row for c in lost) if bar.skip_missing else (),
+        left_out=tuple(f"{row.name} ({row.reason})" for row in lost),
+        lost=tuple(lost),
         budget=budget,
         warnings=tuple(warnings),
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _verdicts(
+    candidates: Sequence[Candidate], bar: Bar, settings: Mapping[str, Any], budget: int | None = None
+) -> tuple[list[GateRow], float, str]:
+    """The row of each candidate with its verdict, by one rule over all that decide; its level, and its adjustment."""
+    judged = family(candidates)
+    decides = [c in judged for c in candidates]
+    adjust = "none" if settings.get("adjust") == "none" else "holm"
+    level = judged[0].level if judged else float(settings.get("level", 0.95))
+    alpha, m = (1 - level) / 2, max(1, len(judged) if adjust == "holm" else 1)
+    of = 1 if bar.rule == "no-loss" else 0  # which of a row's two p-values the rule reads
+    p = np.array([c.p_values() for c in candidates]).reshape(-1, 2)
+    columns = np.where(np.array(decides, dtype=np.bool_)[:, None], p, np.nan).T
+    adjusted = zip(*(decision.adjusted(column, adjust).tolist() for column in columns), strict=True)
+    rows = []
+    for c, counts, own, both in zip(candidates, decides, p[:, of].tolist(), adjusted, strict=True):
+        row = c.row
+        if not row.reason:
+            row = replace(row, p_value=finite(own), limit=_limit(c, bar.rule), decides=counts)
+        if counts:
+            shown, excluded = (x < alpha for x in both)
+            passed = (False if shown else True if excluded else None) if bar.rule == "no-loss" else not shown
+            row = replace(row, p_adjusted=finite(both[of]), passed=passed, **_reach(c, bar.rule, alpha / m, budget))
+        rows.append(row)
+    return rows, alpha, adjust
 
 
 def _limit(c: Candidate, rule: Rule) -> float | None:

@@ -37,6 +37,8 @@ class Observed:
     higher_is_better: bool | None = None
     estimate: float | None
     """None, like `se`, where it is not identified: too few questions or clusters."""
+    plain: float | None = None
+    """The mean of the questions that were asked, where `estimate` is a regression's."""
     se: float | None
     df: float | None = None
     units: int

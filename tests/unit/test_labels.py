@@ -445,7 +445,7 @@ def test_what_labels_do_not_allow_for_is_refused(folder: Path) -> None:
         {"combine": True}, {"interval": "bootstrap"}, {"label_range": (5, 1)}, {"labels_scorer": "human"},
     ):  # fmt: skip
         with pytest.raises(hn.InputError):
-            hn.compare("a.csv", "b.csv", labels=path, **wrong)  # type: ignore[arg-type]
+            hn.compare("a.csv", "b.csv", labels=path, **wrong)
     with pytest.raises(hn.InputError, match="give `labels` or `labels_scorer`, too"):
         hn.analyze("a.csv", labels_at_random=True)
 

@@ -252,14 +252,14 @@ def test_rules_are_written_as_words() -> None:
             StoppingRule.parse("decided", looks=looks)
     for choices in ({"se": 0.0}, {"margin": -1.0}, {"level": 1.0}, {"seed": -1}, {"margin": math.nan}):
         with pytest.raises(InputError):
-            StoppingRule(**choices)  # type: ignore[arg-type]
+            StoppingRule(**choices)
 
 
 def test_fixed_questions_and_unrelated_runs_are_refused() -> None:
     a = as_scores(np.resize([0.0, 1.0], 40))
     for choices in ({"questions_are": "fixed"}, {"unpaired": True}):
         with pytest.raises(InputError, match="takes the questions for a random sample"):
-            observe_difference([a], [a], Settings(**choices))  # type: ignore[arg-type]
+            observe_difference([a], [a], Settings(**choices))
 
 
 def test_repeats_stop_where_prediction_noise_has_no_part_worth_more() -> None:
@@ -332,7 +332,7 @@ def test_a_look_in_a_later_round_has_the_information_of_its_answers() -> None:
     whole = estimate_difference(a, b)
     once = estimate_difference(a[:, :1], b)
     ends = next(t for r, n, t in found if n == 400)
-    assert ends == pytest.approx((whole.se / once.se) ** 2, abs=0.05)  # type: ignore[operator]
+    assert ends == pytest.approx((whole.se / once.se) ** 2, abs=0.05)
     assert look.sequential.estimate_unadjusted == pytest.approx(whole.diff, abs=1e-12)
 
 
@@ -353,7 +353,7 @@ def test_what_is_known_of_b_makes_a_part_say_more() -> None:
     part_ = estimate_from_part(right[rows, 0], rows, right[:, 2:], against=right[:, 1])
     assert known.estimate == pytest.approx(part_.estimate, abs=1e-12)
     assert known.se == pytest.approx(part_.se_population, abs=1e-12)
-    assert known.residual == pytest.approx(1 / part_.gain)  # type: ignore[operator]
+    assert known.residual == pytest.approx(1 / part_.gain)
     everything = observe([part(right[:, 0], np.arange(500))], [other], Settings(), references=runs)
     assert everything.estimate == pytest.approx(float((right[:, 0] - right[:, 1]).mean()))
     assert everything.residual is None
@@ -397,7 +397,7 @@ def test_questions_that_b_lacks_do_not_end_the_looks_early() -> None:
     both = int(np.isfinite(b[order.asked(2)]).sum())
     assert half.residual is not None
     assert found[1] == pytest.approx(1 / (1 + (200 / both - 1) * half.residual), rel=0.05)
-    assert 0.4 < found[1] < 0.75  # type: ignore[operator]
+    assert 0.4 < found[1] < 0.75
     assert found[-1] == 1
 
 

@@ -58,10 +58,16 @@ def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions
             "labels: add a column `model`"
         )
     names = _names_of(runs)
+    shared = {run.model for run, name in zip(runs, names, strict=True) if name != run.model} - set(names)
+    if (unclear := next((label for label in labels.labels if label.model in shared), None)) is not None:
+        raise InputError(
+            f"{labels.name}, line {unclear.line}: several of the runs are of {unclear.model}, and the row does not say "
+            f"whose answer it labels: write the run in the column `model` ({some_of(names, MOST_NAMED)})"
+        )
     taken: set[Label] = set()
     out = []
     for run, name in zip(runs, names, strict=True):
-        mine = [label for label in labels.labels if label.model in (None, run.model, name, run.name)]
+        mine = [label for label in labels.labels if label.model in (None, name, run.name)]
         found = {part: _matched(part, name, mine) for part in run.scores}
         _check_tasks(found, labels)
         taken.update(label for part in found.values() for label in part.used)

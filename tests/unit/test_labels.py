@@ -415,6 +415,22 @@ def test_labels_of_one_model_only_are_refused_in_a_comparison(folder: Path) -> N
         hn.compare("a.csv", "b.csv", labels=bare)
 
 
+def test_a_label_is_of_one_run_where_two_are_of_one_model(folder: Path) -> None:
+    """Labels of one run's answers say nothing of the other's, whatever the model is called."""
+    for name in "ab":
+        text = (folder / f"{name}.csv").read_text().replace(f",{name},", ",m,")
+        (folder / f"{name}.csv").write_text(text)
+    rows = random_rows(folder)
+    path = write_labels(folder / "labels.csv", "question,model,label", [(q, "m", y) for q, _, y in rows[::2]])
+    with pytest.raises(hn.InputError, match="line 2: several of the runs are of m, .* write the run in the column"):
+        hn.compare("a.csv", "b.csv", labels=path)
+    path = write_labels(folder / "labels.csv", "question,model,label", [(q, f"{m}.csv", y) for q, m, y in rows])
+    named = hn.compare("a.csv", "b.csv", labels=path).comparisons[0]
+    for name, mean in (("a", named.mean_a), ("b", named.mean_b)):
+        mine = write_labels(folder / "mine.csv", "question,label", [(q, y) for q, m, y in rows if m == name])
+        assert hn.analyze(f"{name}.csv", labels=mine).estimates[0].mean == mean
+
+
 def test_several_people_are_repeats_of_the_label(folder: Path) -> None:
     rows = [(q, y) for q, _, y in random_rows(folder, models="a")]
     both = [(q, who, y if who == "x" or i % 10 else 1 - y) for i, (q, y) in enumerate(rows) for who in "xy"]

@@ -12,7 +12,7 @@ Sources:
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -197,9 +197,13 @@ def gated(
     if not pairs:
         return decide([_of_difference(row, row, bar, "") for row in result.comparisons], bar, result.settings)
     now, worst, unknown, settings = list[Candidate](), list[Candidate](), set[Where](), settings or Settings()
+    left = deque(result.comparisons)  # in the order of the pairs, of which two may have the same names
     for i, (run, base) in enumerate(pairs):
-        compared = [row for row in result.comparisons if (row.run_a, row.run_b) == (run.name, base.name)]
-        each = at_worst = of_pair(run, base, compared, bar)
+        compared = dict[Key, Difference]()
+        while left and (left[0].run_a, left[0].run_b) == (run.name, base.name) and left[0].key not in compared:
+            row = left.popleft()
+            compared[row.key] = row
+        each = at_worst = of_pair(run, base, [*compared.values()], bar)
         if (found := worst_case(run, [base], settings)) is not None:
             (a, (b,)), untold = found
             at_worst = of_pair(a, b, compare_runs([(a, b)], settings).comparisons, bar)

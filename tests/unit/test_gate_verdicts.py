@@ -739,6 +739,14 @@ class TestMissing:
         new, old = (replace(side, scores=(), parts=side.scores, groups=(whole,)) for side in (without(a, 2), b))
         assert said in hn.gate(new, old).sentence
 
+    def test_two_runs_of_one_name_are_two(self) -> None:
+        b = pair(tasks=("arc",))[1]
+        runs = [pair(loss, tasks=("arc",))[0] for loss in (0.0, 0.05)]
+        gate = hn.compare(runs, baseline=b, fail_on="regression").gate
+        assert gate is not None
+        assert [row.passed for row in gate.rows] == [False, True]
+        assert gate.rows[0].p_adjusted == pytest.approx(2 * gate.rows[0].p_value)
+
     def test_two_runs_of_one_model_do_not_vouch_for_each_other(self) -> None:
         a, b = pair(tasks=("arc",))
         whole, lacks = replace(a, name="first"), replace(without(a, 150), name="second")

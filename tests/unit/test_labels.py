@@ -422,7 +422,7 @@ def test_a_label_is_of_one_run_where_two_are_of_one_model(folder: Path) -> None:
         (folder / f"{name}.csv").write_text(text)
     rows = random_rows(folder)
     path = write_labels(folder / "labels.csv", "question,model,label", [(q, "m", y) for q, _, y in rows[::2]])
-    with pytest.raises(hn.InputError, match="line 2: several of the runs are of m, .* write the run in the column"):
+    with pytest.raises(hn.InputError, match=r"line 2: several of the runs are of m, .* write the run in the column"):
         hn.compare("a.csv", "b.csv", labels=path)
     path = write_labels(folder / "labels.csv", "question,model,label", [(q, f"{m}.csv", y) for q, m, y in rows])
     named = hn.compare("a.csv", "b.csv", labels=path).comparisons[0]

@@ -30,7 +30,7 @@ from ..errors import InputError
 from ..results.forms import finite
 from ..results.gate import CANNOT, FAIL, PASS, Gate, GateRow, Rule, Seen, SelfTest, StoredVerdict
 from ..results.rows import Comparison, Difference, Estimate
-from ..results.sequential import Sequential, looks_of
+from ..results.sequential import Sequential
 from ..settings import Settings
 from ..stats import decision
 from ..stats.contrast import question_stats
@@ -195,7 +195,7 @@ def gated(
     """
     bar = Bar(margin=float(result.settings.get("margin") or 0.0) if margin is None else margin)
     if not pairs:
-        return decide([_of_difference(row, row, bar, "") for row in result.comparisons], bar, result.settings)
+        return decide([_of_difference(row, bar, "") for row in result.comparisons], bar, result.settings)
     now, worst, unknown, settings = list[Candidate](), list[Candidate](), set[Where](), settings or Settings()
     left = deque(result.comparisons)  # in the order of the pairs, of which two may have the same names
     for i, (run, base) in enumerate(pairs):
@@ -203,8 +203,12 @@ def gated(
         while left and (left[0].run_a, left[0].run_b) == (run.name, base.name) and left[0].key not in compared:
             row = left.popleft()
             compared[row.key] = row
+        if result.sequential:  # a run that grows has answered a random part, and is judged where it was looked at
+            run = replace(run, drawn=tuple({"task": part.task} for part in (*run.scores, *run.parts)))
         each = at_worst = of_pair(run, base, [*compared.values()], bar)
-        if (found := worst_case(run, [base], settings)) is not None:
+        if result.sequential:
+            each = at_worst = [c for c in each if c.row.key in compared]
+        elif (found := worst_case(run, [base], settings)) is not None:
             (a, (b,)), untold = found
             at_worst = of_pair(a, b, compare_runs([(a, b)], settings).comparisons, bar)
             unknown |= {(i, key) for key in untold}
@@ -339,25 +343,24 @@ def against_runs(
     """A − B, or A − R·B, of everything that the run or `base`, the mean of the baselines, has; and notes."""
     if len(baselines) > 1 and settings.repeats_are == "runs":
         raise InputError("several baseline runs are runs already: leave `repeats_are='runs'` out")
-    result, plain, between = _compared(run, base, bar, settings)
+    result, between = _compared(run, base, bar, settings)
     notes = [note for note in result.notes if not note.startswith(("only ", "left out: ", "ONE RUN"))]
-    rows = of_pair(run, base, result.comparisons, bar, plain, _among(baselines))
+    rows = of_pair(run, base, result.comparisons, bar, _among(baselines))
     return [replace(c, fixed=between.get(c.row.key, 0.0)) for c in rows], notes
 
 
-def _compared(
-    run: Run, base: Run, bar: Bar, settings: Settings
-) -> tuple[Comparison, dict[Key, Difference], dict[Key, float]]:
-    """A − B, or A − R·B; rows of A − R·B whose limits are those of A − B; and the variance between baseline runs."""
+def _compared(run: Run, base: Run, bar: Bar, settings: Settings) -> tuple[Comparison, dict[Key, float]]:
+    """A − B, or A − R·B; and the variance between baseline runs in each row."""
     other = base if bar.ratio is None else scaled(base, bar.ratio)
     result = compare_runs([(run, other)], settings)
-    plain = {} if bar.ratio is None else _plain_limits(run, base, result, settings)
     between = {}
     if any(part.runs_of_one for part in (*base.scores, *base.parts)):
         alone = compare_runs([(run, _marked(other, runs_of_one=False))], settings).comparisons
         for row, without in zip(result.comparisons, alone, strict=True):
             between[row.key] = max(0.0, (row.se or 0.0) ** 2 - (without.se or 0.0) ** 2)
-    return result, plain, between
+    if bar.ratio is not None:
+        result = replace(result, comparisons=_with_plain_limits(run, base, result.comparisons, settings))
+    return result, between
 
 
 def _marked(run: Run, **fields: Any) -> Run:
@@ -371,7 +374,6 @@ def of_pair(
     base: Run,
     rows: Sequence[Difference],
     bar: Bar,
-    plain: Mapping[Key, Difference] | None = None,
     among: Mapping[Key, str] | None = None,
 ) -> list[Candidate]:
     """The candidates of all that two runs measured.
@@ -381,23 +383,21 @@ def of_pair(
         base: the baseline.
         rows: the comparison of the two.
         bar: how much may be lost.
-        plain: rows whose limits are those of A − B.
         among: why the runs that the baseline is the mean of cannot be taken together.
     """
     reasons = _reasons(run, base, rows, among or {})
     looks = _looks(run)
     out = []
     for compared in rows:
-        key = compared.key
-        row, reason = _at_looks(compared, looks.get(key), reasons.pop(key, ""), bar)
-        out.append(_of_difference((plain or {}).get(key, row), row, bar, reason))
+        row, reason = _at_looks(compared, looks.get(compared.key), reasons.pop(compared.key, ""), bar)
+        out.append(_of_difference(row, bar, reason))
     names = {"model": run.model, "against": base.model}
     return _beside(run, out + [unjudged(key, reason, **names) for key, reason in reasons.items() if reason])
 
 
 def _looks(run: Run) -> dict[Key, Sequential]:
     """What made the run stop, by what it is of."""
-    return {look.key: look for look in looks_of([run])["sequential"]}
+    return {look.key: look for look in (Sequential(**row) for row in run.sequential)}
 
 
 def _beside(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -407,12 +407,12 @@ def _beside(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
     return [replace(c, beside=c.row.task in tasks and c.row.key not in heads) for c in candidates]
 
 
-def _of_difference(row: Difference, scaled_row: Difference, bar: Bar, reason: str) -> Candidate:
+def _of_difference(row: Difference, bar: Bar, reason: str) -> Candidate:
     if bar.ratio is None:
         threshold = bar.margin if row.higher_is_better is False else 0.0 - bar.margin  # −0.0 is 0
         return of_row(row, "A − B", threshold, bar.margin, reason)
     R, lower = bar.ratio, row.higher_is_better is False
-    mean_b = (scaled_row.mean_b or 0.0) / (1.0 if lower else R)
+    mean_b = (row.mean_b or 0.0) / (1.0 if lower else R)
     if not reason and mean_b <= 0:
         reason = "a ratio needs a baseline above 0"
     return of_row(row, f"A − B/{R:g}" if lower else f"A − {R:g}·B", 0.0, (1 - R) * mean_b, reason)
@@ -464,19 +464,20 @@ def scaled(run: Run, ratio: float) -> Run:
     return replace(run, scores=scores, parts=parts, groups=groups, corpus=())
 
 
-def _plain_limits(run: Run, base: Run, result: Comparison, settings: Settings) -> dict[Key, Difference]:
-    """Rows of A − R·B where A and B agree on every question: the limits of A − B, moved by (1 − R)·B.
+def _with_plain_limits(run: Run, base: Run, rows: Sequence[Difference], settings: Settings) -> tuple[Difference, ...]:
+    """The rows of A − R·B, with the limits of A − B, moved by (1 − R)·B, where A and B agree on every question.
 
     There A − R·B varies only as B does, and says nothing of the flips that might have been.
     """
-    by = {row.key: row.diff or 0.0 for row in result.comparisons if (row.correlation or 0.0) > 1 - 1e-9}
-    moved = {}
-    for row in compare_runs([(run, base)], settings).comparisons if by else ():
-        alike = row.key in by and "identical_scores" in row.diagnostics
-        if alike and row.ci_low is not None and row.ci_high is not None:
-            diff = by[row.key]
-            moved[row.key] = replace(row, diff=diff, ci_low=row.ci_low + diff, ci_high=row.ci_high + diff)
-    return moved
+    alike = [(row.correlation or 0.0) > 1 - 1e-9 for row in rows]
+    plain = compare_runs([(run, base)], settings).comparisons if any(alike) else rows
+    out = []
+    for row, other, same in zip(rows, plain, alike, strict=True):
+        if same and "identical_scores" in other.diagnostics and other.ci_low is not None and other.ci_high is not None:
+            by = row.diff or 0.0
+            row = replace(other, diff=by, mean_b=row.mean_b, ci_low=other.ci_low + by, ci_high=other.ci_high + by)
+        out.append(row)
+    return tuple(out)
 
 
 def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping[Key, str]) -> dict[Key, str]:
@@ -599,12 +600,12 @@ def _at_looks(row: Difference, look: Sequential | None, reason: str, bar: Bar) -
 def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Settings) -> Candidate:
     """The equal-weight mean of all rows that can be judged."""
     known = replace(settings, cluster=None)  # its tasks have been read, and are called otherwise
-    result, plain, between = _compared(_pooled(run, usable), _pooled(base, usable), bar, known)
+    result, between = _compared(_pooled(run, usable), _pooled(base, usable), bar, known)
     (row,) = result.comparisons
     looked = {key for key, look in _looks(run).items() if look.rule != "se"}
     reason = "the run was looked at while it grew, and that allows no mean of rows" if looked & usable else ""
-    shown = replace(plain.get(row.key, row), metric="mean", scorer="none")
-    return replace(_of_difference(shown, row, bar, reason), fixed=between.get(row.key, 0.0))
+    shown = replace(row, metric="mean", scorer="none")
+    return replace(_of_difference(shown, bar, reason), fixed=between.get(row.key, 0.0))
 
 
 def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings) -> Candidate:

@@ -16,13 +16,15 @@ import pytest
 from scipy import stats
 
 import harness_noise as hn
+from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.drawing import with_record
-from harness_noise.analysis.gate import Bar, Floor, judge
-from harness_noise.analysis.growing import observe
+from harness_noise.analysis.gate import Bar, Floor, gated, judge
+from harness_noise.analysis.growing import judged_by_looks, observe
 from harness_noise.analysis.sequential import Look, StoppingRule
 from harness_noise.cli import main
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores, Skipped
+from harness_noise.results.sequential import looks_of
 from harness_noise.settings import Settings
 from harness_noise.stats.intervals import wilson
 
@@ -537,6 +539,17 @@ class TestStoppedEarly:
         assert hn.gate(*self.stopped(level=0.9), level=0.9).rows[0].limit == pytest.approx(-0.03)
         with pytest.raises(hn.InputError, match=r"`level` 0.9 only"):
             hn.compare(*self.stopped(level=0.9), fail_on="regression")
+
+    def test_looks_from_outside_are_of_the_same_task_too(self) -> None:
+        """`compare --looks` of a run that grows: it lacks questions, and all else must be as in the baseline."""
+        a, b = self.stopped()
+        (look,) = looks_of([a])["sequential"]
+        sides = [each(side, version="1", diagnostics=()) for side in (replace(a, sequential=(), drawn=()), b)]
+        for new, words in ((sides[0], "is shown to be below"), (each(sides[0], version="2"), "versions 2 and 1")):
+            compared = compare_runs([(new, sides[1])], Settings())
+            gate = gated(judged_by_looks(compared, [look], Settings()), [(new, sides[1])])
+            assert words in gate.sentence
+            assert gate.rows[0].estimate == look.estimate
 
     def test_its_own_mean_is_too_extreme_for_a_floor(self) -> None:
         assert "too extreme" in hn.gate(self.stopped()[0], floor=0.5).sentence

@@ -363,7 +363,7 @@ def _scores_of(
             replace(
                 part,
                 values=values[rows, None],
-                questions=part.questions if len(own) == len(part.questions) else part.questions.at(own),
+                questions=part.questions if len(own) == len(part.questions) else part.questions.at(own.tolist()),
                 clusters=picked(part.clusters, own),
                 bounds=bounds,
                 native=None,

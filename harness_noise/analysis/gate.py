@@ -56,11 +56,7 @@ NOT_OF_ALL = {
     NOT_RANDOM: "its questions are not a random part (not_a_random_part)",
     UNEQUAL: "its questions were drawn with different probabilities, so that its mean is another (unequal_chances)",
 }
-"""Codes of a row whose mean is not one that a floor is about, and why."""
-OTHER_CHANCES = (
-    "the questions of one run were drawn with different probabilities, so that their A − B is another than that of all "
-    "(unequal_chances)"
-)
+"""Codes of a row whose mean is not the benchmark's, and why."""
 ASSURANCE = 0.8
 _REPLICATES = 20_000
 """Replications of the self-test, whose shares are then exact to ± .1 %."""
@@ -569,7 +565,7 @@ def _unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None = 
                 f"{both} asked different questions ({len(a.questions):,} and {len(b.questions):,}, "
                 f"{len(same.rows_a):,} in common): was --limit another?"
             )
-    return OTHER_CHANCES if UNEQUAL in (*a.diagnostics, *b.diagnostics) else ""
+    return NOT_OF_ALL[UNEQUAL] if UNEQUAL in (*a.diagnostics, *b.diagnostics) else ""
 
 
 def _at_looks(row: Difference, look: Sequential | None, reason: str, bar: Bar) -> tuple[Difference, str]:
@@ -594,7 +590,7 @@ def _at_looks(row: Difference, look: Sequential | None, reason: str, bar: Bar) -
             f"{look.level:g} only: judge it at that level, not at {row.level:g}"
         )
     row = replace(row, diff=look.estimate, ci_low=look.ci_low, ci_high=look.ci_high, df=None, interval="sequential")
-    return row, "" if reason == OTHER_CHANCES or "different questions" in reason else reason
+    return row, "" if reason == NOT_OF_ALL[UNEQUAL] or "different questions" in reason else reason
 
 
 def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Settings) -> Candidate:

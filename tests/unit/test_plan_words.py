@@ -62,6 +62,8 @@ def test_many_degrees_of_freedom_are_written_out(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_replay_that_decides_nothing_does_not_call_it_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(hn.InputError, match="`looks` are taken at answers that come one by one"):
+        hn.plan(effect=0.05, runs=[run("a", 0.6, 1), run("b", 0.6, 2)], looks=5, repeats_are="runs")
     found = hn.plan(effect=0.05, runs=[run("a", 0.6, 1), run("b", 0.6, 2)], looks=5)
     text = " ".join(shown(found, monkeypatch).split())
     assert "enough" not in text

@@ -283,13 +283,12 @@ def _corrected(
         together = bool(short) and grouped and len(parts) > 1
         few += short
         blocks = [parts] if together else [[part] for part in parts if part not in short]
-        try:
-            for block in blocks:
-                (only_groups if together else scores).extend(
-                    _scores_of(block, found, options, settings, all_filled=labels.n_empty == 0)
-                )
-        except _ScaleError as error:
-            refused.append(str(error))
+        for block in blocks:
+            try:
+                corrected = _scores_of(block, found, options, settings, all_filled=labels.n_empty == 0)
+                (only_groups if together else scores).extend(corrected)
+            except _ScaleError as error:
+                refused.append(str(error))
     if not scores and not only_groups:
         what = refused[0] if refused else f"{_names(few)}: fewer than two labelled questions (clusters): label more"
         raise InputError(what)

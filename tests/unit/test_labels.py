@@ -587,6 +587,17 @@ def test_labels_on_another_scale_than_scores_without_a_range_are_refused(low: fl
     assert hn.estimate_with_labels(lenient, part_of(np.round(1 + 9 * truth), rng, 100)).mean
 
 
+def test_labels_of_one_task_on_another_scale_take_no_other_task_away() -> None:
+    rng = np.random.default_rng(26)
+    truth = {"percent": 100 * rng.random(N), "share": 2 * rng.random(N)}
+    rows = [{"task": task, "question": f"q{i}", "score": x} for task, all_ in truth.items() for i, x in enumerate(all_)]
+    asked = rng.permutation(N)[:100].tolist()
+    labels = [{"task": t, "question": f"q{i}", "label": min(truth[t][i], 2.0)} for t in truth for i in asked]
+    found = hn.analyze(pd.DataFrame(rows), labels=labels)
+    assert [row.task for row in found.estimates] == ["share"]
+    assert any(note.startswith("left out: percent") for note in found.notes)
+
+
 def test_labels_of_questions_that_no_run_has_are_refused_in_a_blind_file_too(folder: Path) -> None:
     """A spreadsheet may have cut the zeros off some names, and the others are no random part."""
     rows = [asdict(row) for row in hn.label_sample("a.csv", 100).rows]

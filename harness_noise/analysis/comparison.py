@@ -251,6 +251,8 @@ def flipped(one: Scores, other: Scores, runs: tuple[Run, Run], limit: int) -> tu
             one.scorer,
             runs[0].model,
             runs[1].model,
+            runs[0].name,
+            runs[1].name,
             question=each.keys[k],
             text=a.text or b.text or (each.texts[k] if each.texts else None),
             cluster=each.clusters[k] if each.clusters else None,

@@ -130,23 +130,18 @@ class Command(click.Command):
         super().__init__(name, **choices)
         self.example, self.old = example, old
 
-    def get_help(self, ctx: click.Context) -> str:
-        from cloup import HelpFormatter  # only here: its imports take as long as those of a small command
-        from cloup.formatting import HelpSection
-
-        formatter = HelpFormatter(max_width=ctx.max_content_width)
-        self.format_usage(ctx, formatter)
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_usage(ctx, formatter)
         formatter.write(f"\nExample: {self.example}\n")
-        formatter.write_command_help_text(self)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
-            if record is not None:
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
                 groups.setdefault(getattr(param, "group", ""), []).append(record)
-        others = groups.pop("")  # --help is always there
-        groups["Other options" if groups else "Options"] = others
-        formatter.write_many_sections([HelpSection(title, records) for title, records in groups.items()])
-        return formatter.getvalue().rstrip("\n")
+        for title, records in groups.items():
+            with formatter.section(title or ("Other options" if len(groups) > 1 else "Options")):
+                formatter.write_dl(records)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -245,7 +240,7 @@ LABELS = (
         "The scorer of the log whose scores are people's labels, or edits: scores that people have edited.",
     ),
     value("--label-range", "LOW,HIGH", "Labels that stand for the lowest and highest score.", RANGE),
-    switch("--labels-at-random", "The labelled answers are a random part, whatever it looks."),
+    switch("--labels-at-random", "The labelled answers are a random part, even if they do not look like one."),
 )
 
 MODELS = value("--models", "A,B", "Which models, where the RUNs hold several.")
@@ -267,8 +262,8 @@ _METAVARS = {
 }
 _READING = {
     "tasks": "Only this task (glob, repeatable).",
-    "metrics": "Only this metric.",
-    "scorers": "Only this scorer or filter.",
+    "metrics": "Only this metric (repeatable).",
+    "scorers": "Only this scorer or filter (repeatable).",
     "measures": "Analyse cost, output_tokens, time, …, a numeric column, consistency, pass^K, or a ratio such as "
     "cost/score, in place of the score (repeatable; score is the score).",
     "prices": "Dollars per million tokens, also cache_read= and cache_write=, for --measure cost (repeatable).",

@@ -154,7 +154,7 @@ class Marks:
                 self._clustered.setdefault(code, set()).add(clustered)
             i = len(self._letters)
             self._letters.setdefault(code, chr(ord("a") + i % 26) * (1 + i // 26))
-        return " ".join(self._letters[code] for code in codes)
+        return " ".join(sorted((self._letters[code] for code in codes), key=lambda letter: (len(letter), letter)))
 
     def column(self) -> Column:
         """The last column of a table, with the letters of each row."""

@@ -120,7 +120,7 @@ def noise(board: BenchmarkResult) -> Picture | None:
     curves = _theory(board, close) if unit else []
     top = [float(np.nanmax(c[column][close])) for _, column in parts] + [float(y.max()) for _, y, *_ in curves]
     x = Axis(-0.02, 1.02, f"mean of the pair ({measure(board)})") if unit else Axis.around(mean, measure(board))
-    drawing = Drawing(x, Axis.around(top, "SE of A − B", also=[0.0]))
+    drawing = Drawing(x, Axis(0, 1.05 * max(top) or 1.0, "SE of A − B"))
     plot = _Scatter(board, drawing, close, mean, c["se_total"][close])
     plot.cloud()
     for p, y, colour, dash, label in curves:
@@ -420,7 +420,7 @@ def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
     if not any(len(rows) > 1 for rows in known):
         return None
     place = {row.model: str(i) for i, row in enumerate(board.models)}
-    across = Axis.around([row.step for rows in known for row in rows], "step", room=0.03)
+    across = Axis.around([row.step for rows in known for row in rows], "step")
     drawing = Drawing(across, _mean_axis([row for rows in known for row in rows], board))
     for i, rows in enumerate(known):
         x, colour = [row.step for row in rows], COLOURS[i % len(COLOURS)]
@@ -486,7 +486,8 @@ def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture 
     if len(rows) > ROWS:
         alt += f"; the {len(rows) - ROWS} models furthest away are not drawn"
     label = f"difference to {name(names[against], 24)}, {_level(board)} CI"
-    return forest("forest", f"Differences to {rival}", alt + ".", shown, label, zero=True)
+    sides = ("worse", "better") if pairs.sign > 0 else ("better", "worse")
+    return forest("forest", f"Differences to {rival}", alt + ".", shown, label, sides=sides)
 
 
 DISTINCT = 31
@@ -501,43 +502,18 @@ def numbers(item: Estimate | Difference | Checkpoint) -> str:
 
 
 def opening(table: Result) -> list[Picture]:
-    """What a page or a notebook opens with: the one difference, all rows, or the means of each benchmark."""
-    if isinstance(table, Analysis):
-        return all_rows(table.estimates)
+    """What a page or a notebook opens with: all rows, or the means of each benchmark."""
+    if isinstance(table, (Analysis, Comparison)):
+        return all_rows(table.rows, table.settings.get("margin"))
     if isinstance(table, Arena):
         return [picture for board in table.boards if (picture := means(board)) is not None]
-    if not isinstance(table, Comparison):
-        return []
-    margin = table.settings.get("margin")
-    if len(table.comparisons) == 1:
-        picture = verdict(table.comparisons[0], margin)
-        return [] if picture is None else [picture]
-    return all_rows(table.comparisons, margin)
+    return []
 
 
-def verdict(row: Difference, margin: float | None) -> Picture | None:
-    """The one row of a comparison, large: its interval against 0 and the margin, and which way is better."""
-    if row.diff is None:
-        return None
-    a, b = (name(text, 24) for text in fmt.names_of(row))
-    left, right = (a, b) if row.higher_is_better is False else (b, a)
-    level = f"{fmt.percent(row.level)} CI"
-    alt = f"{a} − {b} is {numbers(row)}{'' if row.ci_low is None else f' ({level})'}: {row.verdict}"
-    alt += f"; the margin is ±{margin:g}." if margin is not None else "."
-    low, high = (row.diff if end is None else end for end in (row.ci_low, row.ci_high))
-    values = [low, row.diff, high, 0.0, *([] if margin is None else [-margin, margin])]
-    reach = max(map(abs, values)) or 0.5
-    # 0 in sight with room on both sides, but not more empty space than that
-    ends = [min(*values, -0.3 * reach), max(*values, 0.3 * reach)]
-    label = name(f"A − B, {level} ({fmt.metric_name(row.metric, row.scorer)})", 60)
-    axis = Axis.around(ends, label, room=0.08)
-    drawing = Drawing(axis, Axis(0, 1, ticked=False), height=120, left=26, top=24, right=26)
-    drawing.zero(margin, dash="")
-    drawing.text(4, 15, f"← {left} better", fill=MUTED)
-    drawing.text(WIDTH - 4, 15, f"{right} better →", text_anchor="end", fill=MUTED)
-    colour, hollow = colour_of(row)
-    drawing.interval((low, row.diff, high), 0.5, colour, hollow=hollow, size=1.9, title=alt)
-    return drawing.done("verdict", "The difference and its interval", alt)
+def _sides(a: str, b: str, higher_is_better: bool | None) -> tuple[str, str]:
+    """What A − B below 0 says, and above."""
+    left, right = (a, b) if higher_is_better is False else (b, a)
+    return f"{name(left, 18)} better", f"{name(right, 18)} better"
 
 
 def colour_of(row: Estimate | Difference) -> tuple[str, bool]:
@@ -561,18 +537,20 @@ def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None)
     models = len({fmt.models_of(item) for item in rows}) > 1
     for i, metric in enumerate(dict.fromkeys(fmt.metric_name(item.metric, item.scorer) for item in known)):
         found = [item for item in known if fmt.metric_name(item.metric, item.scorer) == metric]
-        compared = isinstance(found[0], Difference)
-        drawn = []
+        first, drawn = found[0], []
         for item in found[:ROWS]:
             label = " ".join([fmt.plain(item.task)] * several + [fmt.models_of(item)] * models) or fmt.what_of(item)
             drawn.append(_row(item, label, f", {item.verdict}" if isinstance(item, Difference) else ""))
+        sides, what = None, "means"
+        if isinstance(first, Difference):
+            a, b = ("A", "B") if models else fmt.names_of(first)
+            sides, what = _sides(a, b, first.higher_is_better), "differences"
         more = f" (the first {ROWS} of {len(found)})" if len(found) > ROWS else ""
-        alt = f"{len(drawn)} {'differences' if compared else 'means'}{more}, {fmt.level_of(found)} intervals"
-        if compared:
-            told = sum(not colour_of(item)[1] for item in found)
-            alt += f"; {told} of {len(found)} are significant"
-        label = f"{'A − B' if compared else 'mean'} ({name(metric, 30)})"
-        out.append(forest(f"rows-{i}", name(metric, 40), alt + ".", drawn, label, zero=compared, margin=margin))
+        alt = f"{len(drawn)} {what}{more}, {fmt.level_of(found)} intervals" if len(found) > 1 else drawn[0].title
+        if sides and len(found) > 1:
+            alt += f"; {sum(not colour_of(item)[1] for item in found)} of {len(found)} are significant"
+        label = f"{'A − B' if sides else 'mean'}, {fmt.level_of(found)} CI ({name(metric, 30)})"
+        out.append(forest(f"rows-{i}", name(metric, 40), alt + ".", drawn, label, sides=sides, margin=margin))
     return out
 
 
@@ -597,7 +575,8 @@ def slices(
         alt += f" with their intervals, {told} of {of} differ from "
         alt += f"{'0' if compared else 'the other questions'} after adjustment (filled)."
     label = f"{'A − B' if compared else 'mean'} ({fmt.metric_name(whole.metric, whole.scorer)})"
-    return forest(picture, title, alt, rows, name(label, 40), zero=compared, margin=margin)
+    sides = _sides("A", "B", whole.higher_is_better) if compared else None
+    return forest(picture, title, alt, rows, name(label, 40), sides=sides, margin=margin)
 
 
 def slice_names(slices: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
@@ -641,7 +620,7 @@ def clusters(picture: str, d: FloatArray, labels: Sequence[str], sign: float = 1
         label, mean = str(names[k]), float(means[k])
         title = f"{name(label, 40)}: A − B = {fmt.number(mean, 3)}, {sizes[k]} questions"
         rows.append(Row(label, None, mean, None, title, _side(sign * mean)))
-    return forest(picture, "By cluster", f"{alt}.", rows, "A − B of the cluster", zero=True)
+    return forest(picture, "By cluster", f"{alt}.", rows, "A − B of the cluster", sides=_sides("A", "B", sign > 0))
 
 
 def histogram(picture: str, d: FloatArray, sign: float = 1.0) -> Picture:

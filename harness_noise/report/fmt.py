@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..io.paths import telling_parts
-from ..results.rows import Difference, Estimate
+from ..results.rows import Difference, Estimate, Flip
 from ..stats.tolerances import FEWEST_UNITS, ROUNDING, SLACK
 
 MISSING = "–"
@@ -256,12 +256,17 @@ def borrowed_line(items: Iterable[Difference]) -> list[str]:
     ]
 
 
-def names_of(item: Difference) -> tuple[str, str]:
+def names_of(item: Difference | Flip) -> tuple[str, str]:
     """A's and B's names: the models', and where these are equal with the first part in which the runs' paths differ."""
     if item.model_a != item.model_b or item.run_a == item.run_b:
         return item.model_a, item.model_b
     a, b = telling_parts([item.run_a, item.run_b])
     return f"{item.model_a} ({a})", f"{item.model_b} ({b})"
+
+
+def pair_of(item: Difference | Flip) -> tuple[str, str, str, str]:
+    """Which two runs a row is about."""
+    return item.model_a, item.run_a, item.model_b, item.run_b
 
 
 def plain(text: str) -> str:
@@ -298,7 +303,7 @@ def what_of(row: Any) -> str:
 
 def models_of(row: Any) -> str:
     """The model of a row of one run, "A − B" of a row of two."""
-    if isinstance(row, Difference):
+    if isinstance(row, (Difference, Flip)):
         return plain(" − ".join(names_of(row)))
     if isinstance(row, Estimate):
         return plain(row.model)

@@ -232,7 +232,7 @@ def _details(table: Analysis | Comparison, questions: Sequence[ByQuestion]) -> l
     for _, i, item, slices in sorted(found[:DETAILS], key=lambda one: one[1]):
         key, asked = f"row-{i}", by.get(_key(item))
         pictures = _inside(key, item, slices, asked, table.settings.get("margin"))
-        cards = [one for one in told if (one.answers_a or one.answers_b) and _key(one)[:6] == _key(item)[:6]]
+        cards = [one for one in told if (one.answers_a or one.answers_b) and _key(one) == _key(item)]
         flips = None if cards or asked is None else flip_table(asked)
         out.append(Detail(key, _detail_title(item, table), pictures, flips, cards))
     return out
@@ -311,7 +311,7 @@ def write_arena(arena: Arena, folder: Path, command: str | None = None, words: W
 
 def _foot(arena: Arena, boards: Sequence[BenchmarkResult], command: str | None) -> dict[str, Any]:
     runs = [pair for board in boards for pair in zip(board.pairs.names, board.pairs.runs, strict=True)]
-    items = [pair for board in boards for pair in board.pairs[:2]]
+    items = [board.pairs[i] for board in boards for i in arena_summary.chosen_pairs(board, PAIRS)]
     return foot({**arena.settings, "baseline": arena.baseline}, items, runs, command)
 
 

@@ -242,15 +242,15 @@ def methods(items: Sequence[Estimate | Difference], settings: Mapping[str, Any])
     how += [item.estimator for item in items if isinstance(item, Estimate) and item.se is not None]
     error += [name.upper() if name.startswith("cr") else name for name in dict.fromkeys(filter(None, how))]
     error_words = f" ({'; '.join(error)})" if error else ""
-    ways = ", ".join(dict.fromkeys(_without_df(item) for item in items))
-    interval_words = f"CI: {fmt.level_of(items)} confidence interval"
-    if compared:
-        each = dict.fromkeys(map(fmt.pairing, compared))
-        parts = [f"A − B, {', '.join('paired by question' if how == 'paired' else how for how in each)}"]
-        parts += [f"± is the standard error of the difference{error_words}", interval_words, f"p: two-sided ({ways})"]
-        parts += [f"p adj.: {_ADJUSTED[settings['adjust']]}"] if len(items) > 1 and settings.get("adjust") else []
-    else:
-        parts = [f"± is the standard error{error_words}", f"{interval_words}{f' ({ways})' if ways else ''}"]
+    ways = ", ".join(dict.fromkeys(way for item in items if (way := _without_df(item)) not in ("", fmt.MISSING)))
+    made_by = f" ({ways})" if ways else ""
+    each = dict.fromkeys(map(fmt.pairing, compared))
+    parts = [f"A − B, {', '.join('paired by question' if how == 'paired' else how for how in each)}"] if each else []
+    if any(item.se is not None for item in items):
+        parts.append(f"± is the standard error{' of the difference' if compared else ''}{error_words}")
+    parts.append(f"CI: {fmt.level_of(items)} confidence interval{'' if compared else made_by}")
+    parts += [f"p: two-sided{made_by}"] if compared else []
+    parts += [f"p adj.: {_ADJUSTED[settings['adjust']]}"] if len(compared) > 1 and settings.get("adjust") else []
     out = ["; ".join(parts) + "."]
     if settings.get("margin") is not None:
         out.append(f"Two models are equivalent if they differ by less than {settings['margin']:g}.")
@@ -288,7 +288,7 @@ def trade_offs(table: Comparison) -> list[str]:
     out = []
     measured = [row for row in table.comparisons if row.unit is not None and row.diff is not None]
     for score in (row for row in table.comparisons if row.unit is None and row.diff is not None):
-        rows = [row for row in measured if (row.task, row.run_a, row.run_b) == (score.task, score.run_a, score.run_b)]
+        rows = [row for row in measured if (row.task, fmt.pair_of(row)) == (score.task, fmt.pair_of(score))]
         rows = [row for row in rows if row.scorer in (score.scorer, "none")]
         if rows:
             link = " and " if (score.verdict, rows[0].verdict) in ((A, A), (B, B)) else ", "

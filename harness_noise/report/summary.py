@@ -198,7 +198,7 @@ def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
 def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
     every, marks = table.comparisons, Marks()
     rows = shown_rows(table) if brief else list(every)
-    several = len({(row.model_a, row.run_a, row.model_b, row.run_b) for row in every}) > 1
+    several = len(set(map(fmt.pair_of, every))) > 1
     names = [*([TextColumn("A − B", fmt.models_of)] if several else []), *TASK]
     adjusted = len(every) > 1 and table.settings.get("adjust") != "none"
     keys = f"a b diff ci p {'p_adj ' if adjusted else ''}test verdict"
@@ -267,12 +267,12 @@ Listing = tuple[str, tuple[tuple[str, str], ...]]
 
 def flip_table(flips: Sequence[Flip]) -> Section:
     """One row for each question; of the answers the most frequent one's end, where the result stands."""
-    several = len({flip.key for flip in flips}) > 1
-
+    pairs, keys = set(map(fmt.pair_of, flips)), {flip.key for flip in flips}
     ending = "the end of {}'s most frequent answer; `wide=True` shows all"
     some = partial(TextColumn, optional=True)
     columns = [
-        some("Task", lambda flip: fmt.what_of(flip) if several else ""),
+        some("A − B", lambda flip: fmt.models_of(flip) if len(pairs) > 1 else ""),
+        some("Task", lambda flip: fmt.what_of(flip) if len(keys) > 1 else ""),
         some(
             "id",
             lambda flip: fmt.shorten(flip.question, 12) if flip.text is not None else "",
@@ -297,16 +297,17 @@ def flip_table(flips: Sequence[Flip]) -> Section:
 
 def flip_listings(flips: Sequence[Flip]) -> tuple[Listing, ...]:
     """Every question whole, with its target and all answers."""
-    out = []
+    several, out = len(set(map(fmt.pair_of, flips))) > 1, []
     for i, flip in enumerate(flips, 1):
         cluster = f", cluster {flip.cluster}" if flip.cluster else ""
+        whose = f"{fmt.models_of(flip)}, " if several else ""
         scores = f"{fmt.number(flip.mean_a, 2)} against {fmt.number(flip.mean_b, 2)}"
         lines = [("Question", flip.text or "not in the log")]
         lines += [("Target", flip.target)] if flip.target is not None else []
-        lines += [(flip.model_a, text) for text in counted(flip.answers_a)]
-        lines += [(flip.model_b, text) for text in counted(flip.answers_b)]
+        told = zip(fmt.names_of(flip), (flip.answers_a, flip.answers_b), strict=True)
+        lines += [(name, text) for name, answers in told for text in counted(answers)]
         shown = tuple((fmt.plain(label), _lines(text)) for label, text in lines)
-        out.append((fmt.plain(f"{i}. {fmt.what_of(flip)}, {flip.question}{cluster}: {scores}"), shown))
+        out.append((fmt.plain(f"{i}. {whose}{fmt.what_of(flip)}, {flip.question}{cluster}: {scores}"), shown))
     return tuple(out)
 
 

@@ -148,8 +148,9 @@ def _drawn(section: Section, width: int) -> Iterator[RenderableType]:
 
 
 def _terms(section: Section, width: int) -> RenderableType:
-    """A single row: its labels and values, in as many columns as there is room for."""
-    kept = sorted((i for i, cell in enumerate(section.rows[0]) if cell), key=lambda i: not section.columns[i].label)
+    """A single row: the labels and values that there are, in as many columns as there is room for."""
+    known = [i for i, cell in enumerate(section.rows[0]) if cell not in ("", MISSING)]
+    kept = sorted(known, key=lambda i: not section.columns[i].label)
     pairs = [(Text(section.columns[i].label or "notes"), _cell(section, 0, i)) for i in kept]
     for parts in range(MOST_PARTS, 0, -1):
         height = -(-len(pairs) // parts)

@@ -6,12 +6,11 @@ import io
 import json as json_
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ..errors import InputError, check_kind, check_one_of
 from ..io.atomic import replacing_path, write_text
 from ..results.arena import Arena
-from ..results.forms import row
 from ..results.rows import Analysis, Comparison
 from .columns import Section, Words
 from .summary import summarise
@@ -94,30 +93,18 @@ def csv(table: Result) -> str:
     """Every field of every row, or of every question asked for; what a spreadsheet would run is quoted."""
     import csv as csv_
 
-    rows = _rows(table)
+    asked = isinstance(table, Comparison) and table.questions
+    columns = table.flat_columns("questions" if asked else table.kind)
     out = io.StringIO()
-    writer = csv_.DictWriter(out, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    for fields in rows:
-        flat = {key: _flat(key, value) for key, value in fields.items()}
-        writer.writerow({key: escape_spreadsheet_formula(value) for key, value in flat.items()})
+    writer = csv_.writer(out, lineterminator="\n")
+    writer.writerow(map(_cell, columns))
+    writer.writerows(map(_cell, cells) for cells in zip(*columns.values(), strict=True))
     return out.getvalue()
 
 
-def _flat(key: str, value: Any) -> Any:
-    """Codes, and counts by cause, with spaces between them; answers, which hold spaces, as a JSON array; 15 digits."""
-    if isinstance(value, dict):
-        return " ".join(f"{name}={count}" for name, count in value.items())
-    if isinstance(value, float):
-        return float(f"{value:.15g}")  # without the last bit, which a sum leaves behind
-    if not isinstance(value, list):
-        return value
-    return json_.dumps(value, ensure_ascii=False) if key.startswith("answers_") else " ".join(map(str, value))
-
-
-def _rows(table: Result) -> list[dict[str, Any]]:
-    name = "questions" if isinstance(table, Comparison) and table.questions else table.kind
-    return [row(item) for item in getattr(table, name)]
+def _cell(value: object) -> object:
+    """A cell of CSV; a number has 15 digits, without the last bit, which a sum leaves behind."""
+    return float(f"{value:.15g}") if isinstance(value, float) else escape_spreadsheet_formula(value)
 
 
 def write_label_sample(sample: LabelSample, path: Path) -> None:

@@ -406,6 +406,8 @@ class Flip(Measured):
 
     model_a: str
     model_b: str
+    run_a: str
+    run_b: str
     question: str
     """What the harness calls it."""
     text: str | None

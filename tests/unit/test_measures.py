@@ -16,6 +16,7 @@ from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.measures import UNBOUNDED, parsed, usage_of
 from harness_noise.data.scores import Run
 from harness_noise.io.measures import Price, price_of
+from harness_noise.report.sentences import trade_offs
 from harness_noise.report.text import render
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design
@@ -468,3 +469,13 @@ def test_a_model_without_costs_is_named(tmp_path):
     rows = [*rows_of("a"), *rows_of("b", seed=2), *([*row[:5], "", *row[6:]] for row in rows_of("free", seed=3))]
     notes = " ".join(hn.arena(table(tmp_path / "n.csv", HEADER, *rows), frontier="cost").notes)
     assert "for want of `measures` cost: free (" in notes
+
+
+def test_a_trade_off_is_that_of_the_model_alone(tmp_path):
+    """Two models of one file have one name of a run."""
+    models = {"cheap": (1, 0.5), "dear": (2, 4.0)}
+    rows = [row for name, (seed, dear) in models.items() for row in rows_of(name, seed=seed, dear=dear)]
+    both = table(tmp_path / "both.csv", HEADER, *rows)
+    base = table(tmp_path / "base.csv", HEADER, *rows_of("base", seed=3))
+    found = hn.compare([both], baseline=base, measures=["score", "cost"])
+    assert [("cheaper" in line, "dearer" in line) for line in trade_offs(found)] == [(True, False), (False, True)]

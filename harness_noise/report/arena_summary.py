@@ -265,7 +265,7 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
         *mean_columns("n k missing judge bias labels gain"),
         marks.column(),
     ]
-    return section(title, ranked(board), columns, optional=("data", "prediction"))
+    return section(title, ranked(board), columns)
 
 
 def _frontier(row: Model) -> str:
@@ -422,7 +422,7 @@ def pair_table(pairs: Sequence[Difference], marks: Marks | None, title: str) -> 
         *difference_columns("corr wins p_sign n only"),
         *([marks.column()] if marks else []),
     ]
-    return section(title, pairs, columns, optional=("data", "prediction"))
+    return section(title, pairs, columns)
 
 
 def chosen_questions(board: BenchmarkResult, limit: int) -> list[int]:

@@ -207,12 +207,12 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
     left = len(every) - len(rows)
     more = f"{left} more rows: `details=True` shows them, `format='csv'` has them all." if left else ""
     results = [*names, *difference_columns(keys, fmt.level_of(every)), marks.column()] if rows or not left else []
-    sections = [section(title, rows, results, optional=("p adj.",), more=more)]
+    sections = [section(title, rows, results, more=more)]
     noise = difference_columns(
         "se total data prediction unpaired mde corr wins n only k g deff missing judge bias labels gain"
     )
     if any(row.test == "t" for row in every):
-        estimator = str(table.settings.get("se", "")).upper()
+        estimator = fmt.estimator_name(str(table.settings.get("se", "")))
         noise.append(TextColumn("estimator", lambda row: estimator, "variance estimator behind SE", 6, optional=True))
     sections.append(section("Noise of A − B (standard errors)", rows, [*names, *noise], detail=True))
     sections += slice_sections(table, marks)
@@ -255,7 +255,7 @@ _COMBINED = (
     Column("n", "n", "tasks or models"),
     Column("A − B", "diff"),
     Column("SE", "se"),
-    Column("df", lambda row: fmt.number(row.df, 0), "of the t test; none: another distribution"),
+    Column("df", "df", "of the t test; none: another distribution"),
     Column("p", "p_value"),
     Column("p heterogeneity", "heterogeneity_p", "Cochran's Q: small where the tasks do not share one difference"),
 )
@@ -282,7 +282,7 @@ def flip_table(flips: Sequence[Flip]) -> Section:
         TextColumn(
             "Question",
             lambda flip: fmt.shorten(flip.text or flip.question, 60),
-            "its beginning; `wide=True` shows it whole",
+            "its beginning",
         ),
         some("Cluster", lambda flip: fmt.shorten(flip.cluster or "", 24), rank=4),
         some("Target", lambda flip: fmt.shorten(flip.target or "", 16), "the answer that is right", 1),

@@ -147,5 +147,5 @@ def test_a_difference_of_such_scores_is_none_either() -> None:
     row = hn.estimate_difference(varied(30, 2) * 0.2, varied(30, 2, 1) + 1)
     assert row.verdict == "B better"
     row = replace(row, diagnostics=(*row.diagnostics, "mean_mismatch"))
-    assert sentence(row).endswith(": the scores do not have the mean that the harness reports, so do not use this.")
+    assert sentence(row).endswith("; the scores do not have the mean that the harness reports, so do not use this.")
     assert "so do not use this." in verdict_line(row)

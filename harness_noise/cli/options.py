@@ -400,16 +400,11 @@ def _show(table: Result, choices: dict[str, Any]) -> None:
         hints(getattr(table, "notes", ()))
     shown: dict[str, Any] = {name: choices.get(name, False) for name in ("details", "wide")}
     shown |= {"legend": choices["legend"] or (False if choices["quiet"] else None), "words": in_flags}
-    if form == "table" and output is None:
-        from ..report import terminal
-
-        terminal.print_to(None, table, color=choices["color"], **shown)
-        return
     from ..report.text import render
 
-    text = render(table, form, **shown)
+    text = render(table, form, **shown, color=choices["color"] if output is None else "never")
     if output is None:
-        click.echo(text, nl=False)
+        click.echo(text, nl=False, color=True)
     else:
         from ..io.atomic import write_text
 

@@ -122,9 +122,8 @@ class Marks:
     """Letters for diagnostics, in order of appearance, the same in all tables of a page."""
 
     def __init__(self) -> None:
-        self._letters: dict[str, str] = {}
         self._clustered: dict[str, set[bool]] = {}
-        self._rows: set[bool] = set()
+        """Code → whether the rows that have it count clusters."""
 
     def __call__(self, codes: Sequence[str], clustered: bool | None = None) -> str:
         """The letters of a row's codes.
@@ -133,14 +132,10 @@ class Marks:
             codes: its diagnostics.
             clustered: whether the row counts clusters; None: it is no row of questions.
         """
-        if clustered is not None:
-            self._rows.add(clustered)
         for code in codes:
-            if clustered is not None:
-                self._clustered.setdefault(code, set()).add(clustered)
-            i = len(self._letters)
-            self._letters.setdefault(code, chr(ord("a") + i % 26) * (1 + i // 26))
-        return " ".join(sorted((self._letters[code] for code in codes), key=lambda letter: (len(letter), letter)))
+            known = self._clustered.setdefault(code, set())
+            known |= set() if clustered is None else {clustered}
+        return " ".join(_letter(i) for i, code in enumerate(self._clustered) if code in codes)
 
     def column(self) -> Column:
         """The last column of a table, with the letters of each row."""
@@ -151,12 +146,16 @@ class Marks:
 
     def legend(self) -> tuple[tuple[str, str, str], ...]:
         """What the letters mean and what to do; clusters are named only where a row with the letter has them."""
-        out = []
-        for code, letter in self._letters.items():
-            kinds = self._clustered.get(code, self._rows)
-            clustered = next(iter(kinds)) if len(kinds) == 1 else None
-            out.append((letter, code, explained(code, clustered, labelled="judge_corrected" in self._letters)))
-        return tuple(out)
+        labelled = "judge_corrected" in self._clustered
+        return tuple(
+            (_letter(i), code, explained(code, next(iter(kinds)) if len(kinds) == 1 else None, labelled=labelled))
+            for i, (code, kinds) in enumerate(self._clustered.items())
+        )
+
+
+def _letter(i: int) -> str:
+    """a … z, aa … zz, …."""
+    return chr(ord("a") + i % 26) * (1 + i // 26)
 
 
 def fields_text(row: Any, names: str) -> str:
@@ -330,20 +329,17 @@ DIFFERENCES: dict[str, Column] = {
 """Columns of `compare`, and of the pairs of `arena`."""
 
 
-def _at(column: Column, level: str) -> Column:
-    """The column of a table whose intervals have this coverage."""
-    return replace(column, label=column.label.replace("95 %", level), hint=column.hint.replace("95 %", level))
+def _chosen(columns: Mapping[str, Column], keys: str, level: str = "95 %") -> list[Column]:
+    """Some of these columns, by their keys; `level` is the coverage of the intervals."""
+
+    def at_level(column: Column) -> Column:
+        return replace(column, label=column.label.replace("95 %", level), hint=column.hint.replace("95 %", level))
+
+    return [at_level(columns[key]) for key in keys.split()]
 
 
-def mean_columns(keys: str, level: str = "95 %") -> list[Column]:
-    """Columns of `analyze`, by their keys; `level` is the coverage of the intervals."""
-    return [_at(MEANS[key], level) for key in keys.split()]
-
-
-def difference_columns(keys: str, level: str = "95 %") -> list[Column]:
-    """Columns of `compare`, by their keys; `level` is the coverage of the intervals."""
-    return [_at(DIFFERENCES[key], level) for key in keys.split()]
-
+mean_columns, difference_columns = partial(_chosen, MEANS), partial(_chosen, DIFFERENCES)
+"""Columns of `analyze`, and of `compare`: see `_chosen`."""
 
 PAGE = """# Columns
 

@@ -18,29 +18,9 @@ from ..results.arena import Arena, BenchmarkResult, Checkpoint, Model
 from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, Estimate, EstimateSlice
 from ..stats import benchmark, planning
 from ..stats.intervals import critical
-from . import fmt
+from . import canvas, fmt
 from .arena_summary import checkpoints, chosen_pairs, file_names, judged, ranked, step_text
-from .canvas import (
-    COLOURS,
-    DASHES,
-    INK,
-    LINE,
-    MUTED,
-    PAPER,
-    ROWS,
-    WIDTH,
-    Axis,
-    Drawing,
-    Picture,
-    Points,
-    Row,
-    element,
-    forest,
-    label_of,
-    name,
-    name_width,
-    svg,
-)
+from .canvas import COLOURS, DASHES, LINE, MUTED, ROWS, Axis, Drawing, Picture, Row, forest, label_of, name
 from .columns import significance_tone
 from .summary import Result, untested
 
@@ -65,7 +45,7 @@ def save(arena: Arena, folder: Path) -> list[Path]:
     for board, stem in zip(arena.boards, file_names(arena), strict=True):
         for drawn in pictures(arena, board):
             path = folder / f"{stem}-{drawn.name}.svg"
-            write_text(path, svg(drawn))
+            write_text(path, canvas.svg(drawn))
             written.append(path)
     return written
 
@@ -94,7 +74,7 @@ class _Scatter:
     def done(self, name: str, title: str, alt: str) -> Picture:
         """The figure, and where the pairs lie of which not each has a mark."""
         rows, x, y = self.every
-        points = None if self.whole else Points(rows, self.drawing.px(x), self.drawing.py(y))
+        points = None if self.whole else canvas.Points(rows, self.drawing.px(x), self.drawing.py(y))
         return replace(self.drawing.done(name, title, alt), points=points)
 
 
@@ -228,14 +208,14 @@ def heatmap(board: BenchmarkResult) -> Picture | None:
     drawing.image(pixels, "image-rendering: pixelated")
     for i, m in enumerate(models.tolist()):
         title = model_title(board.models[m])
-        drawing.bar((i, i + 1), (0, 1), INK, opacity=0, title=title, data_m=str(m))
+        drawing.bar((i, i + 1), (0, 1), canvas.INK, opacity=0, title=title, data_m=str(m))
     for value in np.linspace(low, high, 3 if high > low else 1):
         fill = "#{:02x}{:02x}{:02x}".format(*_colours(value, low, high).astype(int))
-        swatch = element("rect", x=-6, y=-6, width=12, height=12, fill=fill)
+        swatch = canvas.element("rect", x=-6, y=-6, width=12, height=12, fill=fill)
         drawing.legend.append((swatch, fmt.number(float(value), 2)))
     missing = int((~W).sum())
     if missing:
-        drawing.legend.append((element("path", d="M-6-6H6V6H-6Z", fill="none", stroke=MUTED), "missing"))
+        drawing.legend.append((canvas.element("path", d="M-6-6H6V6H-6Z", fill="none", stroke=MUTED), "missing"))
     alt = f"{scores.shape[0]} questions by {scores.shape[1]} models, both sorted by their means"
     alt += f"; {missing} scores are missing and left blank." if missing else "."
     return drawing.done("heatmap", "Scores by question and model", alt)
@@ -382,17 +362,17 @@ def matrix(board: BenchmarkResult) -> Picture | None:
     if M < 3:
         return None
     at = {int(place): i for i, (_, place) in enumerate(rows)}
-    left = name_width(row.model for row, _ in rows)
-    side = min(34.0, (WIDTH - left - 10) / M)
+    left = canvas.name_width(row.model for row, _ in rows)
+    side = min(34.0, (canvas.WIDTH - left - 10) / M)
     letters = min(14.0, 0.8 * side)
     x, y = Axis(0, M, ticked=False), Axis(M, 0, ticked=False)
-    drawing = Drawing(x, y, side * M + 18, left, right=WIDTH - left - side * M, top=8, bottom=10)
+    drawing = Drawing(x, y, side * M + 18, left, right=canvas.WIDTH - left - side * M, top=8, bottom=10)
 
     def write(x: float, y: float, words: str, **style: str) -> None:
         drawing.text(float(drawing.px(x)), float(drawing.py(y)) + 0.35 * letters, words, **style)
 
     for i, (row, place) in enumerate(rows):
-        write(i + 0.85, i + 0.5, label_of(row.model), text_anchor="end", fill=INK, data_m=place)
+        write(i + 0.85, i + 0.5, label_of(row.model), text_anchor="end", fill=canvas.INK, data_m=place)
     pairs, told = board.pairs, 0
     among = judged(board) & np.isin(pairs.a, list(at)) & np.isin(pairs.b, list(at))
     for k in np.flatnonzero(among).tolist():
@@ -405,7 +385,7 @@ def matrix(board: BenchmarkResult) -> Picture | None:
         across, down = (column + 0.04, column + 0.96), (row_ + 0.04, row_ + 0.96)
         drawing.bar(across, down, colour, title=title, data_m=f"{a} {b}")
         if ahead:
-            sign = {"fill": PAPER, "font_weight": "700", "font_size": f"{letters:.0f}", "pointer_events": "none"}
+            sign = {"fill": canvas.PAPER, "font_weight": "700", "font_size": f"{letters:.0f}", "pointer_events": "none"}
             write(column + 0.5, row_ + 0.5, "+" if ahead > 0 else "−", text_anchor="middle", **sign)
     of = f"the {M} best models" if len(board.models) > M else f"{M} models"
     alt = f"Each cell is a pair of {of}: the model to its left against the one below it. + better, − worse, grey not "

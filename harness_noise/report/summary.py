@@ -26,7 +26,6 @@ from ..results.rows import (
 )
 from . import fmt
 from .columns import (
-    CLUSTERS,
     TASK,
     Column,
     Marks,
@@ -445,7 +444,7 @@ def _slice_table(title: str, rows: Sequence[EstimateSlice | DifferenceSlice], ma
         *_slice_names(rows),
         TextColumn("Slice", lambda row: fmt.shorten(row.value, 40), "questions that share this value"),
         Column("n", "n_questions", "questions", 3),
-        replace(CLUSTERS, rank=4),
+        *mean_columns("g"),
         *(difference_columns("diff ci", level) if compared else mean_columns("mean ci", level)),
         Column("SE", "se", "standard error", 2),
         Column("shrunken", "shrunken", "pulled towards the other slices, the more the noisier it is", 1, optional=True),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ..results.explanation import LabelSample
     from .summary import Result
+    from .terminal import Colour
 
 
 _HIDDEN = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -36,6 +37,7 @@ def render(
     wide: bool = False,
     legend: bool | None = None,
     words: Words = str,
+    color: Colour = "never",
 ) -> str:
     """A result as text.
 
@@ -53,6 +55,8 @@ def render(
         Of a table: what its columns mean. None: a line that says how to get that, and what else is not shown.
     words
         A function that rewrites each sentence and each piece of advice, which name parameters in backticks.
+    color
+        Of a table: ``"never"``, ``"always"``, or ``"auto"``, where standard output shows colours.
 
     Returns
     -------
@@ -69,9 +73,7 @@ def render(
     if format == "table":
         from . import terminal
 
-        stream = io.StringIO()
-        terminal.print_to(stream, result, details=details, wide=wide, legend=legend, words=words)
-        return stream.getvalue()
+        return f"{terminal.text(result, color, details=details, wide=wide, legend=legend, words=words)}\n"
     if format == "latex":
         return latex(result, details=details)
     if format == "markdown":

@@ -163,22 +163,19 @@ def test_latex_is_a_tabular_with_as_many_columns_as_cells() -> None:
 
 
 def test_the_terminal_never_cuts_a_number() -> None:
-    out = io.StringIO()
-    terminal.print_to(out, comparison(task="a-rather-long-task-name-" * 4))
+    out = terminal.text(comparison(task="a-rather-long-task-name-" * 4))
     row = comparison().comparisons[0]
-    assert number(row.diff, decimals(row.se)) in out.getvalue()
-    assert f"[{number(row.ci_low, decimals(row.se))}, {number(row.ci_high, decimals(row.se))}]" in out.getvalue()
+    assert number(row.diff, decimals(row.se)) in out
+    assert f"[{number(row.ci_low, decimals(row.se))}, {number(row.ci_high, decimals(row.se))}]" in out
 
 
 @pytest.mark.parametrize("width", [50, 80, 100, 200])
 def test_with_details_no_cell_is_lost_however_narrow(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     table = comparison(task="word_problems")
-    out = io.StringIO()
-    terminal.print_to(out, table, details=True)
-    lines = out.getvalue().splitlines()
-    assert max(map(len, lines)) <= width
-    words = set(out.getvalue().split())
+    out = terminal.text(table, details=True)
+    assert max(map(len, out.splitlines())) <= width
+    words = set(out.split())
     for section in summarise(table).sections:
         for column, cell in zip(section.columns, section.rows[0], strict=True):
             assert column.text or set(f"{column.label} {cell}".split()) <= words

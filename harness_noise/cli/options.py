@@ -94,15 +94,12 @@ class Values(Choice):
     """The values of a setting that a command obeys; of any other it says why it does not."""
 
     def __init__(self, name: str, consumer: str) -> None:
-        values = [str(value) for value in get_args(_types()[name])]
-        some = obeyed(name, consumer)  # None: all
-        super().__init__(
-            values if some is None else [item for item in values if item in (_FIELDS[name].default, *some)]
-        )
-        self.setting, self.consumer, self.refused = name, consumer, set(values) - set(self.choices)
+        self.all, some = get_args(_types()[name]), obeyed(name, consumer)  # None: all
+        super().__init__([item for item in self.all if some is None or item in (_FIELDS[name].default, *some)])
+        self.setting, self.consumer = name, consumer
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value in self.refused:
+        if value in self.all and value not in self.choices:
             self.fail(_refused(self.setting, self.consumer, f"--{self.setting} {value}"), param, ctx)
         return super().convert(value, param, ctx)
 

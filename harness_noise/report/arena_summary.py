@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -240,7 +240,8 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
 
     def pass_k(symbol: str, kind: str, meaning: str, rank: int) -> Column:
         def cell(row: Model) -> str:
-            return _pass(getattr(row, f"pass_{kind}_k"), getattr(row, f"pass_{kind}_k_se"), top)
+            value, se = ((getattr(row, f"pass_{kind}_k{end}") or {}).get(top) for end in ("", "_se"))
+            return fmt.MISSING if value is None or top < 2 else fmt.with_error(value, se)
 
         return Column(f"pass{symbol}{top}", cell, f"chance that {meaning}", rank, optional=True)
 
@@ -387,12 +388,6 @@ def judged(board: BenchmarkResult) -> BoolArray:
 
 _SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}
 """A verdict → the sign of A against B, then that of B against A."""
-
-
-def _pass(values: Mapping[int, float] | None, errors: Mapping[int, float] | None, k: int) -> str:
-    """pass@k or pass^k with its standard error."""
-    value, se = (values or {}).get(k), (errors or {}).get(k)
-    return fmt.MISSING if value is None or k < 2 else fmt.with_error(value, se)
 
 
 def ranked(board: BenchmarkResult) -> list[Model]:

@@ -309,7 +309,7 @@ class Drawing:
         """Write words at a place of the picture, in its units."""
         self.parts.append(element("text", escaped(words), x=px, y=py, **style))
 
-    def done(self, picture: str, title: str, alt: str) -> Picture:
+    def done(self, picture: str, title: str, alt: str, points: Points | None = None) -> Picture:
         """The finished picture: axes, what was drawn on them, and the legend."""
         shown = [element("path", id=f"s{i}", d=_SHAPES[i]) for i in sorted(self.shapes)]
         shapes = element("defs", *shown) if shown else ""
@@ -323,7 +323,8 @@ class Drawing:
             below.append(element("g", mark, text, transform=place))
             at += wide
         tall = self.height + (18 * (1 + row) + 6 if below else 0)
-        return Picture(picture, title, alt, shapes + self._axes() + "".join([*self.parts, *below]), tall)
+        body = "".join([shapes, self._axes(), *self.parts, *below])
+        return Picture(picture, title, alt, body, tall, points)
 
     def _axes(self) -> str:
         left, top, width, height = self.box

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..io.atomic import write_text
 from ..results.arena import Arena, BenchmarkResult, Checkpoint, Model
 from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, Estimate, EstimateSlice
@@ -50,32 +50,29 @@ def save(arena: Arena, folder: Path) -> list[Path]:
     return written
 
 
-class _Scatter:
-    """A figure with a mark for each pair: one by one, or of many pairs some, over an image of all."""
+def _cloud(
+    drawing: Drawing, board: BenchmarkResult, rows: IntArray, x: FloatArray, y: FloatArray
+) -> canvas.Points | None:
+    """Draw an image of the pairs `rows` at x, y, if they are too many for a mark each; returns where they lie."""
+    if _single(board)[rows].all():
+        return None
+    drawing.cloud(x, y)
+    return canvas.Points(rows, drawing.px(x), drawing.py(y))
 
-    def __init__(self, board: BenchmarkResult, drawing: Drawing, rows: IntArray, x: FloatArray, y: FloatArray) -> None:
-        self.pairs, self.drawing, self.every = board.pairs, drawing, (rows, x, y)
-        self.single = np.isin(np.arange(len(board.pairs)), chosen_pairs(board, LABELLED))
-        """(P,) the pairs that are drawn one by one."""
-        self.whole = bool(self.single[rows].all())
 
-    def cloud(self) -> None:
-        """The image of all pairs, if some are not drawn one by one."""
-        if not self.whole:
-            self.drawing.cloud(*self.every[1:])
+def _single(board: BenchmarkResult) -> BoolArray:
+    """(P,) the pairs that have a mark each."""
+    return np.isin(np.arange(len(board.pairs)), chosen_pairs(board, LABELLED))
 
-    def marks(self, rows: IntArray, x: FloatArray, y: FloatArray, series: int, label: str) -> None:
-        """The marks of the pairs `rows` at x, y."""
-        keep, pairs = self.single[rows], self.pairs
-        titles = [pair_title(pairs[i]) for i in rows[keep].tolist()]
-        models = [f"{a} {b}" for a, b in zip(pairs.a[rows[keep]], pairs.b[rows[keep]], strict=True)]
-        self.drawing.points(x[keep], y[keep], series, label, titles, models)
 
-    def done(self, name: str, title: str, alt: str) -> Picture:
-        """The figure, and where the pairs lie of which not each has a mark."""
-        rows, x, y = self.every
-        points = None if self.whole else canvas.Points(rows, self.drawing.px(x), self.drawing.py(y))
-        return replace(self.drawing.done(name, title, alt), points=points)
+def _marks(
+    drawing: Drawing, board: BenchmarkResult, rows: IntArray, x: FloatArray, y: FloatArray, series: int, label: str
+) -> None:
+    """Draw a mark for each of the pairs `rows` at x, y that has one."""
+    keep, pairs = _single(board)[rows], board.pairs
+    titles = [pair_title(pairs[i]) for i in rows[keep].tolist()]
+    models = [f"{a} {b}" for a, b in zip(pairs.a[rows[keep]], pairs.b[rows[keep]], strict=True)]
+    drawing.points(x[keep], y[keep], series, label, titles, models)
 
 
 def pair_title(row: Difference) -> str:
@@ -101,19 +98,18 @@ def noise(board: BenchmarkResult) -> Picture | None:
     top = [float(np.nanmax(c[column][close])) for _, column in parts] + [float(y.max()) for _, y, *_ in curves]
     x = Axis(-0.02, 1.02, f"mean of the pair ({measure(board)})") if unit else Axis.around(mean, measure(board))
     drawing = Drawing(x, Axis(0, 1.05 * max(top) or 1.0, "SE of A − B"))
-    plot = _Scatter(board, drawing, close, mean, c["se_total"][close])
-    plot.cloud()
+    points = _cloud(drawing, board, close, mean, c["se_total"][close])
     for p, y, colour, dash, label in curves:
         drawing.line(p, y, colour, dash=dash, label=label)
     for i, (label, column) in enumerate(parts):
         known = np.isfinite(c[column][close])
-        plot.marks(close[known], mean[known], c[column][close][known], i, label)
+        _marks(drawing, board, close[known], mean[known], c[column][close][known], i, label)
     alt, total = f"{len(close)} close pairs of {len(board.pairs)}", row.se_total
     if total is not None:
         alt += f"; total standard error {total.median:.4f} at the median, from {total.min:.4f} to {total.max:.4f}"
     if row.beta_theory is not None:
         alt += f", which is {row.beta_theory.median:.2f} times what the Beta theory says"
-    return plot.done("noise", "Noise of a difference against accuracy", f"{alt}.")
+    return drawing.done("noise", "Noise of a difference against accuracy", f"{alt}.", points)
 
 
 def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, FloatArray, str, str, str]]:
@@ -143,22 +139,21 @@ def separation(board: BenchmarkResult) -> Picture | None:
     significant = (board.pairs.verdict[rows] > 0) & (board.pairs.verdict[rows] < 3)
     right, top = max(float(diff.max()), 1e-9) * 1.05, max(float(apart.max()), 1e-9) * 1.05
     drawing = Drawing(Axis(0, right, "|A − B|"), Axis(0, top, "A ≠ B, share of questions"))
-    plot = _Scatter(board, drawing, rows, diff, apart)
     x = np.linspace(0, right, 120)
     drawing.area(x, np.zeros(len(x)), np.minimum(x, top))
     size = float(np.median(n[rows]))
     for i, p in enumerate((0.05, 0.01, 0.001)):
         y = x**2 * (1 + size / float(critical(1 - p)) ** 2)
         drawing.line(x, np.where(y <= top, y, np.nan), dash=DASHES[i], label=f"p = {p:g}")
-    plot.cloud()
+    points = _cloud(drawing, board, rows, diff, apart)
     for kept, series, label in ((~significant, 1, "not separable"), (significant, 0, "separable")):
-        plot.marks(rows[kept], diff[kept], apart[kept], series, label)
+        _marks(drawing, board, rows[kept], diff[kept], apart[kept], series, label)
     alt = (
         f"{int(significant.sum())} of {len(rows)} pairs are separable. The lines show the difference with p = 0.05, "
         "0.01 and 0.001 (one answer each) at each level of disagreement; the shaded corner is impossible, as models "
         "cannot differ by more than they disagree."
     )
-    return plot.done("separation", "Difference against disagreement", alt)
+    return drawing.done("separation", "Difference against disagreement", alt, points)
 
 
 _BANDS = ((0.001, "p < 0.001"), (0.01, "p < 0.01"), (0.05, "p < 0.05"), (2.0, "p ≥ 0.05"))
@@ -173,17 +168,16 @@ def accuracies(board: BenchmarkResult) -> Picture | None:
     high, low = np.maximum(c["mean_a"], c["mean_b"])[rows], np.minimum(c["mean_a"], c["mean_b"])[rows]
     band = np.searchsorted([limit for limit, _ in _BANDS], c["p_value"][rows], side="right")
     drawing = Drawing(Axis.around(low, f"lower mean ({measure(board)})"), Axis.around(high, "higher mean"))
-    plot = _Scatter(board, drawing, rows, low, high)
     ends = np.array([max(drawing.x.low, drawing.y.low), min(drawing.x.high, drawing.y.high)])
-    plot.cloud()
+    points = _cloud(drawing, board, rows, low, high)
     if ends[1] > ends[0]:
         drawing.line(ends, ends, MUTED, dash=DASHES[1])
     for i, (_, label) in enumerate(_BANDS):
         at = band == i
         if at.any():
-            plot.marks(rows[at], low[at], high[at], (0, 2, 3, 1)[i], label)
+            _marks(drawing, board, rows[at], low[at], high[at], (0, 2, 3, 1)[i], label)
     counts = ", ".join(f"{int((band == i).sum())} pairs with {label}" for i, (_, label) in enumerate(_BANDS))
-    return plot.done("accuracies", "Which means differ significantly", f"{counts} (unadjusted).")
+    return drawing.done("accuracies", "Which means differ significantly", f"{counts} (unadjusted).", points)
 
 
 _CIVIDIS = ((38, 78, 150), (78, 98, 140), (110, 118, 128), (145, 142, 116), (195, 180, 98), (254, 232, 56))

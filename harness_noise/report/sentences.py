@@ -73,25 +73,28 @@ def _remarks(item: Estimate | Difference) -> list[str]:
     return [*out, ODD] if "mean_mismatch" in item.diagnostics else out
 
 
+def _reported(item: Estimate | Difference, start: str, how: str, interval: str) -> str:
+    """A row's value with its error, what it is of, and its interval, with the name of that."""
+    digits, unit = fmt.digits_of(item), f" {item.unit}" if item.unit else ""
+    known = item.se and not (isinstance(item, Difference) and item.test == "sequential")
+    error = f" ± {fmt.number(item.se, digits)}" if known else ""
+    where = f" on {item.task}" if item.task else ""
+    about = "; ".join([fmt.metric_name(item.metric, item.scorer), *([how] if how else []), _sample(item)])
+    text = f"{start} {fmt.number(fmt.value_of(item), digits)}{error}{unit}{where} ({about})"
+    if item.ci_low is None:
+        return text
+    return f"{text}; {fmt.level_of([item])} CI {fmt.interval_of(item)}{f' ({interval})' if interval else ''}"
+
+
 def _estimate_sentence(item: Estimate) -> str:
-    digits = fmt.digits_of(item)
+    digits, model = fmt.digits_of(item), item.model or "The model"
     if not item.n_questions:
         where = f"{f' on {item.task}' if item.task else ''} ({fmt.metric_name(item.metric, item.scorer)})"
         if item.mean is None:
-            return f"{item.model or 'The model'} has no {'score' if item.unit is None else 'value'}{where}."
-        return f"{item.model or 'The model'} {_has(item)} {fmt.number(item.mean, digits)}{where}, without an error bar."
-    unit = f" {item.unit}" if item.unit else ""
-    kind = f"clustered standard error, {fmt.estimator_name(item.estimator)}" if item.cluster else "standard error"
-    parts = [
-        f"{item.model or 'The model'} {_has(item)} {fmt.number(item.mean, digits)}"
-        + (f" ± {fmt.number(item.se, digits)}{unit} ({kind})" if item.se else unit)
-        + (f" on {item.task}" if item.task else "")
-        + f" ({fmt.metric_name(item.metric, item.scorer)}; "
-        + f"{_sample(item)})"
-    ]
-    if item.ci_low is not None:
-        name = fmt.mean_interval_name(item)
-        parts.append(f"{fmt.level_of([item])} CI {fmt.interval_of(item)}{f' ({name})' if name else ''}")
+            return f"{model} has no {'score' if item.unit is None else 'value'}{where}."
+        return f"{model} {_has(item)} {fmt.number(item.mean, digits)}{where}, without an error bar."
+    kind = f"± clustered standard error, {fmt.estimator_name(item.estimator)}" if item.cluster else "± standard error"
+    parts = [_reported(item, f"{model} {_has(item)}", kind if item.se else "", fmt.mean_interval_name(item))]
     if item.se_data is not None:
         parts.append(
             f"with one answer per question its standard error would be {fmt.number(item.se_total, digits)} "
@@ -106,20 +109,10 @@ def _has(item: Estimate) -> str:
 
 
 def _difference_sentence(item: Difference) -> str:
-    digits = fmt.digits_of(item)
     name_a, name_b = fmt.names_of(item)
-    error = f" ± {fmt.number(item.se, digits)}" if item.se and item.test != "sequential" else ""
-    text = (
-        f"{name_a} − {name_b} = {fmt.number(item.diff, digits)}{error}{f' {item.unit}' if item.unit else ''}"
-        + (f" on {item.task}" if item.task else "")
-        + f" ({fmt.metric_name(item.metric, item.scorer)}; "
-        + fmt.pairing(item)
-        + (", clustered" if item.cluster else "")
-        + f"; {_sample(item)})"
-    )
     shown = fmt.interval_words(item)
-    if item.ci_low is not None:
-        text += f"; {fmt.level_of([item])} CI {fmt.interval_of(item)} ({shown})"
+    how = f"{fmt.pairing(item)}{', clustered' if item.cluster else ''}"
+    text = _reported(item, f"{name_a} − {name_b} =", how, shown)
     for name, value in (("p", item.p_value), ("adjusted p", item.p_adjusted)):
         if value is None or (name != "p" and isclose(value, item.p_value or 0.0, rel_tol=SLACK)):
             continue
@@ -133,7 +126,7 @@ def _difference_sentence(item: Difference) -> str:
         return f"{text}: whether they differ is not known."
     winner = {"A better": name_a, "B better": name_b}.get(item.verdict)
     if item.verdict == "not separable" and item.mde is not None:
-        least = f"{fmt.number(item.mde, digits)}{f' {item.unit}' if item.unit else ''}"
+        least = f"{fmt.number(item.mde, fmt.digits_of(item))}{f' {item.unit}' if item.unit else ''}"
         return f"{text}: not separable (smallest difference detectable with 80 % power: {least})."
     return f"{text}: {winner} is better." if winner else f"{text}: {item.verdict}."
 

@@ -92,7 +92,7 @@ def _factors(table: Factors) -> Summary:
     def limits(row: FactorRow) -> str:
         return fmt.interval(row.var_low, row.var_high, fmt.decimals(row.var, row.var_high))
 
-    gain = "how much 1,000 more answers on new levels lower the variance of the mean"
+    gain = "how much `more` further answers (1,000) on new levels lower the variance of the mean"
     columns = [
         TextColumn("Source", "factor"),
         Column("variance", lambda row: own(row.var), "variance component of one answer"),
@@ -167,7 +167,7 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
     for row in rows:
         if row.se is not None and not brief:
             first.setdefault((row.model, row.run, row.task), row)
-    written = list(map(sentence, first.values()))
+    written = [sentence(row) for row in first.values() if len(first) <= FEW]
     by_slice = slice_sections(table, marks)
     stopped, said = stopping(table, marks)
     sentences = [*said, *written, *slice_sentences(table), *fmt.estimand_line(rows)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -459,7 +460,7 @@ def test_sentences_of_measures_have_units_and_nobody_scores_a_cost(file):
     text = " ".join(render(hn.analyze(file, measures=["cost", "cost/score"]), "sentence").split())
     assert "a has a mean of 0.00" in text
     assert "a has a ratio of 0.00" in text
-    assert " $ (standard error)" in text
+    assert re.search(r" ± [0-9.]+ \$ on t \(cost; ± standard error; n = ", text)
     assert "scores" not in text
     board = " ".join(str(hn.arena(file, measures=["score", "cost"])).split())
     assert "t (cost): The 2 models at the top differ on" in board

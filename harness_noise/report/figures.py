@@ -513,7 +513,8 @@ def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None)
         found = [item for item in known if fmt.metric_name(item.metric, item.scorer) == metric]
         first, drawn = found[0], []
         for item in found[:ROWS]:
-            label = " ".join([fmt.plain(item.task)] * several + [fmt.models_of(item)] * models) or fmt.what_of(item)
+            named = [fmt.plain(item.task)] * (several or not models) + [fmt.models_of(item)] * models
+            label = " ".join(filter(None, named)) or metric
             drawn.append(_row(item, label, f", {item.verdict}" if isinstance(item, Difference) else ""))
         sides, what = None, "means"
         if isinstance(first, Difference):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 
 from ..errors import InputError, check_kind, check_one_of
 from ..io.atomic import replacing_path, write_text
-from ..results.arena import Arena
 from ..results.rows import Analysis, Comparison
 from .columns import Section, Words
 from .summary import summarise
@@ -18,6 +17,7 @@ from .summary import summarise
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..results.arena import Arena
     from ..results.explanation import LabelSample
     from .summary import Result
     from .terminal import Colour
@@ -212,6 +212,8 @@ def write_tables(result: Arena, folder: str | Path, kind: Format = "csv") -> lis
     InputError
         An unknown format, Parquet without pyarrow, or a folder that cannot be written.
     """
+    from ..results.arena import Arena  # no small command needs it
+
     check_kind("write_tables", result, Arena)
     check_one_of("kind", kind, Format)
     written = []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 
@@ -14,9 +12,7 @@ from harness_noise.report.fmt import number
 
 def shown(table: object, monkeypatch: pytest.MonkeyPatch, width: int = 100) -> str:
     monkeypatch.setenv("COLUMNS", str(width))
-    out = io.StringIO()
-    terminal.print_to(out, table)
-    return " ".join(out.getvalue().split())
+    return " ".join(terminal.text(table).split())  # type: ignore[arg-type]
 
 
 def run(model: str, p: float, seed: int, n: int = 120, clusters: int = 0) -> hn.Run:
@@ -29,7 +25,7 @@ def run(model: str, p: float, seed: int, n: int = 120, clusters: int = 0) -> hn.
 
 def test_a_plan_without_clusters_says_that_clusters_take_more() -> None:
     said = [
-        any("in clusters" in note for note in hn.plan(effect=0.03, **how).notes)
+        any("in clusters" in note for note in hn.plan(effect=0.03, **how).notes)  # type: ignore[arg-type]
         for how in ({"accuracy": 0.7}, {"omega2": 0.1}, {"omega2": 0.1, "design_effect": 2.0})
     ]
     assert said == [True, True, False]
@@ -62,8 +58,6 @@ def test_many_degrees_of_freedom_are_written_out(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_replay_that_decides_nothing_does_not_call_it_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(hn.InputError, match="`looks` are taken at answers that come one by one"):
-        hn.plan(effect=0.05, runs=[run("a", 0.6, 1), run("b", 0.6, 2)], looks=5, repeats_are="runs")
     found = hn.plan(effect=0.05, runs=[run("a", 0.6, 1), run("b", 0.6, 2)], looks=5)
     text = " ".join(shown(found, monkeypatch).split())
     assert "enough" not in text

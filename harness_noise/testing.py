@@ -14,6 +14,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,6 +42,9 @@ Checked: TypeAlias = tuple[dict[str, Any], Callable[[Scores], bool]]
 """Options, and what scores are read with them."""
 ABSENT = "no_such_field"
 """A name that no file has."""
+SEPARATOR = "\u2028".encode()
+_TEXT = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
+"""A text in JSON."""
 GARBAGE = {
     "empty": b"",
     "text": b"hello\n",
@@ -92,12 +96,12 @@ def check_adapter(
     """Check that an adapter keeps what `harness_noise.io.protocol.Adapter` promises.
 
     `sniff` never raises and claims no file of another format; damaged files are refused with an `InputError` or read,
-    and never end in another exception; runs, scores and questions have names that are unique, and the same when they
-    are read again, from a copy, by another process, or from a folder that is listed in another order; our mean is the
-    one that the harness reports; each field of `ReadOptions` is obeyed or refused; what is read in parts is what is
-    read at once; what is written again has the same scores, and writing twice changes nothing. Mean and standard
-    error do not see scores in the wrong order, and no check here sees answers that were left out: name some of both
-    kinds in `expected`.
+    and never end in another exception; a line separator within a prompt changes no score; runs, scores and questions
+    have names that are unique, and the same when they are read again, from a copy, by another process, or from a folder
+    that is listed in another order; our mean is the one that the harness reports; each field of `ReadOptions` is obeyed
+    or refused; what is read in parts is what is read at once; what is written again has the same scores, and writing
+    twice changes nothing. Mean and standard error do not see scores in the wrong order, and no check here sees answers
+    that were left out: name some of both kinds in `expected`.
 
     Args:
         adapter: the object that the entry point names; its class stands where another process can import it.
@@ -122,6 +126,7 @@ def check_adapter(
             *checked.scores(expected or {}),
             *checked.native(),
             *checked.damage(),
+            *checked.separator(),
             *checked.again(),
             *checked.elsewhere(),
             *checked.in_parts(),
@@ -252,6 +257,21 @@ class _Checked:
                     yield f"read: {type(error).__name__} in place of an InputError {what}: {error}"
             path.write_bytes(whole)
 
+    def separator(self) -> Iterator[str]:
+        """A line separator within a text, which `str.splitlines` takes for the end of a line, changes no score."""
+        copy = self.copy("separator")
+        for path in _of_each_kind(copy):
+            whole = path.read_bytes()
+            longest = max((text for text in _TEXT.findall(whole) if b" " in text), key=len, default=b"")
+            path.write_bytes(whole.replace(longest, longest.replace(b" ", SEPARATOR, 1)) if longest else whole)
+        try:
+            found = self.read(copy)
+        except Exception as error:  # noqa: BLE001 - of lines that end too early, whatever it is
+            yield f"read: {type(error).__name__} on a text with a line separator (U+2028): {error}"
+            return
+        if list(map(_all_scores, found)) != list(map(_all_scores, self.once)):
+            yield "read: a line separator (U+2028) within a text changes the scores"
+
     def again(self) -> Iterator[str]:
         """Check that a run reads alike whenever and wherever it is read."""
         twice = self.read()
@@ -370,6 +390,11 @@ class _Checked:
         places = [out] if self.adapter.sniff(out) else filter(self.adapter.sniff, _files(out))
         written = [run for place in places for run in self.read(place)]
         yield from _unlike("write", [_bare(run) for run in self.read(copy)], [_bare(run) for run in written])
+
+
+def _all_scores(run: Run) -> list[list[float]]:
+    """The scores of each metric, whatever its questions are called."""
+    return [np.sort(item.values[~np.isnan(item.values)]).tolist() for item in run.scores]
 
 
 def _read_elsewhere(adapter: Adapter, place: Path) -> list[Run]:

@@ -306,10 +306,10 @@ _START = 300
 
 def _with_questions(board: BenchmarkResult) -> dict[str, Any]:
     """The models' means by question, as a profile keeps them."""
-    columns = board.questions
+    clusters = [one.cluster for one in board.questions]
     return {
-        "keys": list(columns.question),
-        "clusters": None if all(label is None for label in columns.cluster) else list(columns.cluster),
+        "keys": [one.question for one in board.questions],
+        "clusters": None if set(clusters) <= {None} else clusters,
         "models": [model.model for model in board.models],
         "means": [[None if math.isnan(x) else round(float(x), 12) for x in column] for column in board.scores.T],
     }

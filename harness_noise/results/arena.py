@@ -18,7 +18,7 @@ from .rows import Difference, Estimate, difference
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
+    from ..arrays import AnyArray, FloatArray, IntArray
     from ..stats.contrast import Design
     from .rows import EstimateSlice, Heterogeneity
 
@@ -143,41 +143,6 @@ class Question(Measured):
     """How often chance alone gives a tau as low, on a question that has nothing to do with the models' quality."""
     suspect: bool | None
     """Better models do worse on it: p_tau below 1/N of the benchmark's N questions, and below 0.05."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class QuestionColumns(Measured):
-    """The questions of one benchmark, one array for each field of `Question`; NaN for null."""
-
-    question: Sequence[str]
-    cluster: tuple[str | None, ...]
-    text: Sequence[str] | None
-    difficulty: FloatArray
-    n_models: IntArray
-    n_solved: IntArray | None
-    tau: FloatArray
-    p_tau: FloatArray
-    suspect: BoolArray
-
-    def __len__(self) -> int:
-        return len(self.question)
-
-    def __getitem__(self, i: int) -> Question:
-        tau = finite(self.tau[i])
-        return Question(
-            *self.key,
-            question=self.question[i],
-            cluster=self.cluster[i],
-            difficulty=finite(self.difficulty[i]),
-            n_models=int(self.n_models[i]),
-            n_solved=None if self.n_solved is None else int(self.n_solved[i]),
-            tau=tau,
-            p_tau=finite(self.p_tau[i]),
-            suspect=None if tau is None else bool(self.suspect[i]),
-        )
-
-    def __iter__(self) -> Iterator[Question]:
-        return map(self.__getitem__, range(len(self)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -344,7 +309,7 @@ class BenchmarkResult:
     benchmark: Benchmark
     models: tuple[Model, ...]
     pairs: Pairs
-    questions: QuestionColumns
+    questions: tuple[Question, ...]
     scores: FloatArray
     """(N, M) question means, NaN where missing, for the figures; columns as `models`."""
     slices: tuple[PairSlice, ...] = ()
@@ -353,6 +318,8 @@ class BenchmarkResult:
     """The measure that the frontier is by, of the same task and models."""
     plan: Design | None = None
     """How the questions are weighted, and what they share."""
+    texts: Sequence[str] | None = None
+    """(N,) what can be shown of each question; None where nothing is known."""
 
     @property
     def key(self) -> tuple[str, str, str]:

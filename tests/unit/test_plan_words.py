@@ -75,6 +75,15 @@ def test_a_replay_that_decides_nothing_does_not_call_it_enough(monkeypatch: pyte
     assert f"… without a decision {100 * share:.0f} % of the orders" in text
 
 
+def test_a_budget_with_one_answer_each_is_as_cautious_as_a_plan() -> None:
+    runs = [hn.as_scores(np.random.default_rng(seed).random(80) < 0.6) for seed in range(3)]
+    each = [hn.Run(name, name, "array", scores=(part,)) for name, part in zip("abc", runs, strict=True)]
+    for row in hn.arena(each, needed=True).budget:
+        pair = [run for run in each if run.model in (row.best, row.model)]
+        plan = hn.plan(runs=pair, effect=abs(row.diff or 0.0), repeats=1)
+        assert row.more_questions == plan.n_questions - 80
+
+
 def test_a_budget_counts_new_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     from harness_noise.leaderboard.ranks import with_budget
 

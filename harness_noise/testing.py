@@ -473,27 +473,24 @@ def _measured(run: Run) -> list[Scores | CorpusScores]:
     return [*run.scores, *run.corpus]
 
 
+def _facts(run: Run, *, named: bool) -> dict[str, Any]:
+    """What two readings of one run have to agree in, by what to say where they do not."""
+    found: dict[str, Any] = {"another name": run.name if named else ""}
+    found |= {"other rows": [item.key for item in _measured(run)]}
+    for item in _measured(run):
+        of_item = {"keys of questions": tuple(item.questions.keys)}
+        of_item |= {name: getattr(item, name) for name in ("clusters", "cluster_spec", "higher_is_better")}
+        of_item |= {name: getattr(item, name) for name in ("n_missing", "native")}
+        of_item |= {"scores": np.nan_to_num(item.values, nan=np.inf).tolist()} if isinstance(item, Scores) else {}
+        found |= {f"{item.task}, {item.metric}: other {name}": value for name, value in of_item.items()}
+    return found
+
+
 def _unlike(what: str, old: Sequence[Run], new: Sequence[Run], *, named: bool = False) -> Iterator[str]:
     """In what two readings of the same runs differ, but for the place where they lie, unless they are `named` alike."""
     if [run.model for run in old] != [run.model for run in new]:
         yield f"{what}: runs of {[run.model for run in new]} in place of {[run.model for run in old]}"
         return
     for a, b in zip(old, new, strict=True):
-        if named and a.name != b.name:
-            yield f"{what}: the run {a.name!r} is called {b.name!r}"
-        keys = [[item.key for item in _measured(run)] for run in (a, b)]
-        if keys[0] != keys[1]:
-            yield f"{what}: {keys[1]} in place of {keys[0]}"
-            continue
-        for x, y in zip(_measured(a), _measured(b), strict=True):
-            yield from (f"{what}: {x.task}, {x.metric}: other {field}" for field in _differing(x, y))
-
-
-def _differing(x: Scores | CorpusScores, y: Scores | CorpusScores) -> Iterator[str]:
-    if tuple(x.questions.keys) != tuple(y.questions.keys):
-        yield "keys of questions"
-    if isinstance(x, Scores) and isinstance(y, Scores) and not np.array_equal(x.values, y.values, equal_nan=True):
-        yield "scores"
-    for field in ("clusters", "cluster_spec", "higher_is_better", "n_missing", "native"):
-        if getattr(x, field) != getattr(y, field):
-            yield field
+        wanted, found = _facts(a, named=named), _facts(b, named=named)
+        yield from (f"{what}: the run {a.name!r} has {name}" for name in wanted if wanted[name] != found.get(name))

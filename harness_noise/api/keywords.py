@@ -237,8 +237,7 @@ class Request:
         """The one noise profile of a file, or of that name, with the task, metric and scorer that were asked for."""
         from ..leaderboard import profiles
 
-        wanted = (self.options.tasks, self.options.metrics, self.options.scorers)
-        return profiles.choose(profiles.read(path), *(given[0] if given else None for given in wanted))
+        return profiles.choose(profiles.read(path), self.options)
 
     def watched(self, values: Iterable[Any], doing: str, total: int) -> Iterable[Any]:
         """The values, while `progress` shows how far they are."""

@@ -106,8 +106,7 @@ def _beside(path: Path) -> bool:
 
 def _profile(path: Path) -> bool:
     try:
-        profiles = reference.read(path)
-        one = reference.choose(profiles[:1])
+        one = reference.choose(reference.read(path)[:1], ReadOptions())
         row = reference.compare(one, 0.5, 0.4)
         one.planning()
     except InputError:

@@ -17,6 +17,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from harness_noise.analysis.mean import analyze_runs
+from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
 from harness_noise.io import registry as adapters
 from harness_noise.leaderboard import profiles as reference

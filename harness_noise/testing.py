@@ -17,6 +17,7 @@ import os
 import re
 import shutil
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager, redirect_stdout
@@ -196,14 +197,11 @@ class _Checked:
         for run in runs:
             if not (run.model and run.name and run.harness):
                 yield f"read: a run without model, name or harness: {run.model!r}, {run.name!r}, {run.harness!r}"
-            rows = [item.key for item in (*_measured(run), *run.skipped)]
-            yield from (
-                f"read: {row} is there {rows.count(row)} times" for row in dict.fromkeys(rows) if rows.count(row) > 1
-            )
+            rows = Counter(item.key for item in (*_measured(run), *run.skipped))
+            yield from (f"read: {row} is there {n} times" for row, n in rows.items() if n > 1)
             for item in _measured(run):
-                keys = tuple(item.questions.keys)
-                if len(set(keys)) < len(keys) or not all(isinstance(key, str) and key for key in keys):
-                    yield f"read: {item.task}: keys of questions that are empty, twice there or no strings"
+                if not all(isinstance(key, str) and key for key in item.questions.keys):
+                    yield f"read: {item.task}: keys of questions that are empty or no strings"
 
     def scores(self, expected: Mapping[tuple[str, ...], Sequence[float | None]]) -> Iterator[str]:
         """The answers of some questions are those of the file, in their order."""

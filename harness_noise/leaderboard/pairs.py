@@ -368,12 +368,13 @@ def _missing_matters(parts: Sequence[Sequence[Scores]], board: Grid, columns: Co
     if not told.any():
         return told
     sizes = np.array([[len(part.values) for part in items] for items in parts], dtype=np.float64)
-    weights = sizes if board.table.plan.shares is None else board.table.plan.shares[None, :]
+    weights = sizes if board.table.plan.shares is None else np.broadcast_to(board.table.plan.shares, sizes.shape)
     spread = np.zeros(len(columns))
     with np.errstate(invalid="ignore", divide="ignore"):
+        weights = weights / weights.sum(axis=1, keepdims=True)
         for t, (asked, missing) in enumerate(board.missing):
             both, holes = (asked.T @ asked)[a, b], missing.T @ asked
-            each = np.broadcast_to(weights[:, t], len(parts))[a] / np.broadcast_to(weights.sum(axis=1), len(parts))[a]
+            each = weights[a, t]
             spread += np.where(each > 0, each * (holes[a, b] + holes[b, a]) / both, 0.0)
         reach = MISSING_SHARE * np.sqrt(np.maximum(columns.of.variance, 0.0))
         found: BoolArray = told & (columns.of.n > 0) & (spread * width > reach)

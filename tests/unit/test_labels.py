@@ -203,7 +203,9 @@ def test_random_parts_are_seldom_refused() -> None:
     for p in (0.05, 0.5, 0.97):
         for m in (3, 30, 200):
             truth, judge = judged(rng, p=p)
-            hn.estimate_with_labels(judge, part_of(truth, rng, m))
+            row = hn.estimate_with_labels(judge, part_of(truth, rng, m))
+            assert row.judge is not None
+            assert row.judge.n_labels == m
 
 
 def test_arrays_that_do_not_fit_are_refused() -> None:

@@ -204,16 +204,17 @@ class RowReader:
         """One row."""
         if self.known_by and all(is_empty(get(row)) for get in self.known_by):
             raise InputError(f"{self.path}, entry {line}: {self.preset.advice} ({parameter('columns', _LIKE)})")
+        cause = next((why for why, applies in self.causes if applies(row)), None)
+        rules = [rule for rule in self.rules if rule.applies is None or rule.applies(row)]
+        if not rules:
+            if cause is not None:
+                self.lost(line, row, cause)
+            return
         question = self.asked(line, row)
         model, task, metric, scorer = (
             get and cell_text(get(row)) for get in (self.model, self.task, self.metric, self.scorer)
         )
-        cause = next((why for why, applies in self.causes if applies(row)), None)
-        scored = False
-        for rule in self.rules:
-            if rule.applies is not None and not rule.applies(row):
-                continue
-            scored = True
+        for rule in rules:
             if rule.get is not None:
                 cells = self.cells(model, task, metric or rule.metric, scorer, rule)
                 self.answer(cells, question, row, line, rule.get(row), cause)
@@ -222,8 +223,6 @@ class RowReader:
                 if rule.path.words or not isinstance(value, (str, list, dict)):
                     beside = next((why for why, applies in rule.causes if applies(holder)), cause)
                     self.answer(self.cells(model, task, name, scorer, rule), question, row, line, value, beside)
-        if not scored and cause is not None:
-            self.lost(line, row, cause)
 
     def asked(self, line: int, row: Record) -> str:
         """The question of a row."""

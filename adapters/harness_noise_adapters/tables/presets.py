@@ -154,6 +154,8 @@ def _causes(place: str, data: Any) -> list[Cause]:
     for item in made:
         if item.cause not in CAUSES:
             raise InputError(f"{place}: missing: {item.cause!r} is no cause; there are {', '.join(CAUSES)}")
+        if not item.where:
+            raise InputError(f"{place}: missing: {item.cause}: `where` says nothing, so every answer would be missing")
     return made
 
 

@@ -36,11 +36,11 @@ class HarborAdapter(ReadOnly):
             return path.name == RESULT and _kind(path) != ""
         return _kind(path / RESULT) != "" or any(_kind(child / RESULT) == "trial" for child in path.iterdir())
 
+    @uncollected()
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         """One Run for each agent, its version, model and settings."""
         folder = path.parent if path.is_file() else path
-        with uncollected():
-            trials, job, notes = _trials(folder, options)
+        trials, job, notes = _trials(folder, options)
         auto = {trial["source"]: "repository" for trial in trials}
         auto |= {trial["source"]: None for trial in trials if "repository" not in trial}
         groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)

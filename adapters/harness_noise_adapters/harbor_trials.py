@@ -17,14 +17,12 @@ from .records import field, number, score
 DAMAGED = ": was it written by Harbor, and is it whole?"
 POLICY = {
     "infrastructure": "EnvironmentStartTimeout SandboxBuildFailed AgentSetupTimeout Healthcheck "
-    "SandboxLikelyOutOfMemory "
-    "MemoryLimitExceeded SSHAccess GKEExecStreamClosed GKEPodNotFound RuntimeRequest AddTestsDir "
-    "DownloadVerifierDir Api ApiRateLimit ApiInternalServer ApiOverloaded ApiConnectionClosed "
+    "SandboxLikelyOutOfMemory MemoryLimitExceeded SSHAccess GKEExecStreamClosed GKEPodNotFound RuntimeRequest "
+    "AddTestsDir DownloadVerifierDir Api ApiRateLimit ApiInternalServer ApiOverloaded ApiConnectionClosed "
     "ApiResponseStalled UnknownApi NetworkConnection ApiConnection ApiUsageLimit RateLimit InternalServer "
     "ServiceUnavailable APIConnection API Timeout BadRequest UnprocessableEntity UnsupportedParams "
-    "APIResponseValidation BudgetExceeded AgentAuthentication ModelNotFound NotFound "
-    "ApiProviderResourceNotFound Authentication PermissionDenied ServiceOperationsUnsupported VercelScope "
-    "DspyImport MissingExtra Regrade",
+    "APIResponseValidation BudgetExceeded AgentAuthentication ModelNotFound NotFound ApiProviderResourceNotFound "
+    "Authentication PermissionDenied ServiceOperationsUnsupported VercelScope DspyImport MissingExtra Regrade",
     "limit": "AgentTimeout ContextWindowExceeded OutputTokenExceeded ContextLengthExceeded OutputLengthExceeded",
     "refused": "AgentSafetyRefusal ContentPolicyViolation",
     "verifier": "VerifierTimeout RewardFileNotFound RewardFileEmpty VerifierOutputParse",

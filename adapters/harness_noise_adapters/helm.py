@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -41,36 +40,34 @@ class HelmAdapter(ReadOnly):
         folder = path.parent if path.name in (SPEC, STATS) else path
         return (folder / STATS).is_file() and (folder / SPEC).is_file()
 
+    @uncollected()
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         """One Run."""
-        with uncollected():
-            return [self._read(path.parent if path.is_file() else path, options)]
-
-    def _read(self, folder: Path, options: ReadOptions) -> Run:
+        folder = path.parent if path.is_file() else path
         spec, stats = document(folder / SPEC, DAMAGED), folder / STATS
         name, model = field(spec, "name"), field(spec, "adapter_spec", "model")
         if not (isinstance(name, str) and isinstance(model, str)):
             raise InputError(f"{folder / SPEC}: no name and model of a run{DAMAGED}")
-        task, texts = MODEL.sub("", name).replace(":,", ":").strip(":,"), _texts(folder)
+        task = MODEL.sub("", name).replace(":,", ":").strip(":,")
+        texts = {str(field(item, "id")): field(item, "input", "text") for item in _list(folder / INSTANCES)}
         answers = Answers(folder, options, kind="instance id", text="input")
         trials = set()
-        for place, item in enumerate(chain.from_iterable(items(stats, DAMAGED)), 1):
+        for place, item in enumerate(items(stats, DAMAGED), 1):
             instance, found, told = field(item, "instance_id"), field(item, "stats"), field(item, "train_trial_index")
             trial = 0 if told is None else told
             if not (isinstance(instance, str) and isinstance(found, list)) or number(trial) is None:
                 raise InputError(f"{stats}, entry {place}: no instance and its stats{DAMAGED}")
             trials.add(trial)
             perturbation = _perturbation(item)
-            doc = {"instance_id": instance, "perturbation": perturbation, "trial": trial}
-            if perturbation == "none":
-                doc["input"] = texts.get(instance)
+            words = texts.get(instance) if perturbation == "none" else None
+            doc = {"instance_id": instance, "perturbation": perturbation, "trial": trial, "input": words}
             for metric, split, stat in _metrics(found):  # the part of the instances that HELM itself tells apart
                 value, of_split = score(stat.get("mean"), f"{stats}, entry {place}, {metric}"), _named(task, split)
                 answers.add(of_split, metric, perturbation, instance, trial, value, {**doc, "split": split})
         answers.repeats_are_runs = len(trials) > 1
         for (metric, split), value in _native(folder).items():
             answers.describe(_named(task, split), metric, "none", native=value)
-        return answers.run(model, self.name)
+        return [answers.run(model, self.name)]
 
 
 adapter = HelmAdapter()
@@ -115,12 +112,6 @@ def _list(path: Path) -> list[Any]:
     """The list that a file is, empty where there is no such file."""
     found: Any = document(path, DAMAGED) if path.is_file() else []
     return found if isinstance(found, list) else []
-
-
-def _texts(folder: Path) -> dict[str, str]:
-    """Instance → its words, where the run keeps them in a file of their own."""
-    known = ((field(item, "id"), field(item, "input", "text")) for item in _list(folder / INSTANCES))
-    return {str(key): text for key, text in known if isinstance(text, str)}
 
 
 def _native(folder: Path) -> dict[tuple[str, str], float]:

@@ -339,19 +339,18 @@ def range_ends(values: FloatArray, mean: FloatArray, plan: Design, bounds: tuple
     """How (n, K) scores with these means lie between the ends of their range."""
     low, high = bounds
     scored = values[~np.isnan(values)]
-    used = plan.weights > 0
     with np.errstate(invalid="ignore"):
-        holds = [(values < high).any(axis=1) & used, (values > low).any(axis=1) & used]
+        holds = [(values < high).any(axis=1), (values > low).any(axis=1)]
     mixed = min(len(np.unique(plan.clusters[rows])) for rows in holds)
     binary = bool(((scored == low) | (scored == high)).all())
     failing, heavy = [], []
     for side in (high - mean, mean - low):
-        rates = np.maximum(side, 0.0) * used / (high - low)
+        rates = np.maximum(side, 0.0) / (high - low)
         sums = sum_by(plan.clusters, plan.weights * rates, plan.n_clusters)
         effective = float(sums.sum() ** 2 / max(sums @ sums, SMALLEST))
         worst = np.zeros(plan.n_clusters)
         np.maximum.at(worst, plan.clusters, rates)
-        whole = binary or 2 * np.count_nonzero(rates) < np.count_nonzero(used)
+        whole = binary or 2 * np.count_nonzero(rates) < len(rates)
         failing.append(min(effective, float(worst.sum())) if whole else effective)
         heavy.append(float(effective_flips(sums)) if sums.any() else 0.0)
     return RangeEnds(bounds, binary, mixed, min(failing), min(heavy))

@@ -257,7 +257,7 @@ def _from_products(work: _Work) -> IntArray:
     """
     plan, x, out = work.plan, work.stats.mean, work.out
     design = cells(plan)
-    if not design.identified.all() or np.isnan(design.weights).any() or (plan.weights == 0).any():
+    if not design.identified.all() or np.isnan(design.weights).any():
         return np.arange(len(out))
     m = mean_variance(x, plan, work.estimator)
     grams = [scores @ scores.T for scores in _scores(x, plan, design, work.estimator)]

@@ -241,9 +241,7 @@ def compare(
     if fail_on == "regression":
         from ..analysis.gate import gated
 
-        result = replace(
-            result, gate=gated(result, pairs if looks is None else (), settings=request.settings)
-        )  # looks are at a part
+        result = replace(result, gate=gated(result, pairs, settings=request.settings))
     return result
 
 

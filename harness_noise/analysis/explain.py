@@ -108,7 +108,7 @@ def _explained(
     _check(kept, columns, X)
     c, samples, plan = kept.contrast("explain knows")
     stats = [one.stats for one in samples]
-    of_repeats = {code for code, has in repeat_codes(stats).items() if has.any()}
+    of_repeats = {code for code, has in repeat_codes(stats, plan.strata).items() if has.any()}
     first = regress(c.d, X, plan.clusters)
     if plan.clustered:
         named = dict.fromkeys(column.field for column in columns if column.value is not None)

@@ -242,13 +242,7 @@ def _coefficients(
         "zero_variance": found.identified & ~varies,
         "rare_category": found.identified & np.isin(np.arange(len(columns)), list(rare)),
     }
-    numbers: dict[str, Any] = {
-        "coefficient": estimate,
-        "se": se,
-        "ci_low": limits.low,
-        "ci_high": limits.high,
-        "df": found.df,
-    }
+    numbers = {"coefficient": estimate, "se": se, "ci_low": limits.low, "ci_high": limits.high, "df": found.df}
     numbers |= {"statistic": statistic, "p_value": p, "p_adjusted": p}
     rows = []
     for j, column in enumerate(columns):

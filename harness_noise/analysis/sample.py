@@ -24,15 +24,7 @@ from ..results.forms import finite
 from ..results.rows import JudgeCorrection
 from ..settings import Settings
 from ..stats.cluster_variance import clustered_variance
-from ..stats.contrast import (
-    Contrast,
-    Design,
-    QuestionStats,
-    cluster_codes,
-    design,
-    question_stats,
-    with_crossed,
-)
+from ..stats.contrast import Contrast, Design, QuestionStats, cluster_codes, design, question_stats, with_crossed
 from ..stats.intervals import critical
 from ..stats.labels import alone_variance, bias_of, contrast_of, n_labelled, r_squared, with_labels
 from ..stats.moments import (

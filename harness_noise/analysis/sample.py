@@ -130,6 +130,15 @@ class Sample:
             return len(self) == 0 or self.undefined
         return bool((np.bincount(self.strata, minlength=len(self.shares)) == 0).any())
 
+    def check_signs(self, settings: Settings) -> None:
+        """Refuse the sign test of a ratio.
+
+        Raises:
+            InputError: no question has a value of its own.
+        """
+        if self.ratio and settings.test == "sign":
+            raise InputError(f"{self.name}: no question has a ratio of sums, so none has a sign: use `test='t'`")
+
     def design(self) -> Design:
         ways = both_ways(self.labels)
         if ways is not None:

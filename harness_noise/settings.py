@@ -73,6 +73,8 @@ _SENTENCES = {
     "a factor, `factors` NAME=COLUMN",
     "factors.as_repeats": "{what} hides which run an answer is of: name it as a factor, `factors={{'run': 'run'}}`",
     "factors.apart": "every run counts by itself here: leave {what} out",
+    "given_runs": "{what} says how files are read, and only runs that were read before are given: leave it out, or "
+    "give their paths",
     # what `compare` and `explain` are given
     "counts profile": "{what} is about the answers themselves, and only their numbers are given: leave it out, or give "
     "the runs",

@@ -96,6 +96,7 @@ def _join(runs: Sequence[Run]) -> Run:
         notes=tuple(notes),
         sequential=(),  # each run stopped for itself
         drawn=tuple(item for item in first.drawn if all(item in run.drawn for run in runs)),
+        headline=frozenset().union(*(run.headline for run in runs)),
     )
 
 

@@ -204,6 +204,12 @@ def test_groups_are_made_of_runs_that_were_read_before() -> None:
     assert [row.task for row in hn.analyze(again, groups={"all": "*"}).estimates] == [*TASKS, "all"]
 
 
+def test_a_group_with_the_name_of_another_of_the_run_is_refused() -> None:
+    run = replace(drawn()[0], groups=(Group("all", "acc", "none", TASKS),))
+    with pytest.raises(InputError, match=r"`groups` all=french: the run has a group all of other tasks .*another name"):
+        hn.analyze(run, groups={"all": "french"})
+
+
 def test_runs_without_the_whole_group_are_not_in_it() -> None:
     runs = drawn(3)
     found = arena([*runs[:2], replace(runs[2], scores=runs[2].scores[:2])], Settings())
@@ -220,7 +226,7 @@ def test_weights_that_do_not_fit_are_refused() -> None:
 def test_questions_of_a_group_carry_their_task() -> None:
     board = arena(drawn(), Settings()).boards[-1]
     assert len(board.questions) == sum(SIZES)
-    assert board.questions.question[0] == "french: french 0"
+    assert board.questions[0].question == "french: french 0"
     assert board.benchmark.n_questions == sum(SIZES)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import InputError
 from .tolerances import FEWEST_REPEATED
+
+Labels: TypeAlias = Sequence[object] | NDArray[np.generic]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,7 +208,7 @@ class Design:
 
 def design(
     n: int,
-    clusters: Sequence[str] | NDArray[np.generic] | None = None,
+    clusters: Labels | None = None,
     strata: IntArray | None = None,
     stratum_weights: FloatArray | None = None,
 ) -> Design:
@@ -227,7 +229,7 @@ def design(
     return Design(weights, strata, codes, G, clustered=clusters is not None, shares=stratum_weights)
 
 
-def with_crossed(plan: Design, one: Sequence[object], other: Sequence[object]) -> Design:
+def with_crossed(plan: Design, one: Labels, other: Labels) -> Design:
     """The design with clusters in two crossed ways; `clusters` is the way with fewer."""
     ways = [cluster_codes(labels) for labels in (one, other)]
     codes, n_clusters = min(ways, key=lambda way: way[1])
@@ -241,11 +243,11 @@ def sub_design(plan: Design, rows: IntArray) -> Design:
     part = replace(part, clustered=plan.clustered, between_tasks=plan.between_tasks)
     if plan.crossed is None or len(rows) == 0:
         return part
-    one, other = (way[rows].tolist() for way in plan.crossed)
-    return with_crossed(part, one, other)
+    one, other = plan.crossed
+    return with_crossed(part, one[rows], other[rows])
 
 
-def cluster_codes(labels: Sequence[object] | NDArray[np.generic]) -> tuple[IntArray, int]:
+def cluster_codes(labels: Labels) -> tuple[IntArray, int]:
     """Codes 0 … G−1 of cluster labels, in order of first appearance."""
     values = labels.tolist() if isinstance(labels, np.ndarray) else labels
     index = {label: code for code, label in enumerate(dict.fromkeys(values))}

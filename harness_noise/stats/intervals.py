@@ -24,7 +24,7 @@ from scipy import special
 
 from ..arrays import BoolArray, FloatArray, blank, put
 from ..settings import Estimator
-from .cluster_variance import Cells, cells
+from .cluster_variance import Cells
 from .contrast import Design, sum_by
 from .tolerances import FEW_FAILURES, ROUNDING, SKEWED, SLACK, SMALLEST
 
@@ -72,19 +72,6 @@ def level_sums(deviations: FloatArray, mean: FloatArray, spread: FloatArray) -> 
 def are_few(n_f: FloatArray, G: FloatArray | float) -> BoolArray:
     """Whether so few flips call for the far limit; a count on the boundary is not few, however it was rounded."""
     return np.asarray(n_f < np.minimum(MOST, SHARE * G) * (1 - SLACK))
-
-
-def extended(d: FloatArray, plan: Design, estimator: Estimator = "cr2") -> ExtendedSample | None:
-    """The extended sample of one difference, (1,) each; None where its flips are not few.
-
-    Args:
-        d: (n,) differences.
-        plan: their weights, tasks and clusters; where the tasks are the sample they are the clusters.
-        estimator: of the variance.
-    """
-    design = cells(plan)
-    far = Extension(design, estimator)(design.sums(d[None, :]))
-    return None if np.isnan(far.mean[0]) else far
 
 
 class Extension:

@@ -44,27 +44,18 @@ def power_t(nc: FloatArray | float, alpha: float, df: FloatArray | float) -> Flo
         The power, of the common shape; NaN where an argument is NaN or df is not above 0.
     """
     shift, freedom = np.broadcast_arrays(np.abs(np.asarray(nc, dtype=np.float64)), np.asarray(df, dtype=np.float64))
-    t = -np.where(np.isinf(freedom), special.ndtri(alpha / 2), special.stdtrit(freedom, alpha / 2))
+    t = np.asarray(-special.stdtrit(freedom, alpha / 2), dtype=np.float64)
     out = np.full(shift.shape, np.nan)
     known = ~np.isnan(shift) & (freedom > 0)
-    for some, way in (
-        (known & np.isinf(freedom), _normal),
-        (known & np.isfinite(freedom) & (freedom >= FEW), _noncentral),
-        (known & (freedom < FEW), _over_z),
-    ):
+    for some, way in ((known & (freedom >= FEW), _noncentral), (known & (freedom < FEW), _over_z)):
         out[some] = way(shift[some], freedom[some], t[some])
     return out
-
-
-def _normal(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:
-    """The limit of infinitely many degrees of freedom."""
-    return special.ndtr(nc - t) + special.ndtr(-nc - t)
 
 
 def _noncentral(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:
     """By the library, which has no number for a probability that rounds to 0."""
     below, above = (np.nan_to_num(special.nctdtr(df, nc, x)) for x in (-t, t))
-    return below + 1 - above
+    return np.asarray(below + 1 - above, dtype=np.float64)
 
 
 def _over_z(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:

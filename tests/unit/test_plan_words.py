@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 
@@ -12,11 +10,9 @@ from harness_noise.report import planning, terminal
 from harness_noise.report.fmt import number
 
 
-def shown(table: object, monkeypatch: pytest.MonkeyPatch, width: int = 100) -> str:
+def shown(table: hn.Plan, monkeypatch: pytest.MonkeyPatch, width: int = 100) -> str:
     monkeypatch.setenv("COLUMNS", str(width))
-    out = io.StringIO()
-    terminal.print_to(out, table)
-    return " ".join(out.getvalue().split())
+    return " ".join(terminal.text(table).split())
 
 
 def run(model: str, p: float, seed: int, n: int = 120, clusters: int = 0) -> hn.Run:
@@ -29,7 +25,7 @@ def run(model: str, p: float, seed: int, n: int = 120, clusters: int = 0) -> hn.
 
 def test_a_plan_without_clusters_says_that_clusters_take_more() -> None:
     said = [
-        any("in clusters" in note for note in hn.plan(effect=0.03, **how).notes)
+        any("in clusters" in note for note in hn.plan(effect=0.03, **how).notes)  # type: ignore[arg-type]
         for how in ({"accuracy": 0.7}, {"omega2": 0.1}, {"omega2": 0.1, "design_effect": 2.0})
     ]
     assert said == [True, True, False]
@@ -62,8 +58,6 @@ def test_many_degrees_of_freedom_are_written_out(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_replay_that_decides_nothing_does_not_call_it_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(hn.InputError, match="`looks` are taken at answers that come one by one"):
-        hn.plan(effect=0.05, runs=[run("a", 0.6, 1), run("b", 0.6, 2)], looks=5, repeats_are="runs")
     found = hn.plan(effect=0.05, runs=[run("a", 0.6, 1), run("b", 0.6, 2)], looks=5)
     text = " ".join(shown(found, monkeypatch).split())
     assert "enough" not in text
@@ -75,6 +69,15 @@ def test_a_replay_that_decides_nothing_does_not_call_it_enough(monkeypatch: pyte
     share = sum(replay.decisions.get(word, 0.0) for word in ("not separable", "cannot be decided"))
     assert share > 0.5
     assert f"… without a decision {100 * share:.0f} % of the orders" in text
+
+
+def test_a_budget_with_one_answer_each_is_as_cautious_as_a_plan() -> None:
+    runs = [hn.as_scores(np.random.default_rng(seed).random(80) < 0.6) for seed in range(3)]
+    each = [hn.Run(name, name, "array", scores=(part,)) for name, part in zip("abc", runs, strict=True)]
+    for row in hn.arena(each, needed=True).budget:
+        pair = [run for run in each if run.model in (row.best, row.model)]
+        plan = hn.plan(runs=pair, effect=abs(row.diff or 0.0), repeats=1)
+        assert row.more_questions == plan.n_questions - 80
 
 
 def test_a_budget_counts_new_clusters(monkeypatch: pytest.MonkeyPatch) -> None:

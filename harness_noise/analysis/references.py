@@ -257,12 +257,12 @@ def block_of(
     means = question_stats(part.values).mean
     scored = ~np.isnan(means[rows_a])
     columns = np.column_stack([question_stats(in_order_of(whole.questions, item)).mean[order] for item in every])
-    labels = [f"\x1f{i}" for i in range(len(order))]
+    labels = [f"\x1f{part.task}\x1f{i}" for i in range(len(order))]  # of all tasks that are taken together
     by = clustered_as or (part if whole.clusters is None else whole)
     if by.clusters is not None:  # of the questions that were not asked the part knows nothing
         shared = pair(by.questions, whole.questions)
         for i, j in zip(shared.rows_a, shared.rows_b, strict=True):
-            labels[place[j]] = by.clusters[i]
+            labels[place[j]] = f"{by.cluster_spec}\x1f{by.clusters[i]}"
     return Block(
         means[rows_a[scored]],
         place[rows_b[scored]],

@@ -70,6 +70,11 @@ def digits_of(row: Any) -> int:
     return decimals(se, value_of(row) or getattr(row, "mean_a", None))
 
 
+def digits_of_flip(flip: Flip) -> int:
+    """Decimals of a question's means, which show by how much they differ."""
+    return max(2, decimals(flip.diff))
+
+
 def value_of(row: Any) -> float | None:
     """What a row estimates: a mean, a difference or a coefficient."""
     names = ("mean", "diff", "estimate", "coefficient")

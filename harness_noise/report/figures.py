@@ -315,10 +315,8 @@ def means(board: BenchmarkResult) -> Picture | None:
         return None
     best = len(board.benchmark.best)
     alt = f"The {ROWS} models with the best means" if len(rows) > ROWS else f"{len(rows)} models"
-    filled = (
-        "; filled: the best" if best == 1 else f"; filled: the {best} that are not significantly worse than the best"
-    )
-    alt += f", {_level(board)} intervals{filled if best else ''}."
+    filled = f"the {best} that are not significantly worse than the best" if best > 1 else "the best"
+    alt += f", {_level(board)} intervals{f'; filled: {filled}' if best else ''}."
     return forest("means", "Means", alt, rows[:ROWS], _mean_label(board))
 
 

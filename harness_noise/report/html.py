@@ -71,13 +71,8 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
-        "shown": shown,
-        "counted": summary.counted,
-        "number": fmt.number,
-        "digits": fmt.digits_of_flip,
-        "svg": _svg,
-    }
+    made.filters |= {"shown": shown, "counted": summary.counted, "svg": _svg}
+    made.filters |= {"number": fmt.number, "digits": fmt.digits_of_flip}
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return made
 

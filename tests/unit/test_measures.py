@@ -484,9 +484,8 @@ def test_a_trade_off_is_that_of_the_model_alone(tmp_path):
 
 
 def test_flips_of_a_small_measure_show_by_how_much_they_differ(tmp_path):
-    rows = [(model, f"q{i}", 0.001 * (1 + i) * dear) for model, dear in (("a", 1), ("b", 1.5)) for i in range(8)]
-    found = hn.compare(
-        table(tmp_path / "cost.csv", ("model", "question", "cost"), *rows), measures=["cost"], questions=1
-    )
+    rows = [(model, f"q{i}", i % 2, 0.001 * (1 + i) * dear) for model, dear in (("a", 1), ("b", 1.5)) for i in range(8)]
+    path = table(tmp_path / "cost.csv", ("model", "question", "score", "cost"), *rows)
+    found = hn.compare(path, measures=["cost"], questions=1)
     (listed,) = (part for part in summarise(found).sections if part.title == FLIPPED)
     assert listed.rows[0][-3:] == ("0.0080", "0.0120", "−0.0040")

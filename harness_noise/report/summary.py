@@ -38,7 +38,7 @@ from .columns import (
     significance_tone,
     verdict_tone,
 )
-from .sentences import FEW, closing_line, sentence, shown_rows, verdict_lines
+from .sentences import FEW, closing_line, first_metrics, sentence, shown_rows, verdict_lines
 from .sequential import full_section, look_section, stopping
 
 if TYPE_CHECKING:
@@ -162,12 +162,8 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
         *TASK,
     ]
     first_table = section("", rows, [*names, *mean_columns(keys, level), marks.column()])
-    # one sentence for each task and group of each run, about its first metric
-    first: dict[tuple[str, str, str], Estimate] = {}
-    for row in rows:
-        if row.se is not None and not brief:
-            first.setdefault((row.model, row.run, row.task), row)
-    written = [sentence(row) for row in first.values() if len(first) <= FEW]
+    first = first_metrics(rows)
+    written = [] if brief or len(first) > FEW else list(map(sentence, first))
     by_slice = slice_sections(table, marks)
     stopped, said = stopping(table, marks)
     sentences = [*said, *written, *slice_sentences(table), *fmt.estimand_line(rows)]
@@ -224,12 +220,7 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
     if table.questions and not wide:
         sections.append(flip_table(table.questions))
     sentences = [f"{row.method}: {row.note}." for row in table.combined if row.note]
-    sentences += [
-        *lost_to_adjustment(table),
-        *slice_sentences(table),
-        *fmt.estimand_line(every),
-        *fmt.borrowed_line(every),
-    ]
+    sentences += [*lost_to_adjustment(table), *slice_sentences(table), *fmt.estimand_line(every)]
     listings = flip_listings(table.questions) if wide else ()
     lead, tones = tuple(verdict_lines(table)), tuple(map(verdict_tone, shown_rows(table)))
     tones = ("",) * (len(lead) - len(tones)) + tones  # a count comes first

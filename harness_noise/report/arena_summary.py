@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -422,17 +423,18 @@ def pair_table(pairs: Sequence[Difference], marks: Marks | None, title: str) -> 
 
 def chosen_questions(board: BenchmarkResult, limit: int) -> list[int]:
     """At most `limit` questions: the suspects, then the hardest first."""
-    q = board.questions
-    tau = np.where(np.isnan(q.tau), np.inf, q.tau)
-    order: list[int] = np.lexsort((tau, -np.nan_to_num(q.difficulty), np.where(q.suspect, 0, 1)))[:limit].tolist()
-    return order
+
+    def interest(i: int) -> tuple[bool, float, float]:
+        row = board.questions[i]
+        return not row.suspect, -(row.difficulty or 0.0), math.inf if row.tau is None else row.tau
+
+    return sorted(range(len(board.questions)), key=interest)[:limit]
 
 
 def question_table(board: BenchmarkResult, limit: int) -> Section:
     """One row for each of the chosen questions."""
-    q = board.questions
-    width = 24 if q.text else NAME  # beside its words an id may be short
-    texts = dict(zip(q.question, q.text or (), strict=False))
+    width = 24 if board.texts else NAME  # beside its words an id may be short
+    texts = dict(zip((row.question for row in board.questions), board.texts or (), strict=False))
     by_rank = "Kendall's tau-b with the models' means over the other questions"
     suspect = "better models do worse on it, more clearly than chance explains"
     columns = [
@@ -446,7 +448,7 @@ def question_table(board: BenchmarkResult, limit: int) -> Section:
         Column("p", "p_tau", "how often chance alone gives a tau as low"),
         TextColumn("Suspect", lambda row: "suspect" if row.suspect else "", suspect),
     ]
-    return section("Questions", [q[i] for i in chosen_questions(board, limit)], columns)
+    return section("Questions", [board.questions[i] for i in chosen_questions(board, limit)], columns)
 
 
 SIMILAR = 0.7

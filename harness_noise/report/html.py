@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -381,19 +382,18 @@ def _steps(board: BenchmarkResult) -> list[str]:
 
 
 def _question_words(board: BenchmarkResult) -> str:
-    q, suspects = board.questions, int(board.questions.suspect.sum())
-    lacking = int((q.n_models < board.benchmark.n_models).sum())
-    parts = [f"{len(q)} questions"]
-    if q.n_solved is not None:
-        none, one = int((q.n_solved == 0).sum()), int((q.n_solved == 1).sum())
-        parts.append(f"solved by no model: {none}, by one only: {one}")
+    q, suspects = board.questions, sum(bool(one.suspect) for one in board.questions)
+    lacking = sum(one.n_models < board.benchmark.n_models for one in q)
+    parts, solved = [f"{len(q)} questions"], Counter(one.n_solved for one in q)
+    if None not in solved:
+        parts.append(f"solved by no model: {solved[0]}, by one only: {solved[1]}")
     parts += [f"without the score of some model: {lacking}"] if lacking else []
     parts.append(f"suspects, on which better models do worse: {suspects} (fewer than one is expected by chance)")
     text = "; ".join(parts) + "."
     if len(q) > QUESTIONS:
         text += f" Shown are {QUESTIONS}: the suspects, then the hardest."
-    signal = q.tau[np.isfinite(q.tau)]
-    return f"{text} The median tau is {fmt.number(float(np.median(signal)), 2)}." if len(signal) else text
+    signal = [one.tau for one in q if one.tau is not None]
+    return f"{text} The median tau is {fmt.number(float(np.median(signal)), 2)}." if signal else text
 
 
 PICKER_PAIRS = 60_000
@@ -462,7 +462,7 @@ def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
     if halves:
         codes = np.pad(codes, (0, len(codes) % 2))
         codes = codes[::2] + 16 * codes[1::2]
-    texts = board.questions.text or board.questions.question
+    texts = board.texts or [one.question for one in board.questions]
     return {
         "n": len(scores),
         "names": [fmt.shorten(text, 80) for text in texts],

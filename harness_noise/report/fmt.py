@@ -50,7 +50,7 @@ def decimals(se: float | None, value: float | None = None) -> int:
 
     Without a standard error, three decimals: fewer of a value above 10, more of one below 0.01.
     """
-    if se and math.isfinite(se):
+    if se is not None and ROUNDING <= abs(se) < math.inf:
         return _two_digits(se)
     size = abs(value or 0.0)
     if size <= ROUNDING or not math.isfinite(size):  # a sum that cancels is no small number

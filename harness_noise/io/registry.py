@@ -128,7 +128,7 @@ def _recognised(path: Path) -> list[str]:
     if is_file:
         refuse_pointer(path)
     elif not _is_open(path):
-        raise _closed(path)[0]
+        raise closed_folders(path)[0]
     for name, adapter in _loaded().items():
         if adapter.sniff(path):
             found.append(name)
@@ -137,7 +137,7 @@ def _recognised(path: Path) -> list[str]:
     found = found or [name for name, adapter in _loaded().items() if _below(adapter, path)]
     if found:
         return found
-    for error in _closed(path):
+    for error in closed_folders(path):
         raise error
     raise InputError(
         f"{path}: {'not a run' if is_file else 'a folder without a run'} that any adapter reads "
@@ -163,7 +163,7 @@ def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> 
         return chosen([replace(run, path="") for run in found], FRAME, options)
     path = cast("PathInput", path)
     (answers,) = _gathered([_claims(path)], single, one_by_one)
-    answers += _closed(path)
+    answers += closed_folders(path)
     runs = usable(answers, path, strict=options.strict)
     if not runs:
         raise InputError(f"{path}: no run in it")
@@ -316,8 +316,8 @@ def _is_open(folder: Path) -> bool:
     return is_url(folder) or os.access(folder, os.R_OK | os.X_OK)
 
 
-def _closed(path: PathInput) -> list[InputError]:
-    """The folders at a place that may not be looked into, which adapters pass over in silence."""
+def closed_folders(path: PathInput) -> list[InputError]:
+    """Why folders at a place may not be looked into; adapters pass over them in silence."""
     if is_url(path) or Path(path).is_file():
         return []
     folders = [Path(path), *(Path(place, name) for place, inside, _ in os.walk(path) for name in inside)]
@@ -377,7 +377,7 @@ def read_what_can_be(
         answers[i] += rest
     found: list[Run | InputError] = []
     for path, claim, answer in zip(paths, claims, answers, strict=True):
-        closed = [] if isinstance(claim, InputError) else _closed(path)
+        closed = [] if isinstance(claim, InputError) else closed_folders(path)
         runs, errors = runs_and_errors([*answer, *closed])
         asked = _attempt(chosen, runs, path, options)
         found += [asked] if isinstance(asked, InputError) else asked

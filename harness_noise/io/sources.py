@@ -22,9 +22,8 @@ Source: TypeAlias = "PathInput | Run | pd.DataFrame"
 def runs_of(source: Source, options: ReadOptions) -> list[Run]:
     """The runs that a path or a Run stands for, read with these options."""
     if isinstance(source, Run):
-        lost = sum(item.n_missing for item in (*source.scores, *source.parts))
-        lost += sum(item.n_missing for item in source.corpus)
-        refill = options.missing != "drop" and lost > 0
+        lost = any(item.n_missing for item in (*source.scores, *source.parts, *source.corpus))
+        refill = options.missing != "drop" and lost
         fields = bool(options.fields) and all(item.questions.fields is None for item in source.scores)
         known = set(options.usage) <= {name for item in source.scores for name in (item.metric, *item.usage)}
         if options.cluster is None and not refill and not fields and (known or not source.path):

@@ -270,9 +270,9 @@ def _read_part(adapter: AdapterInParts, part: Any, options: ReadOptions) -> Part
     except FaultyScoresError as error:
         return _faulty(adapter, part, error)
     except Exception as error:
-        if not is_url(part):
+        if not (is_url(part) or isinstance(error, OSError)):
             raise
-        failed = InputError(f"{part}: cannot be read ({reason(error)})")
+        failed = InputError(f"{getattr(error, 'filename', None) or part}: cannot be read ({reason(error)})")
         failed.__cause__ = error
         return failed
 

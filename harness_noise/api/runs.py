@@ -243,9 +243,7 @@ def compare(
     if fail_on == "regression":
         from ..analysis.gate import gated
 
-        result = replace(
-            result, gate=gated(result, pairs if looks is None else (), settings=request.settings)
-        )  # looks are at a part
+        result = replace(result, gate=gated(result, pairs, settings=request.settings))
     return result
 
 
@@ -311,11 +309,12 @@ def _of_numbers(
     counts = [number for number in numbers if isinstance(number, tuple)]
     if len(counts) == len(numbers):
         from ..analysis.combine import compare_counts
+        from ..stats.combine import UNPAIRED
 
         if len(counts) != 2:
             raise InputError(f"{len(counts)} counts are given: compare two, as 74/100 66/100")
-        row, exact = compare_counts(counts[0], counts[1], called, settings)
-        return Comparison(settings.to_dict(), (row,), (exact.note,))
+        row = compare_counts(counts[0], counts[1], called, settings)
+        return Comparison(settings.to_dict(), (row,), (UNPAIRED,))
     scores = [number for number in numbers if isinstance(number, float)]
     if not len(scores) == len(numbers) == 2:
         raise InputError(

@@ -255,6 +255,11 @@ class Group:
     weights: tuple[float, ...] | None = None
     """Fixed weights of the tasks, in place of `weighting`: nested groups, each averaged its own way."""
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Name, metric and scorer."""
+        return self.name, self.metric, self.scorer
+
 
 @dataclass(frozen=True, slots=True)
 class Skipped(Measured):

@@ -367,15 +367,13 @@ def _missing_matters(parts: Sequence[Sequence[Scores]], board: Grid, columns: Co
     told: BoolArray = (lacking[a] + lacking[b] > 0) & (lacking[a] + lacking[b] == unscored[a] + unscored[b])
     if not told.any():
         return told
-    sizes = np.array([[len(part.values) for part in items] for items in parts], dtype=np.float64)
-    weights = sizes if board.table.plan.shares is None else np.broadcast_to(board.table.plan.shares, sizes.shape)
-    spread = np.zeros(len(columns))
+    both = np.array([(asked.T @ asked)[a, b] for asked, _ in board.missing])
+    spread, shares = np.zeros(len(columns)), board.table.plan.shares
     with np.errstate(invalid="ignore", divide="ignore"):
-        weights = weights / weights.sum(axis=1, keepdims=True)
-        for t, (asked, missing) in enumerate(board.missing):
-            both, holes = (asked.T @ asked)[a, b], missing.T @ asked
-            each = weights[a, t]
-            spread += np.where(each > 0, each * (holes[a, b] + holes[b, a]) / both, 0.0)
+        weights = both / both.sum(axis=0) if shares is None else np.broadcast_to(shares[:, None], both.shape)
+        for (asked, missing), n, weight in zip(board.missing, both, weights, strict=True):
+            holes = missing.T @ asked
+            spread += np.where(weight > 0, weight * (holes[a, b] + holes[b, a]) / n, 0.0)
         reach = MISSING_SHARE * np.sqrt(np.maximum(columns.of.variance, 0.0))
         found: BoolArray = told & (columns.of.n > 0) & (spread * width > reach)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -241,7 +241,8 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
 
     def pass_k(symbol: str, kind: str, meaning: str, rank: int) -> Column:
         def cell(row: Model) -> str:
-            return _pass(getattr(row, f"pass_{kind}_k"), getattr(row, f"pass_{kind}_k_se"), top)
+            value, se = ((getattr(row, f"pass_{kind}_k{end}") or {}).get(top) for end in ("", "_se"))
+            return fmt.MISSING if value is None or top < 2 else fmt.with_error(value, se)
 
         return Column(f"pass{symbol}{top}", cell, f"chance that {meaning}", rank, optional=True)
 
@@ -266,7 +267,7 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
         *mean_columns("n k missing judge bias labels gain"),
         marks.column(),
     ]
-    return section(title, ranked(board), columns, optional=("data", "prediction"))
+    return section(title, ranked(board), columns)
 
 
 def _frontier(row: Model) -> str:
@@ -390,12 +391,6 @@ _SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}
 """A verdict → the sign of A against B, then that of B against A."""
 
 
-def _pass(values: Mapping[int, float] | None, errors: Mapping[int, float] | None, k: int) -> str:
-    """pass@k or pass^k with its standard error."""
-    value, se = (values or {}).get(k), (errors or {}).get(k)
-    return fmt.MISSING if value is None or k < 2 else fmt.with_error(value, se)
-
-
 def ranked(board: BenchmarkResult) -> list[Model]:
     """The models, the best first."""
     sign = 1.0 if board.pairs.common["higher_is_better"] is False else -1.0
@@ -423,7 +418,7 @@ def pair_table(pairs: Sequence[Difference], marks: Marks | None, title: str) -> 
         *difference_columns("corr wins p_sign n only"),
         *([marks.column()] if marks else []),
     ]
-    return section(title, pairs, columns, optional=("data", "prediction"))
+    return section(title, pairs, columns)
 
 
 def chosen_questions(board: BenchmarkResult, limit: int) -> list[int]:

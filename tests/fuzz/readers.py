@@ -75,9 +75,7 @@ def used(path: Path) -> bool:
     _schema().validate(document)
     for form in (texts.csv, texts.markdown, texts.latex, html.page, html.fragment):
         form(table)
-    shown = io.StringIO()
-    terminal.print_to(shown, table)
-    assert all(c.isprintable() or c == "\n" for c in shown.getvalue())
+    assert all(c.isprintable() or c == "\n" for c in terminal.text(table))
     return True
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 
@@ -12,11 +10,9 @@ from harness_noise.report import planning, terminal
 from harness_noise.report.fmt import number
 
 
-def shown(table: object, monkeypatch: pytest.MonkeyPatch, width: int = 100) -> str:
+def shown(table: hn.Plan, monkeypatch: pytest.MonkeyPatch, width: int = 100) -> str:
     monkeypatch.setenv("COLUMNS", str(width))
-    out = io.StringIO()
-    terminal.print_to(out, table)  # type: ignore[arg-type]
-    return " ".join(out.getvalue().split())
+    return " ".join(terminal.text(table).split())
 
 
 def run(model: str, p: float, seed: int, n: int = 120, clusters: int = 0) -> hn.Run:

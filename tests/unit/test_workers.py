@@ -95,6 +95,23 @@ def test_an_adapter_that_only_reads_is_one_part(tmp_path: Path, monkeypatch: pyt
         adapters.read(paths[1])
 
 
+def test_closed_folders_are_named_but_those_that_an_adapter_owns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("job/shut", "runs/shut", "open"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path).name != "shut")
+
+    def named(place: Path, *owned: Path) -> list[str]:
+        return [str(error) for error in adapters.closed_folders(place, set(map(str, owned)))]
+
+    said = f"{tmp_path}/{{}}/shut: cannot be opened (Permission denied)"
+    assert sorted(named(tmp_path)) == [said.format("job"), said.format("runs")]
+    assert named(tmp_path, tmp_path / "job") == [said.format("runs")]
+    assert named(tmp_path / "job", tmp_path / "job") == []
+    assert named(tmp_path / "job" / "shut") == [said.format("job")]
+
+
 def test_a_folder_of_links_stands_for_what_they_lead_to(tmp_path: Path) -> None:
     there = tmp_path / "there"
     there.mkdir()

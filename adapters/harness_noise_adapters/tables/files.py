@@ -15,7 +15,7 @@ from typing import IO, Any, AnyStr
 
 from harness_noise.data.clusters import MissingFieldError, value_of
 from harness_noise.errors import InputError, parameter
-from harness_noise.io.paths import POINTER, byte_count, load, load_line, loads_lines, reason, refuse_pointer
+from harness_noise.io.paths import POINTER, load, load_line, loads_lines, reason, refuse_pointer
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 
@@ -163,9 +163,9 @@ def _blocks(path: Path, size: int) -> Iterator[tuple[range, bytes]]:
             if not data.endswith(b"\n"):
                 rest = file.readline(LONGEST_LINE)
                 if len(rest) == LONGEST_LINE:
-                    raise _endless(path, number + byte_count(data, b"\n"))
+                    raise _endless(path, number + data.count(b"\n"))
                 data += rest if rest.endswith(b"\n") else rest + b"\n"
-            first, number = number, number + byte_count(data, b"\n")
+            first, number = number, number + data.count(b"\n")
             yield range(first, number), data
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import chain
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -42,39 +40,34 @@ class HelmAdapter(ReadOnly):
         folder = path.parent if path.name in (SPEC, STATS) else path
         return (folder / STATS).is_file() and (folder / SPEC).is_file()
 
+    @uncollected()
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         """One Run."""
-        with uncollected():
-            return [self._read(path.parent if path.is_file() else path, options)]
-
-    def _read(self, folder: Path, options: ReadOptions) -> Run:
+        folder = path.parent if path.is_file() else path
         spec, stats = document(folder / SPEC, DAMAGED), folder / STATS
         name, model = field(spec, "name"), field(spec, "adapter_spec", "model")
         if not (isinstance(name, str) and isinstance(model, str)):
             raise InputError(f"{folder / SPEC}: no name and model of a run{DAMAGED}")
-        task, texts = MODEL.sub("", name).replace(":,", ":").strip(":,"), _texts(folder)
+        task = MODEL.sub("", name).replace(":,", ":").strip(":,")
+        texts = {str(field(item, "id")): field(item, "input", "text") for item in _list(folder / INSTANCES)}
         answers = Answers(folder, options, kind="instance id", text="input")
         trials = set()
-        for place, item in enumerate(chain.from_iterable(items(stats, DAMAGED)), 1):
+        for place, item in enumerate(items(stats, DAMAGED), 1):
             instance, found, told = field(item, "instance_id"), field(item, "stats"), field(item, "train_trial_index")
             trial = 0 if told is None else told
             if not (isinstance(instance, str) and isinstance(found, list)) or number(trial) is None:
                 raise InputError(f"{stats}, entry {place}: no instance and its stats{DAMAGED}")
             trials.add(trial)
             perturbation = _perturbation(item)
-            doc = {"instance_id": instance, "perturbation": perturbation, "trial": trial}
-            if perturbation == "none":
-                doc["input"] = texts.get(instance)
+            words = texts.get(instance) if perturbation == "none" else None
+            doc = {"instance_id": instance, "perturbation": perturbation, "trial": trial, "input": words}
             for metric, split, stat in _metrics(found):  # the part of the instances that HELM itself tells apart
-                value = stat.get("mean")
-                if type(value) is not float or not isfinite(value):
-                    value = score(value, f"{stats}, entry {place}, {metric}")
-                of_split = f"{task} ({split})" if split else task
+                value, of_split = score(stat.get("mean"), f"{stats}, entry {place}, {metric}"), _named(task, split)
                 answers.add(of_split, metric, perturbation, instance, trial, value, {**doc, "split": split})
         answers.repeats_are_runs = len(trials) > 1
         for (metric, split), value in _native(folder).items():
-            answers.describe(f"{task} ({split})" if split else task, metric, "none", native=value)
-        return answers.run(model, self.name)
+            answers.describe(_named(task, split), metric, "none", native=value)
+        return [answers.run(model, self.name)]
 
 
 adapter = HelmAdapter()
@@ -102,6 +95,10 @@ def _split(name: dict[str, Any]) -> str:
     return ", ".join(str(part) for part in (name.get("split"), name.get("sub_split")) if part not in (None, "test"))
 
 
+def _named(task: str, split: str) -> str:
+    return f"{task} ({split})" if split else task
+
+
 def _perturbation(item: Any) -> str:
     """The perturbation of an instance with its settings; "none" of one as it is."""
     found = field(item, "perturbation")
@@ -111,20 +108,16 @@ def _perturbation(item: Any) -> str:
     return f"{found.get('name')} ({settings})" if settings else str(found.get("name"))
 
 
-def _texts(folder: Path) -> dict[str, str]:
-    """Instance → its words, where the run keeps them in a file of their own."""
-    if not (folder / INSTANCES).is_file():
-        return {}
-    found = document(folder / INSTANCES, DAMAGED)
-    known = ((field(item, "id"), field(item, "input", "text")) for item in (found if isinstance(found, list) else ()))
-    return {str(key): text for key, text in known if isinstance(text, str)}
+def _list(path: Path) -> list[Any]:
+    """The list that a file is, empty where there is no such file."""
+    found: Any = document(path, DAMAGED) if path.is_file() else []
+    return found if isinstance(found, list) else []
 
 
 def _native(folder: Path) -> dict[tuple[str, str], float]:
     """(Metric, part) → HELM's own mean of the instances as they are."""
-    found: Any = document(folder / NATIVE, DAMAGED) if (folder / NATIVE).is_file() else []
     out = {}
-    for stat in found if isinstance(found, list) else ():
+    for stat in _list(folder / NATIVE):
         name, value = field(stat, "name"), number(field(stat, "mean"))
         if isinstance(name, dict) and value is not None and not name.get("perturbation"):
             out[str(name.get("name")), _split(name)] = value

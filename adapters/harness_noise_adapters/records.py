@@ -89,8 +89,8 @@ _BETWEEN = b"\n  },\n  {"
 """Between two items of a list that is indented; no string of JSON has a line break."""
 
 
-def items(path: Path, damaged: str = "") -> Iterator[list[Any]]:
-    """The items of the list that a JSON document is, some at a time where line breaks tell the ends of items.
+def items(path: Path, damaged: str = "") -> Iterator[Any]:
+    """The items of the list that a JSON document is, decoded some at a time where line breaks tell the ends of items.
 
     Raises:
         InputError: as `document`; or it is no list.
@@ -98,17 +98,17 @@ def items(path: Path, damaged: str = "") -> Iterator[list[Any]]:
     n = 0
     with suppress(OSError, ValueError, RecursionError):
         for found in _parts(path):
-            yield found
+            yield from found
             n += len(found)
         return
     whole = document(path, damaged)
     if not isinstance(whole, list):
         raise InputError(f"{path}: no list, but {type(whole).__name__}{damaged}")
-    yield whole[n:]
+    yield from whole[n:]
 
 
 def _parts(path: Path) -> Iterator[list[Any]]:
-    """The same; ValueError where it is not written so."""
+    """Lists of items; ValueError where line breaks do not tell their ends."""
     with path.open("rb") as file:
         text = file.read(1)
         if text != b"[":

@@ -242,3 +242,15 @@ def test_damaged_samples_are_refused_in_one_paragraph(
     place = file.with_name(f"{file.stem}_samples.jsonl")
     place.write_text(json.dumps(sample(1, 1.0)) + "\n" + HOSTILE[what] + "\n" if what != "a pointer" else HOSTILE[what])
     refused(file, capsys, place.name)
+
+
+@pytest.mark.parametrize("with_results", [True, False])
+def test_a_task_that_the_user_names_is_kept_apart(file: Path, with_results: bool) -> None:
+    """Each half of the questions is a task; the mean that a result says is that of both."""
+    if not with_results:
+        file.unlink()
+    (run,) = hn.read(file.parent, columns={"task": "metadata.topic"})
+    names = {(part.task, part.metric) for part in run.scores}
+    metrics = ("accuracy", "brevity") if with_results else ("quiz/accuracy", "quiz/brevity")
+    assert names == {(topic, metric) for topic in "ab" for metric in metrics}
+    assert all(part.values.shape[0] == 6 and part.diagnostics == () for part in run.scores)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 import uuid
@@ -46,22 +47,54 @@ def numbers(path: object, **options: object) -> list[dict[str, object]]:
     return [{name: value for name, value in row.items() if name not in ("run", "model")} for row in rows]
 
 
-TABLES = {
+TABLES: dict[str, str | bytes] = {
     "scores.csv": "question,score,repeat\nq0,1,0\nq0,0,1\nq1,0.5,0\nq1,,1\nq2,1,0\n",
     "scores.tsv": "question\tscore\nq0\t1\nq1\t0\nq2\t1\n",
     "scores.jsonl": '{"question": "q0", "score": 1}\n{"question": "q1", "score": 0}\n{"question": "q2", "score": 1}\n',
     "scores.json": '[{"question": "q0", "score": 1}, {"question": "q1", "score": 0}, {"question": "q2", "score": 1}]',
 }
+TABLES |= {f"{name}.gz": gzip.compress(str(text).encode()) for name, text in TABLES.items()}
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_in_memory_are_the_tables_on_disk(name: str, tmp_path: Path, memory: str) -> None:
-    path = tmp_path / name
-    path.write_text(TABLES[name])
+    path, content = tmp_path / name, TABLES[name]
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
     url = upload(path, f"{memory}/{name}")
     assert numbers(url) == numbers(path) == numbers(path.as_uri()) == numbers(upath.UPath(url))
     (run,) = hn.read(url)
     assert (run.path, run.model) == (url, "scores")
+
+
+@pytest.fixture
+def remote(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files as those of S3, GCS and HTTP are, whose `readline` takes no size."""
+    from fsspec.implementations.memory import MemoryFileSystem
+    from fsspec.spec import AbstractBufferedFile
+
+    class Remote(AbstractBufferedFile):
+        def _fetch_range(self, start: int, end: int) -> bytes:
+            content: bytes = self.fs.store[self.path].getvalue()
+            return content[start:end]
+
+    def opened(self: MemoryFileSystem, path: str, mode: str = "rb", **options: object) -> object:
+        if mode != "rb":
+            return whole(self, path, mode, **options)
+        return Remote(self, path, size=len(self.store[path].getvalue()))
+
+    whole = MemoryFileSystem._open
+    monkeypatch.setattr(MemoryFileSystem, "_open", opened)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_of_a_remote_file_system(name: str, memory: str, tmp_path: Path, remote: None) -> None:
+    path, content = tmp_path / name, TABLES[name]
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert numbers(upload(path, f"{memory}/{name}")) == numbers(path)
+
+
+def test_lm_eval_on_a_remote_file_system(lm_eval_runs: Path, memory: str, remote: None) -> None:
+    assert numbers(upload(lm_eval_runs / "a", memory)) == numbers(lm_eval_runs / "a")
 
 
 def test_parquet_in_memory(tmp_path: Path, memory: str) -> None:

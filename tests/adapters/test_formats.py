@@ -190,6 +190,22 @@ def test_a_line_that_nobody_asks_for_is_told_by_its_own_kind(tmp_path: Path) -> 
         assert np.array_equal(hn.read(path)[0].scores[0].values, whole, equal_nan=True)
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_line_that_nobody_asks_for_needs_no_question(tmp_path: Path, lost: bool) -> None:
+    """Alike where all other lines are plain, and where one is not."""
+    events: list[dict[str, Any]] = [
+        {"sample_id": f"s{i}", "type": "match", "data": {"correct": i < 2}} for i in range(4)
+    ]
+    events += [
+        {"type": "raw_sample", "data": {}},
+        *([{"sample_id": "s9", "type": "error", "data": {}}] if lost else []),
+    ]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in [{"spec": {"eval_name": "sums"}}, *events]))
+    (part,) = hn.read(path)[0].scores
+    assert (np.nansum(part.values), len(part.questions), part.n_missing) == (2, 4 + lost, lost)
+
+
 def test_a_folder_of_several_runs(tmp_path: Path) -> None:
     for name in ("a", "b"):
         text = (FILES / "tau2_bench.json").read_text().replace('"gpt-x"', f'"gpt-{name}"')
@@ -280,6 +296,10 @@ def test_a_format_of_one_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ('[mine]\nwhen = "a"\nquestion = "q"', "score"),
         ('[mine]\nwhen = "a"\nquestion = "q"\nscore = [{ metric = "m" }]', "path"),
         ('[mine]\nwhen = "a"\nquestion = "q"\nscore = "s"\nmissing = [{ cause = "sun", where = { a = 1 } }]', "sun"),
+        (
+            '[mine]\nwhen = "a"\nquestion = "q"\nscore = "s"\nmissing = [{ cause = "agent", where = {} }]',
+            "says nothing",
+        ),
     ],
 )
 def test_a_file_of_formats_that_cannot_be_used(tmp_path: Path, text: str, words: str) -> None:

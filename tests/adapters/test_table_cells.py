@@ -114,6 +114,14 @@ def test_a_packed_table(tmp_path, name):
         one(path)
 
 
+def test_a_packed_table_that_is_cut_behind_its_first_rows(tmp_path):
+    path = tmp_path / "m.jsonl.gz"
+    rows = [{"id": f"{i} {hash((i,))}", "score": i % 2} for i in range(20_000)]
+    path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode())[:-5000])
+    with pytest.raises(InputError, match="not a gzip file that can be read"):
+        one(path)
+
+
 def test_what_packs_too_well_is_no_table(tmp_path, monkeypatch):
     monkeypatch.setattr("harness_noise_adapters.tables.files._SPARE_BYTES", 1 << 20)
     path = tmp_path / "m.csv.gz"

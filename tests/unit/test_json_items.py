@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ def part(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_parts_are_the_items_of_the_document(name: str, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(LISTS[name])
-    assert list(chain.from_iterable(records.items(path))) == json.loads(LISTS[name])
+    assert list(records.items(path)) == json.loads(LISTS[name])
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ class TableReader(RowReader):
         self.rules = [replace(self.rules[0], get=lambda row: row.get(score), metric="score")]
         self.words: Getter = (lambda row: None) if words is None else lambda row: cell_text(row.get(words))
         self.question = lambda row: cell_text(row.get(columns.question)) or self.words(row)
-        self.strict, self.detailed = False, True
+        self.strict, self.detailed, self.plain = False, True, False
         self.used = {theirs for ours, theirs in columns.names.items() if ours != "cluster"}
         self.outer = defaultdict(partial(OuterFields, columns.unused))
         self.measurable = columns.numeric

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from math import nan
 from typing import Any
 
@@ -31,7 +30,7 @@ class Cells:
     """The answers under one metric: few bytes for each, as there may be millions."""
 
     rule: ScorePath
-    keys: dict[str, int] = field(default_factory=lambda: defaultdict(count().__next__))
+    keys: dict[str, int] = field(default_factory=dict)
     """Question → its place."""
     places: array[int] = field(default_factory=lambda: array("i"))
     """Place of the question, by the number of the answer."""
@@ -54,10 +53,11 @@ class Cells:
     words: dict[str, str] = field(default_factory=dict)
     """Of a table, question → the words beside its name."""
 
-    def extend(self, questions: Iterable[str], values: Iterable[float]) -> None:
+    def extend(self, questions: Sequence[str], values: list[float]) -> None:
         """Add answers, in this order."""
-        self.places.extend(map(self.keys.__getitem__, questions))
-        self.values.extend(values)
+        place, keys = self.keys.setdefault, self.keys
+        self.places.fromlist([place(question, len(keys)) for question in questions])
+        self.values.fromlist(values)
 
     def counts(self) -> IntArray:
         """How many answers each question has."""

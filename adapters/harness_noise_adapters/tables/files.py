@@ -9,13 +9,15 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from io import TextIOWrapper
+from functools import partial
+from io import BufferedReader, TextIOWrapper
+from itertools import compress, islice
 from pathlib import Path
 from typing import IO, Any, AnyStr
 
 from harness_noise.data.clusters import MissingFieldError, value_of
 from harness_noise.errors import InputError, parameter
-from harness_noise.io.paths import POINTER, load, load_line, loads_lines, reason, refuse_pointer
+from harness_noise.io.paths import BUFFER, POINTER, load, load_line, loads_lines, opened, reason, refuse_pointer
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 
@@ -23,10 +25,8 @@ Record = Mapping[str, Any]
 
 LONGEST_LINE = 1 << 26
 """Characters or bytes; no answer with its question has as many."""
-_BUFFER = 1 << 20
-"""Bytes; lines are longer than the usual 8 kB, and then reading them costs four times as much."""
 _BATCH = 4096
-_DECODED = 1 << 16
+_DECODED = 1 << 17
 """Bytes of lines that are decoded at once; more would not stay in the processor's cache."""
 _FILTERED = 1 << 20
 """Bytes of lines of which most are left out."""
@@ -71,34 +71,29 @@ def columns_of(path: Path | Rows, given: Mapping[str, str]) -> dict[str, str]:
     return everywhere
 
 
-def _opened(path: Path) -> IO[bytes]:
-    packed: Any = _Unpacked(path) if path.suffix.lower() == ".gz" else path.open("rb", buffering=_BUFFER)
-    return packed  # type: ignore[no-any-return]
+def _opened(path: Path) -> BufferedReader:
+    file = opened(path)
+    if path.suffix.lower() != ".gz":
+        return file
+    unpacked: Any = _Unpacked(path, file)
+    return BufferedReader(unpacked, BUFFER)
 
 
 class _Unpacked(gzip.GzipFile):
     """A gzip file that ends where it would stand for much more than a table packs into its bytes."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._most = _SPARE_BYTES + _TIMES * path.stat().st_size
-        self._path = path
-
-    def readline(self, size: int | None = -1) -> bytes:
-        self._check()
-        return super().readline(size)
+    def __init__(self, path: Path, packed: IO[bytes]) -> None:
+        super().__init__(fileobj=packed)
+        self._path, self._packed, self._most = path, packed, _SPARE_BYTES + _TIMES * path.stat().st_size
 
     def read(self, size: int | None = -1) -> bytes:
-        self._check()
-        return super().read(size)
-
-    def read1(self, size: int = -1) -> bytes:
-        self._check()
-        return super().read1(size)
-
-    def _check(self) -> None:
         if self.tell() > self._most:
             raise InputError(f"{self._path}: unpacks to more than {_TIMES} times its size: no table of scores does")
+        return super().read(size)
+
+    def close(self) -> None:
+        super().close()
+        self._packed.close()
 
 
 def has_rows(path: Path) -> bool:
@@ -155,18 +150,17 @@ def readable(path: Path | Rows) -> Iterator[None]:
         raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
 
 
-def _blocks(path: Path, size: int) -> Iterator[tuple[range, bytes]]:
-    """Whole lines of a file, many at a time, and their numbers; the last one gets the end that it may lack."""
-    with _opened(path) as file:
-        number = 1
-        while data := file.read(size):
-            if not data.endswith(b"\n"):
-                rest = file.readline(LONGEST_LINE)
-                if len(rest) == LONGEST_LINE:
-                    raise _endless(path, number + data.count(b"\n"))
-                data += rest if rest.endswith(b"\n") else rest + b"\n"
-            first, number = number, number + data.count(b"\n")
-            yield range(first, number), data
+def _lines(path: Path, size: int) -> Iterator[tuple[range, list[bytes]]]:
+    """The lines of a file, about so many bytes of them at a time, and their numbers."""
+    with readable(path), _opened(path) as file:
+        lines = iter(partial(file.readline, LONGEST_LINE), b"")
+        first, count = 1, 1
+        while block := list(islice(lines, count)):
+            lengths = list(map(len, block))
+            if max(lengths) == LONGEST_LINE:
+                raise _endless(path, first + lengths.index(LONGEST_LINE))
+            yield range(first, first + len(block)), block
+            first, count = first + len(block), max(1, min(2 * count, size * len(block) // sum(lengths)))
 
 
 def objects(
@@ -174,18 +168,16 @@ def objects(
 ) -> Iterator[tuple[Sequence[int], list[dict[str, Any]]]]:
     """The objects of a file with one to a line, some at a time, and their numbers; without lines that are unwanted."""
     numbers: Sequence[int]
-    for numbers, data in _blocks(path, _DECODED if unwanted is None else _FILTERED):
+    for numbers, lines in _lines(path, _DECODED if unwanted is None else _FILTERED):
         if unwanted is not None:
-            lines = {
-                number: line for number, line in zip(numbers, data.split(b"\n"), strict=False) if not unwanted(line)
-            }
-            numbers, data = list(lines), b"\n".join([*lines.values(), b""])
+            wanted = [not unwanted(line) for line in lines]
+            numbers, lines = list(compress(numbers, wanted)), list(compress(lines, wanted))
         with suppress(ValueError, RecursionError):
-            values = loads_lines(data)
-            if len(values) == len(numbers) and set(map(type, values)) <= {dict}:
+            values = loads_lines(lines)
+            if set(map(type, values)) <= {dict}:
                 yield numbers, values
                 continue
-        kept = {number: line for number, line in zip(numbers, data.split(b"\n"), strict=False) if line.strip()}
+        kept = {number: line for number, line in zip(numbers, lines, strict=True) if line.strip()}
         yield list(kept), [_object_of(path, number, line) for number, line in kept.items()]  # says what is wrong
 
 

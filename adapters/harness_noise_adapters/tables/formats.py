@@ -6,10 +6,11 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from hashlib import sha256
-from itertools import compress, repeat
+from itertools import compress
 from math import nan
 from typing import Any
 
@@ -53,16 +54,20 @@ class _Rule:
     applies: Callable[[Any], bool] | None
     get: Getter | None
     """None: there is a `*` in the path."""
+    column: Callable[[Sequence[Record]], list[Any]]
+    """The scores of many rows at once."""
     name: Getter
     metric: str
     causes: Sequence[tuple[Cause, Callable[[Any], bool]]]
 
     @classmethod
     def of(cls, path: ScorePath) -> _Rule:
+        get = None if "*" in path.path else getter(path.path)
         return cls(
             path,
             holds(path.where) if path.where else None,
-            None if "*" in path.path else getter(path.path),
+            get,
+            column(path.path, get),
             getter(path.name),
             path.metric or path.path.rpartition(".")[2],
             _callable(path.missing),
@@ -94,7 +99,7 @@ class RowReader:
         """Model, task, metric and scorer → the answers."""
         self.rules = [_Rule.of(path) for path in preset.score]
         self.causes = _callable(preset.missing)
-        self.question, self.question_path = self._key(preset), getter(preset.question[0])
+        self.question = self._key(preset)
         self.model, self.task, self.metric = self.of(preset.model), self.of(preset.task), self.of(preset.metric)
         self.scorer, self.repeat, self.condition = map(self.of, (preset.scorer, preset.repeat, preset.condition))
         self.text = self.of(preset.text)
@@ -105,6 +110,12 @@ class RowReader:
         self.labels = bool(options.factors or self.cluster or self.repeat or self.condition or options.usage)
         self.measurable: tuple[str, ...] = ()
         self.detailed = self.labels or self.text is not None or bool(options.fields)
+        self.plain = not (self.detailed or self.known_by or len(preset.question) > 1)
+        """Whether a row may say no more than the question and a number."""
+        first = preset.question[0]
+        others = ((preset.model, self.model), (preset.task, self.task), (preset.metric, self.metric))
+        self.key_columns = [column(spec, get) for spec, get in ((first, getter(first)), *others)]
+        """Question, model, task and metric of many rows."""
         self.outer: dict[str, OuterFields] = defaultdict(OuterFields)
         """Task → which columns contain its clusters."""
         self.unscored: list[tuple[str, str, str, Cause | None, int, Record]] = []
@@ -144,7 +155,7 @@ class RowReader:
         """The models of the file, one Run each."""
         with uncollected():
             for lines, rows in self.source.blocks():
-                if self.detailed or not self.add_plain(rows):
+                if not (self.plain and self.add_plain(rows)):
                     for line, row in zip(lines, rows, strict=True):
                         self.add(line, row)
         self.finish()
@@ -171,39 +182,39 @@ class RowReader:
         if not asked:
             return True
         (rule, rows), *others = asked
-        if others or self.known_by or rule.get is None or len(self.preset.question) != 1:
+        if others or rule.get is None:
             return False
-        values = column(rule.path.path, rule.get, rows)
-        questions = _texts(column(self.preset.question[0], self.question_path, rows))
-        if set(map(type, values)) - _PLAIN or not (min(values) > -HUGE and max(values) < HUGE > sum(values)):
+        names, *about = (values(rows) for values in self.key_columns)
+        values, questions = rule.column(rows), _texts(names)
+        if not _all_numbers(values) or None in questions or (self.metric is not None and None in about[-1]):
             return False
-        specs = ((self.preset.model, self.model), (self.preset.task, self.task), (self.preset.metric, self.metric))
-        said = [column(spec, get, rows) if get else [None] * len(rows) for spec, get in specs]
-        if None in questions or (self.metric is not None and None in said[2]):
-            return False
-        same = all(each.count(each[0]) == len(each) for each in said)
-        keys = [tuple(each[0] for each in said)] if same else list(zip(*said, strict=True))
+        same = all(column.count(column[0]) == len(column) for column in about)
+        keys = [tuple(column[0] for column in about)] if same else list(zip(*about, strict=True))
         for key in dict.fromkeys(keys):
-            mine = repeat(True) if same else [other == key for other in keys]
             model, task, metric = map(cell_text, key)
             cells = self.cells(model, task, metric or rule.metric, None, rule)
-            cells.extend(compress(questions, mine), compress(values, mine))
+            if same:
+                cells.extend(questions, values)
+            else:
+                mine = [other == key for other in keys]
+                cells.extend([*compress(questions, mine)], [*compress(values, mine)])
         return True
 
     def add(self, line: int, row: Record) -> None:
         """One row."""
         if self.known_by and all(is_empty(get(row)) for get in self.known_by):
             raise InputError(f"{self.path}, entry {line}: {self.preset.advice} ({parameter('columns', _LIKE)})")
+        cause = next((why for why, applies in self.causes if applies(row)), None)
+        rules = [rule for rule in self.rules if rule.applies is None or rule.applies(row)]
+        if not rules:
+            if cause is not None:
+                self.lost(line, row, cause)
+            return
         question = self.asked(line, row)
         model, task, metric, scorer = (
             get and cell_text(get(row)) for get in (self.model, self.task, self.metric, self.scorer)
         )
-        cause = next((why for why, applies in self.causes if applies(row)), None)
-        scored = False
-        for rule in self.rules:
-            if rule.applies is not None and not rule.applies(row):
-                continue
-            scored = True
+        for rule in rules:
             if rule.get is not None:
                 cells = self.cells(model, task, metric or rule.metric, scorer, rule)
                 self.answer(cells, question, row, line, rule.get(row), cause)
@@ -212,8 +223,6 @@ class RowReader:
                 if rule.path.words or not isinstance(value, (str, list, dict)):
                     beside = next((why for why, applies in rule.causes if applies(holder)), cause)
                     self.answer(self.cells(model, task, name, scorer, rule), question, row, line, value, beside)
-        if not scored and cause is not None:
-            self.lost(line, row, cause)
 
     def asked(self, line: int, row: Record) -> str:
         """The question of a row."""
@@ -248,7 +257,7 @@ class RowReader:
             number = nan if value is nan else self.number(cells, line, value)
         if self.detailed:
             self.note(cells, question, row, line)
-        cells.extend((question,), (number,))
+        cells.extend([question], [number])
 
     def note(self, cells: Cells, question: str, row: Record, line: int) -> None:
         """Everything but the score of an answer that somebody wants to know."""
@@ -387,9 +396,15 @@ def _any(cause: Cause, applies: Callable[[Any], bool], rows: Sequence[Record]) -
 
 def _texts(values: Sequence[Any]) -> list[Any]:
     """What `cell_text` makes of each value."""
-    if set(map(type, values)) == {str} and "".join(values).isascii():
-        return [text or None for text in map(str.strip, values)]
+    with suppress(TypeError):
+        if "".join(values).isascii() and all(stripped := list(map(str.strip, values))):
+            return stripped
     return list(map(cell_text, values))
+
+
+def _all_numbers(values: Sequence[Any]) -> bool:
+    """Whether all are scores as they are: numbers, none of them NaN or without end."""
+    return set(map(type, values)) <= _PLAIN and min(values) > -HUGE and max(values) < HUGE > sum(values)
 
 
 _LIKE = {"question": "FIELD"}

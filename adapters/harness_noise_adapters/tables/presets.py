@@ -154,6 +154,8 @@ def _causes(place: str, data: Any) -> list[Cause]:
     for item in made:
         if item.cause not in CAUSES:
             raise InputError(f"{place}: missing: {item.cause!r} is no cause; there are {', '.join(CAUSES)}")
+        if not item.where:
+            raise InputError(f"{place}: missing: {item.cause}: `where` says nothing, so every answer would be missing")
     return made
 
 
@@ -209,22 +211,22 @@ def getter(spec: str) -> Getter:
     return first
 
 
-def column(spec: str, get: Getter, rows: Sequence[Any]) -> list[Any]:
-    """The values at a path in many rows, as its getter has them, but faster where all rows have one."""
-    values: Iterable[Any] = rows
-    steps = _steps(spec)
-    for step in steps:
-        values = map(step, values)
-    with suppress(KeyError, TypeError, IndexError):
-        if steps:
-            return list(values)
-    return list(map(get, rows))
+def column(spec: str, get: Getter | None) -> Callable[[Sequence[Any]], list[Any]]:
+    """A function from many rows to the values at a path, as its getter has them, but faster where all rows have one."""
+    if get is None:
+        return lambda rows: [None] * len(rows)
+    steps = [] if not spec or set(spec) & set(" *|{@") else [itemgetter(name) for name in spec.split(".")]
 
+    def values(rows: Sequence[Any]) -> list[Any]:
+        found: Iterable[Any] = rows
+        for step in steps:
+            found = map(step, found)
+        try:
+            return list(found) if steps else list(map(get, rows))
+        except (KeyError, TypeError, IndexError):
+            return list(map(get, rows))
 
-@cache
-def _steps(path: str) -> tuple[Getter, ...]:
-    """What leads to the end of a path, part by part; nothing where it is more than names."""
-    return () if set(path) & set(" *|{@") else tuple(map(itemgetter, path.split(".")))
+    return values
 
 
 def _single(path: str) -> Getter:

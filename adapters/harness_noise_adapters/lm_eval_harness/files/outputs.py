@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise.errors import InputError
-from harness_noise.io.paths import load
+from harness_noise.io.paths import load, opened
 
 _DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?"
 _DAY = r"\d{8}_\d{6}"
@@ -158,7 +158,7 @@ def _is_samples(path: Path) -> bool:
         return _dated_samples(path) is not None
     if _SAMPLES.fullmatch(path.name):
         return True
-    with path.open("rb") as file:
+    with opened(path, 4096) as file:
         if _ROWS.match(file.read(4096)):
             return True
         file.seek(0)

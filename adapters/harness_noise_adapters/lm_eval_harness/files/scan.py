@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from harness_noise.data.questions import Hashes, occurrences
 from harness_noise.errors import InputError
-from harness_noise.io.paths import POINTER, load_line, refuse_pointer
+from harness_noise.io.paths import BUFFER, POINTER, load_line, opened, refuse_pointer
 
 from ...records import JsonStream, loads
 from .outputs import DAMAGED
@@ -34,8 +34,6 @@ _FILTER, _HASH, _METRICS = b', "filter": "', b', "doc_hash": "', b', "metrics": 
 _RESPONSES = b', "filtered_resps": '
 """What the tail of a line starts with where the choices' log-likelihoods are wanted."""
 _ADDRESS = re.compile(rb" at 0x[0-9a-fA-F]+>")
-_BUFFER = 1 << 20
-"""Bytes; lines are longer than the usual 8 kB, and then reading them costs four times as much."""
 Row = dict[str, Any]
 
 
@@ -51,7 +49,7 @@ def rows(path: Path, *, whole: bool = False, choices: bool = False) -> Iterator[
     """
     number = 0
     try:
-        with path.open("rb", buffering=_BUFFER) as file:
+        with opened(path) as file:
             before = stamp(path, file)
             for line in _lines(path, file):
                 number += 1
@@ -85,7 +83,7 @@ def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _of_array(path: Path, file: IO[bytes]) -> Iterator[bytes]:
-    stream = JsonStream(iter(partial(file.read, _BUFFER), b""))
+    stream = JsonStream(iter(partial(file.read, BUFFER), b""))
     try:
         for row in stream.items():
             yield json.dumps(row).encode()

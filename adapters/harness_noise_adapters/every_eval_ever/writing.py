@@ -1,0 +1,163 @@
+"""Files of Every Eval Ever with error bars: its own ones filled in, and those of a run of any harness."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from harness_noise import InputError, __version__
+from harness_noise.data.questions import QuestionText
+from harness_noise.data.scores import Run, Scores
+from harness_noise.io.atomic import write_bytes
+
+from .results import Results
+
+if TYPE_CHECKING:
+    from harness_noise.results.rows import Analysis, Estimate
+
+VERSION = "0.3.0"
+EXTREME = {float("inf"): "Infinity", float("-inf"): "-Infinity"}
+
+
+def write_again(results: Results, samples: Path, rows: Iterable[Estimate], out: Path) -> list[Path]:
+    """Write both files into a folder, with `score_details.uncertainty` of every result that has a row.
+
+    Returns:
+        the files written.
+    """
+    known = {(row.task, row.metric): row for row in rows if row.se is not None}
+    for result, name in zip(results.items, results.names, strict=True):
+        if name in known:
+            result["score_details"]["uncertainty"] = uncertainty(known[name])
+    text = json.dumps(results.data, indent=2, ensure_ascii=False, allow_nan=False)
+    assert results.path is not None  # a run with samples and results
+    return _written({out / results.path.name: text.encode(), out / samples.name: samples.read_bytes()})
+
+
+def write_anew(run: Run, analysis: Analysis, out: Path) -> list[Path]:
+    """Write a run of any harness as results and samples, and return both; the same run makes the same files again.
+
+    Raises:
+        InputError: no metric of it is a mean of question scores.
+    """
+    rows = {row.key: row for row in analysis.estimates}
+    parts = [(part, rows[part.key]) for part in run.scores if part.key in rows and rows[part.key].mean is not None]
+    if not parts:
+        raise InputError(f"{run.name}: no metric in it is a mean of question scores, so no sample can be written")
+    identity = sha256("\x1f".join([run.name, run.model, run.date, *map(repr, rows)]).encode()).digest()[:16]
+    developer, _, model = run.model.partition("/") if "/" in run.model else ("unknown", "", run.model)
+    identifier = f"{_plain(developer)}/{_plain(model)}"
+    uuid, evaluation = UUID(bytes=identity, version=4), f"{run.harness}/{identifier}/{_seconds(run.date)}"
+    tasks = list(dict.fromkeys(part.task for part, _ in parts))
+    where = Path("data", _plain(tasks[0] if len(tasks) == 1 else run.harness), identifier)
+    results, samples = where / f"{uuid}.json", where / f"{uuid}_samples.jsonl"
+    lines = [json.dumps(line, ensure_ascii=False, allow_nan=False) for line in _samples(parts, evaluation, identifier)]
+    data = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
+    said = {
+        "schema_version": VERSION,
+        "evaluation_id": evaluation,
+        "retrieved_timestamp": _seconds(run.date),
+        "source_metadata": {
+            "source_name": run.harness, "source_type": "evaluation_run", "source_organization_name": "unknown",
+            "evaluator_relationship": "other", "additional_details": {"written_by": f"harness-noise {__version__}"},
+        },
+        "eval_library": {"name": run.harness, "version": "unknown"},
+        "model_info": {
+            "name": run.model, "id": identifier, "developer": _plain(developer),
+            "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
+        },
+        "evaluation_results": [_result(part, row) for part, row in parts],
+        "detailed_evaluation_results": {
+            "format": "jsonl", "file_path": samples.as_posix(), "hash_algorithm": "sha256",
+            "checksum": sha256(data).hexdigest(), "total_rows": len(lines),
+        },
+    }  # fmt: skip
+    return _written({out / results: json.dumps(said, indent=2, allow_nan=False).encode(), out / samples: data})
+
+
+def _written(files: dict[Path, bytes]) -> list[Path]:
+    for path, content in files.items():
+        write_bytes(path, content)
+    return list(files)
+
+
+def uncertainty(row: Estimate) -> dict[str, Any]:
+    """What the schema has room for of an estimate: the standard error, the interval, the number of questions."""
+    clustered = "" if row.cluster is None else f", clustered by {row.cluster} ({row.n_clusters} clusters)"
+    by = f"harness-noise: {row.estimator} of {row.n_questions} questions{clustered}"
+    found: dict[str, Any] = {"standard_error": {"value": row.se, "method": by}, "num_samples": row.n_questions}
+    if row.ci_low is not None and row.ci_high is not None:
+        ends = {"lower": row.ci_low, "upper": row.ci_high, "confidence_level": row.level}
+        found["confidence_interval"] = ends | {"method": f"harness-noise: {row.interval}"}
+    return found
+
+
+def _plain(name: str) -> str:
+    """A name that can be a folder's."""
+    return re.sub(r"[^A-Za-z0-9._@+-]+", "_", name).strip("._") or "unnamed"
+
+
+def _seconds(date: str) -> str:
+    """Seconds since 1970, "0" where the run does not say when it was made."""
+    try:
+        found = datetime.fromisoformat(re.sub(r"T(\d\d)-(\d\d)-(\d\d)", r"T\1:\2:\3", date))
+    except ValueError:
+        return date if date.isdecimal() else "0"
+    return str(int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()))
+
+
+def _key(part: Scores) -> str:
+    return "/".join([part.task, part.metric, *([part.scorer] if part.scorer != "none" else [])])
+
+
+def _result(part: Scores, row: Estimate) -> dict[str, Any]:
+    """One metric with its error bars."""
+    low, high = row.range or (float("-inf"), float("inf"))
+    split = {"se_data": row.se_data, "se_prediction": row.se_prediction, "se_total": row.se_total, "df": row.df}
+    details = {name: f"{value:.6g}" for name, value in split.items() if value is not None}
+    return {
+        "evaluation_result_id": _key(part),
+        "evaluation_name": part.task,
+        "source_data": {"dataset_name": part.task, "source_type": "other"},
+        "metric_config": {
+            "metric_id": part.metric, "metric_name": part.metric, "lower_is_better": part.higher_is_better is False,
+            "score_type": "continuous", "min_score": EXTREME.get(low, low), "max_score": EXTREME.get(high, high),
+        },
+        "score_details": {
+            "score": row.mean if part.native is None else part.native,
+            "details": details | {"answers_per_question": str(row.repeats_max), "missing": str(row.n_missing)},
+            **({} if row.se is None else {"uncertainty": uncertainty(row)}),
+        },
+    }  # fmt: skip
+
+
+def _samples(parts: Sequence[tuple[Scores, Estimate]], evaluation: str, model: str) -> Iterator[dict[str, Any]]:
+    """A line for each answer under each metric; the words as far as the run has them."""
+    for part, row in parts:
+        known, n = part.questions.log, len(part.questions)
+        texts = known.read(range(n), part.scorer) if known is not None else [QuestionText()] * n
+        shown, best = part.questions.shown() or [""] * n, (row.range or (0.0, 1.0))[1]
+        asked = int((part.values != part.values).sum()) == part.n_missing - part.n_zero
+        for i, (key, told) in enumerate(zip(part.questions.keys, texts, strict=True)):
+            raw, reference = told.text or shown[i], [] if told.target is None else [told.target]
+            words = "".join([raw, *reference])
+            for k, value in enumerate(part.values[i].tolist()):
+                lost = value != value
+                if lost and not asked:
+                    continue  # never asked for
+                said = told.answers[k : k + 1]
+                yield {
+                    "schema_version": VERSION, "evaluation_id": evaluation, "model_id": model,
+                    "evaluation_name": part.task, "evaluation_result_id": _key(part), "sample_id": key,
+                    "sample_hash": sha256(words.encode("utf-8", "replace")).hexdigest() if raw else None,
+                    "interaction_type": "single_turn", "input": {"raw": raw, "reference": reference},
+                    "output": {"raw": list(said)}, "answer_attribution": [],
+                    "evaluation": {"score": 0.0 if lost else value, "is_correct": value == best},
+                    "error": "no score" if lost else None, "metadata": {"epoch": str(k + 1)},
+                }  # fmt: skip

@@ -1,0 +1,107 @@
+"""Trials of Harbor: what a `result.json` says of one answer (models/trial/result.py and error_policy.py, 0.25)."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from harness_noise import InputError
+from harness_noise.io.paths import load
+
+from .records import field, number, score
+
+DAMAGED = ": was it written by Harbor, and is it whole?"
+POLICY = {
+    "infrastructure": "EnvironmentStartTimeout SandboxBuildFailed AgentSetupTimeout Healthcheck "
+    "SandboxLikelyOutOfMemory MemoryLimitExceeded SSHAccess GKEExecStreamClosed GKEPodNotFound RuntimeRequest "
+    "AddTestsDir DownloadVerifierDir Api ApiRateLimit ApiInternalServer ApiOverloaded ApiConnectionClosed "
+    "ApiResponseStalled UnknownApi NetworkConnection ApiConnection ApiUsageLimit RateLimit InternalServer "
+    "ServiceUnavailable APIConnection API Timeout BadRequest UnprocessableEntity UnsupportedParams "
+    "APIResponseValidation BudgetExceeded AgentAuthentication ModelNotFound NotFound ApiProviderResourceNotFound "
+    "Authentication PermissionDenied ServiceOperationsUnsupported VercelScope DspyImport MissingExtra Regrade",
+    "limit": "AgentTimeout ContextWindowExceeded OutputTokenExceeded ContextLengthExceeded OutputLengthExceeded",
+    "refused": "AgentSafetyRefusal ContentPolicyViolation",
+    "verifier": "VerifierTimeout RewardFileNotFound RewardFileEmpty VerifierOutputParse",
+    "agent": "NonZeroAgentExitCode",
+    "unanswered": "Cancelled",
+}
+"""Cause → exceptions without their ending `Error`: models/trial/error_policy.py of Harbor 0.25."""
+CAUSES = {name: cause for cause, names in POLICY.items() for name in names.split()}
+SHORT = 5
+"""Characters of a task's name that may be a word of a setting by chance."""
+LONG = 40
+"""Characters of a setting that a name shows."""
+COSTS = ("cost_usd", "n_input_tokens", "n_cache_tokens", "n_output_tokens")
+INSTANCE = re.compile(r".+__.+-\d+")
+"""A task of SWE-bench: a repository and the number of a pull request."""
+INVALID = ("infrastructure", "verifier", "unanswered")
+"""Causes after which a reward says nothing of the agent (`TrialResult.reward_valid`); Harbor's mean has it."""
+HIDDEN = re.compile("key|token|secret|password|auth|credential", re.IGNORECASE)
+"""Settings of an agent whose words are not in its name: they may be secrets."""
+
+
+def read_trial(path: Path) -> dict[str, Any]:
+    """The fields of one answer."""
+    read = load(path, DAMAGED)
+    found = read if isinstance(read, dict) else {}
+    info: Any = found.get("agent_info")
+    rewards = field(found.get("verifier_result"), "rewards")
+    name, agent, checksum = found.get("task_name"), field(info, "name"), found.get("task_checksum")
+    if not (isinstance(name, str) and isinstance(agent, str) and isinstance(rewards, dict | None)):
+        raise InputError(f"{path}: no task, agent and rewards{DAMAGED}")
+    source, version, asked = str(found.get("source") or "adhoc"), info.get("version"), info.get("model_info")
+    model = field(asked, "name")
+    labels = (f"{agent}@{version}" if version not in (None, "unknown") else agent, field(asked, "provider"), model)
+    said = _settings(field(found.get("config"), "agent", "kwargs"), version, name.rpartition("/")[2])
+    later = found.get("step_results")
+    steps = [found, *(later if isinstance(later, list) else ())]
+    raised = [text for step in steps if isinstance(text := field(step, "exception_info", "exception_type"), str)]
+    causes = [CAUSES.get(text.removesuffix("Error")) for text in raised]
+    invalid = next(filter(INVALID.__contains__, causes), None)
+    cause = invalid or (causes[0] if causes else None)
+    trial = {
+        "question": f"{name} ({str(checksum)[-12:]})" if checksum else name, "task_name": name, "source": source,
+        "system": "/".join(str(label) for label in labels if label) + (f" ({said})" if said else ""),
+        "key": "__".join(str(part) for part in (agent, model, source) if part), "exception": (*raised, "none")[0],
+        "lost": cause if invalid or not rewards else None,
+        "started": found.get("started_at") or "", "checksum": checksum,
+        "rewards": {key: score(value, f"{path}, {key}") for key, value in (rewards or {}).items()},
+    }  # fmt: skip
+    if INSTANCE.fullmatch(name):
+        trial["repository"] = name.rpartition("-")[0]
+    return trial | _costs(found, steps)
+
+
+def _costs(found: dict[str, Any], steps: list[Any]) -> dict[str, float]:
+    """What a trial has used, as `TrialResult.compute_token_cost_totals` counts it, and its seconds."""
+    out: dict[str, float] = {}
+    contexts = [used] if (used := found.get("agent_result")) else [field(step, "agent_result") for step in steps]
+    for context in contexts:
+        for cost in COSTS if isinstance(context, dict) else ():
+            if (value := number(context.get(cost))) is not None:
+                out[cost] = out.get(cost, 0.0) + value
+    with suppress(ValueError, TypeError):  # not known, or one of them is without its time zone
+        begun, ended = (field(found, "agent_execution", end) for end in ("started_at", "finished_at"))
+        out["seconds"] = (datetime.fromisoformat(ended) - datetime.fromisoformat(begun)).total_seconds()
+    return out
+
+
+def _settings(known: Any, version: Any, task: str) -> str:
+    """An agent's settings, for its name: without words that may be a secret, and with a hash of what is long.
+
+    A setting that names the task (an id of the trial) is that of the agent for every task.
+    """
+    out = []
+    for key, value in sorted(known.items()) if isinstance(known, dict) else ():
+        said = str(value)
+        if len(task) > SHORT and task in said:
+            said = re.sub(rf"(?<!\w){re.escape(task)}(?!\w)", "TASK", said)
+        secret = isinstance(value, str) and HIDDEN.search(key) is not None
+        if value is not None and not secret and (key, said) != ("version", str(version)):
+            long = isinstance(value, (dict, list)) or len(said) > LONG
+            out.append(f"{key}={sha256(said.encode('utf-8', 'replace')).hexdigest()[:6] if long else said}")
+    return ", ".join(out)

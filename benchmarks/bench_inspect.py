@@ -121,10 +121,8 @@ def reading(path: Path, rounds: int) -> list[Row]:
 
 
 def running(questions: int, repeats: int, rounds: int) -> Row:
-    from types import SimpleNamespace
-    from typing import Any
-
     from inspect_ai._eval.task.results import eval_results
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalSpec
     from inspect_ai.scorer import SampleScore, Score, match
 
     from harness_noise_adapters.inspect_logs import hook
@@ -142,8 +140,9 @@ def running(questions: int, repeats: int, rounds: int) -> Row:
         for i in range(questions)
     ]
     on = flag({"noise": True, "noise_cluster": "passage"}, {})
-    spec: Any = SimpleNamespace(
-        task="bench", model="mockllm/model", eval_id="bench", dataset=SimpleNamespace(sample_ids=None)
+    dataset = EvalDataset(sample_ids=[f"q{i}" for i in range(questions)])
+    spec = EvalSpec(
+        created="2026-01-01T00:00:00+00:00", task="bench", model="mockllm/model", dataset=dataset, config=EvalConfig()
     )
     assert on is not None
     live = live_module.Live(spec, on)
@@ -154,7 +153,7 @@ def running(questions: int, repeats: int, rounds: int) -> Row:
             samples=len(scores), scores=scores, reducers=None, scorers=[match()], metrics=None
         )
         middle = time.process_time()
-        warnings = hook.add(live, results, scores, len(scores))
+        warnings = hook.add(live, results, scores)
         end = time.process_time()
         assert warnings == []
         assert "noise_prediction" in results.scores[0].metrics

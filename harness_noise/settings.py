@@ -73,6 +73,8 @@ _SENTENCES = {
     "a factor, `factors` NAME=COLUMN",
     "factors.as_repeats": "{what} hides which run an answer is of: name it as a factor, `factors={{'run': 'run'}}`",
     "factors.apart": "every run counts by itself here: leave {what} out",
+    "given_runs": "{what} says how files are read, and only runs that were read before are given: leave it out, or "
+    "give their paths",
     # what `compare` and `explain` are given
     "counts profile": "{what} is about the answers themselves, and only their numbers are given: leave it out, or give "
     "the runs",
@@ -84,24 +86,8 @@ _SENTENCES = {
     "label": "`label_sample` draws the answers that people label, and computes nothing: leave {what} out",
     "estimate_with_labels": "a mean that labels correct has the CR2 standard error and the t or Wilson interval: leave "
     "{what} out",
-    "labels": "with labels a mean or difference has the CR2 standard error, the t test and the t or Wilson interval: "
-    "leave {what} or the labels out",
-    **dict.fromkeys(
-        ("labels.seed", "labels.resamples"),
-        "nothing is resampled where labels correct a mean, so that {what} changes nothing: leave it or the labels out",
-    ),
-    "labels.by": "labels correct the mean of a whole task, and {what} asks for parts of it: leave {what} or the labels "
-    "out",
-    "labels.references": "labels correct the mean of the questions that were asked, and {what} asks for that of "
-    "others: leave {what} or the labels out",
-    "labels.looks": "labels are drawn from a run that is finished, and {what} is about one that grows: leave {what} or "
-    "the labels out",
-    "labels.combine": "labels correct every row by itself, and {what} combines rows by their questions: leave {what} "
-    "or the labels out",
-    **dict.fromkeys(
-        ("labels.questions", "labels.by_question"),
-        "labels correct the mean of all questions and not the score of one: leave {what} or the labels out",
-    ),
+    "labels": "labels correct the mean or difference of a whole task, with its CR2 standard error, t test and t or "
+    "Wilson interval: leave {what} or the labels out",
     "sides": "A and B are given as `a` and `b`: leave {what} out, or give all runs as `a`",
     "baseline": "with `baseline` all given runs are A: leave {what} out",
     # what `plan` takes the noise from: runs, one row of a result, a profile, the accuracy, ω² and σ²
@@ -121,9 +107,7 @@ _SENTENCES = {
     "corpus corpus_difference": "{what} is for metrics that are means of question scores; leave this one out with "
     "`metrics`",
     # settings and data that change what the others can mean
-    "unpaired": "{what} needs pairs of the same question: use t or bootstrap with `unpaired=True`",
-    "unpaired.runs_shared": "{what} pairs run j of A with run j of B on the same questions: not with `unpaired=True`",
-    "unpaired.questions unpaired.by_question": "{what} is about pairs of the same question: leave it or `unpaired` out",
+    "unpaired": "{what} needs pairs of the same question: leave it or `unpaired` out, whose tests are t and bootstrap",
     "wild": "`test='wild'` has an interval of its own, by inversion: leave {what} out, or use t",
     "fixed": "{what} takes the questions for a sample, and `questions_are='fixed'` does not: its standard error comes "
     "from the repeats alone, with the t test. Leave one of the two out",

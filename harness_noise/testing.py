@@ -14,8 +14,10 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager, redirect_stdout
@@ -41,6 +43,9 @@ Checked: TypeAlias = tuple[dict[str, Any], Callable[[Scores], bool]]
 """Options, and what scores are read with them."""
 ABSENT = "no_such_field"
 """A name that no file has."""
+SEPARATOR = "\u2028".encode()
+_TEXT = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
+"""A text in JSON."""
 GARBAGE = {
     "empty": b"",
     "text": b"hello\n",
@@ -92,12 +97,12 @@ def check_adapter(
     """Check that an adapter keeps what `harness_noise.io.protocol.Adapter` promises.
 
     `sniff` never raises and claims no file of another format; damaged files are refused with an `InputError` or read,
-    and never end in another exception; runs, scores and questions have names that are unique, and the same when they
-    are read again, from a copy, by another process, or from a folder that is listed in another order; our mean is the
-    one that the harness reports; each field of `ReadOptions` is obeyed or refused; what is read in parts is what is
-    read at once; what is written again has the same scores, and writing twice changes nothing. Mean and standard
-    error do not see scores in the wrong order, and no check here sees answers that were left out: name some of both
-    kinds in `expected`.
+    and never end in another exception; a line separator within a prompt changes no score; runs, scores and questions
+    have names that are unique, and the same when they are read again, from a copy, by another process, or from a folder
+    that is listed in another order; our mean is the one that the harness reports; each field of `ReadOptions` is obeyed
+    or refused; what is read in parts is what is read at once; what is written again has the same scores, and writing
+    twice changes nothing. Mean and standard error do not see scores in the wrong order, and no check here sees answers
+    that were left out: name some of both kinds in `expected`.
 
     Args:
         adapter: the object that the entry point names; its class stands where another process can import it.
@@ -122,6 +127,7 @@ def check_adapter(
             *checked.scores(expected or {}),
             *checked.native(),
             *checked.damage(),
+            *checked.separator(),
             *checked.again(),
             *checked.elsewhere(),
             *checked.in_parts(),
@@ -191,14 +197,11 @@ class _Checked:
         for run in runs:
             if not (run.model and run.name and run.harness):
                 yield f"read: a run without model, name or harness: {run.model!r}, {run.name!r}, {run.harness!r}"
-            rows = [item.key for item in (*_measured(run), *run.skipped)]
-            yield from (
-                f"read: {row} is there {rows.count(row)} times" for row in dict.fromkeys(rows) if rows.count(row) > 1
-            )
+            rows = Counter(item.key for item in (*_measured(run), *run.skipped))
+            yield from (f"read: {row} is there {n} times" for row, n in rows.items() if n > 1)
             for item in _measured(run):
-                keys = tuple(item.questions.keys)
-                if len(set(keys)) < len(keys) or not all(isinstance(key, str) and key for key in keys):
-                    yield f"read: {item.task}: keys of questions that are empty, twice there or no strings"
+                if not all(isinstance(key, str) and key for key in item.questions.keys):
+                    yield f"read: {item.task}: keys of questions that are empty or no strings"
 
     def scores(self, expected: Mapping[tuple[str, ...], Sequence[float | None]]) -> Iterator[str]:
         """The answers of some questions are those of the file, in their order."""
@@ -251,6 +254,21 @@ class _Checked:
                 except Exception as error:  # noqa: BLE001 - whatever it is, it must not come
                     yield f"read: {type(error).__name__} in place of an InputError {what}: {error}"
             path.write_bytes(whole)
+
+    def separator(self) -> Iterator[str]:
+        """A line separator within a text, which `str.splitlines` takes for the end of a line, changes no score."""
+        copy = self.copy("separator")
+        for path in _of_each_kind(copy):
+            whole = path.read_bytes()
+            longest = max((text for text in _TEXT.findall(whole) if b" " in text), key=len, default=b"")
+            path.write_bytes(whole.replace(longest, longest.replace(b" ", SEPARATOR, 1)) if longest else whole)
+        try:
+            found = self.read(copy)
+        except Exception as error:  # noqa: BLE001 - of lines that end too early, whatever it is
+            yield f"read: {type(error).__name__} on a text with a line separator (U+2028): {error}"
+            return
+        if list(map(_all_scores, found)) != list(map(_all_scores, self.once)):
+            yield "read: a line separator (U+2028) within a text changes the scores"
 
     def again(self) -> Iterator[str]:
         """Check that a run reads alike whenever and wherever it is read."""
@@ -372,6 +390,11 @@ class _Checked:
         yield from _unlike("write", [_bare(run) for run in self.read(copy)], [_bare(run) for run in written])
 
 
+def _all_scores(run: Run) -> list[list[float]]:
+    """The scores of each metric, whatever its questions are called."""
+    return [np.sort(item.values[~np.isnan(item.values)]).tolist() for item in run.scores]
+
+
 def _read_elsewhere(adapter: Adapter, place: Path) -> list[Run]:
     return list(map(travelling, adapter.read(place, ReadOptions())))
 
@@ -448,27 +471,24 @@ def _measured(run: Run) -> list[Scores | CorpusScores]:
     return [*run.scores, *run.corpus]
 
 
+def _facts(run: Run, *, named: bool) -> dict[str, Any]:
+    """What two readings of one run have to agree in, by what to say where they do not."""
+    found: dict[str, Any] = {"another name": run.name if named else ""}
+    found |= {"other rows": [item.key for item in _measured(run)]}
+    for item in _measured(run):
+        of_item = {"keys of questions": tuple(item.questions.keys)}
+        of_item |= {name: getattr(item, name) for name in ("clusters", "cluster_spec", "higher_is_better")}
+        of_item |= {name: getattr(item, name) for name in ("n_missing", "native")}
+        of_item |= {"scores": np.nan_to_num(item.values, nan=np.inf).tolist()} if isinstance(item, Scores) else {}
+        found |= {f"{item.task}, {item.metric}: other {name}": value for name, value in of_item.items()}
+    return found
+
+
 def _unlike(what: str, old: Sequence[Run], new: Sequence[Run], *, named: bool = False) -> Iterator[str]:
     """In what two readings of the same runs differ, but for the place where they lie, unless they are `named` alike."""
     if [run.model for run in old] != [run.model for run in new]:
         yield f"{what}: runs of {[run.model for run in new]} in place of {[run.model for run in old]}"
         return
     for a, b in zip(old, new, strict=True):
-        if named and a.name != b.name:
-            yield f"{what}: the run {a.name!r} is called {b.name!r}"
-        keys = [[item.key for item in _measured(run)] for run in (a, b)]
-        if keys[0] != keys[1]:
-            yield f"{what}: {keys[1]} in place of {keys[0]}"
-            continue
-        for x, y in zip(_measured(a), _measured(b), strict=True):
-            yield from (f"{what}: {x.task}, {x.metric}: other {field}" for field in _differing(x, y))
-
-
-def _differing(x: Scores | CorpusScores, y: Scores | CorpusScores) -> Iterator[str]:
-    if tuple(x.questions.keys) != tuple(y.questions.keys):
-        yield "keys of questions"
-    if isinstance(x, Scores) and isinstance(y, Scores) and not np.array_equal(x.values, y.values, equal_nan=True):
-        yield "scores"
-    for field in ("clusters", "cluster_spec", "higher_is_better", "n_missing", "native"):
-        if getattr(x, field) != getattr(y, field):
-            yield field
+        wanted, found = _facts(a, named=named), _facts(b, named=named)
+        yield from (f"{what}: the run {a.name!r} has {name}" for name in wanted if wanted[name] != found.get(name))

@@ -27,6 +27,10 @@ settings.register_profile("project", deadline=None, derandomize=True)
 settings.register_profile("check", deadline=None, derandomize=True, max_examples=20)
 settings.load_profile("project")
 
+# without compiled modules every program that a test starts, and every worker, compiles the harnesses anew
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # a shell script starts background jobs with Ctrl-C ignored; children of the tests would inherit that, and never end
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -64,10 +64,10 @@ def combine(rows: Iterable[Difference], skews: Sequence[Skew | None] = ()) -> tu
     return tuple(out)
 
 
-def compare_counts(
-    a: tuple[int, int], b: tuple[int, int], names: tuple[str, str], settings: Settings
-) -> tuple[Difference, methods.TwoCounts]:
+def compare_counts(a: tuple[int, int], b: tuple[int, int], names: tuple[str, str], settings: Settings) -> Difference:
     """x of n against y of m: Fisher's exact test, the pairing lost, and the interval of Agresti & Caffo (2000).
+
+    The statistic is z of the pooled test of two proportions.
 
     Args:
         a: right answers and questions of A.
@@ -75,25 +75,18 @@ def compare_counts(
         names: what to call them.
         settings: level and margin.
 
-    Returns:
-        The row, whose statistic is the pooled z, and Fisher's test.
-
     Raises:
         InputError: more right answers than questions, or a margin that is not on the scale of shares.
     """
     (x, n), (y, m) = a, b
     check_scale("margin", settings.margin, (0.0, 1.0), "a share of right answers", known=True)
-    try:
-        exact, z = methods.fisher_exact(x, n, y, m), methods.two_proportions(x, n, y, m)
-    except ValueError as error:
-        raise InputError(str(error)) from None
-
-    pooled, unknown = (x + y) / (n + m), np.array([np.nan])
+    p = np.array([methods.fisher_exact(x, n, y, m)])
+    pooled, diff, unknown = (x + y) / (n + m), np.array([x / n - y / m]), np.array([np.nan])
     variance = np.array([pooled * (1 - pooled) * (1 / n + 1 / m)])
-    of = decision.Differences(np.array([exact.diff]), variance, df=unknown, zero=np.array([False]), p_zero=unknown)
-    each = np.array([exact.p_value]), np.array([z.statistic])
+    z = diff / np.sqrt(np.where(variance > 0, variance, 1.0))
+    of = decision.Differences(diff, variance, df=unknown, zero=np.array([False]), p_zero=unknown)
     limits = partial(agresti_caffo, np.array([x / n]), n, np.array([y / m]), m)
-    test = decision.Test(*each, by_p=True, of_all=True, limits=limits, interval="agresti-caffo")
+    test = decision.Test(p, z, by_p=True, of_all=True, limits=limits, interval="agresti-caffo")
     row = RowDecision.of(
         decision.decide(of, settings, test),
         {"unpaired"},
@@ -111,8 +104,8 @@ def compare_counts(
         repeats_b=1,
         mean_a=x / n,
         mean_b=y / m,
-        diff=exact.diff,
+        diff=diff.item(),
         level=settings.level,
         test="fisher",
     )
-    return decided([row], settings)[0], exact
+    return decided([row], settings)[0]

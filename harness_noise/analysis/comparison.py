@@ -231,38 +231,21 @@ def flipped(one: Scores, other: Scores, runs: tuple[Run, Run], limit: int) -> tu
     Whole questions, targets and answers are read from the logs now; no number depends on them.
     """
     each, at_a, at_b = _each_question(one, other, *runs)
-    d = each.mean_a - each.mean_b
-    order = np.argsort(-np.abs(d), kind="stable")
-    differ = order[d[order] != 0]
-    order = differ[:limit]
+    order, differ = each.most_flipped(limit), len(each.most_flipped(len(each.keys)))
     notes = []
-    if len(differ):
-        what = "question" if len(differ) == 1 else "questions"
+    if differ:
+        what = "question" if differ == 1 else "questions"
         notes.append(
-            f"{one.task}, {one.metric}: {len(order)} of the {len(differ)} {what} on which {runs[0].model} and "
+            f"{one.task}, {one.metric}: {len(order)} of the {differ} {what} on which {runs[0].model} and "
             f"{runs[1].model} differ"
         )
     told_a = texts_of(one, at_a[order].tolist(), notes, f"the answers of {runs[0].model} are not shown")
     told_b = texts_of(other, at_b[order].tolist(), notes, f"the answers of {runs[1].model} are not shown")
-    flips = [
-        Flip(
-            one.task,
-            one.metric,
-            one.scorer,
-            runs[0].model,
-            runs[1].model,
-            question=each.keys[k],
-            text=a.text or b.text or (each.texts[k] if each.texts else None),
-            cluster=each.clusters[k] if each.clusters else None,
-            mean_a=float(each.mean_a[k]),
-            mean_b=float(each.mean_b[k]),
-            diff=float(d[k]),
-            target=b.target if a.target is None else a.target,
-            answers_a=a.answers,
-            answers_b=b.answers,
-        )
-        for k, a, b in zip(order.tolist(), told_a, told_b, strict=True)
-    ]
+    flips = []
+    for k, a, b in zip(order, told_a, told_b, strict=True):
+        flip, target = each.flip(k), b.target if a.target is None else a.target
+        text = a.text or b.text or flip.text
+        flips.append(replace(flip, text=text, target=target, answers_a=a.answers, answers_b=b.answers))
     return flips, notes
 
 

@@ -61,8 +61,6 @@ class Side:
 
     def values(self) -> FloatArray:
         """(K,) the metric of each repeat, over all questions."""
-        if self.stats is not None:
-            return self._of_sums(np.nansum(self.stats, axis=0))
         return self.with_counts(np.ones((1, self.G))).ravel()
 
     def with_counts(self, counts: FloatArray) -> FloatArray:
@@ -313,7 +311,8 @@ def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimat
     interval = _interval(item, noise, bounds, settings)
     if interval.name != "none" and (side.G < FEW_RESAMPLED or noise.carried_by < FEW_CARRY):
         codes |= {"few_resampled"}
-    fields = mean_fields(item, run, noise.m, settings, interval, clustered=False) | {
+    fields = mean_fields(item.key, run, noise.m, settings, interval, clustered=False) | {
+        "higher_is_better": item.higher_is_better,
         "repeats_min": side.repeats,
         "repeats_max": side.repeats,
         "range": bounds,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..arrays import FloatArray, blank
+from ..arrays import FloatArray, blank, columns_of
 from ..data.clusters import in_words
 from ..data.matching import pair_runs
 from ..data.scores import Group, Run, Scores, causes_of
@@ -79,16 +79,6 @@ class Compared:
         return about(self.parts_a, self.parts_b, self.run_a, self.run_b) | more
 
 
-def one_row(interval: Callable[[float], Limits[float]]) -> Callable[[float], Limits[FloatArray]]:
-    """Level → the interval of one difference, as `decision.decide` reads it."""
-
-    def limits(level: float) -> Limits[FloatArray]:
-        ci = interval(level)
-        return Limits(np.array([ci.low]), np.array([ci.high]))
-
-    return limits
-
-
 def _no_interval(level: float) -> Limits[float]:
     return Limits(math.nan, math.nan)
 
@@ -109,7 +99,7 @@ def _asked_for(of: Differences, samples: Samples, settings: Settings) -> decisio
     if "bootstrap" in (settings.test, settings.interval) and varies:
         test = _bootstrapped(of, samples, settings)
     if settings.interval == "bootstrap-t" and varies:
-        test = replace(test, limits=one_row(_studentised(of, samples, settings)), interval="bootstrap-t")
+        test = replace(test, limits=_studentised(of, samples, settings), interval="bootstrap-t")
     if settings.test == "wild" and varies:
         from ..stats.resampling import by_wild, wild_test
 
@@ -131,7 +121,7 @@ def _bootstrapped(of: Differences, samples: Samples, settings: Settings) -> deci
     minus = samples[1] if len(samples) > 1 else None
     found = bootstrap(*samples[0], settings.resamples, np.random.default_rng(settings.seed), minus=minus)
     if found is None or np.isnan(of.df[0]):
-        return decision.Test(np.array([np.nan]), limits=one_row(_no_interval), interval="bootstrap")
+        return decision.Test(np.array([np.nan]), limits=_no_interval, interval="bootstrap")
     return by_bootstrap(found.expanded(of.variance.item(), of.df.item()), settings)
 
 
@@ -148,7 +138,7 @@ def by_bootstrap(found: Distribution, settings: Settings, method: Method = "bca"
     p = np.array([found.p_value(method=method)]) if settings.test == "bootstrap" else None
     if settings.interval_of_difference != "bootstrap":  # the interval is t's, and not this test's
         return decision.Test(p, by_p=True)
-    return decision.Test(p, limits=one_row(partial(found.interval, method=method)), interval="bootstrap")
+    return decision.Test(p, limits=partial(found.interval, method=method), interval="bootstrap")
 
 
 def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision, list[str]]:
@@ -275,7 +265,7 @@ def observed_pair(
     """Who leads where, and the difference as it is decided; the far limit has the variance between runs in it, too."""
     of, far, width = blank(Leads, 1), None, None if bounds is None else bounds[1] - bounds[0]
     if settings.questions_are == "population":
-        d, whole = found.c.d[None, :], found.m if found.with_runs else None
+        d, whole = found.c.d[None, :], None if found.m is found.of_questions else found.m
         of = leads(d, found.plan, found.m)
         far = far_limits(d, found.plan, found.of_questions, settings.se, whole=whole)
     return of, paired(found.m, of, far, width)
@@ -354,15 +344,10 @@ def _apart(
 def welch(a: Moments, b: Moments) -> Moments:
     """The difference of two independent means; degrees of freedom of Satterthwaite (1946), Welch (1947)."""
     variance, spread = a.variance + b.variance, a.variance**2 / a.df + b.variance**2 / b.df
-    return Moments(
-        n=a.n + b.n,
-        n_clusters=a.n_clusters + b.n_clusters,
+    sums = Moments(**{name: column + getattr(b, name) for name, column in columns_of(a).items()})
+    return replace(
+        sums,
         mean=a.mean - b.mean,
-        variance=variance,
         df=variance**2 / spread if spread.item() != 0 else np.minimum(a.df, b.df),
-        naive=a.naive + b.naive,
-        var_data=a.var_data + b.var_data,
-        var_prediction=a.var_prediction + b.var_prediction,
-        var_total=a.var_total + b.var_total,
         zero_variance=a.zero_variance & b.zero_variance,
     )

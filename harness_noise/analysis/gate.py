@@ -12,7 +12,7 @@ Sources:
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -46,6 +46,8 @@ from .sample import align, codes_of
 
 Key = tuple[str, str, str]
 """Task (or group), metric and scorer."""
+Where = tuple[int, Key]
+"""Which of several pairs of runs, and what of it."""
 POOLED = "all rows, pooled"
 NO_MEAN = "it is no mean over questions, and `pooled` takes only those"
 NOT_OF_ALL = {
@@ -54,7 +56,7 @@ NOT_OF_ALL = {
     NOT_RANDOM: "its questions are not a random part (not_a_random_part)",
     UNEQUAL: "its questions were drawn with different probabilities, so that its mean is another (unequal_chances)",
 }
-"""Codes of a row whose mean is not one that a floor is about, and why."""
+"""Codes of a row whose mean is not the benchmark's, and why."""
 ASSURANCE = 0.8
 _REPLICATES = 20_000
 """Replications of the self-test, whose shares are then exact to ± .1 %."""
@@ -118,6 +120,8 @@ class Candidate:
     """Whether it is for information, because its task declares another score as the one that counts."""
     pooled: bool = False
     """Whether it is the mean of the others, and decides alone."""
+    pair: int = 0
+    """Which of several pairs of runs it is of."""
 
     def lost(self, reason: str) -> Candidate:
         """The row, which cannot be judged for this reason unless it has another."""
@@ -187,17 +191,25 @@ def gated(
     """
     bar = Bar(margin=float(result.settings.get("margin") or 0.0) if margin is None else margin)
     if not pairs:
-        return decide([_of_difference(row, row, bar, "") for row in result.comparisons], bar, result.settings)
-    now, worst, unknown, settings = list[Candidate](), list[Candidate](), set[Key](), settings or Settings()
-    for run, base in pairs:
-        compared = [row for row in result.comparisons if (row.run_a, row.run_b) == (run.name, base.name)]
-        each = of_pair(run, base, compared, bar)
-        now += each
-        if (found := worst_case(run, [base], settings)) is not None:
+        return decide([_of_difference(row, bar, "") for row in result.comparisons], bar, result.settings)
+    now, worst, unknown, settings = list[Candidate](), list[Candidate](), set[Where](), settings or Settings()
+    left = deque(result.comparisons)  # in the order of the pairs, of which two may have the same names
+    for i, (run, base) in enumerate(pairs):
+        compared = dict[Key, Difference]()
+        while left and (left[0].run_a, left[0].run_b) == (run.name, base.name) and left[0].key not in compared:
+            row = left.popleft()
+            compared[row.key] = row
+        if result.sequential:  # a run that grows has answered a random part, and is judged where it was looked at
+            run = replace(run, drawn=tuple({"task": part.task} for part in (*run.scores, *run.parts)))
+        each = at_worst = of_pair(run, base, [*compared.values()], bar)
+        if result.sequential:
+            each = at_worst = [c for c in each if c.row.key in compared]
+        elif (found := worst_case(run, [base], settings)) is not None:
             (a, (b,)), untold = found
-            each = of_pair(a, b, compare_runs([(a, b)], settings).comparisons, bar)
-            unknown |= untold
-        worst += each
+            at_worst = of_pair(a, b, compare_runs([(a, b)], settings).comparisons, bar)
+            unknown |= {(i, key) for key in untold}
+        now += [replace(c, pair=i) for c in each]
+        worst += [replace(c, pair=i) for c in at_worst]
     return decide(_settled(now, worst, unknown, bar, result.settings), bar, result.settings)
 
 
@@ -226,7 +238,8 @@ def judge(
     widths = _widths((run, *baselines), settings)
     rows = [replace(c, width=widths.get(c.row.metric, math.inf)) for c in rows]
     if (worst := worst_case(run, baselines, settings)) is not None:
-        filled, unknown = worst
+        filled, untold = worst
+        unknown = {(0, key) for key in untold}
         rows = _settled(rows, _candidates(*filled, floors, bar, settings)[0], unknown, bar, settings.to_dict())
     warnings = [note for base in baselines for note in copies((run, base))]
     if not warnings:
@@ -289,25 +302,24 @@ def _widths(runs: Sequence[Run], settings: Settings) -> dict[str, float]:
 
 
 def _settled(
-    now: Sequence[Candidate], worst: Sequence[Candidate], unknown: set[Key], bar: Bar, settings: Mapping[str, Any]
+    now: Sequence[Candidate], worst: Sequence[Candidate], unknown: set[Where], bar: Bar, settings: Mapping[str, Any]
 ) -> list[Candidate]:
     """The rows, without a verdict where the answers that are missing could turn a pass."""
 
-    def identity(row: GateRow) -> tuple[Any, ...]:
-        return *row.key, row.model, row.against, row.quantity, row.threshold
+    def identity(c: Candidate) -> tuple[Any, ...]:
+        return c.pair, c.row.key, c.row.quantity, c.row.threshold
 
-    untold = unknown & {c.row.key for c in now if not c.row.reason}
-    good, still = ({identity(row) for row in decide(rows, bar, settings).rows if row.passed} for rows in (now, worst))
-
-    def settled(c: Candidate) -> Candidate:
-        passes = identity(c.row) in good
-        if passes and (c.row.key in unknown or (c.pooled and untold)):
-            return c.lost("answers are missing, and what they could change is not known")
-        if passes and identity(c.row) not in still:
-            return c.lost("answers are missing, and with the worst scores that they could have it does not pass")
-        return c
-
-    return [settled(c) for c in now]
+    untold = unknown & {(c.pair, c.row.key) for c in now if not c.row.reason}
+    at_worst, _, _ = _verdicts(worst, bar, settings)
+    still = {identity(c) for c, row in zip(worst, at_worst, strict=True) if row.passed}
+    out = []
+    for c, row in zip(now, _verdicts(now, bar, settings)[0], strict=True):
+        if row.passed and ((c.pair, c.row.key) in unknown or (c.pooled and untold)):
+            c = c.lost("answers are missing, and what they could change is not known")
+        elif row.passed and identity(c) not in still:
+            c = c.lost("answers are missing, and with the worst scores that they could have it does not pass")
+        out.append(c)
+    return out
 
 
 def _same_scores(a: Run, b: Run) -> bool:
@@ -327,25 +339,24 @@ def against_runs(
     """A − B, or A − R·B, of everything that the run or `base`, the mean of the baselines, has; and notes."""
     if len(baselines) > 1 and settings.repeats_are == "runs":
         raise InputError("several baseline runs are runs already: leave `repeats_are='runs'` out")
-    result, plain, between = _compared(run, base, bar, settings)
+    result, between = _compared(run, base, bar, settings)
     notes = [note for note in result.notes if not note.startswith(("only ", "left out: ", "ONE RUN"))]
-    rows = of_pair(run, base, result.comparisons, bar, plain, _among(baselines))
+    rows = of_pair(run, base, result.comparisons, bar, _among(baselines))
     return [replace(c, fixed=between.get(c.row.key, 0.0)) for c in rows], notes
 
 
-def _compared(
-    run: Run, base: Run, bar: Bar, settings: Settings
-) -> tuple[Comparison, dict[Key, Difference], dict[Key, float]]:
-    """A − B, or A − R·B; rows of A − R·B whose limits are those of A − B; and the variance between baseline runs."""
+def _compared(run: Run, base: Run, bar: Bar, settings: Settings) -> tuple[Comparison, dict[Key, float]]:
+    """A − B, or A − R·B; and the variance between baseline runs in each row."""
     other = base if bar.ratio is None else scaled(base, bar.ratio)
     result = compare_runs([(run, other)], settings)
-    plain = {} if bar.ratio is None else _plain_limits(run, base, result, settings)
     between = {}
     if any(part.runs_of_one for part in (*base.scores, *base.parts)):
         alone = compare_runs([(run, _marked(other, runs_of_one=False))], settings).comparisons
         for row, without in zip(result.comparisons, alone, strict=True):
             between[row.key] = max(0.0, (row.se or 0.0) ** 2 - (without.se or 0.0) ** 2)
-    return result, plain, between
+    if bar.ratio is not None:
+        result = replace(result, comparisons=_with_plain_limits(run, base, result.comparisons, settings))
+    return result, between
 
 
 def _marked(run: Run, **fields: Any) -> Run:
@@ -359,7 +370,6 @@ def of_pair(
     base: Run,
     rows: Sequence[Difference],
     bar: Bar,
-    plain: Mapping[Key, Difference] | None = None,
     among: Mapping[Key, str] | None = None,
 ) -> list[Candidate]:
     """The candidates of all that two runs measured.
@@ -369,23 +379,21 @@ def of_pair(
         base: the baseline.
         rows: the comparison of the two.
         bar: how much may be lost.
-        plain: rows whose limits are those of A − B.
         among: why the runs that the baseline is the mean of cannot be taken together.
     """
     reasons = _reasons(run, base, rows, among or {})
     looks = _looks(run)
     out = []
     for compared in rows:
-        key = compared.key
-        row, reason = _at_looks(compared, looks.get(key), reasons.pop(key, ""), bar)
-        out.append(_of_difference((plain or {}).get(key, row), row, bar, reason))
+        row, reason = _at_looks(compared, looks.get(compared.key), reasons.pop(compared.key, ""), bar)
+        out.append(_of_difference(row, bar, reason))
     names = {"model": run.model, "against": base.model}
     return _beside(run, out + [unjudged(key, reason, **names) for key, reason in reasons.items() if reason])
 
 
-def _looks(run: Run) -> dict[Key, Mapping[str, Any]]:
+def _looks(run: Run) -> dict[Key, Sequential]:
     """What made the run stop, by what it is of."""
-    return {(row["task"], row["metric"], row["scorer"]): row for row in run.sequential}
+    return {look.key: look for look in (Sequential(**row) for row in run.sequential)}
 
 
 def _beside(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -395,12 +403,12 @@ def _beside(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
     return [replace(c, beside=c.row.task in tasks and c.row.key not in heads) for c in candidates]
 
 
-def _of_difference(row: Difference, scaled_row: Difference, bar: Bar, reason: str) -> Candidate:
+def _of_difference(row: Difference, bar: Bar, reason: str) -> Candidate:
     if bar.ratio is None:
         threshold = bar.margin if row.higher_is_better is False else 0.0 - bar.margin  # −0.0 is 0
         return of_row(row, "A − B", threshold, bar.margin, reason)
     R, lower = bar.ratio, row.higher_is_better is False
-    mean_b = (scaled_row.mean_b or 0.0) / (1.0 if lower else R)
+    mean_b = (row.mean_b or 0.0) / (1.0 if lower else R)
     if not reason and mean_b <= 0:
         reason = "a ratio needs a baseline above 0"
     return of_row(row, f"A − B/{R:g}" if lower else f"A − {R:g}·B", 0.0, (1 - R) * mean_b, reason)
@@ -452,19 +460,20 @@ def scaled(run: Run, ratio: float) -> Run:
     return replace(run, scores=scores, parts=parts, groups=groups, corpus=())
 
 
-def _plain_limits(run: Run, base: Run, result: Comparison, settings: Settings) -> dict[Key, Difference]:
-    """Rows of A − R·B where A and B agree on every question: the limits of A − B, moved by (1 − R)·B.
+def _with_plain_limits(run: Run, base: Run, rows: Sequence[Difference], settings: Settings) -> tuple[Difference, ...]:
+    """The rows of A − R·B, with the limits of A − B, moved by (1 − R)·B, where A and B agree on every question.
 
     There A − R·B varies only as B does, and says nothing of the flips that might have been.
     """
-    by = {row.key: row.diff or 0.0 for row in result.comparisons if (row.correlation or 0.0) > 1 - 1e-9}
-    moved = {}
-    for row in compare_runs([(run, base)], settings).comparisons if by else ():
-        alike = row.key in by and "identical_scores" in row.diagnostics
-        if alike and row.ci_low is not None and row.ci_high is not None:
-            diff = by[row.key]
-            moved[row.key] = replace(row, diff=diff, ci_low=row.ci_low + diff, ci_high=row.ci_high + diff)
-    return moved
+    alike = [(row.correlation or 0.0) > 1 - 1e-9 for row in rows]
+    plain = compare_runs([(run, base)], settings).comparisons if any(alike) else rows
+    out = []
+    for row, other, same in zip(rows, plain, alike, strict=True):
+        if same and "identical_scores" in other.diagnostics and other.ci_low is not None and other.ci_high is not None:
+            by = row.diff or 0.0
+            row = replace(other, diff=by, mean_b=row.mean_b, ci_low=other.ci_low + by, ci_high=other.ci_high + by)
+        out.append(row)
+    return tuple(out)
 
 
 def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping[Key, str]) -> dict[Key, str]:
@@ -474,6 +483,9 @@ def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping
     alone = len(mine) == len(theirs) == 1  # of other names, and compared all the same
     rows = {row.key: row for row in compared}
     named_twice = {part.key for part in run.scores} - {a.key for a, _ in matched}  # a row under a second name
+    others: dict[Key, OnQuestions] = {part.key: part for part in (*base.scores, *base.parts, *base.corpus)}
+    others |= {a.key: b for a, b in matched}
+    drawn = {row["task"] for side in (run, base) for row in side.drawn}
     out: dict[Key, str] = {}
     for key in dict.fromkeys((*mine, *theirs)):
         if key not in mine or key not in theirs:
@@ -482,19 +494,18 @@ def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping
         else:
             apart = key not in rows and key not in named_twice
             out[key] = mine[key] or theirs[key] or ("the runs have no question in common" if apart else "")
-    members = {(g.name, g.metric, g.scorer): [(task, g.metric, g.scorer) for task in g.tasks] for g in run.groups}
-    row_of = {part: rows[key] for key, parts in members.items() if key in rows for part in parts} | rows
-    held: Mapping[OnQuestions, OnQuestions] = dict(matched)
-    others: dict[Key, OnQuestions] = {part.key: part for part in (*base.scores, *base.parts, *base.corpus)}
-    drawn = {row["task"] for side in (run, base) for row in side.drawn}
-    unlike: dict[Key, str] = {}
-    for a in (*run.scores, *run.parts, *run.corpus):
-        b, row = held.get(a) or others.get(a.key), row_of.get(a.key)
-        if b is not None and row is not None:
-            unlike[a.key] = _unlike(a, b, "the runs", row, drawn=a.task in drawn) or among.get(b.key, "")
-    for key, parts in members.items():
-        unlike[key] = next((why for part in parts if (why := unlike.get(part))), "")
-    return out | {key: why for key, why in unlike.items() if key in rows and why}
+    for key, row in rows.items():
+        both = [(a, others[a.key]) for a in _made_of(run, key) if a.key in others]
+        unlike = (_unlike(a, b, "the runs", row, drawn=a.task in drawn) or among.get(b.key) for a, b in both)
+        out[key] = next(filter(None, unlike), out[key])
+    return out
+
+
+def _made_of(run: Run, key: Key) -> list[OnQuestions]:
+    """What a row is computed from: the scores of its task, or of all tasks of its group."""
+    tasks = next((group.tasks for group in run.groups if (group.name, group.metric, group.scorer) == key), key[:1])
+    made_of = {(task, *key[1:]) for task in tasks}
+    return [part for part in (*run.scores, *run.parts, *run.corpus) if part.key in made_of]
 
 
 def _among(baselines: Sequence[Run]) -> dict[Key, str]:
@@ -544,51 +555,53 @@ def _unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None = 
         return "the questions of one run are not a random part (not_a_random_part)"
     if MISMATCH in codes_of([part for part in (a, b) if isinstance(part, Scores)]):
         return "its scores do not have the mean that the harness reports (mean_mismatch)"
-    if a.questions is b.questions or (row is not None and "unpaired" in row.diagnostics):
-        return ""
-    same, prompts = pair(a.questions, b.questions), (a.questions.prompts, b.questions.prompts)
-    if None not in prompts and any(map(ne, picked(prompts[0], same.rows_a), picked(prompts[1], same.rows_b))):
-        return f"the prompts differ between {both} (different_prompts)"
-    compared = row is not None and not (row.n_only_a or row.n_only_b)
-    if not (compared or drawn) and len(same.rows_a) < max(len(a.questions), len(b.questions)):
-        return (
-            f"{both} asked different questions ({len(a.questions):,} and {len(b.questions):,}, {len(same.rows_a):,} in "
-            "common): was --limit another?"
-        )
-    return ""
+    if a.questions is not b.questions and not (row is not None and "unpaired" in row.diagnostics):
+        same, prompts = pair(a.questions, b.questions), (a.questions.prompts, b.questions.prompts)
+        if None not in prompts and any(map(ne, picked(prompts[0], same.rows_a), picked(prompts[1], same.rows_b))):
+            return f"the prompts differ between {both} (different_prompts)"
+        compared = row is not None and not (row.n_only_a or row.n_only_b)
+        if not (compared or drawn) and len(same.rows_a) < max(len(a.questions), len(b.questions)):
+            return (
+                f"{both} asked different questions ({len(a.questions):,} and {len(b.questions):,}, "
+                f"{len(same.rows_a):,} in common): was --limit another?"
+            )
+    return NOT_OF_ALL[UNEQUAL] if UNEQUAL in (*a.diagnostics, *b.diagnostics) else ""
 
 
-def _at_looks(row: Difference, looks: Mapping[str, Any] | None, reason: str, bar: Bar) -> tuple[Difference, str]:
-    """The row with the interval that is valid after a run was stopped for this comparison."""
+def _at_looks(row: Difference, look: Sequential | None, reason: str, bar: Bar) -> tuple[Difference, str]:
+    """The row with the interval that is valid after a run was stopped for this comparison.
+
+    The looks allow for the questions that were not asked, and for the probabilities with which the others were drawn.
+    """
     stopped = STOPPED in row.diagnostics
-    if looks is None or looks["rule"] == "se":
-        if stopped and looks is None and not reason:
+    if look is None or look.rule == "se":
+        if stopped and look is None and not reason:
             reason = "the run stopped early for another quantity, which makes this one too extreme"
         return row, reason
-    found = Sequential(**{name: value for name, value in looks.items() if name in Sequential.__dataclass_fields__})
-    if bar.ratio is not None or found.ci_low is None:
+    if bar.ratio is not None or look.ci_low is None:
         return row, reason or "the run was looked at while it grew, and that allows a margin alone"
-    plain, diff = found.estimate_unadjusted, row.diff
+    plain, diff = look.estimate_unadjusted if look.diff is None else look.diff, row.diff
     if diff is None or plain is None or not math.isclose(plain, diff, rel_tol=1e-6, abs_tol=1e-9):
-        return row, reason or ("the run stopped early against another baseline" if stopped else "")
-    if not math.isclose(found.level, row.level):
+        other = "the run stopped early against another baseline, or has more answers than when it stopped"
+        return row, reason or other * stopped
+    if not math.isclose(look.level, row.level):
         raise InputError(
             f"{row.task} {row.metric}: the run was looked at while it grew, with limits that hold at its own `level` "
-            f"{found.level:g} only: judge it at that level, not at {row.level:g}"
+            f"{look.level:g} only: judge it at that level, not at {row.level:g}"
         )
-    row = replace(row, diff=found.estimate, ci_low=found.ci_low, ci_high=found.ci_high, df=None, interval="sequential")
-    return row, reason if "different questions" not in reason else ""
+    row = replace(row, diff=look.estimate, ci_low=look.ci_low, ci_high=look.ci_high, df=None, interval="sequential")
+    return row, "" if reason == NOT_OF_ALL[UNEQUAL] or "different questions" in reason else reason
 
 
 def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Settings) -> Candidate:
     """The equal-weight mean of all rows that can be judged."""
     known = replace(settings, cluster=None)  # its tasks have been read, and are called otherwise
-    result, plain, between = _compared(_pooled(run, usable), _pooled(base, usable), bar, known)
+    result, between = _compared(_pooled(run, usable), _pooled(base, usable), bar, known)
     (row,) = result.comparisons
-    looked = {key for key, look in _looks(run).items() if look["rule"] != "se"}
+    looked = {key for key, look in _looks(run).items() if look.rule != "se"}
     reason = "the run was looked at while it grew, and that allows no mean of rows" if looked & usable else ""
-    shown = replace(plain.get(row.key, row), metric="mean", scorer="none")
-    return replace(_of_difference(shown, row, bar, reason), fixed=between.get(row.key, 0.0))
+    shown = replace(row, metric="mean", scorer="none")
+    return replace(_of_difference(shown, bar, reason), fixed=between.get(row.key, 0.0))
 
 
 def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings) -> Candidate:
@@ -751,34 +764,15 @@ def decide(
 
     What cannot be judged is never a pass: it is an outcome of its own, unless it is left out by name.
     """
-    lost = [c for c in candidates if c.row.reason and not c.beside]
+    lost = [c.row for c in candidates if c.row.reason and not c.beside]
     if beside := [c.row.name for c in candidates if c.beside]:
         notes = (*notes, f"for information, beside the score that its task declares as headline: {', '.join(beside)}")
-    judged = family(candidates)
-    adjust = "none" if settings.get("adjust") == "none" else "holm"
-    level = judged[0].level if judged else float(settings.get("level", 0.95))
-    alpha, m = (1 - level) / 2, max(1, len(judged) if adjust == "holm" else 1)
-    of = 1 if bar.rule == "no-loss" else 0  # which of a row's two p-values the rule reads
-    p = np.array([c.p_values() for c in judged]).reshape(-1, 2)
-    adjusted = np.stack([decision.adjusted(column, adjust) for column in p.T], axis=1)
-    rows = []
-    for c, own, both in zip(judged, p.tolist(), adjusted.tolist(), strict=True):
-        shown, excluded = (x < alpha for x in both)
-        passed = (False if shown else True if excluded else None) if bar.rule == "no-loss" else not shown
-        more = _reach(c, bar.rule, alpha / m, budget) | {"limit": _limit(c, bar.rule), "passed": passed}
-        rows.append(replace(c.row, p_value=finite(own[of]), p_adjusted=finite(both[of]), **more))
-    rows += [] if bar.skip_missing else [c.row for c in lost]
-    for c in candidates:
-        if not c.row.reason and c not in judged:
-            p_value = finite(c.p_values()[of])
-            rows.append(replace(c.row, decides=False, p_value=p_value, limit=_limit(c, bar.rule)))
+    verdicts, alpha, adjust = _verdicts(candidates, bar, settings, budget)
+    rows = [row for row in verdicts if not row.reason] + ([] if bar.skip_missing else lost)
     rows.sort(key=lambda row: (not row.decides, row.passed is not False, row.passed is True))
-    outcome = PASS
-    if any(row.passed is False for row in rows if row.decides):
-        outcome = FAIL
-    elif not judged or any(row.passed is None for row in rows if row.decides):
-        outcome = CANNOT
-    left = tuple(f"{c.row.name} ({c.row.reason})" for c in lost) if bar.skip_missing else ()
+    decided = [row.passed for row in rows if row.decides]
+    outcome = FAIL if False in decided else CANNOT if None in decided or not decided else PASS
+    lost = lost if bar.skip_missing else []
     return Gate(
         settings=dict(settings) | {"margin": bar.margin, "ratio": bar.ratio, "pooled": bar.pooled},
         outcome=outcome,
@@ -787,12 +781,38 @@ def decide(
         adjust=adjust,
         margin=bar.margin,
         rows=tuple(rows),
-        left_out=left,
-        lost=tuple(c.row for c in lost) if bar.skip_missing else (),
+        left_out=tuple(f"{row.name} ({row.reason})" for row in lost),
+        lost=tuple(lost),
         budget=budget,
         warnings=tuple(warnings),
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _verdicts(
+    candidates: Sequence[Candidate], bar: Bar, settings: Mapping[str, Any], budget: int | None = None
+) -> tuple[list[GateRow], float, str]:
+    """The row of each candidate with its verdict, by one rule over all that decide; its level, and its adjustment."""
+    judged = family(candidates)
+    decides = [c in judged for c in candidates]
+    adjust = "none" if settings.get("adjust") == "none" else "holm"
+    level = judged[0].level if judged else float(settings.get("level", 0.95))
+    alpha, m = (1 - level) / 2, max(1, len(judged) if adjust == "holm" else 1)
+    of = 1 if bar.rule == "no-loss" else 0  # which of a row's two p-values the rule reads
+    p = np.array([c.p_values() for c in candidates]).reshape(-1, 2)
+    columns = np.where(np.array(decides, dtype=np.bool_)[:, None], p, np.nan).T
+    adjusted = zip(*(decision.adjusted(column, adjust).tolist() for column in columns), strict=True)
+    rows = []
+    for c, counts, own, both in zip(candidates, decides, p[:, of].tolist(), adjusted, strict=True):
+        row = c.row
+        if not row.reason:
+            row = replace(row, p_value=finite(own), limit=_limit(c, bar.rule), decides=counts)
+        if counts:
+            shown, excluded = (x < alpha for x in both)
+            passed = (False if shown else True if excluded else None) if bar.rule == "no-loss" else not shown
+            row = replace(row, p_adjusted=finite(both[of]), passed=passed, **_reach(c, bar.rule, alpha / m, budget))
+        rows.append(row)
+    return rows, alpha, adjust
 
 
 def _limit(c: Candidate, rule: Rule) -> float | None:

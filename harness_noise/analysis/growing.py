@@ -30,7 +30,7 @@ from ..stats.contrast import Design, question_stats
 from ..stats.partial import Part, positions_look_random
 from ..stats.sequential import critical_values
 from .comparison import matched_scores
-from .observed import Observed, observe_difference, observe_samples
+from .observed import Observed, observe_samples
 from .partial import part_of, with_all_of_b, with_answers
 from .ranges import score_range
 from .references import benchmark_order, block_of, joined, same_run, within
@@ -83,7 +83,9 @@ def observe(
     Raises:
         InputError: `questions_are="fixed"` or `unpaired`, for which the order of the questions means nothing.
     """
-    plain = observe_difference(parts_a, parts_b, settings, group)
+    shares = group_shares(parts_a, group)
+    both = align(parts_a, parts_b, shares)
+    plain = observe_samples(both.a, both.b, settings, group)
     parts_a = [within(one, other) for one, other in zip(parts_a, parts_b, strict=True)]
     if plain.estimate is None or not plain.se:
         return plain
@@ -95,9 +97,7 @@ def observe(
         )
     if settings.repeats_are == "runs":
         return plain
-    shares = group_shares(parts_a, group)
-    aligned = align(parts_a, parts_b, shares)
-    plain = with_answers(plain, aligned.a.stats, aligned.b.stats, aligned.a.design().weights)
+    plain = with_answers(plain, both.a.stats, both.b.stats, both.a.design().weights)
     if settings.se != OF_RESIDUALS:
         return plain
     blocks = []
@@ -322,7 +322,6 @@ class Pair:
     b: Sample
     plan: Design
     settings: Settings
-    higher_is_better: bool | None
     references: FloatArray
     """(n, R) question means of other runs."""
 
@@ -353,7 +352,7 @@ class Pair:
         there = np.take_along_axis(a.values, np.argsort(np.isnan(a.values), axis=1, kind="stable"), axis=1)
         bounds = score_range((a.ends, b.ends), settings) or UNBOUNDED
         a, b = replace(a, values=there, bounds=bounds), replace(b, bounds=bounds)
-        return cls(a, b, plan, settings, parts_a[0].higher_is_better, np.empty((len(a), 0)))
+        return cls(a, b, plan, settings, np.empty((len(a), 0)))
 
     def order(self, rule: StoppingRule) -> Order:
         """The rule's order of A's answers."""
@@ -367,7 +366,7 @@ class Pair:
         a, b = self.a.take(rows), self.b.take(rows)
         values = np.where(np.arange(a.values.shape[1]) < answers[rows, None], a.values, np.nan)
         a = replace(a, values=values, stats=question_stats(values))
-        plain = observe_samples(a, b, self.settings, higher_is_better=self.higher_is_better)
+        plain = observe_samples(a, b, self.settings)
         if plain.estimate is None or not plain.se:
             return plain
         plain = with_answers(plain, a.stats, b.stats, a.design().weights)

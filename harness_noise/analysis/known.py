@@ -140,13 +140,13 @@ def _merged(found: Sequence[Fields]) -> Fields:
     return Fields(values, tuple(auto), tuple(dict.fromkeys(name for fields in found for name in fields.names)))
 
 
-def numbers(values: Sequence[object]) -> FloatArray | None:
+def numbers(values: Sequence[Value]) -> FloatArray | None:
     """(n,) the values as numbers, NaN where a question has none; None unless all that there are are numbers."""
-    found = [None if value is None else numeral(value) for value in values]  # type: ignore[arg-type]
-    known_ones = [value for value in values if value is not None]
-    if not known_ones or sum(number is not None for number in found) < len(known_ones):
+    found = [numeral(value) for value in values]
+    known_ones = [number for number, value in zip(found, values, strict=True) if value is not None]
+    if not known_ones or None in known_ones:
         return None
-    return np.array([np.nan if number is None else number for number in found])
+    return np.array(found, dtype=np.float64)
 
 
 def text_of(value: object) -> str:

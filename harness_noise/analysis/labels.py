@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from ..arrays import FloatArray, IntArray, rows_of
+from ..arrays import FloatArray, IntArray, picked, rows_of, stacked
 from ..data.labels import EDITS, Label, LabelFile, answer_id
 from ..data.questions import QuestionText
 from ..data.scores import Run, Scores
@@ -58,15 +58,21 @@ def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions
             "labels: add a column `model`"
         )
     names = _names_of(runs)
+    shared = {run.model for run, name in zip(runs, names, strict=True) if name != run.model} - set(names)
+    if (unclear := next((label for label in labels.labels if label.model in shared), None)) is not None:
+        raise InputError(
+            f"{labels.name}, line {unclear.line}: several of the runs are of {unclear.model}, and the row does not say "
+            f"whose answer it labels: write the run in the column `model` ({some_of(names, MOST_NAMED)})"
+        )
     taken: set[Label] = set()
     out = []
     for run, name in zip(runs, names, strict=True):
-        mine = [label for label in labels.labels if label.model in (None, run.model, name, run.name)]
-        found = {part: _matched(part, name, mine) for part in run.scores}
-        _check_tasks(found, labels)
-        taken.update(label for part in found.values() for label in part.used)
+        mine = [label for label in labels.labels if label.model in (None, name, run.name)]
+        tasks: dict[Label, str] = {}
+        found = {part: _matched(part, name, mine, tasks, labels.name) for part in run.scores}
+        taken.update(tasks)
         out.append(_corrected(run, found, labels, options, settings))
-    tasks = {part.task for run in runs for part in run.scores}
+    every = {None, *(part.task for run in runs for part in run.scores)}
     known = {None, *names, *(run.model for run in runs), *(run.name for run in runs)}
     keys = {key for run in runs for part in run.scores for key in part.questions.keys}
     lost = [
@@ -74,7 +80,7 @@ def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions
         for label in labels.labels
         if label not in taken
         and label.model in known
-        and label.task in {None, *tasks}
+        and label.task in every
         # a file that is blind to the model may label other runs' answers, but to the same questions
         and (label.answer_id is None or label.question not in keys)
     ]
@@ -163,45 +169,36 @@ def _edited(run: Run, options: LabelOptions, settings: Settings) -> Run:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Labelled:
-    """The labels of one task of a run."""
+    """The labels of the n questions of one task."""
 
-    asked: IntArray
-    """(m,) questions that have one."""
     label: FloatArray
-    """(m,) their mean."""
+    """(n,) their mean, NaN where there is none, or no score of the judge."""
     seen: FloatArray
-    """(m,) the judge's mean score of the answers that were labelled."""
+    """(n,) the judge's mean score of the answers that were labelled."""
     counts: IntArray
-    """(m,) labels."""
-    chances: FloatArray | None = None
-    """(m,) probability of being drawn; None: not said."""
-    used: tuple[Label, ...] = ()
-    n_unscored: int = 0
-    """Labels of questions that the judge has not scored."""
+    """(n,) labels, of questions that the judge has not scored, too."""
+    chances: FloatArray
+    """(n,) probability of being drawn, NaN where nobody says."""
 
 
-def _check_tasks(found: dict[Scores, _Labelled], labels: LabelFile) -> None:
-    """Refuse a label that says no task where several have a question of that name.
+def _matched(part: Scores, name: str, labels: Sequence[Label], tasks: dict[Label, str], file: str) -> _Labelled:
+    """The labels of the answers of one task of a run, which has this `name` in the `file`.
+
+    Args:
+        part: the scores of the answers.
+        name: of the run.
+        labels: of the file, which may be of the run.
+        tasks: the task of each label that was used before; those used here are put in.
+        file: for messages.
 
     Raises:
-        InputError: the first of them.
+        InputError: a label that says no task where several have a question of that name.
     """
-    tasks: dict[Label, str] = {}
-    for part, these in found.items():
-        for label in these.used:
-            if tasks.setdefault(label, part.task) != part.task:
-                raise InputError(
-                    f"{labels.name}, line {label.line}: the tasks {tasks[label]} and {part.task} both have a question "
-                    f"{label.question!r}, and the row does not say which is labelled: add a column `task`"
-                )
-
-
-def _matched(part: Scores, name: str, labels: Sequence[Label]) -> _Labelled:
-    """The labels of the answers of one task."""
     index = {key: i for i, key in enumerate(part.questions.keys)}
     n, K = part.values.shape
     zero = any(label.repeat == "0" for label in labels)
     by_answer: dict[tuple[int, int], list[Label]] = {}
+    chances = np.full(n, np.nan)
     for label in labels:
         i = index.get(label.question)
         if i is None or label.task not in (None, part.task):
@@ -212,23 +209,18 @@ def _matched(part: Scores, name: str, labels: Sequence[Label]) -> _Labelled:
             ids = (answer_id(name, part.task, label.question, k) for k in ([j] if j is not None else range(K)))
             if label.answer_id not in ids:
                 continue
+        if tasks.setdefault(label, part.task) != part.task:
+            raise InputError(
+                f"{file}, line {label.line}: the tasks {tasks[label]} and {part.task} both have a question "
+                f"{label.question!r}, and the row does not say which is labelled: add a column `task`"
+            )
         by_answer.setdefault((i, j if j is not None and j < K else K), []).append(label)
+        chances[i] = np.nan if label.chance is None else label.chance
     table, people = np.full((n, K + 1), np.nan), np.zeros((n, K + 1), dtype=np.intp)
     for at, these in by_answer.items():
         table[at] = _mean_of_people(part, these)
         people[at] = len({label.person for label in these})
-    of_answers = _of_answers(part, table)
-    asked = of_answers.asked
-    used = tuple(label for these in by_answer.values() for label in these)
-    chance = {index[label.question]: label.chance for label in used}
-    told = [chance[i] for i in asked.tolist()]
-    return replace(
-        of_answers,
-        counts=people.sum(axis=1)[asked],
-        chances=None if None in told or not told else np.array(told, dtype=np.float64),
-        used=used,
-        n_unscored=sum(len(these) for (i, _), these in by_answer.items() if np.isnan(part.values[i]).all()),
-    )
+    return replace(_of_answers(part, table), counts=people.sum(axis=1), chances=chances)
 
 
 def _mean_of_people(part: Scores, labels: Sequence[Label]) -> float:
@@ -258,12 +250,12 @@ def _of_answers(part: Scores, labels: FloatArray) -> _Labelled:
     judge = question_stats(part.values).mean
     of_answers = np.where(np.isnan(part.values), judge[:, None], part.values)
     stats = question_stats(labels)
-    asked = np.flatnonzero((stats.count > 0) & ~np.isnan(judge))
     seen = judge
     if labels.shape[1] - part.values.shape[1] in (0, 1):
         scores = np.column_stack([of_answers, judge])[:, : labels.shape[1]]
         seen = question_stats(np.where(np.isnan(labels), np.nan, scores)).mean
-    return _Labelled(asked, stats.mean[asked], seen[asked], stats.count[asked])
+    label = np.where(np.isnan(judge), np.nan, stats.mean)
+    return _Labelled(label, seen, stats.count, np.full(len(judge), np.nan))
 
 
 def _corrected(
@@ -273,7 +265,7 @@ def _corrected(
 
     Where tasks of a group have too few labels for a row of their own, the part is one of all its tasks together.
     """
-    if not any(len(these.asked) for these in found.values()):
+    if all(np.isnan(these.label).all() for these in found.values()):
         raise InputError(
             f"{labels.name}: no label is of an answer of {run.name} ({run.model}): where runs are compared, each needs "
             "labels of its own answers"
@@ -291,19 +283,18 @@ def _corrected(
         together = bool(short) and grouped and len(parts) > 1
         few += short
         blocks = [parts] if together else [[part] for part in parts if part not in short]
-        try:
-            for block in blocks:
-                (only_groups if together else scores).extend(
-                    _scores_of(block, found, options, settings, all_filled=labels.n_empty == 0)
-                )
-        except _ScaleError as error:
-            refused.append(str(error))
+        for block in blocks:
+            try:
+                corrected = _scores_of(block, found, options, settings, all_filled=labels.n_empty == 0)
+                (only_groups if together else scores).extend(corrected)
+            except _ScaleError as error:
+                refused.append(str(error))
     if not scores and not only_groups:
         what = refused[0] if refused else f"{_names(few)}: fewer than two labelled questions (clusters): label more"
         raise InputError(what)
     notes = [f"left out, with fewer than two labelled questions (clusters): {_names(few)}"] if few else []
     notes += [f"left out: {text}" for text in refused]
-    lost = sum(these.n_unscored for these in found.values())
+    lost = sum(int(these.counts[np.isnan(these.label)].sum()) for these in found.values())
     missing = sum(part.n_missing for part in (*scores, *only_groups))
     for number, text in (
         (lost, f"{labels.name}: {lost} labels are of questions without a score of the judge, and do not count"),
@@ -324,7 +315,7 @@ def _corrected(
 
 def _n_clusters(part: Scores, these: _Labelled) -> int:
     """Labelled clusters of a task."""
-    return len({i if part.clusters is None else part.clusters[i] for i in these.asked.tolist()})
+    return len({i if part.clusters is None else part.clusters[i] for i in np.flatnonzero(~np.isnan(these.label))})
 
 
 class _ScaleError(InputError):
@@ -344,41 +335,35 @@ def _scores_of(
     Where a person has left out rows of the part that was drawn, those with a label must still look like a random part.
     """
     whole = stack(parts)
-    judge = whole.stats.mean
-    there = ~np.isnan(judge)
-    kept, place = np.flatnonzero(there), np.cumsum(there) - 1
-    start = np.cumsum([0, *(len(part.questions) for part in parts)])
-    each = [found[part] for part in parts]
+    there = ~np.isnan(whole.stats.mean)
+    scored, known = whole.take(np.flatnonzero(there)), rows_of(stacked([found[part] for part in parts]), there)
+    judge, at = scored.stats.mean, np.flatnonzero(~np.isnan(known.label))
     bounds = score_range([Ends.of(parts)], settings)
-    label, width = _on_scale(parts[0], np.concatenate([x.label for x in each]), judge[kept], bounds, options.scale)
-    at = place[np.concatenate([x.asked + i for x, i in zip(each, start, strict=False)])]
-    told = [x.chances for x in each if x.chances is not None]
-    unequal = sum(map(len, told)) == len(at) and np.ptp(np.concatenate(told)) > SLACK
-    drawn = options.at_random or (sum(map(len, told)) == len(at) and bool(all_filled or unequal))
-    clusters = None if whole.labels is None else [whole.labels[i] for i in kept]
-    chances = None
-    if unequal:  # each label stands for 1/π of the questions; where a person stopped early, for as many more
-        chances = np.concatenate(told)
-        chances *= min(1.0, float((1 / chances).sum()) / len(kept))
-    labelled = part_of(at, len(kept), clusters, None, drawn=drawn, chances=chances)
-    if not drawn and len(at) < len(kept):
+    label, width = _on_scale(parts[0], known.label[at], judge, bounds, options.scale)
+    chances = known.chances[at]
+    told = not np.isnan(chances).any()
+    unequal = told and np.ptp(chances) > SLACK
+    drawn = options.at_random or (told and bool(all_filled or unequal))
+    # each label stands for 1/π of the questions; where a person stopped early, for as many more
+    chances *= min(1.0, float((1 / chances).sum()) / len(scored))
+    labelled = part_of(at, len(scored), scored.labels, None, drawn=drawn, chances=chances if unequal else None)
+    start = np.cumsum([0, *(len(part.questions) for part in parts)])
+    if not drawn and len(at) < len(scored):
         order = np.concatenate([benchmark_order(part.questions) + i for part, i in zip(parts, start, strict=False)])
-        _check_random(labelled, whole.strata[kept], judge[kept], place[order[there[order]]], whole.name)
-    counts = np.zeros(len(kept), dtype=np.intp)
-    counts[at] = np.concatenate([x.counts for x in each])
-    seen = np.concatenate([x.seen for x in each])
-    values, columns, few = corrected_values(whole.stats.take(kept), label, seen, labelled, width, counts)
+        place = np.cumsum(there) - 1
+        _check_random(labelled, scored.strata, judge, place[order[there[order]]], whole.name)
+    counts = np.where(np.isnan(known.label), 0, known.counts)
+    values, columns, few = corrected_values(scored.stats, label, known.seen[at], labelled, width, counts)
     codes = {"judge_corrected"} | ({"few_failures"} if few else set())
     out = []
-    for part, i in zip(parts, start, strict=False):
-        rows = np.flatnonzero((kept >= i) & (kept < i + len(part.questions)))
-        own = (kept[rows] - i).tolist()
+    for t, part in enumerate(parts):
+        rows, own = np.flatnonzero(scored.strata == t), np.flatnonzero(there[start[t] : start[t + 1]])
         out.append(
             replace(
                 part,
                 values=values[rows, None],
-                questions=part.questions if len(own) == len(part.questions) else part.questions.at(own),
-                clusters=None if part.clusters is None else tuple(part.clusters[j] for j in own),
+                questions=part.questions if len(own) == len(part.questions) else part.questions.at(own.tolist()),
+                clusters=picked(part.clusters, own),
                 bounds=bounds,
                 native=None,
                 factors=None,

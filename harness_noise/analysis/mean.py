@@ -11,7 +11,7 @@ import numpy as np
 
 from ..data.clusters import in_words
 from ..data.native_values import agreed
-from ..data.scores import Group, Run, Scores, causes_of
+from ..data.scores import Group, Run, Scores, Skipped, causes_of
 from ..errors import InputError, some_of
 from ..io.joining import check_clusters
 from ..results.diagnostics import OF_ALL_ANSWERS, UNSPLIT
@@ -24,7 +24,7 @@ from ..stats.contrast import Design, sub_design
 from ..stats.decision import welch_p
 from ..stats.intervals import Limits
 from ..stats.labels import n_labelled
-from ..stats.moments import Moments, intraclass_correlation, skewness
+from ..stats.moments import Moments, intraclass_correlation, skewness, undefined_moments
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SKEWED, SKEWED_MEASURE, SLACK, short_of
 from .judges import judge_notes, with_judge
 from .ranges import MISSING_SHARE, Ends, mean_if_missing, score_range
@@ -173,12 +173,13 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
         codes |= {"missing_matters"} if filled[1] - filled[0] > MISSING_SHARE * np.sqrt(m.variance[0]) else set()
         names = ("mean_if_missing_wrong", "mean_if_missing_right")
         more |= zip(names, filled if first.higher_is_better is not False else filled[::-1], strict=True)
-    fields = mean_fields(first, run, m, settings, interval, clustered=clustered)
+    key = first.key if group is None else group.key
+    fields = mean_fields(key, run, m, settings, interval, clustered=clustered)
     if OF_ALL_ANSWERS & codes:  # there is no such thing as one answer of it
         codes.discard("single_repeat")
         fields["se_total"] = None
     fields |= {
-        "task": first.task if group is None else group.name,
+        "higher_is_better": first.higher_is_better,
         "repeats_min": int(data.n_answers.min()) if len(data) else 0,
         "repeats_max": int(data.n_answers.max(initial=0)),
         "n_missing": sum(part.n_missing for part in parts),
@@ -213,7 +214,7 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
     for group in run.groups:
         parts = group_parts(run, group)
         if parts is None:
-            estimates.append(_skipped(run, (group.name, group.metric, group.scorer), group.native, settings))
+            estimates.append(_skipped(run, group, settings))
         else:
             estimates.append(estimate_of(parts, run, settings, group=group))
     if run.corpus:
@@ -223,7 +224,7 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
     notes += _without_range(estimates)
     reasons: dict[str, list[str]] = {}
     for item in run.skipped:
-        estimates.append(_skipped(run, item.key, item.native, settings))
+        estimates.append(_skipped(run, item, settings))
         reasons.setdefault(item.reason, []).append(f"{item.task} {item.metric}")
     for reason, names in reasons.items():
         notes.append(f"no error bar for {some_of(names, 3)}: {reason}")
@@ -241,27 +242,13 @@ def _without_range(rows: Iterable[Estimate]) -> list[str]:
     return [f"{', '.join(names)}: {said}"] if names else []
 
 
-def _skipped(run: Run, key: tuple[str, str, str], native: float | None, settings: Settings) -> Estimate:
-    """The row of a task, metric and scorer that has the harness's own value alone."""
-    task, metric, scorer = key
-    return estimate(
-        task=task,
-        metric=metric,
-        scorer=scorer,
-        model=run.model,
-        run=run.name,
-        higher_is_better=None,
-        n_questions=0,
-        n_clusters=0,
-        repeats_min=0,
-        repeats_max=0,
-        mean=native,
-        level=settings.level,
-        interval="none",
-        estimator=settings.se,
-        diagnostics=("skipped_metric",),
-        estimand=settings.estimand,
-    )
+def _skipped(run: Run, item: Group | Skipped, settings: Settings) -> Estimate:
+    """The row of what has the harness's own value alone."""
+    native = np.array([item.native], dtype=np.float64)
+    m = replace(undefined_moments(np.zeros(1), np.zeros(1)), mean=native)
+    fields = mean_fields(item.key, run, m, settings, Interval(), clustered=False)
+    fields |= {"higher_is_better": None, "repeats_min": 0, "repeats_max": 0, "estimator": settings.se}
+    return estimate(**fields, diagnostics=("skipped_metric",), estimand=settings.estimand)
 
 
 def analyze_runs(runs: Iterable[Run], settings: Settings) -> Analysis:

@@ -21,7 +21,7 @@ from ..stats.tolerances import ROUNDING
 from .difference import observed_pair, pair_kernel
 from .mean import estimate_of
 from .ranges import score_range
-from .sample import Sample, align, group_shares, kernel, sample
+from .sample import Sample, kernel, sample
 
 REPEATS_SHARE = 0.1
 """Share of V: prediction noise that is no more than this has no part in the standard error worth more answers."""
@@ -37,6 +37,8 @@ class Observed:
     higher_is_better: bool | None = None
     estimate: float | None
     """None, like `se`, where it is not identified: too few questions or clusters."""
+    plain: float | None = None
+    """The mean of the questions that were asked, where `estimate` is a regression's."""
     se: float | None
     df: float | None = None
     units: int
@@ -88,27 +90,20 @@ class Observed:
         return max(lowest, ends[0]), min(highest, ends[1])
 
 
-def observe_difference(
-    parts_a: Sequence[Scores], parts_b: Sequence[Scores], settings: Settings, group: Group | None = None
-) -> Observed:
+def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | None = None) -> Observed:
     """A − B of one task, or of the tasks of a group, over the questions that both have answered by now.
 
     Args:
-        parts_a: scores of the run that grows, of one task or of the group's tasks in their order.
-        parts_b: those of the run that it is compared with, over all its questions.
+        a: of the run that grows.
+        b: of the run that it is compared with, on the same questions.
         settings: the variance estimator and what repeats are; its level and margin do not count here.
-        group: how the tasks are weighted.
+        group: what the tasks are.
 
     Raises:
         InputError: `questions_are="fixed"` or `unpaired`, for which the order of the questions means nothing.
     """
     _check(settings)
-    found = align(parts_a, parts_b, group_shares(parts_a, group))
-    return observe_samples(found.a, found.b, settings, **_names(parts_a, group))
-
-
-def observe_samples(a: Sample, b: Sample, settings: Settings, **names: Any) -> Observed:
-    """A − B of two samples of the same questions; `names` are the fields that say what it is of."""
+    names = _names(a.parts, group)
     if a.empty or b.empty:
         units = len(set(a.labels)) if a.labels is not None else len(a)
         return Observed(**names, estimate=None, se=None, units=units)

@@ -153,6 +153,7 @@ def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, aga
     return replace(
         plain,
         estimate=fit.estimate,
+        plain=plain.estimate,
         se=math.sqrt(fit.population_variance),
         df=fit.population_df,
         far=None,

@@ -209,8 +209,11 @@ def plan_of(
     labels = asked.r2 is not None or noise.r2 is not None
     if not labels and (asked.judged is not None or asked.target_se is not None):
         raise InputError("`judged` and `target_se` are about labels that correct a judge: give `labels`, or `r2`")
-    if labels and looks is not None:
-        raise InputError("`looks` are taken at answers that are all scored alike: leave them or the labels out")
+    if looks is not None and (labels or (pilot and settings.repeats_are == "runs")):
+        raise InputError(
+            "`looks` are taken at answers that come one by one and are all scored alike: leave them out, or the labels "
+            "and `repeats_are='runs'`"
+        )
     asked = asked if asked.target_se is None else replace(asked, n=_questions_for(asked.target_se, noise, asked))
     asked.check_noise(noise)
     result = _planned(noise, asked)

@@ -147,7 +147,7 @@ def mean_if_missing(parts: Sequence[Scores], shares: Sequence[float] | None, bou
     """
     if bounds is None or not _told(parts):
         return None
-    low, high = (_weighted([_filled(part, end).mean() for part in parts], shares, parts) for end in bounds)
+    low, high = (_mean(parts, shares, end) for end in bounds)
     return low, high
 
 
@@ -165,18 +165,11 @@ def difference_if_missing(
     """
     if bounds is None or not _told([*parts_a, *parts_b]):
         return None
-
-    def difference(one: Scores, other: Scores, ends: Range) -> float:
-        x, y = (_filled(part, end).mean(axis=1) for part, end in zip((one, other), ends, strict=True))
-        if not unpaired:
-            rows = pair(one.questions, other.questions)
-            x, y = x[rows.rows_a], y[rows.rows_b]
-        return float(x.mean() - y.mean())
-
-    pairs = list(zip(parts_a, parts_b, strict=True))
-    low, high = (
-        _weighted([difference(*both, ends) for both in pairs], shares, parts_a) for ends in (bounds, bounds[::-1])
-    )
+    if not unpaired:
+        shared = [pair(one.questions, other.questions) for one, other in zip(parts_a, parts_b, strict=True)]
+        parts_a = [part.take(rows.rows_a) for part, rows in zip(parts_a, shared, strict=True)]
+        parts_b = [part.take(rows.rows_b) for part, rows in zip(parts_b, shared, strict=True)]
+    low, high = (_mean(parts_a, shares, x) - _mean(parts_b, shares, y) for x, y in (bounds, bounds[::-1]))
     return low, high
 
 
@@ -210,7 +203,7 @@ def worst_case(run: Run, baselines: Sequence[Run], settings: Settings) -> tuple[
     }
     for group in (group for one in (run, *baselines) for group in one.groups):
         if not unknown.isdisjoint((task, group.metric, group.scorer) for task in group.tasks):
-            unknown.add((group.name, group.metric, group.scorer))
+            unknown.add(group.key)
 
     def fill(part: Scores, best: bool) -> Scores:
         bounds = ranges.get(part.key)
@@ -240,5 +233,9 @@ def _filled(part: Scores, value: float) -> np.ndarray:
     return np.where(np.isnan(part.values), value, part.values)
 
 
-def _weighted(values: Sequence[float], shares: Sequence[float] | None, parts: Sequence[Scores]) -> float:
-    return float(np.average(values, weights=shares or [float(len(part.values)) for part in parts]))
+def _mean(parts: Sequence[Scores], shares: Sequence[float] | None, value: float) -> float:
+    """The mean over these tasks with one score for all that are missing; a task without weight may have no question."""
+    weights = shares or [float(len(part.values)) for part in parts]
+    used = [(float(_filled(part, value).mean()), w) for part, w in zip(parts, weights, strict=True) if w > 0]
+    means, known = zip(*used, strict=True)
+    return float(np.average(means, weights=known))

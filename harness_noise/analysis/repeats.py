@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..arrays import IntArray
-from ..data.matching import joint_clusters, pair, same_partition, union
-from ..data.scores import CorpusScores, Gradings, Group, Run, Scores, Skipped, all_alike, causes_of
+from ..arrays import AnyArray, IntArray
+from ..data.matching import joint_clusters, same_partition, union
+from ..data.scores import CorpusScores, Gradings, Group, OnQuestions, Run, Scores, Skipped, all_alike, causes_of
 from ..errors import InputError
 from ..results.forms import merge_notes
 
@@ -96,6 +96,7 @@ def _join(runs: Sequence[Run]) -> Run:
         notes=tuple(notes),
         sequential=(),  # each run stopped for itself
         drawn=tuple(item for item in first.drawn if all(item in run.drawn for run in runs)),
+        headline=frozenset().union(*(run.headline for run in runs)),
     )
 
 
@@ -106,8 +107,7 @@ def by_what(items: Iterable[T]) -> dict[tuple[str, str, str], list[T]]:
     """Task (or group), metric and scorer → the items that are of it, in their order."""
     out: dict[tuple[str, str, str], list[T]] = {}
     for item in items:
-        task = item.name if isinstance(item, Group) else item.task
-        out.setdefault((task, item.metric, item.scorer), []).append(item)
+        out.setdefault(item.key, []).append(item)
     return out
 
 
@@ -118,85 +118,91 @@ def _joined(runs: Sequence[Sequence[Scores]], first: Run, notes: list[str]) -> t
     for (task, metric, _), parts in measured.items():
         if len(parts) < most:
             notes.append(f"{task}, {metric}: only {len(parts)} of {most} runs have it")
-    return tuple(_side_by_side(parts, first, notes) for parts in measured.values())
+    return tuple(parts[0] if len(parts) == 1 else _side_by_side(parts, first, notes) for parts in measured.values())
 
 
 def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[str]) -> Scores:
     """The repeats of all parts, the questions that the first one lacks at the end."""
-    first, *others = parts
-    questions, rows, said = union([part.questions for part in parts])
-    notes += [f"{first.task}: {note}" for note in said]
-    for k in range(1, len(rows)):
-        if not np.isin(rows[k], np.concatenate(rows[:k])).any():
-            raise InputError(_apart(first.task, run))
-    clusters, spec = _clusters(parts, rows, len(questions), run, notes)
-
-    def table(arrays: Sequence[np.ndarray | None], blank: float) -> Any:
-        """(n, K) of all repeats; None where a part has none."""
-        known = [array for array in arrays if array is not None]
-        if len(known) < len(parts):
-            return None
-        blocks = [np.full((len(questions), array.shape[1]), blank, dtype=array.dtype) for array in known]
-        for block, at, array in zip(blocks, rows, known, strict=True):
-            block[at] = array
-        return np.concatenate(blocks, axis=1)
-
-    texts = table([part.texts for part in parts], 0)
+    first = parts[0]
+    on, rows = _on_all_questions(parts, run, notes)
+    n = len(on["questions"])
+    texts = _beside([part.texts for part in parts], rows, n, 0)
     codes = {code for part in parts for code in part.diagnostics}
-    if others and texts is not None and all_alike(texts):  # one answer, which was graded again
+    if texts is not None and all_alike(texts):  # one answer, which was graded again
         codes.add("identical_repeats")
     return replace(
         first,
-        questions=questions,
-        clusters=clusters,
-        cluster_spec=spec,
-        native=None if others else first.native,
-        factors=None if others else first.factors,
-        values=table([part.values for part in parts], np.nan),
-        per=table([part.per for part in parts], np.nan),
+        **on,
+        native=None,
+        factors=None,
+        values=_beside([part.values for part in parts], rows, n, np.nan),
+        per=_beside([part.per for part in parts], rows, n, np.nan),
         usage={},
         n_missing=sum(part.n_missing for part in parts),
         missing=causes_of(parts),
         n_zero=sum(part.n_zero for part in parts),
         # of parts that were drawn apart nobody knows with which probability a question is in one of them
-        chances=first.chances if all(part.chances == first.chances for part in others) else {},
-        diagnostics=tuple(sorted(codes)) if others else first.diagnostics,
+        chances=first.chances if all(part.chances == first.chances for part in parts) else {},
+        diagnostics=tuple(sorted(codes)),
         gradings=None if texts is None else Gradings(texts),
     )
 
 
 def _join_corpus(items: Sequence[CorpusScores], run: Run, notes: list[str]) -> CorpusScores:
-    """The answers of several runs to the same questions as the repeats of a metric that is no mean."""
-    item, *others = items
-    if not others or (item.stats is None and not item.records):
-        return item  # only its name is known: nobody asks for more (the arena)
-    used = 1
-    n_missing = item.n_missing
-    for other in others:
-        pairs = pair(item.questions, other.questions)
-        if not pairs.rows_a:
-            raise InputError(_apart(item.task, run))
-        if item.stats is not None and other.stats is not None and item.stats.shape[2] == other.stats.shape[2]:
-            more = np.full((len(item.questions), *other.stats.shape[1:]), np.nan)
-            more[pairs.rows_a] = other.stats[pairs.rows_b]
-            item = replace(item, stats=np.concatenate([item.stats, more], axis=1))
-        elif item.stats is None and other.stats is None:
-            width = max(map(len, item.records))
-            rows = [[*row, *[None] * (width - len(row))] for row in item.records]
-            for i, j in zip(pairs.rows_a, pairs.rows_b, strict=True):
-                rows[i] += other.records[j]
-            item = replace(item, records=tuple(map(tuple, rows)))
-        else:
-            continue
-        if more_questions := len(other.questions) - len(pairs.rows_b):
-            notes.append(
-                f"{item.task}, {item.metric}: {more_questions} questions that only a further run has are left out"
-            )
-        used += 1
-        n_missing += other.n_missing
-    if used <= len(others):
-        notes.append(f"{item.task}, {item.metric}: only {used} of {len(others) + 1} runs have it")
-    return replace(item, native=None, n_missing=n_missing)
+    """The answers of several runs as the repeats of a metric that is no mean."""
+    first = items[0]
+    if len(items) == 1 or (first.stats is None and not first.records):
+        return first  # of a name alone nobody asks for more (the arena)
+    alike = [item for item in items if _summed(item) == _summed(first)]
+    if len(alike) < len(items):
+        notes.append(f"{first.task}, {first.metric}: only {len(alike)} of {len(items)} runs have it")
+    on, rows = _on_all_questions(alike, run, notes)
+    n = len(on["questions"])
+    stats = _beside([item.stats for item in alike], rows, n, np.nan)
+    records = () if stats is not None else _beside([_table(item.records) for item in alike], rows, n, None).tolist()
+    n_missing = sum(item.n_missing for item in alike)
+    return replace(first, **on, stats=stats, records=tuple(map(tuple, records)), native=None, n_missing=n_missing)
+
+
+def _summed(item: CorpusScores) -> int | None:
+    """How many sums over questions a metric is made of; None where it is called on records."""
+    return None if item.stats is None else item.stats.shape[2]
+
+
+def _table(records: Sequence[Sequence[Any]]) -> AnyArray:
+    """(n, K) records, None where there is none."""
+    out = np.full((len(records), max(map(len, records))), None, dtype=object)
+    for i, row in enumerate(records):
+        for k, record in enumerate(row):
+            out[i, k] = record
+    return out
+
+
+def _on_all_questions(
+    parts: Sequence[OnQuestions], run: Run, notes: list[str]
+) -> tuple[dict[str, Any], list[IntArray]]:
+    """The questions of all parts with their clusters, as fields, and the rows there of each part's questions.
+
+    Raises:
+        InputError: a part shares no question with those before it.
+    """
+    questions, rows, said = union([part.questions for part in parts])
+    notes += [f"{parts[0].task}: {note}" for note in said]
+    if not all(np.isin(at, np.concatenate(rows[:k])).any() for k, at in enumerate(rows) if k):
+        raise InputError(f"{parts[0].task}: two runs of {run.model} have no question in common; they cannot be repeats")
+    clusters, spec = _clusters(parts, rows, len(questions), run, notes)
+    return {"questions": questions, "clusters": clusters, "cluster_spec": spec}, rows
+
+
+def _beside(arrays: Sequence[AnyArray | None], rows: Sequence[IntArray], n: int, blank: object) -> Any:
+    """(n, K, …) the repeats of all parts, `blank` where one has no such question; None where a part has none."""
+    known = [array for array in arrays if array is not None]
+    if len(known) < len(arrays):
+        return None
+    blocks = [np.full((n, *array.shape[1:]), blank, dtype=array.dtype) for array in known]
+    for block, at, array in zip(blocks, rows, known, strict=True):
+        block[at] = array
+    return np.concatenate(blocks, axis=1)
 
 
 def _distinct(scores: Scores) -> Scores:
@@ -207,12 +213,8 @@ def _distinct(scores: Scores) -> Scores:
     return replace(scores, **scores.answers_at(np.s_[:, :1]), diagnostics=rest)
 
 
-def _apart(task: str, run: Run) -> str:
-    return f"{task}: two runs of {run.model} have no question in common; they cannot be repeats"
-
-
 def _clusters(
-    parts: Sequence[Scores], rows: Sequence[IntArray], n: int, run: Run, notes: list[str]
+    parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: int, run: Run, notes: list[str]
 ) -> tuple[tuple[str, ...] | None, str | None]:
     """The clusters of the joined questions, by the first part that names them, and its SPEC."""
     named = [k for k, part in enumerate(parts) if part.clusters is not None]

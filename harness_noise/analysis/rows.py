@@ -36,17 +36,17 @@ class Interval:
 
 
 def mean_fields(
-    item: OnQuestions, run: Run, m: Moments, settings: Settings, interval: Interval, *, clustered: bool
+    key: tuple[str, str, str], run: Run, m: Moments, settings: Settings, interval: Interval, *, clustered: bool
 ) -> dict[str, Any]:
-    """The fields of a row that follow from its moments and its interval, and those that say what it is of."""
+    """The fields of a row that follow from its task, metric and scorer, its moments and its interval."""
+    task, metric, scorer = key
     noise = {name: column.item() for name, column in noise_columns(m, clustered).items()}
     return noise | {
-        "task": item.task,
-        "metric": item.metric,
-        "scorer": item.scorer,
+        "task": task,
+        "metric": metric,
+        "scorer": scorer,
         "model": run.model,
         "run": run.name,
-        "higher_is_better": item.higher_is_better,
         "n_questions": int(m.n[0]),
         "n_clusters": int(m.n_clusters[0]),
         "mean": m.mean.item(),

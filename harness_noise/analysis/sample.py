@@ -326,9 +326,7 @@ def group_parts(run: Run, group: Group) -> list[Scores] | None:
 
 def own_group(run: Run, group: Group) -> Group:
     """A group with the value that this run reports for it; None where it reports none."""
-    key = (group.name, group.metric, group.scorer)
-    native = next((own.native for own in run.groups if (own.name, own.metric, own.scorer) == key), None)
-    return replace(group, native=native)
+    return replace(group, native=next((own.native for own in run.groups if own.key == group.key), None))
 
 
 def codes_of(parts: Sequence[Scores], group: Group | None = None) -> set[str]:
@@ -369,9 +367,7 @@ class Estimated:
     m: Moments
     """(1,)"""
     of_questions: Moments
-    """(1,) without the variance between runs."""
-    with_runs: bool
-    """Whether `m` has that variance."""
+    """(1,) without the variance between runs; `m` itself where that has none."""
     codes: frozenset[str]
     """Diagnostics of the variance and of the repeats."""
     judge: JudgeCorrection | None
@@ -421,7 +417,7 @@ def kernel(
     if not fixed and wider_outside(runs[0], c, plan, of_questions, settings):
         codes.add("inner_clusters")
     judge = correction(labels, c.d, m, plan) if labels is not None else None
-    return Estimated(c, plan, m, of_questions, of_runs or new is not None, frozenset(codes), judge)
+    return Estimated(c, plan, m, of_questions, frozenset(codes), judge)
 
 
 def _within_runs(run: Sample, component: RunComponent | None) -> QuestionStats:

@@ -580,6 +580,7 @@ class Look:
             ci_low=finite(low),
             ci_high=finite(high),
             estimate_unadjusted=finite(o.estimate),
+            diff=None if rule.se is not None else finite(o.estimate if o.plain is None else o.plain),
             p_value=finite(self.p_value()),
             futility=finite(self.chance),
             round=p.round,

@@ -368,10 +368,11 @@ def label_sample(
     from ..analysis.labels import label_sample as sample
     from ..report.text import write_label_sample
 
-    request = Request.of("label", settings, choices)
+    sources = listed(runs)
+    request = Request.of("label", settings, choices, sources=sources)
     if output is not None and Path(str(output)).exists() and not force:
         raise InputError(f"{output} is there already, and may hold labels: name another file, or say `force=True`")
-    found = sample(request.runs(listed(runs)), n, by_score=by_score, blind=blind, seed=request.settings.seed)
+    found = sample(request.runs(sources), n, by_score=by_score, blind=blind, seed=request.settings.seed)
     if output is not None:
         write_label_sample(found, Path(str(output)))
     return found

@@ -104,15 +104,16 @@ def gate(
         raise InputError(f"budget {budget} is not a number of questions, such as 500")
     if keep < 1:
         raise InputError(f"keep {keep} is not a number of runs")
-    request = Request.of("gate", settings, choices, strict=True)
+    new_run, baseline = listed(run), [] if against is None else listed(against)
+    request = Request.of("gate", settings, choices, sources=[*new_run, *baseline], strict=True)
     margin = request.settings.margin or 0.0
     recovery = None
     if thresholds is not None and against is not None and ratio is None and not margin:
         recovery = ratio = read_recovery(thresholds)
     bar = analysis.Bar(rule=rule, margin=margin, ratio=ratio, pooled=pooled, skip_missing=skip_missing)
-    new = only_of(request.runs(listed(run)), run)
+    new = only_of(request.runs(new_run), new_run)
     floors = _floors(floor, floor_questions, thresholds, bare=recovery is not None)
-    baselines, kept = _baselines(against, request)
+    baselines, kept = _baselines(baseline, request)
     if not baselines and not floors:
         raise InputError("what must the run reach? Give `against`, a run to compare with, a `floor`, or `thresholds`")
     if request.labels:
@@ -157,18 +158,18 @@ def _floors(
     return out
 
 
-def _baselines(against: Any, request: Request) -> tuple[list[Run], bool]:
+def _baselines(sources: Sequence[Any], request: Request) -> tuple[list[Run], bool]:
     """The baseline runs, and whether any of them is a kept one."""
     from ..io.kept_runs import comparable, is_store, read_kept
     from ..io.paths import is_path
-    from ..io.sources import listed, only_of
+    from ..io.sources import only_of
 
     out, kept = [], []
-    for source in [] if against is None else listed(against):
+    for source in sources:
         if is_path(source) and Path(str(source)).is_dir() and not any(Path(str(source)).iterdir()):
             raise InputError(f"{source} is empty: no run has been kept there yet, so name a baseline run or a `floor`")
         stored = is_path(source) and is_store(source)
-        runs = read_kept(source) if stored else [only_of(request.runs([source]), source)]
+        runs = read_kept(source) if stored else [only_of(request.runs([source]), [source])]
         out += runs
         kept += [stored] * len(runs)
     if any(kept):

@@ -155,6 +155,7 @@ class Request:
         own: Mapping[str, Any] | None = None,
         *,
         form: str = "",
+        sources: Iterable[Any] = (),
         **read: Any,
     ) -> Request:
         """The request that the keywords make.
@@ -165,6 +166,7 @@ class Request:
             choices: the keywords that functions on runs share.
             own: further keywords, of which the form may not obey all.
             form: what was given to the function, where that says what is obeyed: counts, for example.
+            sources: what is read; where all are Runs, how files are read is not obeyed.
             **read: further fields of `ReadOptions`.
 
         Raises:
@@ -178,6 +180,8 @@ class Request:
         check_obeyed(form or function, named | dict(own or {}))
         if form:
             chosen.check(form)
+        if {isinstance(source, Run) for source in sources} == {True}:
+            check_obeyed("given_runs", {name: choices.get(name) for name in ("columns", "format_file", "apart")})
         as_repeats = bool(choices.get("as_repeats"))
         several = ("tasks", "metrics", "scorers", "measures", "prices")
         reading: dict[str, Any] = {name: names(choices.get(name) or ()) for name in several}
@@ -233,8 +237,7 @@ class Request:
         """The one noise profile of a file, or of that name, with the task, metric and scorer that were asked for."""
         from ..leaderboard import profiles
 
-        wanted = (self.options.tasks, self.options.metrics, self.options.scorers)
-        return profiles.choose(profiles.read(path), *(given[0] if given else None for given in wanted))
+        return profiles.choose(profiles.read(path), self.options)
 
     def watched(self, values: Iterable[Any], doing: str, total: int) -> Iterable[Any]:
         """The values, while `progress` shows how far they are."""
@@ -271,25 +274,27 @@ class Request:
             out += profiles.read_runs(str(source)) if profile else self.runs([source])
         return out
 
-    def pair(self, a: Any, b: Any, baseline: Any, models: Sequence[str]) -> list[tuple[Run, Run]]:
-        """The pairs (A, B) that are compared: two sides, two of the runs of `a`, or all of them with the baseline."""
-        sources = listed(a)
-        if b is not None:
+    def pair(
+        self, sides: Sequence[Sequence[Source]], models: Sequence[str] = (), baseline: Sequence[Source] = ()
+    ) -> list[tuple[Run, Run]]:
+        """The pairs (A, B) that are compared: two sides, or of one side two of its runs, or all with the baseline."""
+        sources, *other = sides
+        if other:
             check_obeyed("sides", {"baseline": baseline, "models": models})
-            first, second = (only_of(self.runs(listed(side)), side) for side in (a, b))
+            first, second = (only_of(self.runs(side), side) for side in sides)
             return [(first, second)]
         # of two places, what lies in one is joined, though both may call the model by one name
-        apart = self.as_repeats and len(sources) == 2 and baseline is None
+        apart = self.as_repeats and len(sources) == 2 and not baseline
         runs = [run for side in ([[item] for item in sources] if apart else [sources]) for run in self.runs(side)]
-        if baseline is None:
+        if not baseline:
             return [pair_of(runs, sources, models, many="compare all of them with one by `baseline=RUN`, ")]
         check_obeyed("baseline", {"models": models})
-        against = self.runs(listed(baseline))
+        against = self.runs(baseline)
         if len(against) != 1:
-            raise InputError(f"`baseline` {baseline} holds {len(against)} runs: name one")
+            raise InputError(f"`baseline` {baseline[0]} holds {len(against)} runs: name one")
         pairs = [(run, against[0]) for run in runs if not is_same(run, against[0])]
         if not pairs:
-            raise InputError(f"`baseline` {baseline}: no other run is given; name what is compared with it")
+            raise InputError(f"`baseline` {baseline[0]}: no other run is given; name what is compared with it")
         return pairs
 
 

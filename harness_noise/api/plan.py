@@ -164,7 +164,7 @@ def plan(
     sources: list[Any] = [runs] if isinstance(runs, (Estimate, Difference)) else listed(runs)
     form = _form(sources, references, omega2, accuracy)
     own = {name: value for name, value in given.items() if name in KEYWORDS}
-    request = Request.of("plan", settings, choices, own, form=form)
+    request = Request.of("plan", settings, choices, own, form=form, sources=sources)
     given["alpha"] = round(1 - request.settings.level, 12) if alpha is None else alpha
     asked = Asked(**{item.name: given[item.name] for item in fields(Asked)})
     if references is not None:

@@ -115,17 +115,17 @@ def analyze(
     """
     from ..analysis.mean import analyze_runs
 
-    by = names(by)
-    own = {"by": by, "references": references}
-    request = Request.of("analyze", settings, choices, own, fields=by)
-    request.check_measures(references=references)
-    runs = request.corrected(request.runs(listed(run), some=True))
+    by, sources, whole = names(by), listed(run), listed(references)
+    own = {"by": by, "references": whole}
+    request = Request.of("analyze", settings, choices, own, sources=[*sources, *whole], fields=by)
+    request.check_measures(references=whole)
+    runs = request.corrected(request.runs(sources, some=True))
     result = analyze_runs(runs, request.settings)
     if by:
         from ..analysis.slices import slices_of_runs
 
         result = slices_of_runs(runs, by, request.settings).beside(result)
-    complete = request.references(references)
+    complete = request.references(whole)
     if complete:
         from ..analysis.references import of_runs
 
@@ -202,27 +202,29 @@ def compare(
     its degrees of freedom.
     """
     by, models = names(by), names(models)
-    sides: list[Any] = [a, b] if b is not None else [a] if _number(a) is not None else listed(a)
-    numbers = [_number(side) for side in sides]
+    sides: list[Any] = [[x] if _number(x) is not None else listed(x) for x in (a, b) if x is not None]
+    given, whole = [source for side in sides for source in side], listed(references)
+    numbers, against = [_number(source) for source in given], [] if baseline is None else listed(baseline)
     if "columns" in choices:
-        choices["columns"] = of_sides(choices["columns"] or {}, sides)
+        choices["columns"] = of_sides(choices["columns"] or {}, given)
     check_one_of("fail_on", fail_on, FailOn)
     asked = {"questions": questions or None, "by_question": by_question}
-    own = asked | {"by": by, "looks": looks, "combine": combine, "baseline": baseline, "references": references}
+    own = asked | {"by": by, "looks": looks, "combine": combine, "baseline": against, "references": whole}
     form = "compare"
     pairs: list[tuple[Run, Run]] = []
     if any(number is not None for number in numbers):
         form = "counts" if all(isinstance(number, tuple) for number in numbers) else "profile"
     # a gate must not pass because the file with the regression could not be read
-    request = Request.of("compare", settings, choices, own, form=form, fields=by, strict=fail_on == "regression")
+    read: dict[str, Any] = {"sources": (*given, *against, *whole), "fields": by, "strict": fail_on == "regression"}
+    request = Request.of("compare", settings, choices, own, form=form, **read)
     if request.settings.unpaired:
         check_obeyed("unpaired", asked)
-    request.check_measures(references=references, looks=looks, combine=combine, fail_on=fail_on != "none")
+    request.check_measures(references=whole, looks=looks, combine=combine, fail_on=fail_on != "none")
     if form != "compare":
-        result = _of_numbers(numbers, models, references, request)
+        result = _of_numbers(numbers, models, whole, request)
     else:
-        complete = request.references(references)
-        pairs = request.pair(a, b, baseline, models)
+        complete = request.references(whole)
+        pairs = request.pair(sides, models, against)
         if request.labels:
             each = {id(run): run for pair in pairs for run in pair}
             corrected = dict(zip(each, request.corrected([*each.values()]), strict=True))
@@ -241,9 +243,7 @@ def compare(
     if fail_on == "regression":
         from ..analysis.gate import gated
 
-        result = replace(
-            result, gate=gated(result, pairs if looks is None else (), settings=request.settings)
-        )  # looks are at a part
+        result = replace(result, gate=gated(result, pairs, settings=request.settings))
     return result
 
 
@@ -300,7 +300,7 @@ def _number(side: object) -> Number | None:
 
 
 def _of_numbers(
-    numbers: Sequence[Number | None], models: Sequence[str], references: Any, request: Request
+    numbers: Sequence[Number | None], models: Sequence[str], profiles: Sequence[Any], request: Request
 ) -> Comparison:
     """A − B of two counts, by Fisher's exact test, or of two bare scores, with the noise of their benchmark."""
     if len(models) not in (0, 2):
@@ -309,17 +309,17 @@ def _of_numbers(
     counts = [number for number in numbers if isinstance(number, tuple)]
     if len(counts) == len(numbers):
         from ..analysis.combine import compare_counts
+        from ..stats.combine import UNPAIRED
 
         if len(counts) != 2:
             raise InputError(f"{len(counts)} counts are given: compare two, as 74/100 66/100")
-        row, exact = compare_counts(counts[0], counts[1], called, settings)
-        return Comparison(settings.to_dict(), (row,), (exact.note,))
+        row = compare_counts(counts[0], counts[1], called, settings)
+        return Comparison(settings.to_dict(), (row,), (UNPAIRED,))
     scores = [number for number in numbers if isinstance(number, float)]
     if not len(scores) == len(numbers) == 2:
         raise InputError(
             "with the noise profile of a benchmark in `references`, A and B are two numbers, such as 0.71 and 0.68"
         )
-    profiles: list[Any] = listed(references)
     if len(profiles) != 1:
         of_one = "of bare numbers the noise comes from one profile: name one in `references`"
         raise InputError(of_one if profiles else _no_noise(scores))
@@ -389,15 +389,15 @@ def explain(
     """
     from ..analysis.explain import explain_runs
 
-    on = names(on)
-    request = Request.of("explain", settings, choices, fields=on)
+    on, sides = names(on), [listed(side) for side in (a, b) if side is not None]
+    given = [source for side in sides for source in side]
+    request = Request.of("explain", settings, choices, sources=given, fields=on)
     if b is not None:
-        runs = [*request.pair(a, b, None, models)[0]]
+        runs = [*request.pair(sides, names(models))[0]]
     else:
-        sources = listed(a)
-        runs = request.runs(sources)
-        if models or not len(runs) == len(sources) == 1:
-            runs = of_models(runs, sources, names(models))
+        runs = request.runs(given)
+        if models or not len(runs) == len(given) == 1:
+            runs = of_models(runs, given, names(models))
     return explain_runs(runs[0], runs[1] if len(runs) > 1 else None, on, request.settings, names(categories))
 
 
@@ -472,11 +472,12 @@ def arena(
     by = names(by)
     if frontier is not None:
         choices["measures"] = tuple(dict.fromkeys((*names(choices.get("measures") or ()), SCORE, frontier)))
-    request = Request.of("arena", settings, choices, {"by": by}, fields=by, strict=strict)
+    sources = listed(runs)
+    request = Request.of("arena", settings, choices, {"by": by}, sources=sources, fields=by, strict=strict)
     request.check_measures()
     if dask is not None and jobs > 1:
         raise InputError("`jobs` is for processes of this machine and `dask` for a cluster: give one of them")
-    given = request.corrected(request.joined(_read_many(listed(runs), request, jobs, dask, over)))
+    given = request.corrected(request.joined(_read_many(sources, request, jobs, dask, over)))
     result = compute(given, request.settings, baseline=baseline_model, top=top, by=by, over=over)
     if frontier is not None:
         result = with_frontier(result, frontier.removesuffix(HIGHER), request.settings.level)
@@ -558,7 +559,8 @@ def factors(
 
     check_kind("factors", factors, Mapping)
     columns = tuple(dict.fromkeys(column for column in factors.values() if column not in RUN_LEVEL))
-    request = Request.of("factors", settings, choices, factors=columns, apart=True)  # every answer counts
-    found = request.runs(listed(runs), some=True)
+    sources = listed(runs)
+    request = Request.of("factors", settings, choices, sources=sources, factors=columns, apart=True)  # all count
+    found = request.runs(sources, some=True)
     result = factors_of_runs(found, factors, more)
     return replace(result, notes=merge_notes(result.notes, *(run.notes for run in found)))

@@ -43,7 +43,7 @@ from .flags import in_flags
         "--frontier",
         "MEASURE",
         "Test which models are on the frontier of score and a measure, such as cost: no other is as good and as "
-        "cheap, and better in one of both.",
+        "cheap, and better in one of the two.",
     ),
     options.value(
         "--over",

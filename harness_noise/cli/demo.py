@@ -17,7 +17,6 @@ import click
 
 from ..errors import InputError
 from . import options
-from .flags import in_flags
 
 
 @options.command("demo", "harness-noise demo --out demo-out")
@@ -36,72 +35,43 @@ def command(out: Path, debug: bool) -> None:
     if not harnesses:
         raise InputError("the demo needs a harness: pip install 'harness-noise[lm-eval,inspect]'")
     out.mkdir(parents=True, exist_ok=True)
-    start = time.monotonic()
+    start, log_file = time.monotonic(), out / "harness.log"
     click.echo("The models in this demo are simulated; the harnesses, the files and the statistics are real.")
-    written: list[Path] = []
-    with (out / "harness.log").open("w+", encoding="utf-8") as log:
+    with log_file.open("w+", encoding="utf-8") as log:
         for adapter in harnesses.values():
-            written += _two_models(adapter, out, log)
-        written += _eight_models(next(iter(harnesses.values())), out, log)
+            _two_models(adapter, out, log)
+        _eight_models(next(iter(harnesses.values())), out, log)
         for adapter in harnesses.values():
             if hasattr(adapter, "demo_until"):
-                written += _stopped_early(adapter, out, log)
-    options.hints(f"wrote {path}" for path in written)
-    pages = [path for path in written if path.suffix == ".html"]
-    first = next((path for path in pages if path.name == "index.html"), pages[0])
-    click.echo(
-        f"\nIt took {time.monotonic() - start:.0f} s; what else the harnesses said stands in {out / 'harness.log'}."
-    )
-    click.echo(f"Open {first} in a browser.")
+                _stopped_early(adapter, out, log)
+    click.echo(f"\nIt took {time.monotonic() - start:.0f} s; what else the harnesses said stands in {log_file}.")
+    click.echo(f"Open {out / 'arena' / 'index.html'} in a browser.")
 
 
-def _two_models(adapter: Any, out: Path, log: TextIO) -> list[Path]:
+def _two_models(adapter: Any, out: Path, log: TextIO) -> None:
     """Run, compare, export: what a user does with two models."""
     from harness_noise_adapters.word_problems import PAIR
 
-    from .. import compare, export, write_html
-    from ..io.atomic import write_text
-    from ..report import terminal
-
-    name = adapter.name
-    _title(f"{name}: two models, 20 templates × 10 word problems, K = 5 answers each, noise on")
+    _title(f"{adapter.name}: two models, 20 templates × 10 word problems, K = 5 answers each, noise on")
     with _harness(log) as show:
         folders = adapter.demo(out, show, PAIR)
-    folders = [Path(os.path.relpath(folder)) if folder.is_relative_to(Path.cwd()) else folder for folder in folders]
-    _title(f"{name}: is A better than B?")
-    page, table, exported = out / f"compare-{name}.html", out / f"compare-{name}.json", out / f"export-{name}"
-    asked = ["harness-noise", "compare", *map(str, folders), "--questions", "5", "--html", str(page)]
-    click.echo(_typed(asked))
-    result = compare(folders, questions=5, by_question=True)
-    terminal.print_to(None, result, words=in_flags)
-    write_html(result, page, command=shlex.join(asked), words=in_flags)
-    write_text(table, result.to_json() + "\n")
+    _title(f"{adapter.name}: is A better than B?")
+    _type("compare", *folders, "--questions", 5, "--html", out / f"compare-{adapter.name}.html")
     click.echo()
-    click.echo(_typed(["harness-noise", "export", str(folders[0]), "-o", str(exported)]))
-    return [page, table, *export(folders[0], exported).written]
+    _type("export", folders[0], "-o", out / f"export-{adapter.name}")
 
 
-def _eight_models(adapter: Any, out: Path, log: TextIO) -> list[Path]:
+def _eight_models(adapter: Any, out: Path, log: TextIO) -> None:
     """The arena of all simulated models; the runs of the other six are quiet."""
     from harness_noise_adapters.word_problems import MODELS, PAIR
-
-    from .. import arena, write_html
 
     _title(f"{adapter.name}: all pairs of eight models")
     with _harness(log, told=False):
         folder = adapter.demo(out, lambda _: None, [model for model in MODELS if model not in PAIR])[0].parent
-    asked = ["harness-noise", "arena", str(folder), "--html", str(out / "arena")]
-    click.echo(_typed(asked))
-    result = arena(folder)
-    pages = write_html(result, out / "arena", command=shlex.join(asked), words=in_flags)
-    from ..report import arena_summary
-
-    for line in arena_summary.sentences(result.boards[0]):
-        click.echo(line)
-    return pages
+    _type("arena", folder, "--html", out / "arena", "--format", "sentence")
 
 
-def _stopped_early(adapter: Any, out: Path, log: TextIO) -> list[Path]:
+def _stopped_early(adapter: Any, out: Path, log: TextIO) -> None:
     """A third comparison, which asks no more questions than it takes; what the run of all questions says is there."""
     from harness_noise_adapters.word_problems import ENOUGH
 
@@ -120,7 +90,6 @@ def _stopped_early(adapter: Any, out: Path, log: TextIO) -> list[Path]:
         share = looks["n_answers"] / looks["n_answers_total"]
         said += f": {same} with {share:.0%} of the answers".replace("%", " %")
     click.echo(f"\n{said}.")
-    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 @contextlib.contextmanager
@@ -170,3 +139,13 @@ def _title(text: str) -> None:
 def _typed(arguments: list[str]) -> str:
     """The command that a user would type for what happens next."""
     return f"$ {shlex.join(arguments)}"
+
+
+def _type(*words: object) -> None:
+    """Show one of our commands, with paths as they are seen from here, and run it."""
+    here = Path.cwd()
+    local = (os.path.relpath(word) if isinstance(word, Path) and word.is_relative_to(here) else word for word in words)
+    arguments = tuple(map(str, local))
+    click.echo(_typed(["harness-noise", *arguments]))
+    commands = click.get_current_context().find_root().command
+    commands.main(arguments, standalone_mode=False, obj=arguments)

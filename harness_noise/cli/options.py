@@ -94,15 +94,12 @@ class Values(Choice):
     """The values of a setting that a command obeys; of any other it says why it does not."""
 
     def __init__(self, name: str, consumer: str) -> None:
-        values = [str(value) for value in get_args(_types()[name])]
-        some = obeyed(name, consumer)  # None: all
-        super().__init__(
-            values if some is None else [item for item in values if item in (_FIELDS[name].default, *some)]
-        )
-        self.setting, self.consumer, self.refused = name, consumer, set(values) - set(self.choices)
+        self.all, some = get_args(_types()[name]), obeyed(name, consumer)  # None: all
+        super().__init__([item for item in self.all if some is None or item in (_FIELDS[name].default, *some)])
+        self.setting, self.consumer = name, consumer
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value in self.refused:
+        if value in self.all and value not in self.choices:
             self.fail(_refused(self.setting, self.consumer, f"--{self.setting} {value}"), param, ctx)
         return super().convert(value, param, ctx)
 
@@ -130,23 +127,18 @@ class Command(click.Command):
         super().__init__(name, **choices)
         self.example, self.old = example, old
 
-    def get_help(self, ctx: click.Context) -> str:
-        from cloup import HelpFormatter  # only here: its imports take as long as those of a small command
-        from cloup.formatting import HelpSection
-
-        formatter = HelpFormatter(max_width=ctx.max_content_width)
-        self.format_usage(ctx, formatter)
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_usage(ctx, formatter)
         formatter.write(f"\nExample: {self.example}\n")
-        formatter.write_command_help_text(self)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
-            if record is not None:
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
                 groups.setdefault(getattr(param, "group", ""), []).append(record)
-        others = groups.pop("")  # --help is always there
-        groups["Other options" if groups else "Options"] = others
-        formatter.write_many_sections([HelpSection(title, records) for title, records in groups.items()])
-        return formatter.getvalue().rstrip("\n")
+        for title, records in groups.items():
+            with formatter.section(title or ("Other options" if len(groups) > 1 else "Options")):
+                formatter.write_dl(records)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -245,7 +237,7 @@ LABELS = (
         "The scorer of the log whose scores are people's labels, or edits: scores that people have edited.",
     ),
     value("--label-range", "LOW,HIGH", "Labels that stand for the lowest and highest score.", RANGE),
-    switch("--labels-at-random", "The labelled answers are a random part, whatever it looks."),
+    switch("--labels-at-random", "The labelled answers are a random part, even if they do not look like one."),
 )
 
 MODELS = value("--models", "A,B", "Which models, where the RUNs hold several.")
@@ -267,8 +259,8 @@ _METAVARS = {
 }
 _READING = {
     "tasks": "Only this task (glob, repeatable).",
-    "metrics": "Only this metric.",
-    "scorers": "Only this scorer or filter.",
+    "metrics": "Only this metric (repeatable).",
+    "scorers": "Only this scorer or filter (repeatable).",
     "measures": "Analyse cost, output_tokens, time, …, a numeric column, consistency, pass^K, or a ratio such as "
     "cost/score, in place of the score (repeatable; score is the score).",
     "prices": "Dollars per million tokens, also cache_read= and cache_write=, for --measure cost (repeatable).",
@@ -405,16 +397,11 @@ def _show(table: Result, choices: dict[str, Any]) -> None:
         hints(getattr(table, "notes", ()))
     shown: dict[str, Any] = {name: choices.get(name, False) for name in ("details", "wide")}
     shown |= {"legend": choices["legend"] or (False if choices["quiet"] else None), "words": in_flags}
-    if form == "table" and output is None:
-        from ..report import terminal
-
-        terminal.print_to(None, table, color=choices["color"], **shown)
-        return
     from ..report.text import render
 
-    text = render(table, form, **shown)
+    text = render(table, form, **shown, color=choices["color"] if output is None else "never")
     if output is None:
-        click.echo(text, nl=False)
+        click.echo(text, nl=False, color=True)
     else:
         from ..io.atomic import write_text
 

@@ -157,7 +157,6 @@ class MetricAnswers:
         *,
         cluster_spec: str | None = None,
         questions: Questions | None = None,
-        more: Mapping[str, int] | None = None,
         bounds: tuple[float, float] | None = None,
         **fields: Any,
     ) -> Scores:
@@ -169,16 +168,14 @@ class MetricAnswers:
             options: `missing` and `factors` count here.
             cluster_spec: where the clusters come from, for people.
             questions: in the order in which they came; by default only their names are known.
-            more: question → answers for which room is left, behind those that are here.
             bounds: the metric's range; left out where a score lies outside it.
             **fields: further fields of `Scores`.
 
         Raises:
             InputError: nearly every question lacks nearly every repeat, or some questions are in no cluster.
         """
-        n, N, (K, columns) = len(self.numbers), len(self.values), self.columns()
-        K = max([K, *(len(self.numbers[question]) + count for question, count in (more or {}).items())])
-        check_grid(n, K, N + sum((more or {}).values()), where)
+        n, (K, columns) = len(self.numbers), self.columns()
+        check_grid(n, K, len(self.values), where)
         of_each = [len(known) for known in self.numbers.values()]
         numbers = np.full((n, K), -1)
         numbers[np.repeat(np.arange(n), of_each), columns] = [number for _, _, number in self]

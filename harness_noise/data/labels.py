@@ -41,11 +41,6 @@ class LabelFile:
     n_empty: int = 0
     """Rows without a label."""
 
-    @property
-    def drawn(self) -> bool:
-        """Whether the file says that its part was drawn at random."""
-        return all(label.chance is not None for label in self.labels)
-
 
 def answer_id(model: str, task: str, question: str, repeat: int) -> str:
     """What stands for an answer in a file that does not show the model."""

@@ -14,7 +14,7 @@ from ..arrays import BoolArray, IntArray
 from ..errors import InputError
 from .clusters import Fields
 from .questions import CONTENT_KEYS, Questions, content_hash, occurrences
-from .scores import Scores
+from .scores import OnQuestions, Scores
 
 Rows: TypeAlias = tuple[list[int], list[int]]
 """Row numbers of A and of B, of equal length."""
@@ -206,7 +206,7 @@ def _more_fields(known: Fields, others: Fields | None, new: Sequence[int]) -> Fi
     return replace(known, values={spec: (*column, *added[spec]) for spec, column in known.values.items()})
 
 
-def joint_clusters(parts: Sequence[Scores], rows: Sequence[IntArray], n: int) -> list[str | None]:
+def joint_clusters(parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: int) -> list[str | None]:
     """(n,) the cluster of each question of a `union`, as the first run with clusters calls it; None: no run knows."""
     out: list[str | None] = [None] * n
     for part, at in zip(parts, rows, strict=True):

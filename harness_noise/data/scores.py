@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal
 
 from ..arrays import FloatArray, HashArray, IntArray, picked, rows_of
-from ..errors import FaultyScoresError, InputError, NotThereError
+from ..errors import FaultyScoresError, InputError, NotThereError, some_of
 from ..settings import counts_as_zero
 from .labels import LabelColumns
 from .measures import to_read
@@ -255,6 +255,11 @@ class Group:
     weights: tuple[float, ...] | None = None
     """Fixed weights of the tasks, in place of `weighting`: nested groups, each averaged its own way."""
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Name, metric and scorer."""
+        return self.name, self.metric, self.scorer
+
 
 @dataclass(frozen=True, slots=True)
 class Skipped(Measured):
@@ -389,15 +394,23 @@ def with_groups(run: Run, patterns: Mapping[str, str]) -> Run:
     are joined; an adapter only for files that it writes again.
 
     Raises:
-        InputError: no task matches, or those that do share no metric.
+        InputError: no task matches, those that do share no metric, or the run has a group NAME of other tasks.
     """
     from fnmatch import fnmatchcase
 
     measured: dict[str, list[tuple[str, str]]] = {}
     for part in run.scores:
         measured.setdefault(part.task, []).append((part.metric, part.scorer))
-    groups = list(run.groups)
+    groups, known = list(run.groups), {group.name: group.tasks for group in run.groups}
     for name, pattern in patterns.items():
+        if name in known:  # it was read with its groups
+            meant = {part.task for part in (*run.scores, *run.parts) if fnmatchcase(part.task, pattern)}
+            if meant == set(known[name]):
+                continue
+            raise InputError(
+                f"{run.name}: `groups` {name}={pattern}: the run has a group {name} of other tasks "
+                f"({some_of(known[name], 3)}); choose another name"
+            )
         tasks = tuple(task for task in measured if fnmatchcase(task, pattern))
         if not tasks:
             raise NotThereError([run.name], "groups", [f"{name}={pattern}"], list(measured))

@@ -141,6 +141,10 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
             date=max(run.date for run in kept),
             groups=tuple(_groups(kept, owners)),
             notes=notes,
+            headline=frozenset(
+                key for run in kept for key in run.headline if owners.get((run.harness, key[0]), run) is run
+            ),
+            measurable=tuple(dict.fromkeys(name for run in kept for name in run.measurable)),
             **by_task,
         )
     ]

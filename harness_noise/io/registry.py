@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -83,13 +84,15 @@ def described(format_file: str | None = None) -> dict[str, str]:
     return found
 
 
-def _load_or_warn(name: str) -> Adapter | None:
-    """A broken adapter of somebody's must not keep the others from reading their files."""
-    try:
-        return load(name)
-    except Exception as error:  # noqa: BLE001 - whatever its import raises
-        warnings.warn(f"adapter {name!r} cannot be loaded: {error}", stacklevel=3)
-        return None
+def _loaded() -> dict[str, Adapter]:
+    """The adapters in the order in which they are asked; a broken one of somebody's does not stop the others."""
+    found: dict[str, Adapter] = {}
+    for name in names():
+        try:
+            found[name] = load(name)
+        except Exception as error:  # noqa: BLE001 - whatever its import raises
+            warnings.warn(f"adapter {name!r} cannot be loaded: {error}", stacklevel=3)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,19 +124,21 @@ def _recognised(path: Path) -> list[str]:
     """The names of the adapters that recognise `path`; see `find`."""
     if not exists(path):
         raise InputError(f"{path}: no such file or directory")
-    is_file = path.is_file()
+    is_file, found = path.is_file(), list[str]()
     if is_file:
         refuse_pointer(path)
-    found: list[str] = []
-    for name in names():
-        adapter = _load_or_warn(name)
-        if adapter is not None and adapter.sniff(path):
+    elif not _is_open(path):
+        raise _closed(path)[0]
+    for name, adapter in _loaded().items():
+        if adapter.sniff(path):
             found.append(name)
             if is_file or getattr(adapter, "owns_folders", False):
                 break
-    found = found or [name for name in names() if (adapter := _load_or_warn(name)) and _below(adapter, path)]
+    found = found or [name for name, adapter in _loaded().items() if _below(adapter, path)]
     if found:
         return found
+    for error in _closed(path):
+        raise error
     raise InputError(
         f"{path}: {'not a run' if is_file else 'a folder without a run'} that any adapter reads "
         f"({', '.join(names())}); expected lm-eval results or samples files, Inspect logs (.eval, .json), or score "
@@ -158,6 +163,7 @@ def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> 
         return chosen([replace(run, path="") for run in found], FRAME, options)
     path = cast("PathInput", path)
     (answers,) = _gathered([_claims(path)], single, one_by_one)
+    answers += _closed(path)
     runs = usable(answers, path, strict=options.strict)
     if not runs:
         raise InputError(f"{path}: no run in it")
@@ -205,9 +211,7 @@ def asked_of(run: Run, options: ReadOptions) -> list[Run]:
     Raises:
         NotThereError: it has none of them.
     """
-    have = {group.name for group in run.groups}
-    new = {name: tasks for name, tasks in options.groups.items() if name not in have}  # else it was read with them
-    return [with_causes(select(with_groups(measured(run, options), new), options), options.missing)]
+    return [with_causes(select(with_groups(measured(run, options), options.groups), options), options.missing)]
 
 
 def those_with(readers: Iterable[Callable[[], list[Run]]], path: PathInput | None = None) -> list[Run]:
@@ -298,11 +302,26 @@ def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
     for child in sorted(folder.iterdir()):
         if child.name.startswith(".") or child.name.endswith(LOOKS) or child.is_symlink() or not exists(child):
             continue
+        if child.is_dir() and not _is_open(child):
+            continue
         if adapter.sniff(child):
             found.append(child)
-        elif adapter.name != LAST or not any(other.sniff(child) for other in map(_load_or_warn, names()[:-1]) if other):
+        elif adapter.name != LAST or not any(other.sniff(child) for other in _loaded().values() if other != adapter):
             found += _below(adapter, child, levels - 1)
     return found
+
+
+def _is_open(folder: Path) -> bool:
+    """Whether a folder may be looked into, as far as that is known before."""
+    return is_url(folder) or os.access(folder, os.R_OK | os.X_OK)
+
+
+def _closed(path: PathInput) -> list[InputError]:
+    """The folders at a place that may not be looked into, which adapters pass over in silence."""
+    if is_url(path) or Path(path).is_file():
+        return []
+    folders = [Path(path), *(Path(place, name) for place, inside, _ in os.walk(path) for name in inside)]
+    return [InputError(f"{one}: cannot be opened (Permission denied)") for one in folders if not _is_open(one)]
 
 
 class _Whole:
@@ -357,8 +376,9 @@ def read_what_can_be(
     for i, rest in zip(broken, _gathered([_beside(claims[i]) for i in broken], single, read_units), strict=True):
         answers[i] += rest
     found: list[Run | InputError] = []
-    for path, answer in zip(paths, answers, strict=True):
-        runs, errors = runs_and_errors(answer)
+    for path, claim, answer in zip(paths, claims, answers, strict=True):
+        closed = [] if isinstance(claim, InputError) else _closed(path)
+        runs, errors = runs_and_errors([*answer, *closed])
         asked = _attempt(chosen, runs, path, options)
         found += [asked] if isinstance(asked, InputError) else asked
         found += [InputError(left_out_message(error, runs)) for error in errors]
@@ -375,8 +395,8 @@ def _claims(path: PathInput) -> Claims:
     own = _attempt(_recognised, where)
     recognised = {where: own}
     if isinstance(own, InputError) or own == [LAST]:
-        inside = sorted(where.iterdir()) if not is_url(where) and exists(where) and where.is_dir() else []
-        linked = [child for child in inside if child.is_symlink() and child.is_dir()]
+        local = not is_url(where) and exists(where) and where.is_dir() and _is_open(where)
+        linked = [child for child in sorted(where.iterdir()) if child.is_symlink() and child.is_dir()] if local else []
         recognised |= {child: _attempt(_recognised, child) for child in linked}
     claims = [(place, names) for place, names in recognised.items() if not isinstance(names, InputError)]
     if not claims and isinstance(own, InputError):

@@ -56,10 +56,10 @@ def names(given: Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def only_of(runs: list[Run], side: Any) -> Run:
+def only_of(runs: list[Run], side: Sequence[Source]) -> Run:
     """The one run that a side of a comparison is."""
     if len(runs) != 1:
-        place = "a list" if isinstance(side, Sequence) and not isinstance(side, str) else side
+        place = side[0] if len(side) == 1 else "a list"
         models = ", ".join(run.model for run in runs)
         raise InputError(f"{place} holds {len(runs)} runs ({models}); compare two of them as Run objects")
     return runs[0]
@@ -116,9 +116,9 @@ def is_same(run: Run, other: Run) -> bool:
     return Path(run.path).resolve() == Path(other.path).resolve()
 
 
-def of_sides(columns: Mapping[str, str], sides: Sequence[Source]) -> dict[str, str]:
-    """The columns with the paths of two sides in place of ``A:`` and ``B:``, unless a file is called so."""
-    paths = [str(side) for side in sides if is_path(side)]
+def of_sides(columns: Mapping[str, str], sources: Sequence[Source]) -> dict[str, str]:
+    """The columns with the paths of two sources in place of ``A:`` and ``B:``, unless a file is called so."""
+    paths = [str(source) for source in sources if is_path(source)]
     if len(paths) != 2 or {Path(path).stem for path in paths} & {"A", "B"}:
         return dict(columns)
     named = dict(zip(("A:", "B:"), paths, strict=True))

@@ -269,8 +269,8 @@ class Interner:
     """Equal sequences of several runs are one object: ten thousand logs do not hold ten thousand copies."""
 
     def __init__(self) -> None:
-        self.sequences: dict[tuple[int, str, str], list[Any]] = {}
-        """By length, first and last."""
+        self.sequences: dict[tuple[int, str, str], Sequence[str]] = {}
+        """The first of each length, first and last item."""
         self.questions: dict[tuple[object, ...], Questions] = {}
 
     def shared(self, run: Run) -> Run:
@@ -299,12 +299,8 @@ class Interner:
         return self.questions.setdefault((item.kind, *map(id, (*same.values(), item.fields))), one)
 
     def _first(self, value: Sequence[str] | None) -> Any:
-        """The first sequence that was equal to this one."""
+        """An equal sequence of a run before, if there is one."""
         if not value:
             return value
-        near = self.sequences.setdefault((len(value), value[0], value[-1]), [])
-        for other in near:
-            if other == value:
-                return other
-        near.append(value)
-        return value
+        known = self.sequences.setdefault((len(value), value[0], value[-1]), value)
+        return known if known == value else value

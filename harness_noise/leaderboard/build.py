@@ -26,8 +26,8 @@ from ..data.scores import Group, Run, Scores
 from ..errors import InputError, some_of
 from ..io.joining import check_clusters
 from ..io.paths import telling_parts
-from ..results.arena import Arena, Benchmark, BenchmarkResult, Model, Pairs, PairSlice, QuestionColumns, Spread, Step
-from ..results.forms import merge_notes
+from ..results.arena import Arena, Benchmark, BenchmarkResult, Model, Pairs, PairSlice, Question, Spread, Step
+from ..results.forms import finite, merge_notes
 from ..results.rows import PEOPLE
 from ..settings import Settings
 from ..stats import benchmark, decision, planning
@@ -275,29 +275,37 @@ def _board(
     questions = _questions(common, board, solved, unit=unit)
     row = _benchmark(common, pairs, questions, models, solved is not None)
     models, row = ranked(models, row, board.table, solved, pairs, settings, top)
-    return BenchmarkResult(row, models, pairs, questions, board.table.mean, plan=board.table.plan), notes
+    found = BenchmarkResult(
+        row, models, pairs, questions, board.table.mean, plan=board.table.plan, texts=board.questions.texts
+    )
+    return found, notes
 
 
-def _questions(common: Mapping[str, Any], board: Grid, solved: BoolArray | None, *, unit: bool) -> QuestionColumns:
-    higher = common["higher_is_better"] is not False
+def _questions(common: Mapping[str, Any], board: Grid, solved: BoolArray | None, *, unit: bool) -> tuple[Question, ...]:
+    """The questions of a board; `solved` (N, M) says which model has solved which."""
     W = ~np.isnan(board.table.mean)
-    mean = np.where(W, board.table.mean, 0.0).sum(axis=1) / np.maximum(W.sum(axis=1), 1)
+    n_models, mean = W.sum(axis=1), np.where(W, board.table.mean, 0.0).sum(axis=1)
+    mean /= np.maximum(n_models, 1)
     tau, p_tau = benchmark.kendall_tau(board.table.mean)
     if common["estimand"] == PEOPLE:  # corrected values are no scores of a question
         tau, p_tau, unit, solved = np.full_like(tau, np.nan), np.full_like(p_tau, np.nan), False, None
-    return QuestionColumns(
-        common["task"],
-        common["metric"],
-        common["scorer"],
-        board.questions.keys,
-        board.labels,
-        board.questions.texts,
-        difficulty=(1 - mean if higher else mean) if unit else np.full(len(W), np.nan),
-        n_models=W.sum(axis=1),
-        n_solved=None if solved is None else solved.sum(axis=1),
-        tau=tau,
-        p_tau=p_tau,
-        suspect=benchmark.suspects(tau, p_tau),
+    suspect = benchmark.suspects(tau, p_tau)
+    difficulty = mean if common["higher_is_better"] is False else 1 - mean
+    return tuple(
+        Question(
+            common["task"],
+            common["metric"],
+            common["scorer"],
+            question=key,
+            cluster=board.labels[i],
+            difficulty=float(difficulty[i]) if unit else None,
+            n_models=int(n_models[i]),
+            n_solved=None if solved is None else int(solved[i].sum()),
+            tau=finite(tau[i]),
+            p_tau=finite(p_tau[i]),
+            suspect=None if np.isnan(tau[i]) else bool(suspect[i]),
+        )
+        for i, key in enumerate(board.questions.keys)
     )
 
 
@@ -333,7 +341,7 @@ def _models(
 
 
 def _benchmark(
-    common: Mapping[str, Any], pairs: Pairs, questions: QuestionColumns, models: tuple[Model, ...], right: bool
+    common: Mapping[str, Any], pairs: Pairs, questions: Sequence[Question], models: tuple[Model, ...], right: bool
 ) -> Benchmark:
     c = pairs.columns
     n = c["n_questions"]
@@ -345,7 +353,7 @@ def _benchmark(
         size = np.abs(c["diff"])
         p = (c["mean_a"] + c["mean_b"]) / 2
         thumb = c["se_total"] / np.sqrt(p * (1 - p) / n)
-        solved = None if questions.n_solved is None else questions.n_solved > 0
+        solved = None if questions[0].n_solved is None else np.array([bool(one.n_solved) for one in questions])
         beta = thumb
         if solved is not None:
             beta = c["se_total"] / np.sqrt(planning.beta_variance(p, float(solved.mean())) / n)
@@ -361,8 +369,8 @@ def _benchmark(
         n_pairs=len(pairs),
         n_close_pairs=int(close.sum()),
         disagreement=_spread(((c["wins_a"] + c["wins_b"]) / np.maximum(n, 1))[close]),
-        smallest_significant_diff=_extreme(size[significant & tested], np.min),
-        largest_insignificant_diff=_extreme(size[~significant & tested], np.max),
+        smallest_significant_diff=finite(size[significant & tested].min(initial=np.inf)),
+        largest_insignificant_diff=finite(size[~significant & tested].max(initial=-np.inf)),
         beta_theory=_spread(beta[close]) if right else None,
         rule_of_thumb=_spread(thumb[close]) if right else None,
         solved_by_none=int((~solved).sum()) if solved is not None else None,
@@ -377,10 +385,6 @@ def _spread(values: FloatArray) -> Spread | None:
     if len(values) == 0:
         return None
     return Spread(float(np.median(values)), float(values.min()), float(values.max()))
-
-
-def _extreme(values: FloatArray, which: Any) -> float | None:
-    return float(which(values)) if len(values) else None
 
 
 def _steps(models: tuple[Model, ...], pairs: Pairs) -> tuple[Step, ...]:

@@ -65,8 +65,8 @@ class Grid:
     labels: tuple[str | None, ...]
     """(N,) cluster labels."""
     cluster_spec: str | None
-    prompts: IntArray | None
-    """(N, M) codes of the prompts, −1 where missing; None where they cannot differ."""
+    different_prompts: BoolArray
+    """(M, M) whether two runs saw a question that both have in different prompts."""
     missing: tuple[tuple[FloatArray, FloatArray], ...]
     """For each task, (n, M): whether a run was asked a question, and the share of its answers without a score."""
     notes: tuple[str, ...]
@@ -93,7 +93,6 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
     ]
     place = np.cumsum(keep) - 1
     prompts = np.where(scored, np.concatenate([task.prompts for task in tasks]), -1)[keep]
-    differ = ((prompts >= 0) & (prompts != prompts.max(axis=1, keepdims=True))).any()
     labels = [label for task in tasks for label in task.labels]
     return Grid(
         _questions(tasks, kept),
@@ -102,7 +101,7 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
         tuple(replace(own, parts=item.parts) for own, item in zip(samples, measured, strict=True)),
         tuple(labels[i] for i in kept),
         next((part.cluster_spec for task in tasks for part in task.parts if part.cluster_spec), None),
-        prompts if differ else None,
+        _differ(prompts),
         tuple(map(_missing, tasks)) if any(part.n_missing for task in tasks for part in task.parts) else (),
         tuple(dict.fromkeys(note for task in tasks for note in task.notes)),
     )
@@ -222,6 +221,14 @@ def _prompts(parts: Sequence[Scores], rows: Sequence[IntArray], N: int) -> IntAr
         if part.questions.prompts is not None:
             codes[at, m] = [index.setdefault(text, len(index)) for text in part.questions.prompts]
     return codes
+
+
+def _differ(codes: IntArray) -> BoolArray:
+    """(M, M) whether two columns have different codes somewhere, but where one of them has −1."""
+    kinds, which = np.unique(codes.T, axis=0, return_inverse=True)
+    differ = np.array([((kinds != one) & (kinds >= 0) & (one >= 0)).any(axis=1) for one in kinds])
+    found: BoolArray = differ[np.ix_(which.ravel(), which.ravel())]
+    return found
 
 
 def pairs_of(
@@ -360,14 +367,13 @@ def _missing_matters(parts: Sequence[Sequence[Scores]], board: Grid, columns: Co
     told: BoolArray = (lacking[a] + lacking[b] > 0) & (lacking[a] + lacking[b] == unscored[a] + unscored[b])
     if not told.any():
         return told
-    sizes = np.array([[len(part.values) for part in items] for items in parts], dtype=np.float64)
-    weights = sizes if board.table.plan.shares is None else board.table.plan.shares[None, :]
-    spread = np.zeros(len(columns))
+    both = np.array([(asked.T @ asked)[a, b] for asked, _ in board.missing])
+    spread, shares = np.zeros(len(columns)), board.table.plan.shares
     with np.errstate(invalid="ignore", divide="ignore"):
-        for t, (asked, missing) in enumerate(board.missing):
-            both, holes = (asked.T @ asked)[a, b], missing.T @ asked
-            each = np.broadcast_to(weights[:, t], len(parts))[a] / np.broadcast_to(weights.sum(axis=1), len(parts))[a]
-            spread += np.where(each > 0, each * (holes[a, b] + holes[b, a]) / both, 0.0)
+        weights = both / both.sum(axis=0) if shares is None else np.broadcast_to(shares[:, None], both.shape)
+        for (asked, missing), n, weight in zip(board.missing, both, weights, strict=True):
+            holes = missing.T @ asked
+            spread += np.where(weight > 0, weight * (holes[a, b] + holes[b, a]) / n, 0.0)
         reach = MISSING_SHARE * np.sqrt(np.maximum(columns.of.variance, 0.0))
         found: BoolArray = told & (columns.of.n > 0) & (spread * width > reach)
     return found
@@ -385,14 +391,7 @@ def _codes(measured: Sequence[MeasuredRun], board: Grid, columns: Columns, group
         has = np.array([code in codes for codes in each])
         out[code] = out.get(code, np.False_) | has[a] | has[b]
     out["shared_repeat_noise"] = _shared_noise(board, columns)
-    if board.prompts is not None:
-        kinds, which = np.unique(board.prompts, axis=1, return_inverse=True)
-        which = which.reshape(-1)
-        of_kinds = np.ascontiguousarray(kinds.T)
-        differ = np.array(
-            [((of_kinds != one) & (of_kinds >= 0) & (one >= 0)).any(axis=1) for one in of_kinds], dtype=np.bool_
-        )
-        out["different_prompts"] = differ[which[a], which[b]]
+    out["different_prompts"] = board.different_prompts[a, b]
     return out
 
 

@@ -19,9 +19,10 @@ import numpy as np
 from .._version import __version__
 from ..analysis.rows import RowDecision, decided
 from ..data.questions import Questions
-from ..data.scores import Measured, Run, Scores
+from ..data.scores import Measured, ReadOptions, Run, Scores
 from ..errors import InputError
 from ..io.atomic import write_text
+from ..io.joining import is_meant
 from ..io.paths import load
 from ..results.arena import Arena, BenchmarkResult, Spread
 from ..results.forms import SCHEMA_VERSION, json_value
@@ -210,18 +211,19 @@ def _value(value: Any, kind: str) -> Any:
     return number
 
 
-def choose(
-    profiles: Sequence[Profile], task: str | None = None, metric: str | None = None, scorer: str | None = None
-) -> Profile:
-    """The one profile of that task, metric and scorer; what is None matches all.
+def choose(profiles: Sequence[Profile], options: ReadOptions) -> Profile:
+    """The one profile of the task, metric and scorer that are asked for; what is not said matches all.
 
     Raises:
         InputError: none, or several.
     """
+    asked = (options.tasks, options.metrics, options.scorers)
     found = [
         item
         for item in profiles
-        if task in (None, item.task) and metric in (None, item.metric) and scorer in (None, item.scorer)
+        if all(
+            not given or any(is_meant(own, name) for name in given) for own, given in zip(item.key, asked, strict=True)
+        )
     ]
     if len(found) == 1:
         return found[0]
@@ -306,10 +308,10 @@ _START = 300
 
 def _with_questions(board: BenchmarkResult) -> dict[str, Any]:
     """The models' means by question, as a profile keeps them."""
-    columns = board.questions
+    clusters = [one.cluster for one in board.questions]
     return {
-        "keys": list(columns.question),
-        "clusters": None if all(label is None for label in columns.cluster) else list(columns.cluster),
+        "keys": [one.question for one in board.questions],
+        "clusters": None if set(clusters) <= {None} else clusters,
         "models": [model.model for model in board.models],
         "means": [[None if math.isnan(x) else round(float(x), 12) for x in column] for column in board.scores.T],
     }

@@ -264,10 +264,11 @@ def _needs(pair: Difference) -> tuple[int | None, int | None]:
         return None, None
     alpha, effect = 1 - pair.level, abs(pair.diff)
     noise: Noise = from_runs([pair], Settings(), ASSURANCE)
-    v = noise.variances if noise.upper is None else noise.upper
+    v = noise.start
     same = pair.repeats_a == pair.repeats_b
     K = min(pair.repeats_a, pair.repeats_b)
-    now = v.at(K) if noise.split and same else pair.n_questions * pair.se**2
+    # of unequal repeats, and where the noise is not split, only the variance as it was is known
+    now = v.at(K) if noise.split and same else pair.n_questions * pair.se**2 + v.omega2 - noise.variances.omega2
     try:
         questions = noise.units.questions(required_units(now, effect, alpha, POWER, noise.units))
     except ValueError:

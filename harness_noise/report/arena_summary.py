@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -240,7 +241,8 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
 
     def pass_k(symbol: str, kind: str, meaning: str, rank: int) -> Column:
         def cell(row: Model) -> str:
-            return _pass(getattr(row, f"pass_{kind}_k"), getattr(row, f"pass_{kind}_k_se"), top)
+            value, se = ((getattr(row, f"pass_{kind}_k{end}") or {}).get(top) for end in ("", "_se"))
+            return fmt.MISSING if value is None or top < 2 else fmt.with_error(value, se)
 
         return Column(f"pass{symbol}{top}", cell, f"chance that {meaning}", rank, optional=True)
 
@@ -265,7 +267,7 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
         *mean_columns("n k missing judge bias labels gain"),
         marks.column(),
     ]
-    return section(title, ranked(board), columns, optional=("data", "prediction"))
+    return section(title, ranked(board), columns)
 
 
 def _frontier(row: Model) -> str:
@@ -389,12 +391,6 @@ _SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}
 """A verdict → the sign of A against B, then that of B against A."""
 
 
-def _pass(values: Mapping[int, float] | None, errors: Mapping[int, float] | None, k: int) -> str:
-    """pass@k or pass^k with its standard error."""
-    value, se = (values or {}).get(k), (errors or {}).get(k)
-    return fmt.MISSING if value is None or k < 2 else fmt.with_error(value, se)
-
-
 def ranked(board: BenchmarkResult) -> list[Model]:
     """The models, the best first."""
     sign = 1.0 if board.pairs.common["higher_is_better"] is False else -1.0
@@ -422,22 +418,23 @@ def pair_table(pairs: Sequence[Difference], marks: Marks | None, title: str) -> 
         *difference_columns("corr wins p_sign n only"),
         *([marks.column()] if marks else []),
     ]
-    return section(title, pairs, columns, optional=("data", "prediction"))
+    return section(title, pairs, columns)
 
 
 def chosen_questions(board: BenchmarkResult, limit: int) -> list[int]:
     """At most `limit` questions: the suspects, then the hardest first."""
-    q = board.questions
-    tau = np.where(np.isnan(q.tau), np.inf, q.tau)
-    order: list[int] = np.lexsort((tau, -np.nan_to_num(q.difficulty), np.where(q.suspect, 0, 1)))[:limit].tolist()
-    return order
+
+    def interest(i: int) -> tuple[bool, float, float]:
+        row = board.questions[i]
+        return not row.suspect, -(row.difficulty or 0.0), math.inf if row.tau is None else row.tau
+
+    return sorted(range(len(board.questions)), key=interest)[:limit]
 
 
 def question_table(board: BenchmarkResult, limit: int) -> Section:
     """One row for each of the chosen questions."""
-    q = board.questions
-    width = 24 if q.text else NAME  # beside its words an id may be short
-    texts = dict(zip(q.question, q.text or (), strict=False))
+    width = 24 if board.texts else NAME  # beside its words an id may be short
+    texts = dict(zip((row.question for row in board.questions), board.texts or (), strict=False))
     by_rank = "Kendall's tau-b with the models' means over the other questions"
     suspect = "better models do worse on it, more clearly than chance explains"
     columns = [
@@ -451,7 +448,7 @@ def question_table(board: BenchmarkResult, limit: int) -> Section:
         Column("p", "p_tau", "how often chance alone gives a tau as low"),
         TextColumn("Suspect", lambda row: "suspect" if row.suspect else "", suspect),
     ]
-    return section("Questions", [q[i] for i in chosen_questions(board, limit)], columns)
+    return section("Questions", [board.questions[i] for i in chosen_questions(board, limit)], columns)
 
 
 SIMILAR = 0.7

@@ -152,15 +152,12 @@ class Axis:
     """Counts: no tick between two numbers."""
 
     @classmethod
-    def around(
-        cls, values: Iterable[float], label: str = "", *, also: Iterable[float] = (), room: float = 0.05
-    ) -> Axis:
-        """An axis that has room for the values, and begins or ends at those of `also` that lie at its ends."""
+    def around(cls, values: Iterable[float], label: str = "") -> Axis:
+        """An axis that has room for the values."""
         found = [value for value in values if math.isfinite(value)]
-        low, high = min([*found, *also], default=0.0), max([*found, *also], default=1.0)
-        more = room * (high - low) if high > low else 0.5 * abs(high) or 0.5
-        apart = high > low
-        return cls(low if apart and low in also else low - more, high if apart and high in also else high + more, label)
+        low, high = min(found, default=0.0), max(found, default=1.0)
+        more = 0.05 * (high - low) if high > low else 0.5 * abs(high) or 0.5
+        return cls(low - more, high + more, label)
 
     def share(self, values: Any) -> FloatArray:
         """Where the values lie, 0 at `low` and 1 at `high`."""
@@ -288,31 +285,31 @@ class Drawing:
         self.parts.append(element("rect", **place, fill=colour, fill_opacity=shade, **about))
 
     def interval(
-        self, values: tuple[float, float, float], y: float, colour: str, *, hollow: bool, size: float = 1, **about: str
+        self, values: tuple[float, float, float], y: float, colour: str, *, hollow: bool, **about: str
     ) -> None:
         """(low, estimate, high) of an interval; hollow where it does not exclude the reference line."""
         low, middle, high = self.px(values).tolist()
         at = float(self.py(y))
         line = f"M{number(low)} {number(at)}H{number(high)}"
-        ring = {"fill": PAPER if hollow else colour, "stroke": colour, "stroke_width": f"{1.6 * size:g}"}
+        ring = {"fill": PAPER if hollow else colour, "stroke": colour, "stroke_width": "1.6"}
         drawn = (
-            element("path", d=line, stroke=colour, stroke_width=f"{2 * size:g}", stroke_linecap="round"),
-            element("circle", cx=middle, cy=at, r=f"{3.6 * size:g}", **ring),
+            element("path", d=line, stroke=colour, stroke_width="2", stroke_linecap="round"),
+            element("circle", cx=middle, cy=at, r="3.6", **ring),
         )
         self.parts.append(element("g", *drawn, **about, **{"class": "iv"}))
 
-    def zero(self, margin: float | None, dash: str = "4 3") -> None:
+    def zero(self, margin: float | None) -> None:
         """Draw a vertical line at 0, over a band of ± margin if there is one."""
         ends = (self.y.low, self.y.high)
         if margin is not None:
             self.bar((-margin, margin), ends, LINE, opacity=0.55, title=f"within the margin, ±{margin:g}")
-        self.line([0.0, 0.0], ends, dash=dash, width=1)
+        self.line([0.0, 0.0], ends, dash="4 3", width=1)
 
     def text(self, px: float, py: float, words: str, **style: str) -> None:
         """Write words at a place of the picture, in its units."""
         self.parts.append(element("text", escaped(words), x=px, y=py, **style))
 
-    def done(self, picture: str, title: str, alt: str) -> Picture:
+    def done(self, picture: str, title: str, alt: str, points: Points | None = None) -> Picture:
         """The finished picture: axes, what was drawn on them, and the legend."""
         shown = [element("path", id=f"s{i}", d=_SHAPES[i]) for i in sorted(self.shapes)]
         shapes = element("defs", *shown) if shown else ""
@@ -326,7 +323,8 @@ class Drawing:
             below.append(element("g", mark, text, transform=place))
             at += wide
         tall = self.height + (18 * (1 + row) + 6 if below else 0)
-        return Picture(picture, title, alt, shapes + self._axes() + "".join([*self.parts, *below]), tall)
+        body = "".join([shapes, self._axes(), *self.parts, *below])
+        return Picture(picture, title, alt, body, tall, points)
 
     def _axes(self) -> str:
         left, top, width, height = self.box
@@ -402,18 +400,25 @@ def forest(
     rows: Sequence[Row],
     label: str,
     *,
-    zero: bool = False,
+    sides: tuple[str, str] | None = None,
     margin: float | None = None,
 ) -> Picture:
-    """The rows in their order, on one axis; with `zero` a line there, and a band of ± margin around it."""
+    """The rows in their order, on one axis.
+
+    Differences have `sides`, what it means to lie below 0 and above: there is a line, and a band of ± margin around it.
+    """
     values = [v for row in rows for v in (row.low, row.value, row.high) if v is not None]
     values += [] if margin is None else [-margin, margin]
-    axis = Axis.around([*values, 0.0] if zero else values, label)
-    left = name_width(row.label for row in rows)
-    pitch = 19
-    drawing = Drawing(axis, Axis(len(rows) - 0.5, -0.5, ticked=False), height=52 + pitch * len(rows), left=left, top=8)
-    if zero:
+    if sides:  # 0 in sight, with room on both sides
+        reach = 0.15 * max(map(abs, values)) or 0.5
+        values += [-reach, reach]
+    left, top = name_width(row.label for row in rows), 24 if sides else 8
+    down = Axis(len(rows) - 0.5, -0.5, ticked=False)
+    drawing = Drawing(Axis.around(values, label), down, height=44 + top + 19 * len(rows), left=left, top=top)
+    if sides:
         drawing.zero(margin)
+        drawing.text(4, 15, f"← {sides[0]}", fill=MUTED)
+        drawing.text(WIDTH - 4, 15, f"{sides[1]} →", text_anchor="end", fill=MUTED)
     for y, row in enumerate(rows):
         low, high = (row.value if end is None else end for end in (row.low, row.high))
         style = {"text_anchor": "end", "fill": INK, "font_weight": "600" if row.bold else "", "data_m": row.models}

@@ -5,7 +5,7 @@ One source for terminal, HTML, README and docs: `python -m harness_noise.report.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -103,30 +103,16 @@ class Summary:
 
 def section(
     title: str,
-    rows: Iterable[Any],
+    rows: Sequence[Any],
     columns: Sequence[Column],
     *,
-    optional: Iterable[str] = (),
     detail: bool = False,
     more: str = "",
 ) -> Section:
-    """A section with one line for each row, without the optional columns that say nothing.
-
-    Args:
-        title: of the section.
-        rows: what each line is of.
-        columns: its columns, all with cells.
-        optional: labels of further columns that may be left out.
-        detail: see `Section`.
-        more: see `Section`.
-    """
-    rows = list(rows)
+    """A section with one line for each row, without the optional columns that say nothing."""
     lines = tuple(tuple(column.text_of(row) for column in columns) for row in rows)
-    kept = [
-        i
-        for i, column in enumerate(columns)
-        if not (column.optional or column.label in optional) or any(line[i] not in ("", fmt.MISSING) for line in lines)
-    ]
+    told = [any(line[i] not in ("", fmt.MISSING) for line in lines) for i in range(len(columns))]
+    kept = [i for i, column in enumerate(columns) if told[i] or not column.optional]
     toned = ((i, column.label, column.tone(row)) for i, row in enumerate(rows) for column in columns if column.tone)
     tones = {(i, label): tone for i, label, tone in toned if tone}
     return Section(title, tuple(columns), lines, detail, more, tones).keeping(kept)
@@ -136,9 +122,8 @@ class Marks:
     """Letters for diagnostics, in order of appearance, the same in all tables of a page."""
 
     def __init__(self) -> None:
-        self._letters: dict[str, str] = {}
         self._clustered: dict[str, set[bool]] = {}
-        self._rows: set[bool] = set()
+        """Code → whether the rows that have it count clusters."""
 
     def __call__(self, codes: Sequence[str], clustered: bool | None = None) -> str:
         """The letters of a row's codes.
@@ -147,14 +132,10 @@ class Marks:
             codes: its diagnostics.
             clustered: whether the row counts clusters; None: it is no row of questions.
         """
-        if clustered is not None:
-            self._rows.add(clustered)
         for code in codes:
-            if clustered is not None:
-                self._clustered.setdefault(code, set()).add(clustered)
-            i = len(self._letters)
-            self._letters.setdefault(code, chr(ord("a") + i % 26) * (1 + i // 26))
-        return " ".join(self._letters[code] for code in codes)
+            known = self._clustered.setdefault(code, set())
+            known |= set() if clustered is None else {clustered}
+        return " ".join(_letter(i) for i, code in enumerate(self._clustered) if code in codes)
 
     def column(self) -> Column:
         """The last column of a table, with the letters of each row."""
@@ -165,12 +146,16 @@ class Marks:
 
     def legend(self) -> tuple[tuple[str, str, str], ...]:
         """What the letters mean and what to do; clusters are named only where a row with the letter has them."""
-        out = []
-        for code, letter in self._letters.items():
-            kinds = self._clustered.get(code, self._rows)
-            clustered = next(iter(kinds)) if len(kinds) == 1 else None
-            out.append((letter, code, explained(code, clustered, labelled="judge_corrected" in self._letters)))
-        return tuple(out)
+        labelled = "judge_corrected" in self._clustered
+        return tuple(
+            (_letter(i), code, explained(code, next(iter(kinds)) if len(kinds) == 1 else None, labelled=labelled))
+            for i, (code, kinds) in enumerate(self._clustered.items())
+        )
+
+
+def _letter(i: int) -> str:
+    """a … z, aa … zz, …."""
+    return chr(ord("a") + i % 26) * (1 + i // 26)
 
 
 def fields_text(row: Any, names: str) -> str:
@@ -218,7 +203,7 @@ def _bias(row: Any) -> str:
 _TOGETHER: dict[str, Callable[[Any], str]] = {
     "correlation": lambda row: fmt.number(row.correlation, 2),
     "design_effect": lambda row: fmt.number(row.design_effect, 2) if row.cluster else fmt.MISSING,
-    "estimator": lambda row: row.estimator.upper() if row.se is not None else "",
+    "estimator": lambda row: fmt.estimator_name(row.estimator) if row.se is not None else "",
     "interval, df": fmt.mean_interval_name,
     "judge.bias, judge.bias_se": _bias,
     "judge.gain": lambda row: fmt.MISSING if row.judge is None else fmt.number(row.judge.gain, 2),
@@ -271,9 +256,13 @@ MEANS: dict[str, Column] = {
     ),
     "se": Column("SE", "se", "standard error of the mean that was measured"),
     "total": Column("total", "se_total", "SE with one answer per question, as leaderboards report it", 3),
-    "data": Column("data", "se_data", _LEFT, 4),
+    "data": Column("data", "se_data", _LEFT, 4, optional=True),
     "prediction": Column(
-        "prediction", "se_prediction", "what the model's own randomness adds at one answer per question", 4
+        "prediction",
+        "se_prediction",
+        "what the model's own randomness adds at one answer per question",
+        4,
+        optional=True,
     ),
     "n": Column("n", "n_questions", "questions", 2),
     "k": Column("K", "repeats_min, repeats_max", "scored answers per question", 2),
@@ -311,6 +300,7 @@ DIFFERENCES: dict[str, Column] = {
         "p adj.",
         "p_adjusted",
         "p adjusted for the rows that are tested together; the verdict follows it",
+        optional=True,
         tone=significance_tone,
     ),
     "p_sign": Column("p sign", "p_sign", "of the exact sign test", 5),
@@ -320,8 +310,10 @@ DIFFERENCES: dict[str, Column] = {
     ),
     "se": Column("SE", "se", "standard error of A − B", 3),
     "total": Column("total", "se_total", "SE with one answer per question and run", 5),
-    "data": Column("data", "se_data", _LEFT, 6),
-    "prediction": Column("prediction", "se_prediction", "what the models' own randomness adds at one answer each", 6),
+    "data": Column("data", "se_data", _LEFT, 6, optional=True),
+    "prediction": Column(
+        "prediction", "se_prediction", "what the models' own randomness adds at one answer each", 6, optional=True
+    ),
     "unpaired": Column("unpaired", "se_unpaired", "SE if it were ignored which question is which", 5),
     "mde": Column("detectable", "mde", "smallest true difference found with 80 % power (MDE)", 2),
     "corr": Column("corr.", "correlation", "correlation of the two runs' question means", 6, optional=True),
@@ -337,20 +329,17 @@ DIFFERENCES: dict[str, Column] = {
 """Columns of `compare`, and of the pairs of `arena`."""
 
 
-def _at(column: Column, level: str) -> Column:
-    """The column of a table whose intervals have this coverage."""
-    return replace(column, label=column.label.replace("95 %", level), hint=column.hint.replace("95 %", level))
+def _chosen(columns: Mapping[str, Column], keys: str, level: str = "95 %") -> list[Column]:
+    """Some of these columns, by their keys; `level` is the coverage of the intervals."""
+
+    def at_level(column: Column) -> Column:
+        return replace(column, label=column.label.replace("95 %", level), hint=column.hint.replace("95 %", level))
+
+    return [at_level(columns[key]) for key in keys.split()]
 
 
-def mean_columns(keys: str, level: str = "95 %") -> list[Column]:
-    """Columns of `analyze`, by their keys; `level` is the coverage of the intervals."""
-    return [_at(MEANS[key], level) for key in keys.split()]
-
-
-def difference_columns(keys: str, level: str = "95 %") -> list[Column]:
-    """Columns of `compare`, by their keys; `level` is the coverage of the intervals."""
-    return [_at(DIFFERENCES[key], level) for key in keys.split()]
-
+mean_columns, difference_columns = partial(_chosen, MEANS), partial(_chosen, DIFFERENCES)
+"""Columns of `analyze`, and of `compare`: see `_chosen`."""
 
 PAGE = """# Columns
 

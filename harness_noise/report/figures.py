@@ -12,35 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..io.atomic import write_text
 from ..results.arena import Arena, BenchmarkResult, Checkpoint, Model
 from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, Estimate, EstimateSlice
 from ..stats import benchmark, planning
 from ..stats.intervals import critical
-from . import fmt
+from . import canvas, fmt
 from .arena_summary import checkpoints, chosen_pairs, file_names, judged, ranked, step_text
-from .canvas import (
-    COLOURS,
-    DASHES,
-    INK,
-    LINE,
-    MUTED,
-    PAPER,
-    ROWS,
-    WIDTH,
-    Axis,
-    Drawing,
-    Picture,
-    Points,
-    Row,
-    element,
-    forest,
-    label_of,
-    name,
-    name_width,
-    svg,
-)
+from .canvas import COLOURS, DASHES, LINE, MUTED, ROWS, Axis, Drawing, Picture, Row, forest, label_of, name
 from .columns import significance_tone
 from .summary import Result, untested
 
@@ -65,37 +45,34 @@ def save(arena: Arena, folder: Path) -> list[Path]:
     for board, stem in zip(arena.boards, file_names(arena), strict=True):
         for drawn in pictures(arena, board):
             path = folder / f"{stem}-{drawn.name}.svg"
-            write_text(path, svg(drawn))
+            write_text(path, canvas.svg(drawn))
             written.append(path)
     return written
 
 
-class _Scatter:
-    """A figure with a mark for each pair: one by one, or of many pairs some, over an image of all."""
+def _cloud(
+    drawing: Drawing, board: BenchmarkResult, rows: IntArray, x: FloatArray, y: FloatArray
+) -> canvas.Points | None:
+    """Draw an image of the pairs `rows` at x, y, if they are too many for a mark each; returns where they lie."""
+    if _single(board)[rows].all():
+        return None
+    drawing.cloud(x, y)
+    return canvas.Points(rows, drawing.px(x), drawing.py(y))
 
-    def __init__(self, board: BenchmarkResult, drawing: Drawing, rows: IntArray, x: FloatArray, y: FloatArray) -> None:
-        self.pairs, self.drawing, self.every = board.pairs, drawing, (rows, x, y)
-        self.single = np.isin(np.arange(len(board.pairs)), chosen_pairs(board, LABELLED))
-        """(P,) the pairs that are drawn one by one."""
-        self.whole = bool(self.single[rows].all())
 
-    def cloud(self) -> None:
-        """The image of all pairs, if some are not drawn one by one."""
-        if not self.whole:
-            self.drawing.cloud(*self.every[1:])
+def _single(board: BenchmarkResult) -> BoolArray:
+    """(P,) the pairs that have a mark each."""
+    return np.isin(np.arange(len(board.pairs)), chosen_pairs(board, LABELLED))
 
-    def marks(self, rows: IntArray, x: FloatArray, y: FloatArray, series: int, label: str) -> None:
-        """The marks of the pairs `rows` at x, y."""
-        keep, pairs = self.single[rows], self.pairs
-        titles = [pair_title(pairs[i]) for i in rows[keep].tolist()]
-        models = [f"{a} {b}" for a, b in zip(pairs.a[rows[keep]], pairs.b[rows[keep]], strict=True)]
-        self.drawing.points(x[keep], y[keep], series, label, titles, models)
 
-    def done(self, name: str, title: str, alt: str) -> Picture:
-        """The figure, and where the pairs lie of which not each has a mark."""
-        rows, x, y = self.every
-        points = None if self.whole else Points(rows, self.drawing.px(x), self.drawing.py(y))
-        return replace(self.drawing.done(name, title, alt), points=points)
+def _marks(
+    drawing: Drawing, board: BenchmarkResult, rows: IntArray, x: FloatArray, y: FloatArray, series: int, label: str
+) -> None:
+    """Draw a mark for each of the pairs `rows` at x, y that has one."""
+    keep, pairs = _single(board)[rows], board.pairs
+    titles = [pair_title(pairs[i]) for i in rows[keep].tolist()]
+    models = [f"{a} {b}" for a, b in zip(pairs.a[rows[keep]], pairs.b[rows[keep]], strict=True)]
+    drawing.points(x[keep], y[keep], series, label, titles, models)
 
 
 def pair_title(row: Difference) -> str:
@@ -120,20 +97,19 @@ def noise(board: BenchmarkResult) -> Picture | None:
     curves = _theory(board, close) if unit else []
     top = [float(np.nanmax(c[column][close])) for _, column in parts] + [float(y.max()) for _, y, *_ in curves]
     x = Axis(-0.02, 1.02, f"mean of the pair ({measure(board)})") if unit else Axis.around(mean, measure(board))
-    drawing = Drawing(x, Axis.around(top, "SE of A − B", also=[0.0]))
-    plot = _Scatter(board, drawing, close, mean, c["se_total"][close])
-    plot.cloud()
+    drawing = Drawing(x, Axis(0, 1.05 * max(top) or 1.0, "SE of A − B"))
+    points = _cloud(drawing, board, close, mean, c["se_total"][close])
     for p, y, colour, dash, label in curves:
         drawing.line(p, y, colour, dash=dash, label=label)
     for i, (label, column) in enumerate(parts):
         known = np.isfinite(c[column][close])
-        plot.marks(close[known], mean[known], c[column][close][known], i, label)
+        _marks(drawing, board, close[known], mean[known], c[column][close][known], i, label)
     alt, total = f"{len(close)} close pairs of {len(board.pairs)}", row.se_total
     if total is not None:
         alt += f"; total standard error {total.median:.4f} at the median, from {total.min:.4f} to {total.max:.4f}"
     if row.beta_theory is not None:
         alt += f", which is {row.beta_theory.median:.2f} times what the Beta theory says"
-    return plot.done("noise", "Noise of a difference against accuracy", f"{alt}.")
+    return drawing.done("noise", "Noise of a difference against accuracy", f"{alt}.", points)
 
 
 def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, FloatArray, str, str, str]]:
@@ -163,22 +139,21 @@ def separation(board: BenchmarkResult) -> Picture | None:
     significant = (board.pairs.verdict[rows] > 0) & (board.pairs.verdict[rows] < 3)
     right, top = max(float(diff.max()), 1e-9) * 1.05, max(float(apart.max()), 1e-9) * 1.05
     drawing = Drawing(Axis(0, right, "|A − B|"), Axis(0, top, "A ≠ B, share of questions"))
-    plot = _Scatter(board, drawing, rows, diff, apart)
     x = np.linspace(0, right, 120)
     drawing.area(x, np.zeros(len(x)), np.minimum(x, top))
     size = float(np.median(n[rows]))
     for i, p in enumerate((0.05, 0.01, 0.001)):
         y = x**2 * (1 + size / float(critical(1 - p)) ** 2)
         drawing.line(x, np.where(y <= top, y, np.nan), dash=DASHES[i], label=f"p = {p:g}")
-    plot.cloud()
+    points = _cloud(drawing, board, rows, diff, apart)
     for kept, series, label in ((~significant, 1, "not separable"), (significant, 0, "separable")):
-        plot.marks(rows[kept], diff[kept], apart[kept], series, label)
+        _marks(drawing, board, rows[kept], diff[kept], apart[kept], series, label)
     alt = (
         f"{int(significant.sum())} of {len(rows)} pairs are separable. The lines show the difference with p = 0.05, "
         "0.01 and 0.001 (one answer each) at each level of disagreement; the shaded corner is impossible, as models "
         "cannot differ by more than they disagree."
     )
-    return plot.done("separation", "Difference against disagreement", alt)
+    return drawing.done("separation", "Difference against disagreement", alt, points)
 
 
 _BANDS = ((0.001, "p < 0.001"), (0.01, "p < 0.01"), (0.05, "p < 0.05"), (2.0, "p ≥ 0.05"))
@@ -193,17 +168,16 @@ def accuracies(board: BenchmarkResult) -> Picture | None:
     high, low = np.maximum(c["mean_a"], c["mean_b"])[rows], np.minimum(c["mean_a"], c["mean_b"])[rows]
     band = np.searchsorted([limit for limit, _ in _BANDS], c["p_value"][rows], side="right")
     drawing = Drawing(Axis.around(low, f"lower mean ({measure(board)})"), Axis.around(high, "higher mean"))
-    plot = _Scatter(board, drawing, rows, low, high)
     ends = np.array([max(drawing.x.low, drawing.y.low), min(drawing.x.high, drawing.y.high)])
-    plot.cloud()
+    points = _cloud(drawing, board, rows, low, high)
     if ends[1] > ends[0]:
         drawing.line(ends, ends, MUTED, dash=DASHES[1])
     for i, (_, label) in enumerate(_BANDS):
         at = band == i
         if at.any():
-            plot.marks(rows[at], low[at], high[at], (0, 2, 3, 1)[i], label)
+            _marks(drawing, board, rows[at], low[at], high[at], (0, 2, 3, 1)[i], label)
     counts = ", ".join(f"{int((band == i).sum())} pairs with {label}" for i, (_, label) in enumerate(_BANDS))
-    return plot.done("accuracies", "Which means differ significantly", f"{counts} (unadjusted).")
+    return drawing.done("accuracies", "Which means differ significantly", f"{counts} (unadjusted).", points)
 
 
 _CIVIDIS = ((38, 78, 150), (78, 98, 140), (110, 118, 128), (145, 142, 116), (195, 180, 98), (254, 232, 56))
@@ -228,14 +202,14 @@ def heatmap(board: BenchmarkResult) -> Picture | None:
     drawing.image(pixels, "image-rendering: pixelated")
     for i, m in enumerate(models.tolist()):
         title = model_title(board.models[m])
-        drawing.bar((i, i + 1), (0, 1), INK, opacity=0, title=title, data_m=str(m))
+        drawing.bar((i, i + 1), (0, 1), canvas.INK, opacity=0, title=title, data_m=str(m))
     for value in np.linspace(low, high, 3 if high > low else 1):
         fill = "#{:02x}{:02x}{:02x}".format(*_colours(value, low, high).astype(int))
-        swatch = element("rect", x=-6, y=-6, width=12, height=12, fill=fill)
+        swatch = canvas.element("rect", x=-6, y=-6, width=12, height=12, fill=fill)
         drawing.legend.append((swatch, fmt.number(float(value), 2)))
     missing = int((~W).sum())
     if missing:
-        drawing.legend.append((element("path", d="M-6-6H6V6H-6Z", fill="none", stroke=MUTED), "missing"))
+        drawing.legend.append((canvas.element("path", d="M-6-6H6V6H-6Z", fill="none", stroke=MUTED), "missing"))
     alt = f"{scores.shape[0]} questions by {scores.shape[1]} models, both sorted by their means"
     alt += f"; {missing} scores are missing and left blank." if missing else "."
     return drawing.done("heatmap", "Scores by question and model", alt)
@@ -382,17 +356,17 @@ def matrix(board: BenchmarkResult) -> Picture | None:
     if M < 3:
         return None
     at = {int(place): i for i, (_, place) in enumerate(rows)}
-    left = name_width(row.model for row, _ in rows)
-    side = min(34.0, (WIDTH - left - 10) / M)
+    left = canvas.name_width(row.model for row, _ in rows)
+    side = min(34.0, (canvas.WIDTH - left - 10) / M)
     letters = min(14.0, 0.8 * side)
     x, y = Axis(0, M, ticked=False), Axis(M, 0, ticked=False)
-    drawing = Drawing(x, y, side * M + 18, left, right=WIDTH - left - side * M, top=8, bottom=10)
+    drawing = Drawing(x, y, side * M + 18, left, right=canvas.WIDTH - left - side * M, top=8, bottom=10)
 
     def write(x: float, y: float, words: str, **style: str) -> None:
         drawing.text(float(drawing.px(x)), float(drawing.py(y)) + 0.35 * letters, words, **style)
 
     for i, (row, place) in enumerate(rows):
-        write(i + 0.85, i + 0.5, label_of(row.model), text_anchor="end", fill=INK, data_m=place)
+        write(i + 0.85, i + 0.5, label_of(row.model), text_anchor="end", fill=canvas.INK, data_m=place)
     pairs, told = board.pairs, 0
     among = judged(board) & np.isin(pairs.a, list(at)) & np.isin(pairs.b, list(at))
     for k in np.flatnonzero(among).tolist():
@@ -405,7 +379,7 @@ def matrix(board: BenchmarkResult) -> Picture | None:
         across, down = (column + 0.04, column + 0.96), (row_ + 0.04, row_ + 0.96)
         drawing.bar(across, down, colour, title=title, data_m=f"{a} {b}")
         if ahead:
-            sign = {"fill": PAPER, "font_weight": "700", "font_size": f"{letters:.0f}", "pointer_events": "none"}
+            sign = {"fill": canvas.PAPER, "font_weight": "700", "font_size": f"{letters:.0f}", "pointer_events": "none"}
             write(column + 0.5, row_ + 0.5, "+" if ahead > 0 else "−", text_anchor="middle", **sign)
     of = f"the {M} best models" if len(board.models) > M else f"{M} models"
     alt = f"Each cell is a pair of {of}: the model to its left against the one below it. + better, − worse, grey not "
@@ -420,7 +394,7 @@ def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
     if not any(len(rows) > 1 for rows in known):
         return None
     place = {row.model: str(i) for i, row in enumerate(board.models)}
-    across = Axis.around([row.step for rows in known for row in rows], "step", room=0.03)
+    across = Axis.around([row.step for rows in known for row in rows], "step")
     drawing = Drawing(across, _mean_axis([row for rows in known for row in rows], board))
     for i, rows in enumerate(known):
         x, colour = [row.step for row in rows], COLOURS[i % len(COLOURS)]
@@ -486,7 +460,8 @@ def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture 
     if len(rows) > ROWS:
         alt += f"; the {len(rows) - ROWS} models furthest away are not drawn"
     label = f"difference to {name(names[against], 24)}, {_level(board)} CI"
-    return forest("forest", f"Differences to {rival}", alt + ".", shown, label, zero=True)
+    sides = ("worse", "better") if pairs.sign > 0 else ("better", "worse")
+    return forest("forest", f"Differences to {rival}", alt + ".", shown, label, sides=sides)
 
 
 DISTINCT = 31
@@ -501,43 +476,18 @@ def numbers(item: Estimate | Difference | Checkpoint) -> str:
 
 
 def opening(table: Result) -> list[Picture]:
-    """What a page or a notebook opens with: the one difference, all rows, or the means of each benchmark."""
-    if isinstance(table, Analysis):
-        return all_rows(table.estimates)
+    """What a page or a notebook opens with: all rows, or the means of each benchmark."""
+    if isinstance(table, (Analysis, Comparison)):
+        return all_rows(table.rows, table.settings.get("margin"))
     if isinstance(table, Arena):
         return [picture for board in table.boards if (picture := means(board)) is not None]
-    if not isinstance(table, Comparison):
-        return []
-    margin = table.settings.get("margin")
-    if len(table.comparisons) == 1:
-        picture = verdict(table.comparisons[0], margin)
-        return [] if picture is None else [picture]
-    return all_rows(table.comparisons, margin)
+    return []
 
 
-def verdict(row: Difference, margin: float | None) -> Picture | None:
-    """The one row of a comparison, large: its interval against 0 and the margin, and which way is better."""
-    if row.diff is None:
-        return None
-    a, b = (name(text, 24) for text in fmt.names_of(row))
-    left, right = (a, b) if row.higher_is_better is False else (b, a)
-    level = f"{fmt.percent(row.level)} CI"
-    alt = f"{a} − {b} is {numbers(row)}{'' if row.ci_low is None else f' ({level})'}: {row.verdict}"
-    alt += f"; the margin is ±{margin:g}." if margin is not None else "."
-    low, high = (row.diff if end is None else end for end in (row.ci_low, row.ci_high))
-    values = [low, row.diff, high, 0.0, *([] if margin is None else [-margin, margin])]
-    reach = max(map(abs, values)) or 0.5
-    # 0 in sight with room on both sides, but not more empty space than that
-    ends = [min(*values, -0.3 * reach), max(*values, 0.3 * reach)]
-    label = name(f"A − B, {level} ({fmt.metric_name(row.metric, row.scorer)})", 60)
-    axis = Axis.around(ends, label, room=0.08)
-    drawing = Drawing(axis, Axis(0, 1, ticked=False), height=120, left=26, top=24, right=26)
-    drawing.zero(margin, dash="")
-    drawing.text(4, 15, f"← {left} better", fill=MUTED)
-    drawing.text(WIDTH - 4, 15, f"{right} better →", text_anchor="end", fill=MUTED)
-    colour, hollow = colour_of(row)
-    drawing.interval((low, row.diff, high), 0.5, colour, hollow=hollow, size=1.9, title=alt)
-    return drawing.done("verdict", "The difference and its interval", alt)
+def _sides(a: str, b: str, higher_is_better: bool | None) -> tuple[str, str]:
+    """What A − B below 0 says, and above."""
+    left, right = (a, b) if higher_is_better is False else (b, a)
+    return f"{name(left, 18)} better", f"{name(right, 18)} better"
 
 
 def colour_of(row: Estimate | Difference) -> tuple[str, bool]:
@@ -561,18 +511,21 @@ def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None)
     models = len({fmt.models_of(item) for item in rows}) > 1
     for i, metric in enumerate(dict.fromkeys(fmt.metric_name(item.metric, item.scorer) for item in known)):
         found = [item for item in known if fmt.metric_name(item.metric, item.scorer) == metric]
-        compared = isinstance(found[0], Difference)
-        drawn = []
+        first, drawn = found[0], []
         for item in found[:ROWS]:
-            label = " ".join([fmt.plain(item.task)] * several + [fmt.models_of(item)] * models) or fmt.what_of(item)
+            named = [fmt.plain(item.task)] * (several or not models) + [fmt.models_of(item)] * models
+            label = " ".join(filter(None, named)) or metric
             drawn.append(_row(item, label, f", {item.verdict}" if isinstance(item, Difference) else ""))
+        sides, what = None, "means"
+        if isinstance(first, Difference):
+            a, b = ("A", "B") if models else fmt.names_of(first)
+            sides, what = _sides(a, b, first.higher_is_better), "differences"
         more = f" (the first {ROWS} of {len(found)})" if len(found) > ROWS else ""
-        alt = f"{len(drawn)} {'differences' if compared else 'means'}{more}, {fmt.level_of(found)} intervals"
-        if compared:
-            told = sum(not colour_of(item)[1] for item in found)
-            alt += f"; {told} of {len(found)} are significant"
-        label = f"{'A − B' if compared else 'mean'} ({name(metric, 30)})"
-        out.append(forest(f"rows-{i}", name(metric, 40), alt + ".", drawn, label, zero=compared, margin=margin))
+        alt = f"{len(drawn)} {what}{more}, {fmt.level_of(found)} intervals" if len(found) > 1 else drawn[0].title
+        if sides and len(found) > 1:
+            alt += f"; {sum(not colour_of(item)[1] for item in found)} of {len(found)} are significant"
+        label = f"{'A − B' if sides else 'mean'}, {fmt.level_of(found)} CI ({name(metric, 30)})"
+        out.append(forest(f"rows-{i}", name(metric, 40), alt + ".", drawn, label, sides=sides, margin=margin))
     return out
 
 
@@ -597,7 +550,8 @@ def slices(
         alt += f" with their intervals, {told} of {of} differ from "
         alt += f"{'0' if compared else 'the other questions'} after adjustment (filled)."
     label = f"{'A − B' if compared else 'mean'} ({fmt.metric_name(whole.metric, whole.scorer)})"
-    return forest(picture, title, alt, rows, name(label, 40), zero=compared, margin=margin)
+    sides = _sides("A", "B", whole.higher_is_better) if compared else None
+    return forest(picture, title, alt, rows, name(label, 40), sides=sides, margin=margin)
 
 
 def slice_names(slices: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
@@ -641,7 +595,7 @@ def clusters(picture: str, d: FloatArray, labels: Sequence[str], sign: float = 1
         label, mean = str(names[k]), float(means[k])
         title = f"{name(label, 40)}: A − B = {fmt.number(mean, 3)}, {sizes[k]} questions"
         rows.append(Row(label, None, mean, None, title, _side(sign * mean)))
-    return forest(picture, "By cluster", f"{alt}.", rows, "A − B of the cluster", zero=True)
+    return forest(picture, "By cluster", f"{alt}.", rows, "A − B of the cluster", sides=_sides("A", "B", sign > 0))
 
 
 def histogram(picture: str, d: FloatArray, sign: float = 1.0) -> Picture:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..io.paths import telling_parts
-from ..results.rows import Difference, Estimate
+from ..results.rows import Difference, Estimate, Flip
 from ..stats.tolerances import FEWEST_UNITS, ROUNDING, SLACK
 
 MISSING = "–"
@@ -31,15 +31,10 @@ _ADDS_NOISE = (
 GAINS_NOTHING = 1.05
 """Gain against the labels alone below which the judge is said to add nothing."""
 MOST_DECIMALS = 6
-_INTERVALS = {
-    "t": "t",
+_METHODS = {
     "wilson": "Wilson",
     "korn-graubard": "Korn–Graubard",
-    "bootstrap": "bootstrap",
-    "bootstrap-t": "bootstrap-t",
     "clopper-pearson": "Clopper–Pearson",
-}
-_TESTS = {
     "reference": "t",
     "sign": "sign test",
     "wild": "wild bootstrap",
@@ -47,6 +42,7 @@ _TESTS = {
     "bonett-price": "Bonett–Price",
     "agresti-caffo": "Agresti–Caffo",
 }
+"""Interval or test → its name, where that is another."""
 
 
 def decimals(se: float | None, value: float | None = None) -> int:
@@ -107,10 +103,15 @@ def data_noise(item: Estimate | Difference) -> str:
 
 def mean_interval_name(item: Estimate) -> str:
     """The interval's method and its degrees of freedom: "Wilson, t 19 df"."""
-    name = _INTERVALS.get(item.interval, "")
+    name = "" if item.interval == "none" else _METHODS.get(item.interval, item.interval)
     if item.df is None or item.interval not in ("t", "wilson", "korn-graubard", "bootstrap"):
         return name
     return f"{name}, {'' if name == 't' else 't '}{degrees(item.df)} df"
+
+
+def estimator_name(name: str) -> str:
+    """CR2 in capitals; a word as it is."""
+    return name.upper() if name.startswith("cr") else name
 
 
 def if_missing(item: Estimate, joint: str = " … ") -> str:
@@ -166,7 +167,8 @@ def of_each(a: int, b: int) -> str:
 
 
 def test_name(what: str, item: Difference) -> str:
-    name = _TESTS.get(what, what)
+    """The name of a difference's test, or of its interval."""
+    name = _METHODS.get(what, what)
     if name == "t":
         borrowed = ", borrowed noise" if item.test == "reference" else ""
         return ("t" if item.df is None else f"t, {degrees(item.df)} df") + borrowed
@@ -178,22 +180,16 @@ def degrees(df: float) -> str:
     return f"{df:,.0f}" if df >= 100 or df == round(df) else f"{df:.1f}"
 
 
-def interval_name(item: Difference) -> str:
-    """Name of the method behind a comparison's interval."""
-    return test_name(item.interval, item)
-
-
 def interval_words(item: Difference) -> str:
     """Name of the interval for a sentence, which also says where its far end is extended."""
-    name = interval_name(item)
+    name = test_name(item.interval, item)
     if "few_flips" not in item.diagnostics or item.interval != "t":
         return name
     if item.diff is None or item.ci_low is None or item.ci_high is None:
         return name
-    as_t = math.isclose(item.ci_high - item.diff, item.diff - item.ci_low, rel_tol=SLACK)
-    return (
-        name if as_t else f"{name}, far end extended because few {'clusters' if item.cluster else 'questions'} differ"
-    )
+    if math.isclose(item.ci_high - item.diff, item.diff - item.ci_low, rel_tol=SLACK):
+        return name
+    return f"{name}, far end extended because few {'clusters' if item.cluster else 'questions'} differ"
 
 
 def has_t(item: Difference) -> bool:
@@ -208,7 +204,7 @@ def by_test(item: Difference) -> str:
         test = "sign" if item.p_sign is not None and item.interval != "t" else item.interval
     if test == "none" or (item.p_value is None and item.ci_low is None):
         return MISSING
-    name, shown = test_name(test, item), interval_name(item)
+    name, shown = test_name(test, item), test_name(item.interval, item)
     return name if shown == name or item.interval == "none" else f"{name}; CI: {shown}"
 
 
@@ -256,12 +252,17 @@ def borrowed_line(items: Iterable[Difference]) -> list[str]:
     ]
 
 
-def names_of(item: Difference) -> tuple[str, str]:
+def names_of(item: Difference | Flip) -> tuple[str, str]:
     """A's and B's names: the models', and where these are equal with the first part in which the runs' paths differ."""
     if item.model_a != item.model_b or item.run_a == item.run_b:
         return item.model_a, item.model_b
     a, b = telling_parts([item.run_a, item.run_b])
     return f"{item.model_a} ({a})", f"{item.model_b} ({b})"
+
+
+def pair_of(item: Difference | Flip) -> tuple[str, str, str, str]:
+    """Which two runs a row is about."""
+    return item.model_a, item.run_a, item.model_b, item.run_b
 
 
 def plain(text: str) -> str:
@@ -298,7 +299,7 @@ def what_of(row: Any) -> str:
 
 def models_of(row: Any) -> str:
     """The model of a row of one run, "A − B" of a row of two."""
-    if isinstance(row, Difference):
+    if isinstance(row, (Difference, Flip)):
         return plain(" − ".join(names_of(row)))
     if isinstance(row, Estimate):
         return plain(row.model)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,21 +26,20 @@ from ..arrays import IntArray
 from ..io.atomic import write_text
 from ..results.arena import Arena, BenchmarkResult
 from ..results.rows import Analysis, ByQuestion, Comparison, Difference, Estimate, Flip
-from . import arena_summary, canvas, figures, fmt
+from . import arena_summary, canvas, figures, fmt, summary
 from .canvas import Picture
-from .columns import Column, Marks, Section, TextColumn, Words, section
-from .sentences import count_line, methods, sentence, verdict_parts
-from .summary import FLIPPED, Result, counted, lost_to_adjustment, slice_sections, slice_sentences, summarise
+from .columns import Marks, Section, Words
+from .sentences import count_line, methods, sentence, trade_offs, verdict_parts
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _ASSETS = Path(__file__).parent / "assets"
 
 
-def fragment(table: Result) -> str:
+def fragment(table: summary.Result) -> str:
     """A picture and the tables of a result for a notebook: inline styles only, no script."""
     short = clipped(table) if isinstance(table, (Analysis, Comparison)) else table
     pictures = figures.opening(short)[:3]
-    return environment().get_template("fragment.html").render(summary=summarise(short), pictures=pictures)
+    return environment().get_template("fragment.html").render(summary=summary.summarise(short), pictures=pictures)
 
 
 def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
@@ -72,7 +72,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"shown": shown, "counted": counted, "number": fmt.number, "svg": _svg}
+    made.filters |= {"shown": shown, "counted": summary.counted, "number": fmt.number, "svg": _svg}
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return made
 
@@ -101,13 +101,6 @@ def shown(text: object, width: int = 160) -> str:
 
 _R = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]"
 _RIGHT_TO_LEFT = re.compile(rf"{_R}(?:[\w ./-]*{_R})?")
-
-
-def kind(row: Estimate | Difference) -> str:
-    """The class of a row's colour; `is-none` is drawn hollow, so that the shape says it, too."""
-    if isinstance(row, Estimate):
-        return "is-a"
-    return {"A better": "is-a", "B better": "is-b"}.get(row.verdict, "is-none")
 
 
 RUNS = 40
@@ -166,22 +159,22 @@ def page(
         words: rewrites each sentence, which names parameters in backticks.
     """
     whole, table = table, clipped(table)
-    summary = summarise(table)
+    shown_whole = summary.summarise(table)
     rows: Sequence[Estimate | Difference] = table.rows
     details = _details(whole, questions)
     flipped = any(one.flips or one.cards for one in details)
-    lost = lost_to_adjustment(table) if isinstance(table, Comparison) else []
+    lost = summary.lost_to_adjustment(table) if isinstance(table, Comparison) else []
     return render(
         "result.html",
         title=_title(table),
         headline=_headline(table) if isinstance(table, Comparison) else {},
         pictures=figures.opening(table),
-        legend=summary.legend,
+        legend=shown_whole.legend,
         heading="Differences" if isinstance(table, Comparison) else "Means",
         sentences=[*(sentence(item) for item in rows if item.se is not None), *lost],
         details=details,
         words=words,
-        sections=[one for one in summary.sections if not (flipped and one.title == FLIPPED)],
+        sections=[one for one in shown_whole.sections if not (flipped and one.title == summary.FLIPPED)],
         data=whole.to_dict(),
         foot=foot(table.settings, rows, [pair for item in rows for pair in _runs(item)], command),
         notes=table.notes,
@@ -204,17 +197,22 @@ def _title(table: Analysis | Comparison) -> str:
     return f"{len(pairs)} comparisons"
 
 
+_KINDS = {"A better": "is-a", "B better": "is-b"}
+"""Verdict → the class of its colour; `is-none` is drawn hollow, so that the shape says it, too."""
+
+
 def _headline(table: Comparison) -> dict[str, str]:
     """The verdict of the one row, or how many rows have which; nothing without a difference."""
     rows = [row for row in table.comparisons if row.diff is not None]
     if not rows:
         return {}
+    kinds = {_KINDS[row.verdict] for row in rows if row.verdict in _KINDS}
+    kind = kinds.pop() if len(kinds) == 1 else "is-none"
     if len(rows) == 1:
         verdict, evidence = verdict_parts(rows[0], table.settings)
-        return {"kind": kind(rows[0]), "said": f"{fmt.plain(verdict)}.", "how": fmt.plain(evidence)}
-    a, b = (any(row.verdict == word for row in rows) for word in ("A better", "B better"))
-    colour = "is-a" if a and not b else "is-b" if b and not a else "is-none"
-    return {"kind": colour, "said": count_line(table), "how": f"{fmt.level_of(rows)} intervals."}
+        return {"kind": kind, "said": f"{fmt.plain(verdict)}.", "how": fmt.plain(evidence)}
+    how = " ".join([*trade_offs(table), f"{fmt.level_of(rows)} intervals."])
+    return {"kind": kind, "said": count_line(table), "how": how}
 
 
 def _details(table: Analysis | Comparison, questions: Sequence[ByQuestion]) -> list[Detail]:
@@ -232,9 +230,10 @@ def _details(table: Analysis | Comparison, questions: Sequence[ByQuestion]) -> l
     for _, i, item, slices in sorted(found[:DETAILS], key=lambda one: one[1]):
         key, asked = f"row-{i}", by.get(_key(item))
         pictures = _inside(key, item, slices, asked, table.settings.get("margin"))
-        cards = [one for one in told if (one.answers_a or one.answers_b) and _key(one)[:6] == _key(item)[:6]]
-        flips = None if cards or asked is None else flip_table(asked)
-        out.append(Detail(key, _detail_title(item, table), pictures, flips, cards))
+        cards = [one for one in told if (one.answers_a or one.answers_b) and _key(one) == _key(item)]
+        flips = [asked.flip(k) for k in asked.most_flipped(FLIPS)] if asked is not None and not cards else []
+        listed = summary.flip_table(flips) if flips else None
+        out.append(Detail(key, _detail_title(item, table), pictures, listed, cards))
     return out
 
 
@@ -266,22 +265,6 @@ def _inside(
     return [one for one in pictures if one is not None]
 
 
-def flip_table(asked: ByQuestion, limit: int = FLIPS) -> Section | None:
-    """The questions on which A and B differ most."""
-    d = asked.diff
-    order = [int(i) for i in np.argsort(-np.abs(d), kind="stable")[:limit] if abs(d[i]) > 1e-12]
-    if not order:
-        return None
-    columns = [
-        TextColumn("Question", lambda i: fmt.shorten((asked.texts[i] if asked.texts else "") or asked.keys[i], 100)),
-        TextColumn("Cluster", lambda i: fmt.shorten(asked.clusters[i], 40) if asked.clusters else "", optional=True),
-        Column("A", lambda i: fmt.number(float(asked.mean_a[i]), 2)),
-        Column("B", lambda i: fmt.number(float(asked.mean_b[i]), 2)),
-        Column("A − B", lambda i: fmt.number(float(d[i]), 2)),
-    ]
-    return section(FLIPPED, order, columns)
-
-
 PAIRS = 500
 """Pairs on a page; the exported table has them all."""
 QUESTIONS = 2000
@@ -311,7 +294,7 @@ def write_arena(arena: Arena, folder: Path, command: str | None = None, words: W
 
 def _foot(arena: Arena, boards: Sequence[BenchmarkResult], command: str | None) -> dict[str, Any]:
     runs = [pair for board in boards for pair in zip(board.pairs.names, board.pairs.runs, strict=True)]
-    items = [pair for board in boards for pair in board.pairs[:2]]
+    items = [board.pairs[i] for board in boards for i in arena_summary.chosen_pairs(board, PAIRS)]
     return foot({**arena.settings, "baseline": arena.baseline}, items, runs, command)
 
 
@@ -333,8 +316,8 @@ def _index_page(arena: Arena, names: list[str], command: str | None, words: Word
         best=arena_summary.BEST,
         pictures=[one for board in arena.boards[:4] if (one := figures.steps(arena, board)) is not None],
         section=arena_summary.benchmarks(arena),
-        slices=slice_sections(arena, marks),
-        slice_words=slice_sentences(arena)[-1:],
+        slices=summary.slice_sections(arena, marks),
+        slice_words=summary.slice_sentences(arena)[-1:],
         legend=marks.legend(),
         words=words,
         foot=_foot(arena, arena.boards, command),
@@ -401,19 +384,18 @@ def _steps(board: BenchmarkResult) -> list[str]:
 
 
 def _question_words(board: BenchmarkResult) -> str:
-    q, suspects = board.questions, int(board.questions.suspect.sum())
-    lacking = int((q.n_models < board.benchmark.n_models).sum())
-    parts = [f"{len(q)} questions"]
-    if q.n_solved is not None:
-        none, one = int((q.n_solved == 0).sum()), int((q.n_solved == 1).sum())
-        parts.append(f"solved by no model: {none}, by one only: {one}")
+    q, suspects = board.questions, sum(bool(one.suspect) for one in board.questions)
+    lacking = sum(one.n_models < board.benchmark.n_models for one in q)
+    parts, solved = [f"{len(q)} questions"], Counter(one.n_solved for one in q)
+    if None not in solved:
+        parts.append(f"solved by no model: {solved[0]}, by one only: {solved[1]}")
     parts += [f"without the score of some model: {lacking}"] if lacking else []
     parts.append(f"suspects, on which better models do worse: {suspects} (fewer than one is expected by chance)")
     text = "; ".join(parts) + "."
     if len(q) > QUESTIONS:
         text += f" Shown are {QUESTIONS}: the suspects, then the hardest."
-    signal = q.tau[np.isfinite(q.tau)]
-    return f"{text} The median tau is {fmt.number(float(np.median(signal)), 2)}." if len(signal) else text
+    signal = [one.tau for one in q if one.tau is not None]
+    return f"{text} The median tau is {fmt.number(float(np.median(signal)), 2)}." if signal else text
 
 
 PICKER_PAIRS = 60_000
@@ -482,7 +464,7 @@ def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
     if halves:
         codes = np.pad(codes, (0, len(codes) % 2))
         codes = codes[::2] + 16 * codes[1::2]
-    texts = board.questions.text or board.questions.question
+    texts = board.texts or [one.question for one in board.questions]
     return {
         "n": len(scores),
         "names": [fmt.shorten(text, 80) for text in texts],

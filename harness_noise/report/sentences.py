@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -23,12 +24,16 @@ def sentence(item: Estimate | Difference) -> str:
 
 
 def _sample(item: Estimate | Difference) -> str:
-    grouped = f" in {item.n_clusters:,} {_clusters(item)} ({item.cluster})" if item.cluster else ""
+    grouped = f" in {_counted(item.n_clusters, 'cluster')} ({item.cluster})" if item.cluster else ""
     estimand = "; estimand: these questions" if item.estimand == "these_questions" else ""
     if item.judge is not None:
-        estimand = f"; estimand: the mean that people would give; {fmt.judge_words(item)}"
-    n = f"{item.n_questions:,} question{'' if item.n_questions == 1 else 's'}"
-    return f"n = {n}{grouped}, {answers(item)}{estimand}"
+        estimand = "; estimand: the mean that people would give"
+    return f"n = {_counted(item.n_questions, 'question')}{grouped}, {answers(item)}{estimand}"
+
+
+def _counted(n: int, what: str) -> str:
+    """ "1 cluster", "20 clusters"."""
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def answers(item: Estimate | Difference) -> str:
@@ -51,52 +56,51 @@ def answers(item: Estimate | Difference) -> str:
     return f"{text}, in at least one run all alike, which count as one" if alike else text
 
 
-def _clusters(item: Estimate | Difference) -> str:
-    return "cluster" if item.n_clusters == 1 else "clusters"
-
-
-def _kind(cluster: str | None, estimator: object) -> str:
-    name = str(estimator)
-    how = name.upper() if name.startswith("cr") else name
-    return f"clustered standard error, {how}" if cluster else "standard error"
-
-
 ODD = "the scores do not have the mean that the harness reports, so do not use this"
 """What a sentence says about a row with `mean_mismatch`."""
 
 
+def _remarks(item: Estimate | Difference) -> list[str]:
+    """What a reader of a row's numbers must know beside them."""
+    out = []
+    if "missing_matters" in item.diagnostics and isinstance(item, Estimate):
+        ends = fmt.if_missing(item, " and ")
+        out.append(f"between {ends} if its {item.n_missing:,} missing answers were all wrong or all right")
+    elif "missing_matters" in item.diagnostics:
+        out.append(f"its {item.n_missing:,} missing answers could change this")
+    if item.judge is not None:
+        out.append(f"corrected by people's labels; {fmt.judge_words(item)}")
+    return [*out, ODD] if "mean_mismatch" in item.diagnostics else out
+
+
+def _reported(item: Estimate | Difference, start: str, how: str, interval: str) -> str:
+    """A row's value with its error, what it is of, and its interval, with the name of that."""
+    digits, unit = fmt.digits_of(item), f" {item.unit}" if item.unit else ""
+    known = item.se and not (isinstance(item, Difference) and item.test == "sequential")
+    error = f" ± {fmt.number(item.se, digits)}" if known else ""
+    where = f" on {item.task}" if item.task else ""
+    about = "; ".join([fmt.metric_name(item.metric, item.scorer), *([how] if how else []), _sample(item)])
+    text = f"{start} {fmt.number(fmt.value_of(item), digits)}{error}{unit}{where} ({about})"
+    if item.ci_low is None:
+        return text
+    return f"{text}; {fmt.level_of([item])} CI {fmt.interval_of(item)}{f' ({interval})' if interval else ''}"
+
+
 def _estimate_sentence(item: Estimate) -> str:
-    digits = fmt.digits_of(item)
+    digits, model = fmt.digits_of(item), item.model or "The model"
     if not item.n_questions:
         where = f"{f' on {item.task}' if item.task else ''} ({fmt.metric_name(item.metric, item.scorer)})"
         if item.mean is None:
-            return f"{item.model or 'The model'} has no {'score' if item.unit is None else 'value'}{where}."
-        return f"{item.model or 'The model'} {_has(item)} {fmt.number(item.mean, digits)}{where}, without an error bar."
-    unit = f" {item.unit}" if item.unit else ""
-    parts = [
-        f"{item.model or 'The model'} {_has(item)} {fmt.number(item.mean, digits)}"
-        + (f" ± {fmt.number(item.se, digits)}{unit} ({_kind(item.cluster, item.estimator)})" if item.se else unit)
-        + (f" on {item.task}" if item.task else "")
-        + f" ({fmt.metric_name(item.metric, item.scorer)}; "
-        + f"{_sample(item)})"
-    ]
-    if item.ci_low is not None:
-        name = fmt.mean_interval_name(item)
-        parts.append(
-            f"{fmt.level_of([item])} CI {fmt.interval(item.ci_low, item.ci_high, digits)}"
-            + (f" ({name})" if name else "")
-        )
-    if "missing_matters" in item.diagnostics:
-        parts.append(
-            f"between {fmt.if_missing(item, ' and ')} if its {item.n_missing} missing "
-            "answers were all wrong or all right"
-        )
+            return f"{model} has no {'score' if item.unit is None else 'value'}{where}."
+        return f"{model} {_has(item)} {fmt.number(item.mean, digits)}{where}, without an error bar."
+    kind = f"± clustered standard error, {fmt.estimator_name(item.estimator)}" if item.cluster else "± standard error"
+    parts = [_reported(item, f"{model} {_has(item)}", kind if item.se else "", fmt.mean_interval_name(item))]
     if item.se_data is not None:
         parts.append(
             f"with one answer per question its standard error would be {fmt.number(item.se_total, digits)} "
             f"(data {fmt.data_noise(item)}, prediction {fmt.number(item.se_prediction, digits)})"
         )
-    return "; ".join([*parts, ODD] if "mean_mismatch" in item.diagnostics else parts) + "."
+    return "; ".join([*parts, *_remarks(item)]) + "."
 
 
 def _has(item: Estimate) -> str:
@@ -105,35 +109,24 @@ def _has(item: Estimate) -> str:
 
 
 def _difference_sentence(item: Difference) -> str:
-    digits = fmt.digits_of(item)
     name_a, name_b = fmt.names_of(item)
-    error = f" ± {fmt.number(item.se, digits)}" if item.se and item.test != "sequential" else ""
-    text = (
-        f"{name_a} − {name_b} = {fmt.number(item.diff, digits)}{error}{f' {item.unit}' if item.unit else ''}"
-        + (f" on {item.task}" if item.task else "")
-        + f" ({fmt.metric_name(item.metric, item.scorer)}; "
-        + fmt.pairing(item)
-        + (", clustered" if item.cluster else "")
-        + f"; {_sample(item)})"
-    )
     shown = fmt.interval_words(item)
-    if item.ci_low is not None:
-        text += f"; {fmt.level_of([item])} CI {fmt.interval(item.ci_low, item.ci_high, digits)} ({shown})"
+    how = f"{fmt.pairing(item)}{', clustered' if item.cluster else ''}"
+    text = _reported(item, f"{name_a} − {name_b} =", how, shown)
     for name, value in (("p", item.p_value), ("adjusted p", item.p_adjusted)):
         if value is None or (name != "p" and isclose(value, item.p_value or 0.0, rel_tol=SLACK)):
             continue
         p, test = fmt.p_text(value), fmt.test_name(item.test, item)
         text += f", {name} {p}" if p.startswith("<") else f", {name} = {p}"
         text += f" ({test})" if name == "p" and fmt.has_t(item) and (test != shown or item.ci_low is None) else ""
-    if "missing_matters" in item.diagnostics:
-        text += f"; its {item.n_missing} missing answers could change this"
+    text = "; ".join([text, *_remarks(item)])
     if "mean_mismatch" in item.diagnostics:
-        return f"{text}: {ODD}."
+        return f"{text}."
     if item.ci_low is None and item.p_value is None:
         return f"{text}: whether they differ is not known."
     winner = {"A better": name_a, "B better": name_b}.get(item.verdict)
     if item.verdict == "not separable" and item.mde is not None:
-        least = f"{fmt.number(item.mde, digits)}{f' {item.unit}' if item.unit else ''}"
+        least = f"{fmt.number(item.mde, fmt.digits_of(item))}{f' {item.unit}' if item.unit else ''}"
         return f"{text}: not separable (smallest difference detectable with 80 % power: {least})."
     return f"{text}: {winner} is better." if winner else f"{text}: {item.verdict}."
 
@@ -170,10 +163,7 @@ def closing_line(item: Estimate, harness: str = "", native_se: float | None = No
     if native_se is not None:
         own = fmt.number(native_se, digits)
         parts.append(f"{harness}'s own ± {own} {_claim(item, agrees=own == fmt.number(item.se, digits))}")
-    if item.judge is not None:
-        parts.append(f"corrected by people's labels; {fmt.judge_words(item)}")
-    parts += [ODD] if "mean_mismatch" in item.diagnostics else []
-    return fmt.plain(f"{'; '.join(parts)}.")
+    return fmt.plain(f"{'; '.join([*parts, *_remarks(item)])}.")
 
 
 def _without_error(item: Estimate) -> str:
@@ -240,17 +230,17 @@ def methods(items: Sequence[Estimate | Difference], settings: Mapping[str, Any])
     fixed = bare or settings.get("questions_are") == "fixed"
     how = [str(settings.get("se", ""))] if compared and not fixed else []
     how += [item.estimator for item in items if isinstance(item, Estimate) and item.se is not None]
-    error += [name.upper() if name.startswith("cr") else name for name in dict.fromkeys(filter(None, how))]
+    error += map(fmt.estimator_name, dict.fromkeys(filter(None, how)))
     error_words = f" ({'; '.join(error)})" if error else ""
-    ways = ", ".join(dict.fromkeys(_without_df(item) for item in items))
-    interval_words = f"CI: {fmt.level_of(items)} confidence interval"
-    if compared:
-        each = dict.fromkeys(map(fmt.pairing, compared))
-        parts = [f"A − B, {', '.join('paired by question' if how == 'paired' else how for how in each)}"]
-        parts += [f"± is the standard error of the difference{error_words}", interval_words, f"p: two-sided ({ways})"]
-        parts += [f"p adj.: {_ADJUSTED[settings['adjust']]}"] if len(items) > 1 and settings.get("adjust") else []
-    else:
-        parts = [f"± is the standard error{error_words}", f"{interval_words}{f' ({ways})' if ways else ''}"]
+    ways = ", ".join(dict.fromkeys(way for item in items if (way := _without_df(item)) not in ("", fmt.MISSING)))
+    made_by = f" ({ways})" if ways else ""
+    each = dict.fromkeys(map(fmt.pairing, compared))
+    parts = [f"A − B, {', '.join('paired by question' if how == 'paired' else how for how in each)}"] if each else []
+    if any(item.se is not None for item in items):
+        parts.append(f"± is the standard error{' of the difference' if compared else ''}{error_words}")
+    parts.append(f"CI: {fmt.level_of(items)} confidence interval{'' if compared else made_by}")
+    parts += [f"p: two-sided{made_by}"] if compared else []
+    parts += [f"p adj.: {_ADJUSTED[settings['adjust']]}"] if len(compared) > 1 and settings.get("adjust") else []
     out = ["; ".join(parts) + "."]
     if settings.get("margin") is not None:
         out.append(f"Two models are equivalent if they differ by less than {settings['margin']:g}.")
@@ -288,7 +278,7 @@ def trade_offs(table: Comparison) -> list[str]:
     out = []
     measured = [row for row in table.comparisons if row.unit is not None and row.diff is not None]
     for score in (row for row in table.comparisons if row.unit is None and row.diff is not None):
-        rows = [row for row in measured if (row.task, row.run_a, row.run_b) == (score.task, score.run_a, score.run_b)]
+        rows = [row for row in measured if (row.task, fmt.pair_of(row)) == (score.task, fmt.pair_of(score))]
         rows = [row for row in rows if row.scorer in (score.scorer, "none")]
         if rows:
             link = " and " if (score.verdict, rows[0].verdict) in ((A, A), (B, B)) else ", "
@@ -340,7 +330,7 @@ def count_line(table: Comparison) -> str:
     parts += [f"{unjudged} that cannot be judged"] if unjudged else []
     pairs = {fmt.names_of(row) for row in table.comparisons}
     baselines = {b for _, b in pairs}
-    n = f"{len(table.comparisons)} row{'s' * (len(table.comparisons) != 1)}"
+    n = _counted(len(table.comparisons), "row")
     if len(pairs) > 1 and len(baselines) == 1:
         start = f"{n} against {fmt.shorten(baselines.pop(), _NAME)}"
     else:
@@ -353,7 +343,7 @@ def verdict_line(row: Difference, *, alone: bool = True, settings: object = None
     """ "sim-a is not shown to differ from sim-b: −0.3 to +14.1 points; t test, 19 df; smallest detectable 9.7"."""
     where = "" if alone else f"{fmt.what_of(row)}: "
     verdict, evidence = verdict_parts(row, settings)
-    return fmt.plain(f"{where}{verdict}: {evidence}" if evidence else f"{where}{verdict}.")
+    return fmt.plain(f"{where}{verdict}{f': {evidence}' if evidence else '.'}")
 
 
 def verdict_parts(row: Difference, settings: object = None) -> tuple[str, str]:
@@ -382,12 +372,7 @@ def verdict_parts(row: Difference, settings: object = None) -> tuple[str, str]:
         parts.append(f"smallest detectable {'none' if none else _amount(row, row.mde, settings)}")
     if "not_after_adjustment" in row.diagnostics:
         parts.append("no longer significant after adjustment")
-    if "missing_matters" in row.diagnostics:
-        parts.append(f"its {row.n_missing:,} missing answers could change this")
-    if "mean_mismatch" in row.diagnostics:
-        parts.append(ODD)
-    if row.judge is not None:
-        parts.append(f"corrected by people's labels; {fmt.judge_words(row)}")
+    parts += _remarks(row)
     return _verdict(row, a, b, settings), f"{'; '.join(parts)}." if parts else ""
 
 
@@ -417,15 +402,13 @@ def _verdict(item: Difference, a: str, b: str, settings: object) -> str:
 
 
 def _test(item: Difference) -> str:
-    shown = fmt.interval_name(item)
     tested = item.p_value is not None and fmt.has_t(item)
-    name = fmt.test_name(item.test, item) if tested else (shown if item.interval != "none" else "")
-    if name == "t" or name.startswith("t, "):
-        name = name.replace("t", "t test", 1)
+    what = item.test if tested else item.interval
+    name = "" if what == "none" else fmt.test_name(what, item)
     if name in ("Fisher's exact", "sequential"):
         return f"{name} test"
     unpaired = "unpaired " if "unpaired" in item.diagnostics else ""
-    return f"{unpaired}{name}"
+    return unpaired + re.sub(r"^t\b(?!-)", "t test", name)
 
 
 def _in_points(item: Difference, settings: object) -> bool:

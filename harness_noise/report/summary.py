@@ -26,7 +26,6 @@ from ..results.rows import (
 )
 from . import fmt
 from .columns import (
-    CLUSTERS,
     TASK,
     Column,
     Marks,
@@ -93,7 +92,7 @@ def _factors(table: Factors) -> Summary:
     def limits(row: FactorRow) -> str:
         return fmt.interval(row.var_low, row.var_high, fmt.decimals(row.var, row.var_high))
 
-    gain = "how much 1,000 more answers on new levels lower the variance of the mean"
+    gain = "how much `more` further answers (1,000) on new levels lower the variance of the mean"
     columns = [
         TextColumn("Source", "factor"),
         Column("variance", lambda row: own(row.var), "variance component of one answer"),
@@ -168,7 +167,7 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
     for row in rows:
         if row.se is not None and not brief:
             first.setdefault((row.model, row.run, row.task), row)
-    written = list(map(sentence, first.values()))
+    written = [sentence(row) for row in first.values() if len(first) <= FEW]
     by_slice = slice_sections(table, marks)
     stopped, said = stopping(table, marks)
     sentences = [*said, *written, *slice_sentences(table), *fmt.estimand_line(rows)]
@@ -198,7 +197,7 @@ def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
 def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
     every, marks = table.comparisons, Marks()
     rows = shown_rows(table) if brief else list(every)
-    several = len({(row.model_a, row.run_a, row.model_b, row.run_b) for row in every}) > 1
+    several = len(set(map(fmt.pair_of, every))) > 1
     names = [*([TextColumn("A − B", fmt.models_of)] if several else []), *TASK]
     adjusted = len(every) > 1 and table.settings.get("adjust") != "none"
     keys = f"a b diff ci p {'p_adj ' if adjusted else ''}test verdict"
@@ -207,12 +206,12 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
     left = len(every) - len(rows)
     more = f"{left} more rows: `details=True` shows them, `format='csv'` has them all." if left else ""
     results = [*names, *difference_columns(keys, fmt.level_of(every)), marks.column()] if rows or not left else []
-    sections = [section(title, rows, results, optional=("p adj.",), more=more)]
+    sections = [section(title, rows, results, more=more)]
     noise = difference_columns(
         "se total data prediction unpaired mde corr wins n only k g deff missing judge bias labels gain"
     )
     if any(row.test == "t" for row in every):
-        estimator = str(table.settings.get("se", "")).upper()
+        estimator = fmt.estimator_name(str(table.settings.get("se", "")))
         noise.append(TextColumn("estimator", lambda row: estimator, "variance estimator behind SE", 6, optional=True))
     sections.append(section("Noise of A − B (standard errors)", rows, [*names, *noise], detail=True))
     sections += slice_sections(table, marks)
@@ -255,7 +254,7 @@ _COMBINED = (
     Column("n", "n", "tasks or models"),
     Column("A − B", "diff"),
     Column("SE", "se"),
-    Column("df", lambda row: fmt.number(row.df, 0), "of the t test; none: another distribution"),
+    Column("df", "df", "of the t test; none: another distribution"),
     Column("p", "p_value"),
     Column("p heterogeneity", "heterogeneity_p", "Cochran's Q: small where the tasks do not share one difference"),
 )
@@ -267,12 +266,12 @@ Listing = tuple[str, tuple[tuple[str, str], ...]]
 
 def flip_table(flips: Sequence[Flip]) -> Section:
     """One row for each question; of the answers the most frequent one's end, where the result stands."""
-    several = len({flip.key for flip in flips}) > 1
-
+    pairs, keys = set(map(fmt.pair_of, flips)), {flip.key for flip in flips}
     ending = "the end of {}'s most frequent answer; `wide=True` shows all"
     some = partial(TextColumn, optional=True)
     columns = [
-        some("Task", lambda flip: fmt.what_of(flip) if several else ""),
+        some("A − B", lambda flip: fmt.models_of(flip) if len(pairs) > 1 else ""),
+        some("Task", lambda flip: fmt.what_of(flip) if len(keys) > 1 else ""),
         some(
             "id",
             lambda flip: fmt.shorten(flip.question, 12) if flip.text is not None else "",
@@ -282,7 +281,7 @@ def flip_table(flips: Sequence[Flip]) -> Section:
         TextColumn(
             "Question",
             lambda flip: fmt.shorten(flip.text or flip.question, 60),
-            "its beginning; `wide=True` shows it whole",
+            "its beginning",
         ),
         some("Cluster", lambda flip: fmt.shorten(flip.cluster or "", 24), rank=4),
         some("Target", lambda flip: fmt.shorten(flip.target or "", 16), "the answer that is right", 1),
@@ -297,16 +296,17 @@ def flip_table(flips: Sequence[Flip]) -> Section:
 
 def flip_listings(flips: Sequence[Flip]) -> tuple[Listing, ...]:
     """Every question whole, with its target and all answers."""
-    out = []
+    several, out = len(set(map(fmt.pair_of, flips))) > 1, []
     for i, flip in enumerate(flips, 1):
         cluster = f", cluster {flip.cluster}" if flip.cluster else ""
+        whose = f"{fmt.models_of(flip)}, " if several else ""
         scores = f"{fmt.number(flip.mean_a, 2)} against {fmt.number(flip.mean_b, 2)}"
         lines = [("Question", flip.text or "not in the log")]
         lines += [("Target", flip.target)] if flip.target is not None else []
-        lines += [(flip.model_a, text) for text in counted(flip.answers_a)]
-        lines += [(flip.model_b, text) for text in counted(flip.answers_b)]
+        told = zip(fmt.names_of(flip), (flip.answers_a, flip.answers_b), strict=True)
+        lines += [(name, text) for name, answers in told for text in counted(answers)]
         shown = tuple((fmt.plain(label), _lines(text)) for label, text in lines)
-        out.append((fmt.plain(f"{i}. {fmt.what_of(flip)}, {flip.question}{cluster}: {scores}"), shown))
+        out.append((fmt.plain(f"{i}. {whose}{fmt.what_of(flip)}, {flip.question}{cluster}: {scores}"), shown))
     return tuple(out)
 
 
@@ -444,7 +444,7 @@ def _slice_table(title: str, rows: Sequence[EstimateSlice | DifferenceSlice], ma
         *_slice_names(rows),
         TextColumn("Slice", lambda row: fmt.shorten(row.value, 40), "questions that share this value"),
         Column("n", "n_questions", "questions", 3),
-        replace(CLUSTERS, rank=4),
+        *mean_columns("g"),
         *(difference_columns("diff ci", level) if compared else mean_columns("mean ci", level)),
         Column("SE", "se", "standard error", 2),
         Column("shrunken", "shrunken", "pulled towards the other slices, the more the noisier it is", 1, optional=True),

@@ -148,8 +148,9 @@ def _drawn(section: Section, width: int) -> Iterator[RenderableType]:
 
 
 def _terms(section: Section, width: int) -> RenderableType:
-    """A single row: its labels and values, in as many columns as there is room for."""
-    kept = sorted((i for i, cell in enumerate(section.rows[0]) if cell), key=lambda i: not section.columns[i].label)
+    """A single row: the labels and values that there are, in as many columns as there is room for."""
+    known = [i for i, cell in enumerate(section.rows[0]) if cell not in ("", MISSING)]
+    kept = sorted(known, key=lambda i: not section.columns[i].label)
     pairs = [(Text(section.columns[i].label or "notes"), _cell(section, 0, i)) for i in kept]
     for parts in range(MOST_PARTS, 0, -1):
         height = -(-len(pairs) // parts)
@@ -200,22 +201,17 @@ def console(stream: IO[str] | None = None, color: Colour = "auto") -> Console:
     return Console(file=stream, width=width, highlight=False, soft_wrap=False, emoji=False, markup=False, **how)
 
 
-def print_to(stream: IO[str] | None, table: Result, *, color: Colour = "auto", **how: Any) -> None:
-    """Print a result on `stream` (standard output by default); `how` is what `render` takes."""
-    console(stream, color).print(render(table, **how))
-
-
 def print_live(stream: IO[str], table: Result, closing: Sequence[str], words: Words = str) -> None:
     """Print the tables of a run that has just ended, and its closing lines."""
     summary = replace(summarise(table, brief=True), lead=(), sentences=tuple(closing)).worded(words)
     console(stream).print(_Report(summary, details=False, legend=False))
 
 
-def text(table: Result) -> str:
-    """What `print(result)` shows: the terminal's report, at the width of standard output."""
-    screen = console(color="never")
+def text(table: Result, color: Colour = "never", **how: Any) -> str:
+    """What the terminal shows of a result, at the width of standard output; `how` is what `render` takes."""
+    screen = console(color=color)
     with screen.capture() as shown:
-        screen.print(render(table))
+        screen.print(render(table, **how))
     return "\n".join(line.rstrip() for line in shown.get().splitlines())
 
 

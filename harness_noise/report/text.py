@@ -6,12 +6,10 @@ import io
 import json as json_
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ..errors import InputError, check_kind, check_one_of
 from ..io.atomic import replacing_path, write_text
-from ..results.arena import Arena
-from ..results.forms import row
 from ..results.rows import Analysis, Comparison
 from .columns import Section, Words
 from .summary import summarise
@@ -19,8 +17,10 @@ from .summary import summarise
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..results.arena import Arena
     from ..results.explanation import LabelSample
     from .summary import Result
+    from .terminal import Colour
 
 
 _HIDDEN = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -37,6 +37,7 @@ def render(
     wide: bool = False,
     legend: bool | None = None,
     words: Words = str,
+    color: Colour = "never",
 ) -> str:
     """A result as text.
 
@@ -54,6 +55,8 @@ def render(
         Of a table: what its columns mean. None: a line that says how to get that, and what else is not shown.
     words
         A function that rewrites each sentence and each piece of advice, which name parameters in backticks.
+    color
+        Of a table: ``"never"``, ``"always"``, or ``"auto"``, where standard output shows colours.
 
     Returns
     -------
@@ -70,9 +73,7 @@ def render(
     if format == "table":
         from . import terminal
 
-        stream = io.StringIO()
-        terminal.print_to(stream, result, details=details, wide=wide, legend=legend, words=words)
-        return stream.getvalue()
+        return f"{terminal.text(result, color, details=details, wide=wide, legend=legend, words=words)}\n"
     if format == "latex":
         return latex(result, details=details)
     if format == "markdown":
@@ -94,30 +95,18 @@ def csv(table: Result) -> str:
     """Every field of every row, or of every question asked for; what a spreadsheet would run is quoted."""
     import csv as csv_
 
-    rows = _rows(table)
+    asked = isinstance(table, Comparison) and table.questions
+    columns = table.flat_columns("questions" if asked else table.kind)
     out = io.StringIO()
-    writer = csv_.DictWriter(out, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    for fields in rows:
-        flat = {key: _flat(key, value) for key, value in fields.items()}
-        writer.writerow({key: escape_spreadsheet_formula(value) for key, value in flat.items()})
+    writer = csv_.writer(out, lineterminator="\n")
+    writer.writerow(map(_cell, columns))
+    writer.writerows(map(_cell, cells) for cells in zip(*columns.values(), strict=True))
     return out.getvalue()
 
 
-def _flat(key: str, value: Any) -> Any:
-    """Codes, and counts by cause, with spaces between them; answers, which hold spaces, as a JSON array; 15 digits."""
-    if isinstance(value, dict):
-        return " ".join(f"{name}={count}" for name, count in value.items())
-    if isinstance(value, float):
-        return float(f"{value:.15g}")  # without the last bit, which a sum leaves behind
-    if not isinstance(value, list):
-        return value
-    return json_.dumps(value, ensure_ascii=False) if key.startswith("answers_") else " ".join(map(str, value))
-
-
-def _rows(table: Result) -> list[dict[str, Any]]:
-    name = "questions" if isinstance(table, Comparison) and table.questions else table.kind
-    return [row(item) for item in getattr(table, name)]
+def _cell(value: object) -> object:
+    """A cell of CSV; a number has 15 digits, without the last bit, which a sum leaves behind."""
+    return float(f"{value:.15g}") if isinstance(value, float) else escape_spreadsheet_formula(value)
 
 
 def write_label_sample(sample: LabelSample, path: Path) -> None:
@@ -223,6 +212,8 @@ def write_tables(result: Arena, folder: str | Path, kind: Format = "csv") -> lis
     InputError
         An unknown format, Parquet without pyarrow, or a folder that cannot be written.
     """
+    from ..results.arena import Arena  # no small command needs it
+
     check_kind("write_tables", result, Arena)
     check_one_of("kind", kind, Format)
     written = []

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from ..data.scores import Measured
 from .forms import Document, finite
-from .rows import Difference, Estimate, difference
+from .rows import Difference, Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
+    from ..arrays import AnyArray, FloatArray, IntArray
     from ..stats.contrast import Design
     from .rows import EstimateSlice, Heterogeneity
 
@@ -146,41 +146,6 @@ class Question(Measured):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class QuestionColumns(Measured):
-    """The questions of one benchmark, one array for each field of `Question`; NaN for null."""
-
-    question: Sequence[str]
-    cluster: tuple[str | None, ...]
-    text: Sequence[str] | None
-    difficulty: FloatArray
-    n_models: IntArray
-    n_solved: IntArray | None
-    tau: FloatArray
-    p_tau: FloatArray
-    suspect: BoolArray
-
-    def __len__(self) -> int:
-        return len(self.question)
-
-    def __getitem__(self, i: int) -> Question:
-        tau = finite(self.tau[i])
-        return Question(
-            *self.key,
-            question=self.question[i],
-            cluster=self.cluster[i],
-            difficulty=finite(self.difficulty[i]),
-            n_models=int(self.n_models[i]),
-            n_solved=None if self.n_solved is None else int(self.n_solved[i]),
-            tau=tau,
-            p_tau=finite(self.p_tau[i]),
-            suspect=None if tau is None else bool(self.suspect[i]),
-        )
-
-    def __iter__(self) -> Iterator[Question]:
-        return map(self.__getitem__, range(len(self)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Pairs(Sequence[Difference]):
     """All pairs of one benchmark: a sequence of `Difference`, held as columns."""
 
@@ -226,7 +191,7 @@ class Pairs(Sequence[Difference]):
 
     def _rows(self, at: Sequence[int]) -> Iterator[Difference]:
         fields = self.fields(at)
-        return (difference(**dict(zip(fields, values, strict=True))) for values in zip(*fields.values(), strict=True))
+        return (Difference(**dict(zip(fields, values, strict=True))) for values in zip(*fields.values(), strict=True))
 
     def fields(self, at: Sequence[int]) -> dict[str, Sequence[Any]]:
         """Every field of a Difference, with its values of some of the pairs."""
@@ -344,7 +309,7 @@ class BenchmarkResult:
     benchmark: Benchmark
     models: tuple[Model, ...]
     pairs: Pairs
-    questions: QuestionColumns
+    questions: tuple[Question, ...]
     scores: FloatArray
     """(N, M) question means, NaN where missing, for the figures; columns as `models`."""
     slices: tuple[PairSlice, ...] = ()
@@ -353,6 +318,8 @@ class BenchmarkResult:
     """The measure that the frontier is by, of the same task and models."""
     plan: Design | None = None
     """How the questions are weighted, and what they share."""
+    texts: Sequence[str] | None = None
+    """(N,) what can be shown of each question; None where nothing is known."""
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -95,8 +95,8 @@ class FactorRow:
     se: float | None
     """What it adds to the standard error of the mean of all these answers, √."""
     gain: float | None
-    """By what share 1,000 more answers on new levels of it lower the variance of the mean; null where a factor with
-    fewer than five levels leaves that unknown."""
+    """By what share `more` further answers (1,000) on new levels lower the variance of the mean; null where a factor
+    with fewer than five levels leaves that unknown."""
     diagnostics: tuple[str, ...] = ()
 
 

@@ -83,8 +83,12 @@ class Document(Shown):
             raise KeyError(f"no table {table!r}; there are {', '.join(tables)}")
         import pandas as pd
 
-        have = self._columns(table or self.kind)
-        return pd.DataFrame({key: each for name, values in have.items() for key, each in _flat(name, values).items()})
+        return pd.DataFrame(self.flat_columns(table or self.kind))
+
+    def flat_columns(self, table: str) -> dict[str, Sequence[Any]]:
+        """The columns of a table as frames and CSV have them: an object has a column for each of its fields."""
+        have = self._columns(table)
+        return {key: each for name, values in have.items() for key, each in _flat(name, values).items()}
 
     def _columns(self, table: str) -> Mapping[str, Sequence[Any]]:
         """The fields of the rows of a table, each with its values."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ..data.scores import Measured
+from ..stats.tolerances import ROUNDING
 from .forms import Document, Shown, finite, row
 from .gate import Gate
 
@@ -352,6 +353,24 @@ class ByQuestion(Measured):
         """(n,) A − B."""
         return self.mean_a - self.mean_b
 
+    def most_flipped(self, limit: int) -> list[int]:
+        """At most so many of the questions on which A and B differ, the largest difference first."""
+        size = abs(self.diff)
+        order: list[int] = (-size).argsort(kind="stable")[: min(limit, (size > ROUNDING).sum())].tolist()
+        return order
+
+    def flip(self, k: int) -> Flip:
+        """Question k, without its target and answers."""
+        return Flip(
+            *(self.task, self.metric, self.scorer, self.model_a, self.model_b, self.run_a, self.run_b),
+            question=self.keys[k],
+            text=self.texts[k] if self.texts else None,
+            cluster=self.clusters[k] if self.clusters else None,
+            mean_a=float(self.mean_a[k]),
+            mean_b=float(self.mean_b[k]),
+            diff=float(self.diff[k]),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Document):
@@ -406,6 +425,8 @@ class Flip(Measured):
 
     model_a: str
     model_b: str
+    run_a: str
+    run_b: str
     question: str
     """What the harness calls it."""
     text: str | None

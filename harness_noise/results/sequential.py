@@ -52,7 +52,10 @@ class Sequential(Measured, _Object):
     """Limits that are valid after stopping: stage-wise where a boundary was crossed or all was asked, else repeated."""
     ci_high: float | None
     estimate_unadjusted: float | None
-    """The plain mean, which stopping early makes too extreme."""
+    """The estimate before that adjustment, which stopping early makes too extreme: the plain mean, or that of the
+    regression on B and the references."""
+    diff: float | None = None
+    """A − B of the questions that both had answered, as a comparison of the two shows it; null of the rule se."""
     p_value: float | None = None
     """Two-sided, of no difference, allowing for the looks: stage-wise where the rule stopped, else repeated (the level
     at which this look would have stopped); null of the rule se."""

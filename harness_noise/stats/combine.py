@@ -16,6 +16,7 @@ import numpy as np
 from scipy import special, stats
 
 from ..arrays import FloatArray
+from ..errors import InputError
 from .tolerances import SLACK, SMALLEST
 
 UNPAIRED = (
@@ -55,18 +56,6 @@ def refused_as_skewed(found: Combined) -> Combined:
         "true null far too often, so it is refused; use equal weights"
     )
     return Combined(found.method, found.n, None, None, None, None, note=note, diagnostics=("skewed_rows",))
-
-
-@dataclass(frozen=True, slots=True)
-class TwoCounts:
-    """A test of two proportions of which only the counts are known."""
-
-    method: str
-    diff: float
-    statistic: float
-    """The odds ratio, or z."""
-    p_value: float
-    note: str = UNPAIRED
 
 
 def _arrays(
@@ -166,22 +155,12 @@ def wilcoxon(diffs: Sequence[float]) -> Combined:
     return Combined("Wilcoxon signed-rank", n, None, None, plus, p)
 
 
-def _check_counts(x: int, n: int, y: int, m: int) -> None:
+def fisher_exact(x: int, n: int, y: int, m: int) -> float:
+    """Two-sided p of Fisher's exact test of x right of n against y right of m; conservative, pairing lost.
+
+    Raises:
+        InputError: more right answers than questions, or none asked.
+    """
     if min(x, y) < 0 or x > n or y > m or min(n, m) < 1:
-        raise ValueError(f"{x} of {n} and {y} of {m}: the right answers must be between 0 and the number of questions")
-
-
-def fisher_exact(x: int, n: int, y: int, m: int) -> TwoCounts:
-    """Fisher's exact test of x right of n against y right of m; conservative, pairing lost."""
-    _check_counts(x, n, y, m)
-    found = stats.fisher_exact(np.array([[x, n - x], [y, m - y]]))
-    return TwoCounts("Fisher's exact test", x / n - y / m, float(found.statistic), float(found.pvalue))
-
-
-def two_proportions(x: int, n: int, y: int, m: int) -> TwoCounts:
-    """Pooled two-proportion z test of x right of n against y right of m; for large counts, pairing lost."""
-    _check_counts(x, n, y, m)
-    p = (x + y) / (n + m)
-    variance = p * (1 - p) * (1 / n + 1 / m)
-    z = (x / n - y / m) / math.sqrt(variance) if variance > 0 else 0.0
-    return TwoCounts("two-proportion z test", x / n - y / m, z, _two_sided(z))
+        raise InputError(f"{x} of {n} and {y} of {m}: the right answers must be between 0 and the number of questions")
+    return float(stats.fisher_exact(np.array([[x, n - x], [y, m - y]])).pvalue)

@@ -69,7 +69,7 @@ class Test:
     does."""
     of_all: bool = False
     """Whether it decides where nothing varies, too."""
-    limits: Callable[[float], Limits[FloatArray]] | None = None
+    limits: Callable[[float], Limits[float] | Limits[FloatArray]] | None = None
     """Level → its own limits; None: t's stand beside it."""
     interval: str = "t"
 
@@ -161,8 +161,8 @@ def two_one_sided(level: float) -> float:
 def _limits(of: Differences, se: FloatArray, varies: BoolArray, level: float, test: Test) -> Limits[FloatArray]:
     """The limits of the test, or t's, with far ones, within the metric's range; where nothing varies the small-sample
     rule's. NaN: none."""
-    own = t_limits(of.diff, se, of.df, level) if test.limits is None else test.limits(level)
-    own = own.widened_to(of.diff, of.far, level)
+    near = t_limits(of.diff, se, of.df, level) if test.limits is None else test.limits(level)
+    own = near.widened_to(of.diff, of.far, level)
     ends = varies & np.isfinite(own.low) & np.isfinite(own.high)
     own = Limits(np.clip(own.low, -of.width, of.width), np.clip(own.high, -of.width, of.width))
     low, high = np.full((2, len(se)), np.nan)

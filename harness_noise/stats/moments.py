@@ -274,7 +274,7 @@ def shared_noise_p(values: FloatArray, plan: Design, shown: BoolArray) -> FloatA
             size = here.sum(axis=1)
             task_means = here @ whole / size[:, None]
             effects = task_means - task_means.mean(axis=1, keepdims=True)
-            within = here @ question_stats(whole).var - size * (effects**2).sum(axis=1) / (K - 1)
+            within = without_rounding(here @ question_stats(whole).var, size * (effects**2).sum(axis=1) / (K - 1))
             used = share > 0
             known &= ~used | (size > 1)
             means += np.where(used[:, None], share[:, None] * task_means, 0.0)

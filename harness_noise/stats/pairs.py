@@ -197,6 +197,8 @@ def pair_columns(
         _from_questions(work, left[start : start + step])
     out.sides.wins_a[:], out.sides.wins_b[:] = _wins(work)
     known = ~np.isnan(out.of.mean)
+    for column in (out.sides.wins_a, out.sides.wins_b, out.sides.correlation):
+        column[~known & (out.of.n > 0)] = np.nan  # a task of the group is not shared
     flags = {code: has & known for code, has in out.flags.items()} | variance_flags(out.of, table.plan, fixed=fixed)
     flags["few_flips"] = ~np.isnan(out.far.mean)
     flags["unpaired_questions"] = (out.sides.n_only_a > 0) | (out.sides.n_only_b > 0)
@@ -229,7 +231,7 @@ def _from_questions(work: _Work, rows: IntArray) -> None:
         far = far_limits(c.d, plan, m, work.estimator, shown)
         work.out.fill(rows, {}, leads=leads(c.d, plan, m, shown), far=far)
     only = [work.scored[each].sum(axis=1) - m.n.astype(np.intp) for each in models]
-    top = [(run.count if shown is None else run.count * shown).max(axis=1) for run in runs]
+    top = [(run.count if shown is None else run.count * shown).max(axis=1, initial=0) for run in runs]
     correlated = correlation(runs[0].mean, runs[1].mean, shown)
     work.out.fill(rows, repeats, of=m, sides=sides_of(only, top, alone, correlated))
 

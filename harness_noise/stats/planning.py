@@ -107,12 +107,13 @@ def noncentrality(alpha: float, power: float, df: FloatArray | float) -> FloatAr
         raise ValueError(f"power {power:g} must be above alpha {alpha:g}, and both inside (0, 1)")
     freedom = np.asarray(df, dtype=np.float64)
     out = np.full(freedom.shape, np.nan)
-    usual = freedom >= 1
-    with np.errstate(divide="ignore"):
-        out[usual] = np.exp(chebyshev.chebval(2 / freedom[usual] - 1, _curve(alpha, power)))
-    rare = (freedom > 0) & ~usual
-    if rare.any():
-        out[rare] = _solve(alpha, power, freedom[rare])
+    by_curve = (freedom >= 1) & (freedom.size > _DEGREE)  # to find a few takes less than the curve itself
+    if by_curve.any():
+        with np.errstate(divide="ignore"):
+            out[by_curve] = np.exp(chebyshev.chebval(2 / freedom[by_curve] - 1, _curve(alpha, power)))
+    others = (freedom > 0) & ~by_curve
+    if others.any():
+        out[others] = _solve(alpha, power, freedom[others])
     return out
 
 

@@ -278,7 +278,7 @@ def studentised(d: FloatArray, plan: Design, resamples: int, rng: np.random.Gene
             with np.errstate(invalid="ignore", divide="ignore"):
                 size = times @ block.sizes
                 each, share = (times @ sums) / size, block.shares / size
-            e = share @ sums.T - (share * each) @ block.sizes.T  # (rows, G): what each cluster adds to the mean
+                e = share @ sums.T - (share * each) @ block.sizes.T  # (rows, G): what each cluster adds to the mean
             means[batch] += each @ block.shares
             variances[batch] += (times * e * e).sum(axis=1) * G / (G - 1)
     estimate = float(plan.weights @ d)

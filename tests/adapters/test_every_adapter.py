@@ -54,7 +54,13 @@ def careless(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
     folder.mkdir()
     rows = [
-        {"id": f"q{i}", "trial": k, "passage": f"p{i // 4}", "score": None if np.isnan(score) else score}
+        {
+            "id": f"q{i}",
+            "text": f"What is it that is asked in question {i}?",
+            "trial": k,
+            "passage": f"p{i // 4}",
+            "score": None if np.isnan(score) else score,
+        }
         for i, scores in enumerate(SCORES)
         for k, score in enumerate(scores)
     ]
@@ -86,16 +92,18 @@ def test_an_adapter_without_a_mistake_passes(careless: Path, tmp_path: Path) -> 
         ("no words", "an InputError without words"),
         ("the second kind", "read: .*Error in place of an InputError on extra"),
         ("the first file", "no question"),
+        ("splits lines", r"read: InputError on a text with a line separator \(U\+2028\)"),
+        ("skips broken lines", "within a text changes the scores"),
         ("the folder's order", "read with its folders listed in another order"),
-        ("the name counts", "read again: the run"),
+        ("the name counts", "read again: the run .* has another name"),
         ("the model counts", "read again: runs of"),
         ("two models", "q0: scores"),
         ("leaves missing ones out", "without a score"),
         ("missing is wrong", "q1: scores"),
         ("missing", "missing=zero"),
-        ("keys", "read again: t, acc: other keys of questions"),
-        ("hashes", "read by another process: t, acc: other keys"),
-        ("a set", "read by another process: t, acc: other keys"),
+        ("keys", "read again: the run .* has t, acc: other keys of questions"),
+        ("hashes", "read by another process: the run .* has t, acc: other keys"),
+        ("a set", "read by another process: the run .* has t, acc: other keys"),
         ("columns in another order", "q1: scores"),
         ("questions in another order", "q0: scores"),
         ("not the harness's mean", "mean_mismatch"),

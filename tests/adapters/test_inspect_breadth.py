@@ -125,9 +125,9 @@ def test_reducers_take_the_answers_that_are_there(canned, tmp_path, weak):
         metadata=until(weak),
     )  # fmt: skip
     assert log.status == "success", log.error
-    assert N < len(answers(log)) < K * N
-    right = {key: [float(value == "C") for (name, _), value in answers(log).items() if name == key] for key, _ in
-             answers(log)}  # fmt: skip
+    done = answers(log)
+    assert N < len(done) < K * N
+    right = {key: [float(value == "C") for (name, _), value in done.items() if name == key] for key, _ in done}
     by_reducer = {es.reducer: es.metrics["accuracy"].value for es in log.results.scores}
     assert by_reducer["mean"] == pytest.approx(np.mean([np.mean(values) for values in right.values()]), rel=1e-12)
     assert by_reducer["max"] == pytest.approx(np.mean([max(values) for values in right.values()]), rel=1e-12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -115,6 +116,26 @@ def test_what_summaries_cut_is_read_in_full(inspect_logs, tmp_path):
     assert len(set(questions.inputs)) == 12
     number = questions.keys.index("q7")
     assert questions.inputs[number] == content_hash("z" * 8000 + " question 7")
+
+
+def test_samples_that_are_not_those_of_their_names_cost_no_repeats(inspect_logs, tmp_path):
+    """The first sample of each question is read for what summaries cut; where it is another, all of them are."""
+
+    def long(log: EvalLog):
+        for sample in log.samples:
+            sample.metadata["context"] = "x" * 3000 + str(int(sample.metadata["name"][1:]) % 2)
+
+    path = change(inspect_logs.a, tmp_path / "long.eval", long)
+    odd = tmp_path / "odd.eval"
+    with ZipFile(path) as source, ZipFile(odd, "w") as target:
+        for name in source.namelist():
+            data = source.read(name)
+            if name == "samples/q7_epoch_1.json":
+                data = json.dumps(json.loads(data) | {"id": "another"}).encode()
+            target.writestr(name, data)
+    row = only(hn.analyze(odd, cluster="context"))
+    assert row.repeats_max == only(hn.analyze(path, cluster="context")).repeats_max > 1
+    assert (row.n_questions, row.n_clusters) == (13, 2)
 
 
 def test_the_cluster_of_a_scorers_own_stderr_is_read_in_full(canned, tmp_path):

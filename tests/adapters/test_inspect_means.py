@@ -162,7 +162,7 @@ def test_keys_with_the_same_mean_are_not_guessed(canned, tmp_path, warned, name,
     assert ours(log.results.scores[0]) == {}
     assert ours(log.results.scores[1])
     assert len(warned()) == 1
-    assert "none of its metrics is known as the mean of one key" in warned()[0]
+    assert "none of the native metrics of dict_scorer is known as a mean of its scores" in warned()[0]
     (skipped,) = hn.read(log.location)
     assert [item.scorer for item in skipped.skipped] == ["dict_scorer"]
 
@@ -289,7 +289,7 @@ def test_categories_have_no_noise_of_one_unnamed(canned, tmp_path, warned):
     assert found.pop(("grades", "mean")) == pytest.approx(expected(coins(canned)), rel=1e-12)
     assert not any(found.values())
     assert warned() == [
-        "noise: coins: words has no error bars: its metrics are of categories, not one mean of its scores"
+        "noise: coins: none of the native metrics of words is known as a mean of its scores: no error bars"
     ]
     rows = hn.analyze(log.location).estimates
     assert len({(item.metric, item.scorer) for item in rows}) == len(rows)  # no category twice, for two reasons

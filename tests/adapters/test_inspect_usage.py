@@ -207,6 +207,22 @@ def test_the_measures_of_a_running_task_have_the_clusters_that_they_have_after_i
     assert live.value == pytest.approx(after.se)
 
 
+def test_the_measures_of_a_run_hide_nothing_that_is_said_of_its_scores(canned, tmp_path, warned):
+    """They are added after it; what was said before stays."""
+    from inspect_ai.scorer import Score, accuracy, match, scorer
+
+    @scorer(metrics=[accuracy()])
+    def holes() -> Any:
+        async def score(state: Any, target: Any) -> Score:
+            return Score(value=float("nan") if state.sample_id == "q3" else 1.0)
+
+        return score
+
+    task = canned.task(scorer=[match(), holes()])
+    canned.eval(task, tmp_path, epochs=2, metadata={"noise": True, "noise_measures": "time"})
+    assert "answers without a score are left out: holes 2" in " ".join(warned())
+
+
 def test_a_retried_run_has_the_measures_of_all_its_tries(canned, tmp_path, warned):
     """Inspect tells no hook of the answers that it takes over from an earlier try; its log has them."""
     from inspect_ai import eval_retry

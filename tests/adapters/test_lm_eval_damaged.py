@@ -85,6 +85,7 @@ def test_templates_of_a_log_are_rendered_in_a_sandbox(run_a, tmp_path):
         ({"filter_list": [{"name": "other", "filter": [{"function": "take_first"}]}]}, "no filter 'strict'"),
         ({"metric_list": [{"metric": "exact_match", "hf_evaluate": True}]}, "loaded from the hub"),
         ({"metric_list": [{"metric": "other"}]}, "not those of its configuration"),
+        ({"metric_list": -1}, "not those of its configuration"),
         ({"process_results": "def process_results(doc, results): ..."}, "code of its own"),
     ],
 )

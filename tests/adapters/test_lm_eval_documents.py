@@ -91,7 +91,7 @@ def test_the_arena_reads_the_texts_that_it_shows_from_one_file(tmp_path, reads):
     assert len(found.benchmarks) == 2, "acc and em"
     assert reads == [paths[0]]
     for board in found.boards:
-        assert tuple(board.questions.text) == tuple(f"Question {i}?" for i in range(N))
+        assert tuple(board.texts) == tuple(f"Question {i}?" for i in range(N))
 
 
 @pytest.mark.parametrize("other", ["new hashes", "another harness", "half of the hashes"])
@@ -229,7 +229,7 @@ def test_an_arena_goes_on_without_texts(tmp_path):
     for path in paths:
         path.unlink()
     found = hn.arena(runs)
-    assert {board.questions.text for board in found.boards} == {None}
+    assert {board.texts for board in found.boards} == {None}
     assert found.benchmarks == whole.benchmarks
     assert list(found.pairs) == list(whole.pairs)
 

@@ -20,7 +20,7 @@ from support.strict_json import strict
 
 
 def write(path, out, **options):
-    settings = Settings(cluster=options.get("cluster"), missing=options.get("missing", "drop"))
+    settings = Settings(cluster=options.get("cluster"), missing=options.get("missing", "drop"), resamples=200)
     return adapter.write(Path(path), Path(out), lambda run: analyze_run(run, settings), ReadOptions(**options))
 
 
@@ -129,7 +129,9 @@ def test_the_exported_run_says_the_same_and_keeps_its_clusters(lm_eval_runs, tmp
     write(lm_eval_runs / "a", tmp_path, cluster="template")
     (again,) = adapter.read(tmp_path, ReadOptions())
     (before,) = adapter.read(lm_eval_runs / "a", ReadOptions(cluster="template"))
-    pairs = zip(analyze_run(again, Settings()).estimates, analyze_run(before, Settings()).estimates, strict=True)
+    settings = Settings(resamples=200)
+    pairs = list(zip(analyze_run(again, settings).estimates, analyze_run(before, settings).estimates, strict=True))
+    assert pairs
     for one, other in pairs:
         assert (one.mean, one.se, one.se_prediction, one.cluster, one.diagnostics) == (
             other.mean, other.se, other.se_prediction, other.cluster, other.diagnostics,
@@ -138,7 +140,9 @@ def test_the_exported_run_says_the_same_and_keeps_its_clusters(lm_eval_runs, tmp
 
 def test_the_samples_of_a_live_run_are_left_as_they_are(lm_eval_runs, tmp_path):
     write(lm_eval_runs / "live", tmp_path)
-    for path in (lm_eval_runs / "live").rglob("samples_*.jsonl"):
+    paths = list((lm_eval_runs / "live").rglob("samples_*.jsonl"))
+    assert paths
+    for path in paths:
         assert (tmp_path / path.relative_to(lm_eval_runs / "live")).read_bytes() == path.read_bytes()
 
 

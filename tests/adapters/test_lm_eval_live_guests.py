@@ -91,7 +91,7 @@ BREAKABLE = [
     (hook, "flat_tasks"), (hook, "native_groups"), (hook, "check_names"), (hook, "collect"),
     (collect, "by_filter"), (collect, "rescore"), (collect, "gather"), (collect, "columns_of"),
     (collect, "resolve"), (hook, "remarks"), (hook, "annotated_rows"), (hook, "model_name"),
-    (hook, "inject"), (hook, "annotate"), (hook, "copy_of"), (repeats, "same_random_state"),
+    (hook, "inject"), (hook, "strict_scores"), (hook, "copy_of"), (repeats, "same_random_state"),
     (repeats.Asking, "__init__"), (repeats.Asking, "installed"), (repeats.Asking, "_rounds"),
     (repeats.Asking, "_put"), (repeats.Asking, "_filter"), (repeats.Asking, "record"), (repeats, "native_repeats"),
 ]  # fmt: skip

@@ -295,6 +295,8 @@ def test_a_part_of_a_part(folder: Path, worse: str) -> None:
         ({"until": "se=0.05", "looks": 3}, {}, "`looks` is for `until='decided'`"),
         ({"sample": "0"}, {}, "neither a share"),
         ({"until": "se=0.05"}, {"limit": 50}, "leave --limit out"),
+        ({"repeats": "auto"}, {"limit": 50}, "leave --limit out"),
+        ({"repeats": "auto"}, {"samples": {"gen": [1, 2]}}, "leave --samples out"),
         ({"reference": "/nowhere"}, {"limit": 50}, "not_a_random_part"),
         ({"sample": "20"}, {"samples": {"gen": [1, 2]}}, "leave --samples out"),
         ({"until": "decided", "against": "/nowhere"}, {}, "nowhere"),

@@ -52,6 +52,17 @@ class Drafting(toys.HashModel):
         return found
 
 
+def test_the_run_compared_with_is_no_reference_of_the_looks_too(folder: Path) -> None:
+    against, looks = str(folder / "b"), []
+    for more in ({}, {"reference": [against]}):
+        with noise(until="decided", against=against, **more) as session:
+            toys.simple_evaluate(folder, ["gen"], toys.HashModel(seed=3, share=0.4))
+        (last,) = session.analysis.sequential
+        assert 0 < last.n_asked < N
+        looks.append(last)
+    assert looks[0] == looks[1]
+
+
 @pytest.mark.parametrize("options", [{"sample": "60"}, {"sample": "60", "repeats": 3}, {"repeats": 3}])
 def test_what_a_model_asks_of_itself_is_answered_by_the_model(folder: Path, options: dict[str, Any]) -> None:
     model = Drafting()

@@ -44,7 +44,7 @@ def test_a_small_command_loads_what_it_needs_only(command: list[str], tmp_path: 
         rows = [f"q{i},{(i * 7 + len(name)) % 10 % 2},{i // 5}" for i in range(50)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["question,score,cluster", *rows]))
     heavy = [
-        "cloup", "pandas", "jinja2", "lm_eval", "inspect_ai",
+        "pandas", "jinja2", "lm_eval", "inspect_ai",
         "scipy.sparse", "scipy.stats", "scipy.optimize", "scipy.linalg",
         *(f"harness_noise.{name}" for name in ("results.arena", "results.plan", "stats.resampling", "analysis.corpus")),
     ]  # fmt: skip

@@ -1,7 +1,9 @@
-"""The action's script as a plain process: a fake event, a fake of the forge's API on loopback, real comparisons."""
+"""The action's script, of each outcome once a process: a fake event, a fake of the forge's API, real comparisons."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -11,18 +13,23 @@ import sys
 import threading
 import zipfile
 from collections.abc import Iterator
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import harness_noise as hn
+from harness_noise.cli import main
 
 pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / ".github" / "gate.py"
 
 
 def table(path: Path, model: str, right: int) -> Path:
@@ -102,8 +109,27 @@ def forge() -> Iterator[Forge]:
     server.server_close()
 
 
-def gate(tmp_path: Path, forge: Forge, **inputs: str) -> tuple[int, str, dict[str, str]]:
-    """The exit code, the summary, and the outputs."""
+@cache
+def script() -> ModuleType:
+    """The script as a module, whose commands run in this process."""
+    spec = importlib.util.spec_from_file_location("gate_of_the_action", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.noise = noise  # type: ignore[attr-defined]
+    return module
+
+
+def noise(*words: str) -> subprocess.CompletedProcess[str]:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(list(words))
+    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+
+
+def gate(tmp_path: Path, forge: Forge, *, process: bool = False, **inputs: str) -> tuple[int, str, dict[str, str]]:
+    """The exit code, the summary, and the outputs; with `process` as a runner starts it."""
     event = tmp_path / "event.json"
     pull = {"number": 7, "base": {"ref": "main"}}
     event.write_text(json.dumps({"pull_request": pull, "repository": {"default_branch": "main"}}))
@@ -116,16 +142,20 @@ def gate(tmp_path: Path, forge: Forge, **inputs: str) -> tuple[int, str, dict[st
         "GATE_COMMENT": "true", "GATE_NAME": "gate", "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "adapters")]),
         **{f"GATE_{name.upper()}": value for name, value in inputs.items()},
     }  # fmt: skip
-    script = ROOT / ".github" / "gate.py"
-    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, cwd=tmp_path)
-    assert "Traceback" not in done.stderr, done.stderr
+    if process:
+        done = subprocess.run([sys.executable, SCRIPT], env=environment, capture_output=True, text=True, cwd=tmp_path)
+        assert "Traceback" not in done.stderr, done.stderr
+        code = done.returncode
+    else:
+        with mock.patch.dict(os.environ, environment), contextlib.chdir(tmp_path):
+            code = script().main()
     outputs = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
-    return done.returncode, (tmp_path / "summary").read_text(), outputs
+    return code, (tmp_path / "summary").read_text(), outputs
 
 
 def test_a_regression_fails_and_is_told_in_summary_comment_and_output(tmp_path: Path, forge: Forge) -> None:
     new, old = table(tmp_path / "new.csv", "new", 100), table(tmp_path / "old.csv", "old", 140)
-    code, summary, outputs = gate(tmp_path, forge, run=str(new), baseline=str(old), margin="0.05")
+    code, summary, outputs = gate(tmp_path, forge, process=True, run=str(new), baseline=str(old), margin="0.05")
     assert (code, outputs["outcome"]) == (1, "regression")
     assert "❌ a regression" in summary
     assert "| −0.20 |" in summary or "−0.2" in summary
@@ -137,7 +167,7 @@ def test_a_regression_fails_and_is_told_in_summary_comment_and_output(tmp_path: 
 
 def test_a_loss_within_the_margin_passes(tmp_path: Path, forge: Forge) -> None:
     new, old = table(tmp_path / "new.csv", "new", 135), table(tmp_path / "old.csv", "old", 140)
-    code, summary, outputs = gate(tmp_path, forge, run=str(new), baseline=str(old), margin="0.1")
+    code, summary, outputs = gate(tmp_path, forge, process=True, run=str(new), baseline=str(old), margin="0.1")
     assert (code, outputs["outcome"]) == (0, "pass")
     assert "✅ no regression" in summary
 
@@ -274,7 +304,7 @@ def test_groups_arguments_thresholds_and_junit(tmp_path: Path, forge: Forge) -> 
     arguments = "--thresholds bar.yaml --rule no-loss"
     code, summary, outputs = gate(tmp_path, forge, run=old, arguments=arguments)
     assert (code, outputs["outcome"]) == (0, "pass")
-    code, summary, outputs = gate(tmp_path, forge, run=new, arguments=arguments)
+    code, summary, outputs = gate(tmp_path, forge, process=True, run=new, arguments=arguments)
     assert (code, outputs["outcome"]) == (2, "error")
     assert "⚠ cannot be judged" in summary
     assert "not decided" in summary
@@ -298,9 +328,9 @@ def test_the_action_passes_every_input_to_the_script() -> None:
     step = action["runs"]["steps"][-1]
     given = set(re.findall(r"inputs\.([\w-]+)", json.dumps(step["env"])))
     assert given == set(action["inputs"])
-    script = (ROOT / ".github" / "gate.py").read_text(encoding="utf-8")
+    text = SCRIPT.read_text(encoding="utf-8")
     for name in step["env"]:
-        assert f'setting("{name.removeprefix("GATE_")}")' in script.replace("'", '"'), name
+        assert f'setting("{name.removeprefix("GATE_")}")' in text.replace("'", '"'), name
     assert all("${{" not in part["run"] for part in action["runs"]["steps"])
     assert step["id"] in action["outputs"]["outcome"]["value"]
 

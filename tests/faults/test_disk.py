@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -114,6 +115,34 @@ def test_no_permission(unprivileged, run_folder, tmp_path):
     for path in model.iterdir():
         path.chmod(0)
     refused(run(*program, "analyze", run_folder, "-q"), run_folder, "")
+
+
+@pytest.mark.parametrize(("mode", "harness"), [(0o000, "table"), (0o400, "lm-eval")])
+def test_a_folder_that_may_not_be_looked_into_is_left_out_with_a_warning(mode, harness, unprivileged, tmp_path):
+    for name in "abc":
+        (tmp_path / name).mkdir()
+        if harness == "table":
+            (tmp_path / name / f"{name}.csv").write_text(
+                "question,score\n" + "".join(f"{i},{i % 2}\n" for i in range(9))
+            )
+        else:
+            campaign.write_lm_eval_run(tmp_path / name)
+            (results,) = (tmp_path / name).rglob("results_*.json")
+            results.write_text(results.read_text().replace("org/model", name))
+    program, shut = [*unprivileged, *PROGRAM], tmp_path / "c"
+    shut.chmod(mode)
+    try:
+        for command in ("arena", "analyze"):
+            done = run(*program, command, tmp_path, "--format", "json")
+            assert done.returncode == 0, done.stderr
+            rows = json.loads(done.stdout)["models" if command == "arena" else "estimates"]
+            assert {row["model"] for row in rows} == {"a", "b"}
+            assert done.stderr.count(f"left out: {shut}: cannot be opened (Permission denied)") == 1
+        shut_alone = rf"harness-noise: .*{re.escape(str(shut))}: cannot be opened \(Permission denied\)\n"
+        assert re.fullmatch(shut_alone, run(*program, "arena", tmp_path, "--strict").stderr)
+        assert re.fullmatch(shut_alone, run(*program, "analyze", shut).stderr)
+    finally:
+        shut.chmod(0o700)
 
 
 @pytest.mark.parametrize("what", ["folder", "loop", "file as folder"])

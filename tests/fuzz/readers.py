@@ -17,6 +17,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from harness_noise.analysis.mean import analyze_runs
+from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
 from harness_noise.io import registry as adapters
 from harness_noise.leaderboard import profiles as reference
@@ -74,9 +75,7 @@ def used(path: Path) -> bool:
     _schema().validate(document)
     for form in (texts.csv, texts.markdown, texts.latex, html.page, html.fragment):
         form(table)
-    shown = io.StringIO()
-    terminal.print_to(shown, table)
-    assert all(c.isprintable() or c == "\n" for c in shown.getvalue())
+    assert all(c.isprintable() or c == "\n" for c in terminal.text(table))
     return True
 
 
@@ -106,8 +105,7 @@ def _beside(path: Path) -> bool:
 
 def _profile(path: Path) -> bool:
     try:
-        profiles = reference.read(path)
-        one = reference.choose(profiles[:1])
+        one = reference.choose(reference.read(path)[:1], ReadOptions())
         row = reference.compare(one, 0.5, 0.4)
         one.planning()
     except InputError:

@@ -163,11 +163,7 @@ def test_every_renderer_and_the_sentence_name_the_estimand():
         hn.analyze(runs[0], questions_are="fixed"), hn.compare(*runs, questions_are="fixed"),
         hn.arena(runs, questions_are="fixed"),
     ):  # fmt: skip
-        from io import StringIO
-
-        stream = StringIO()
-        terminal.print_to(stream, result)
-        for shown in (stream.getvalue(), text.markdown(result), text.latex(result), html.fragment(result)):
+        for shown in (terminal.text(result), text.markdown(result), text.latex(result), html.fragment(result)):
             assert "stimand: these questions" in " ".join(shown.split())
         assert "these_questions" in text.json(result)
         assert "these_questions" in text.csv(result)

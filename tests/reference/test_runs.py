@@ -195,3 +195,10 @@ def test_the_f_test_on_many_sets_of_questions_is_that_of_each_set(tasks):
         expected = np.nan if alone is None or alone.p_value is None else alone.p_value
         assert p == pytest.approx(expected, rel=1e-9, nan_ok=True)
     assert 3 < np.isfinite(found).sum() < 6
+
+
+def test_runs_that_differ_by_the_same_on_every_question_have_no_residual_to_test_against():
+    values = np.random.default_rng(4).random((12, 1)) + np.array([[0.1, 0.25, 0.7]])
+    plan = design(12)
+    assert run_component(values, plan.weights, plan.strata).p_value is None
+    assert shared_noise_p(values, plan, np.arange(12) < np.array([[12], [2]])).tolist() == [1.0, 1.0]

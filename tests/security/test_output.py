@@ -35,20 +35,32 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("form", ["table", "json", "csv", "markdown", "latex"])
-@pytest.mark.parametrize("where", ["file", "stdout"])
-def test_every_format_is_written_without_control_characters(form: str, where: str, table: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "harness_noise", "analyze", table, "--format", form]
-    target = tmp_path / "out"
-    done = subprocess.run([*command, *(["-o", target] if where == "file" else [])], capture_output=True)
-    assert done.returncode == 0, done.stderr.decode()
-    text = (target.read_bytes() if where == "file" else done.stdout).decode("utf-8")
+FORMS = ["table", "json", "csv", "markdown", "latex"]
+
+
+def shown_without_control_characters(form: str, text: str, said: str) -> None:
     assert not any(ord(c) < 32 and c != "\n" for c in text if form != "csv")
     assert "\x1b" not in text.replace("\\u001b", "") or form == "csv"
-    said = done.stderr.decode("utf-8")
     assert all(c.isprintable() or c == "\n" for c in said)
     if form == "json":
         json.loads(text)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_format_is_printed_without_control_characters(form: str, table: Path) -> None:
+    command = [sys.executable, "-m", "harness_noise", "analyze", table, "--format", form]
+    done = subprocess.run(command, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    shown_without_control_characters(form, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_format_is_written_without_control_characters(
+    form: str, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "out"
+    assert main(["analyze", str(table), "--format", form, "-o", str(target)]) == 0
+    shown_without_control_characters(form, target.read_bytes().decode("utf-8"), capsys.readouterr().err)
 
 
 def test_no_cell_of_a_csv_file_is_a_formula(table: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from harness_noise import estimate_difference
 from harness_noise.stats.contrast import design
 from harness_noise.stats.resampling import bootstrap
+from support.slow import rest_slow
 
 
 def _pair(wins, losses, ties):
@@ -17,7 +18,7 @@ def _pair(wins, losses, ties):
     return a, np.repeat([0.0, 1.0, 1.0], [wins, losses, ties])
 
 
-@pytest.mark.parametrize("n", [200, 1000])
+@pytest.mark.parametrize("n", rest_slow([200, 1000]))
 @pytest.mark.parametrize("discordant", [24, 50, 100])
 def test_three_methods_agree(n, discordant):
     """|z| from 0 to 2.5: the p-values differ by less than 0.06, and by less than 0.02 where p < 0.1."""

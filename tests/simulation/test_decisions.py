@@ -158,8 +158,8 @@ def test_verdict_words_are_wrong_in_one_family_of_twenty() -> None:
 @pytest.mark.parametrize(
     ("m", "groups", "R"),
     [
-        (1, 0, 1500), (4, 0, 1500), (20, 0, 500), (57, 0, 250), (20, 4, 500), (57, 12, 250),
-        *(pytest.param(m, groups, 1500, marks=pytest.mark.slow) for m, groups in ((20, 0), (57, 12))),
+        (1, 0, 1500), (4, 0, 1500), (20, 0, 500), (20, 4, 500),
+        *(pytest.param(m, groups, 1500, marks=pytest.mark.slow) for m, groups in ((20, 0), (57, 0), (57, 12))),
     ],
 )  # fmt: skip
 def test_the_gate_trips_without_a_regression_in_one_of_forty(m: int, groups: int, R: int, margin: float) -> None:

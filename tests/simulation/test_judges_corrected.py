@@ -33,7 +33,7 @@ def test_means_cover_whatever_the_judge(simulation, judge, m, size):
     assert found.naive < 0.8
 
 
-@pytest.mark.parametrize("unlike", [True, False])
+@pytest.mark.parametrize("unlike", rest_slow([True, False]))
 def test_a_difference_that_is_the_judges_alone_is_called_no_more_often_than_promised(simulation, unlike):
     R = 120
     judges = (simulation.LENIENT, simulation.HARSH if unlike else simulation.LENIENT)

@@ -17,6 +17,7 @@ from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run
 from harness_noise.settings import Settings
 from support.simulations import simulation
+from support.slow import rest_slow
 
 R = 1000
 LOW, HIGH = 0.935, 0.985
@@ -38,7 +39,7 @@ GRADED = {
 
 
 @pytest.mark.parametrize("name", GRADED)
-@pytest.mark.parametrize("n", [30, 300])
+@pytest.mark.parametrize("n", rest_slow([30, 300]))
 def test_graded_scores(name, n):
     draw, truth = GRADED[name]
     rng = np.random.default_rng([1, n, list(GRADED).index(name)])
@@ -50,7 +51,9 @@ def test_graded_scores(name, n):
 
 
 @pytest.mark.parametrize("p", [0.97, 0.99, 0.995])
-@pytest.mark.parametrize(("n", "G", "icc"), [(200, 20, 0.3), (1000, 30, 0.3), (1000, 50, 0.1), (1000, 100, 0.3)])
+@pytest.mark.parametrize(
+    ("n", "G", "icc"), rest_slow([(200, 20, 0.3), (1000, 50, 0.1), (1000, 30, 0.3), (1000, 100, 0.3)], quick=2)
+)
 def test_near_the_ceiling_with_clusters(p, n, G, icc):
     rng = np.random.default_rng([2, n, G, round(1000 * p)])
     labels = np.arange(n) % G
@@ -64,7 +67,7 @@ def test_near_the_ceiling_with_clusters(p, n, G, icc):
 
 
 @pytest.mark.parametrize("p", [0.97, 0.99, 0.995])
-@pytest.mark.parametrize(("n", "concentration"), [(100, 0.3), (200, 1.0), (500, 1.0)])
+@pytest.mark.parametrize(("n", "concentration"), rest_slow([(100, 0.3), (200, 1.0), (500, 1.0)]))
 def test_near_the_ceiling_with_many_answers(p, n, concentration):
     rng = np.random.default_rng([3, n, round(1000 * p)])
     found = []
@@ -110,7 +113,7 @@ SKEWED = {
 }
 
 
-@pytest.mark.parametrize("n", [16, 30])
+@pytest.mark.parametrize("n", rest_slow([16, 30]))
 @pytest.mark.parametrize("name", SKEWED)
 def test_few_skewed_scores(name, n):
     draw, truth, bounds = SKEWED[name]
@@ -199,7 +202,9 @@ def bleu(sums):
 CORPUS = {"f1": (f1_counts, f1, (0.0, 1.0)), "bleu": (matches, bleu, (0.0, 100.0))}
 
 
-@pytest.mark.parametrize(("name", "n"), [("f1", 20), ("f1", 50), ("bleu", 10), ("bleu", 20), ("bleu", 50)])
+@pytest.mark.parametrize(
+    ("name", "n"), rest_slow([("f1", 20), ("bleu", 10), ("f1", 50), ("bleu", 20), ("bleu", 50)], quick=2)
+)
 def test_corpus_metrics(name, n):
     draw, value, bounds = CORPUS[name]
     rng = np.random.default_rng([4, n])

@@ -46,6 +46,8 @@ class Careless:
         found = sorted(path.glob("*.careless.json"))
         if self.mistake == "the folder's order":
             found = list(path.glob("*.careless.json"))
+        if self.mistake == "skips broken lines":
+            found = [file for file in found if len(file.read_text().splitlines()) == 1]
         for file in found[:1] if self.mistake == "the first file" else found:
             for row in self.rows(file):
                 self.add(answers, row)
@@ -67,7 +69,8 @@ class Careless:
 
     def rows(self, file: Path) -> list[dict[str, Any]]:
         try:
-            found = json.loads(file.read_text())
+            text = file.read_text()
+            found = json.loads("\n".join(text.splitlines()) if self.mistake == "splits lines" else text)
             return [dict(row) for row in found["rows"]]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             if self.mistake == "an empty object" and isinstance(error, KeyError):

@@ -246,10 +246,9 @@ def test_exported_tables_come_back(tmp_path: Path, kind: Any) -> None:
         text.write_tables(found, tmp_path, "xml")  # type: ignore[arg-type]
 
 
-def test_terminal_markdown_and_latex_show_every_model(capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminal_markdown_and_latex_show_every_model() -> None:
     found = arena(board(M=12), Settings())
-    terminal.print_to(None, found)
-    shown = capsys.readouterr().out
+    shown = terminal.text(found)
     assert "30 of 66" in " ".join(shown.split())
     for form in (shown, text.markdown(found), text.latex(found)):
         assert all(f"model {m}" in form for m in range(12))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, replace
 from itertools import combinations
 from typing import Any
@@ -150,6 +151,8 @@ def test_a_task_that_a_pair_does_not_share_leaves_the_group_without_numbers() ->
     assert (ours.n_questions, ours.n_only_a, ours.n_clusters) == (32, 7, theirs.n_clusters)
     assert (ours.diff, ours.se, ours.mean_a, ours.verdict) == (None, None, None, "not separable")
     assert ours.diagnostics == theirs.diagnostics
+    names = ("wins_a", "wins_b", "ties", "correlation")
+    assert [getattr(ours, name) for name in names] == [getattr(theirs, name) for name in names] == [None] * 4
 
 
 @pytest.mark.parametrize("clusters", [None, "across"])
@@ -160,6 +163,23 @@ def test_a_task_that_a_pair_does_not_share_leaves_a_group_by_size_its_other_task
     b = replace(b, scores=(*b.scores[:2], emptied))
     assert_same([a, b, c], Settings())
     assert arena([a, b, c], Settings()).boards[-1].pairs[0].design_effect is not None
+
+
+@pytest.mark.parametrize("group", [{"weighting": "size"}, {"weights": (0.6, 0.4, 0.0)}])
+def test_missing_answers_in_a_group_count_where_both_runs_were_asked(group: dict[str, Any]) -> None:
+    """The third task, on other questions, is in no difference, whatever is missing there."""
+    a, b, c = drawn(3, group=Group("languages", "acc", "none", TASKS, **group))
+    values = a.scores[0].values.copy()
+    values[:6] = np.nan
+    hollow = replace(a.scores[0], values=values, n_missing=18, bounds=(0.0, 1.0))
+    a = replace(a, scores=(hollow, *a.scores[1:]))
+    others = Questions(tuple(f"other {i}" for i in range(SIZES[2])))
+    b = replace(b, scores=(*b.scores[:2], replace(b.scores[2], questions=others)))
+    assert_same([a, b, c], Settings())
+    (note,) = [note for note in compare_runs([(a, b)], Settings()).notes if note.startswith("languages")]
+    low, high = map(float, re.findall(r"between (\S+) and (\S+)", note)[0])
+    share = 0.6 if "weights" in group else 12 / 32
+    assert high - low == pytest.approx(share * 6 / 12, rel=0.01)
 
 
 @pytest.mark.parametrize("weights", [(0.998, 0.001, 0.001), (0.5, 0.3, 0.2)])
@@ -187,6 +207,12 @@ def test_groups_are_made_of_runs_that_were_read_before() -> None:
     assert [row.task for row in hn.analyze(again, groups={"all": "*"}).estimates] == [*TASKS, "all"]
 
 
+def test_a_group_with_the_name_of_another_of_the_run_is_refused() -> None:
+    run = replace(drawn()[0], groups=(Group("all", "acc", "none", TASKS),))
+    with pytest.raises(InputError, match=r"`groups` all=french: the run has a group all of other tasks .*another name"):
+        hn.analyze(run, groups={"all": "french"})
+
+
 def test_runs_without_the_whole_group_are_not_in_it() -> None:
     runs = drawn(3)
     found = arena([*runs[:2], replace(runs[2], scores=runs[2].scores[:2])], Settings())
@@ -202,7 +228,7 @@ def test_weights_that_do_not_fit_are_refused() -> None:
 def test_questions_of_a_group_carry_their_task() -> None:
     board = arena(drawn(), Settings()).boards[-1]
     assert len(board.questions) == sum(SIZES)
-    assert board.questions.question[0] == "french: french 0"
+    assert board.questions[0].question == "french: french 0"
     assert board.benchmark.n_questions == sum(SIZES)
 
 

@@ -11,14 +11,14 @@ from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 from statsmodels.stats.proportion import proportions_ztest
 
-from harness_noise.analysis.combine import combine
+from harness_noise.analysis.combine import combine, compare_counts
 from harness_noise.errors import InputError
+from harness_noise.settings import Settings
 from harness_noise.stats.combine import (
     equal_weights,
     fisher_exact,
     inverse_variance,
     stouffer,
-    two_proportions,
     wilcoxon,
 )
 from harness_noise.stats.decision import skew_of, skewed_alike
@@ -157,16 +157,14 @@ class TestWilcoxon:
 
 class TestCounts:
     def test_are_scipy_and_statsmodels(self):
-        ours = fisher_exact(74, 100, 60, 100)
-        assert ours.p_value == stats.fisher_exact([[74, 26], [60, 40]]).pvalue
-        assert (ours.diff, "pair" in ours.note) == (pytest.approx(0.14), True)
-        z, p = proportions_ztest([74, 60], [100, 100])
-        ours = two_proportions(74, 100, 60, 100)
-        assert (ours.statistic, ours.p_value) == pytest.approx((z, p), rel=1e-10)
+        row = compare_counts((74, 100), (60, 100), ("A", "B"), Settings())
+        assert row.p_value == fisher_exact(74, 100, 60, 100) == stats.fisher_exact([[74, 26], [60, 40]]).pvalue
+        assert row.statistic == pytest.approx(proportions_ztest([74, 60], [100, 100])[0], rel=1e-10)
+        assert row.diff == pytest.approx(0.14)
 
     def test_all_right(self):
-        assert two_proportions(5, 5, 7, 7).p_value == 1.0
-        assert fisher_exact(5, 5, 7, 7).p_value == 1.0
+        row = compare_counts((5, 5), (7, 7), ("A", "B"), Settings())
+        assert (row.p_value, row.statistic, row.diff) == (1.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(

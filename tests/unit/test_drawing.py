@@ -240,6 +240,20 @@ def test_the_looks_of_a_run_go_with_its_scores() -> None:
     assert [item["task"] for item in run.sequential] == ["u", "a group"]
 
 
+def test_each_file_of_a_run_says_which_score_of_its_tasks_counts() -> None:
+    def named(name: str, date: str, *tasks: str, counts: str) -> hn.Run:
+        (part,) = run_of(np.arange(20)).scores
+        heads = frozenset((task, counts, "none") for task in tasks)
+        scores = tuple(replace(part, task=task) for task in tasks)
+        return replace(run_of(np.arange(20)), path=f"d/{name}", name=name, date=date, scores=scores, headline=heads)
+
+    files = [named("old", "1", "t", "u", counts="f1"), named("new", "2", "t", counts="acc")]
+    (run,) = joined(files, "d")
+    assert run.headline == {("t", "acc", "none"), ("u", "f1", "none")}
+    (together,) = as_repeats([named("one", "", "t", counts="acc"), named("two", "", "t", "u", counts="acc")])
+    assert together.headline == {("t", "acc", "none"), ("u", "acc", "none")}
+
+
 def test_a_run_that_stopped_says_so_everywhere() -> None:
     run = with_record(run_of(np.arange(40)), [LOOKS], [DRAWN])
     found = analyze_run(run, Settings())

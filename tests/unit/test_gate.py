@@ -70,7 +70,7 @@ class TestFamilies:
         other = replace(a, model="other")
         found = compare_runs([(a, b), (other, b)], Settings())
         assert found.families == ("", "")
-        assert found.comparisons[0].p_adjusted == pytest.approx(2 * found.comparisons[0].p_value)  # type: ignore[operator]
+        assert found.comparisons[0].p_adjusted == pytest.approx(2 * found.comparisons[0].p_value)
 
     def test_a_row_without_p_is_adjusted_by_its_sign_test(self) -> None:
         """Every question worse by the same amount: p is null, and the sign test counts in the family."""
@@ -97,8 +97,8 @@ class TestVerdict:
         back = [row for row in found.comparisons if "not_after_adjustment" in row.diagnostics]
         assert back
         for row in found.comparisons:
-            assert (row.verdict == "not separable") == (row.p_adjusted >= 0.05)  # type: ignore[operator]
-            single = not row.ci_low <= 0 <= row.ci_high  # type: ignore[operator]
+            assert (row.verdict == "not separable") == (row.p_adjusted >= 0.05)
+            single = not row.ci_low <= 0 <= row.ci_high
             assert ("not_after_adjustment" in row.diagnostics) == (single and row.verdict == "not separable")
         for shown in (text.markdown(found), text.latex(found), html.page(found)):
             assert "significant alone" in shown
@@ -122,10 +122,10 @@ class TestVerdict:
         board = arena(runs, Settings()).boards[0]
         back = board.pairs.flags["not_after_adjustment"]
         for i, pair in enumerate(board.pairs):
-            assert (pair.verdict != "not separable") == (pair.p_adjusted < 0.05)  # type: ignore[operator]
-            assert back[i] == (pair.p_value < 0.05 <= pair.p_adjusted)  # type: ignore[operator]
+            assert (pair.verdict != "not separable") == (pair.p_adjusted < 0.05)
+            assert back[i] == (pair.p_value < 0.05 <= pair.p_adjusted)
         assert back.any()
-        significant = [abs(pair.diff) for pair in board.pairs if pair.p_value < 0.05]  # type: ignore[arg-type,operator]
+        significant = [abs(pair.diff) for pair in board.pairs if pair.p_value < 0.05]
         assert board.benchmark.smallest_significant_diff == min(significant)
 
 
@@ -137,8 +137,8 @@ class TestGate:
         n, spread = int(rng.integers(3, 40)), float(rng.choice([0.1, 1.0]))
         row = estimate_difference(rng.normal(-0.3, spread, n), rng.normal(0, spread, n), level=level)
         row = replace(row, higher_is_better=not lower)
-        best = -row.ci_low if lower else row.ci_high  # type: ignore[operator]
-        assert gated(Comparison({}, (row,)), margin=margin).failed == (best < -margin)  # type: ignore[operator]
+        best = -row.ci_low if lower else row.ci_high
+        assert gated(Comparison({}, (row,)), margin=margin).failed == (best < -margin)
 
     @pytest.mark.parametrize("test", ["bootstrap", "sign", "permutation"])
     @pytest.mark.parametrize("margin", [0.0, 0.05, 0.2])
@@ -148,7 +148,7 @@ class TestGate:
             b = (rng.random(60) < 0.7).astype(float)
             a = np.where(rng.random(60) < 0.3, 0.0, b)
             found = only(a, b, test=test, margin=margin, resamples=500)
-            assert gated(found).failed == (found.comparisons[0].ci_high < -margin)  # type: ignore[operator]
+            assert gated(found).failed == (found.comparisons[0].ci_high < -margin)
 
     def test_p_is_that_of_a_one_sided_t_test(self) -> None:
         rng = np.random.default_rng(5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 from dataclasses import replace
@@ -16,10 +15,15 @@ import pytest
 from scipy import stats
 
 import harness_noise as hn
-from harness_noise.analysis.gate import Bar, Floor, judge
+from harness_noise.analysis.comparison import compare_runs
+from harness_noise.analysis.drawing import with_record
+from harness_noise.analysis.gate import Bar, Floor, gated, judge
+from harness_noise.analysis.growing import judged_by_looks, observe
+from harness_noise.analysis.sequential import Look, StoppingRule
 from harness_noise.cli import main
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores, Skipped
+from harness_noise.results.sequential import looks_of
 from harness_noise.settings import Settings
 from harness_noise.stats.intervals import wilson
 
@@ -69,7 +73,7 @@ class TestRules:
         expected = stats.ttest_1samp(d, -0.05, alternative="greater").pvalue
         row = hn.gate(a, b, rule="no-loss", margin=0.05).rows[0]
         assert "few_flips" in row.diagnostics  # the far limit is farther, so p is larger
-        assert expected < row.p_value < 20 * expected  # type: ignore[operator]
+        assert expected < row.p_value < 20 * expected
         rng = np.random.default_rng(0)
         a, b = run("a", {"t": rng.normal(size=60)}, scores={"bounds": None}), run("b", {"t": rng.normal(size=60)},
                                                                               scores={"bounds": None})  # fmt: skip
@@ -81,7 +85,7 @@ class TestRules:
         a, b = pair(tasks=("arc",))
         row = hn.gate(a, b, rule="no-loss", margin=0.005).rows[0]
         nc = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
-        assert row.n_needed == pytest.approx((nc * row.se / 0.005) ** 2 * 400, rel=0.01)  # type: ignore[operator]
+        assert row.n_needed == pytest.approx((nc * row.se / 0.005) ** 2 * 400, rel=0.01)
 
     def test_lower_is_better_is_held_from_above(self) -> None:
         a, b = (replace(side, scores=tuple(replace(part, higher_is_better=False) for part in side.scores))
@@ -112,7 +116,7 @@ class TestRules:
         gate = hn.gate(a, b, ratio=0.99, rule="no-loss")
         assert gate.outcome == "cannot judge"
         plain = hn.compare(a, b).rows[0]
-        assert gate.rows[0].limit == pytest.approx(plain.ci_low + 0.01 * plain.mean_b)  # type: ignore[operator]
+        assert gate.rows[0].limit == pytest.approx(plain.ci_low + 0.01 * plain.mean_b)
 
     def test_pooled_decides_on_the_equal_weight_mean(self) -> None:
         a, b = pair(0.03, n=200, tasks=tuple("abcdefgh"))
@@ -167,8 +171,8 @@ class TestRules:
         groups = (Group("g", "acc", "none", ("arc", "gsm")),)
         a, b = (replace(side, groups=groups) for side in pair(0.03))
         gate = hn.gate(a, b)
-        p = sorted(row.p_value for row in gate.rows)  # type: ignore[type-var]
-        assert gate.rows[0].p_adjusted == pytest.approx(3 * p[0])  # type: ignore[operator]
+        p = sorted(row.p_value for row in gate.rows)
+        assert gate.rows[0].p_adjusted == pytest.approx(3 * p[0])
 
 
 class TestFloors:
@@ -177,7 +181,7 @@ class TestFloors:
         row = hn.analyze(a).rows[0]
         low = row.ci_low
         assert low is not None
-        assert low == pytest.approx(wilson(row.mean, 400, float(stats.t.ppf(0.975, 399))).low, abs=1e-3)  # type: ignore[arg-type]
+        assert low == pytest.approx(wilson(row.mean, 400, float(stats.t.ppf(0.975, 399))).low, abs=1e-3)
         assert hn.gate(a, floor=low - 1e-6, rule="no-loss").passed
         assert hn.gate(a, floor=low + 1e-6, rule="no-loss").outcome == "cannot judge"
 
@@ -185,14 +189,14 @@ class TestFloors:
         a, _ = pair(tasks=("arc",))
         exact, noisy = (hn.gate(a, floor=0.76, floor_questions=n).rows[0] for n in (None, 1319))
         own = math.sqrt(0.76 * 0.24 / 1319)
-        assert noisy.se == pytest.approx(math.hypot(exact.se, own))  # type: ignore[arg-type]
-        assert noisy.p_value > exact.p_value  # type: ignore[operator]
+        assert noisy.se == pytest.approx(math.hypot(exact.se, own))
+        assert noisy.p_value > exact.p_value
 
     def test_published_numbers_have_it_in_a_pool_too(self) -> None:
         a, _ = pair()
         exact, noisy = (hn.gate(a, floor=0.76, floor_questions=n, pooled=True).rows[0] for n in (None, 1319))
-        assert noisy.se == pytest.approx(math.hypot(exact.se, math.sqrt(0.76 * 0.24 / 1319 / 2)))  # type: ignore[arg-type]
-        assert noisy.p_value > exact.p_value  # type: ignore[operator]
+        assert noisy.se == pytest.approx(math.hypot(exact.se, math.sqrt(0.76 * 0.24 / 1319 / 2)))
+        assert noisy.p_value > exact.p_value
         again = replace(a, scores=(*a.scores, *(replace(part, metric="em") for part in a.scores)))
         same = hn.gate(again, floor=0.76, floor_questions=1319, pooled=True).rows[0]
         assert same.se == pytest.approx(noisy.se)  # two metrics of the same questions are one number twice
@@ -300,7 +304,7 @@ class TestSeveralBaselines:
         gate = hn.gate(run("a", {"t": a}, **plain), sides)
         assert gate.rows[0].estimate == pytest.approx(d.mean())
         assert gate.rows[0].se == pytest.approx(math.sqrt(expected))
-        assert gate.rows[0].df < 10  # type: ignore[operator]
+        assert gate.rows[0].df < 10
         assert "few_clusters" in gate.rows[0].diagnostics
         assert any("4 baseline runs" in note for note in gate.notes)
 
@@ -366,7 +370,7 @@ class TestSelfTest:
     def test_identical_models_that_cannot_be_told_do_not_pass_no_loss(self) -> None:
         test = hn.gate(*pair(tasks=("arc",)), rule="no-loss", margin=0.005, self_test=True).self_test
         assert test is not None
-        assert test.false_alarm > 0.8  # type: ignore[operator]
+        assert test.false_alarm > 0.8
 
     @pytest.mark.slow
     def test_twenty_rows_together_alarm_as_rarely_as_one(self) -> None:
@@ -399,6 +403,7 @@ class TestCannotJudge:
         assert "different questions (100 and 400" in hn.gate(short, b).sentence
         assert "stopped early" in self.changed(diagnostics=("stopped_early",)).sentence
         assert "random part" in self.changed(diagnostics=("not_a_random_part",)).sentence
+        assert "drawn with different probabilities" in self.changed(diagnostics=("unequal_chances",)).sentence
         assert "mean_mismatch" in self.changed(native=0.123).sentence
 
     def test_the_tasks_of_a_group_are_held_to_the_same(self) -> None:
@@ -414,6 +419,7 @@ class TestCannotJudge:
             (grouped(a, version="1"), grouped(b, version="2"), "versions 1 and 2"),
             (grouped(pair(n=100)[0]), grouped(b), "different questions (100 and 400"),
             (grouped(a, diagnostics=("not_a_random_part",)), grouped(b), "random part"),
+            (grouped(a, diagnostics=("unequal_chances",)), grouped(b), "drawn with different probabilities"),
             (grouped(a), grouped(b, diagnostics=("stopped_early",)), "the baseline stopped early"),
             (grouped(a), grouped(b, higher_is_better=False), "higher is better in one run"),
         ):
@@ -436,10 +442,10 @@ class TestCannotJudge:
             (side("new", diagnostics=("not_a_random_part",)), "random part"),
             (side("new", n_missing=20), "answers are missing"),
         ):
-            gate = hn.gate(new, base, **few)  # type: ignore[arg-type]
+            gate = hn.gate(new, base, **few)
             assert (gate.outcome, words in gate.sentence) == ("cannot judge", True)
         a, b = (replace(one, corpus=more.corpus) for one, more in zip(pair(), (side("new"), base), strict=True))
-        said = hn.gate(a, [b, replace(b, name="older", model="older")], **few).sentence  # type: ignore[arg-type]
+        said = hn.gate(a, [b, replace(b, name="older", model="older")], **few).sentence
         assert "mt bleu: it is no mean over questions, and of several baseline runs" in said
 
     def test_other_prompts(self) -> None:
@@ -497,6 +503,28 @@ class TestStoppedEarly:
         assert (row.passed, row.limit) == (False, pytest.approx(-0.03))
         assert hn.gate(a, b, margin=0.04).passed
 
+    @pytest.mark.parametrize("unequal", [False, True])
+    def test_looks_that_used_all_that_is_known_of_the_baseline_are_known_again(self, unequal: bool) -> None:
+        """Their estimate is a regression's, which is not the plain A − B of the questions that were asked."""
+        rng = np.random.default_rng(5)
+        right = (1.5 * rng.standard_normal((400, 1)) + 0.7 * rng.standard_normal((400, 2)) > 0).astype(float)
+        a, b = (run(name, {"t": right[:, j]}) for j, name in enumerate(("new", "old")))
+        rule = StoppingRule(futility=False)
+        order = rule.order(400)
+        rows = np.sort(order.asked(10))
+        keys = [f"q{i}" for i in rows]
+        chances = dict(zip(keys, np.where(right[rows, 1] > 0, 0.45, 0.55), strict=True)) if unequal else None
+        part = replace(a.scores[0], questions=Questions(tuple(keys)), values=a.scores[0].values[rows], chances=chances)
+        look = Look(rule, observe([part], list(b.scores), Settings()), order.progress(10), number=10)
+        shown = look.sequential
+        assert shown.estimate_unadjusted != pytest.approx(shown.diff)
+        drawn = {"task": "t", "n_asked": len(rows), "n_total": 400, "order_seed": 0, "stopped_early": True}
+        new = with_record(replace(a, scores=(part,)), [shown.to_dict()], [drawn | {"chances": chances}])
+        row = hn.gate(new, b, margin=0.5).rows[0]
+        assert (row.passed, row.estimate, row.limit) == (True, shown.estimate, pytest.approx(shown.ci_high))
+        other = run("other", {"t": 1 - right[:, 1]})
+        assert hn.gate(new, other, margin=0.5).outcome == "cannot judge"
+
     def test_another_baseline_or_another_quantity_cannot_be_judged(self) -> None:
         a, b = self.stopped(estimate_unadjusted=-0.5)
         assert "against another baseline" in hn.gate(a, b).sentence
@@ -510,6 +538,17 @@ class TestStoppedEarly:
         assert hn.gate(*self.stopped(level=0.9), level=0.9).rows[0].limit == pytest.approx(-0.03)
         with pytest.raises(hn.InputError, match=r"`level` 0.9 only"):
             hn.compare(*self.stopped(level=0.9), fail_on="regression")
+
+    def test_looks_from_outside_are_of_the_same_task_too(self) -> None:
+        """`compare --looks` of a run that grows: it lacks questions, and all else must be as in the baseline."""
+        a, b = self.stopped()
+        (look,) = looks_of([a])["sequential"]
+        sides = [each(side, version="1", diagnostics=()) for side in (replace(a, sequential=(), drawn=()), b)]
+        for new, words in ((sides[0], "is shown to be below"), (each(sides[0], version="2"), "versions 2 and 1")):
+            compared = compare_runs([(new, sides[1])], Settings())
+            gate = gated(judged_by_looks(compared, [look], Settings()), [(new, sides[1])])
+            assert words in gate.sentence
+            assert gate.rows[0].estimate == look.estimate
 
     def test_its_own_mean_is_too_extreme_for_a_floor(self) -> None:
         assert "too extreme" in hn.gate(self.stopped()[0], floor=0.5).sentence
@@ -665,7 +704,7 @@ def test_a_floor_and_a_bar_are_plain_values() -> None:
     a, b = pair()
     assert judge(a, [b], [Floor(0.5)], Bar(margin=0.02), Settings()).passed
     with pytest.raises(hn.InputError, match="rule"):
-        Bar(rule="maybe")  # type: ignore[arg-type]
+        Bar(rule="maybe")
 
 
 def each(side: Run, **fields: Any) -> Run:
@@ -711,6 +750,23 @@ class TestMissing:
         whole = Group("g", "acc", "none", ("arc", "gsm"))
         new, old = (replace(side, scores=(), parts=side.scores, groups=(whole,)) for side in (without(a, 2), b))
         assert said in hn.gate(new, old).sentence
+
+    def test_two_runs_of_one_name_are_two(self) -> None:
+        b = pair(tasks=("arc",))[1]
+        runs = [pair(loss, tasks=("arc",))[0] for loss in (0.0, 0.05)]
+        gate = hn.compare(runs, baseline=b, fail_on="regression").gate
+        assert gate is not None
+        assert [row.passed for row in gate.rows] == [False, True]
+        assert gate.rows[0].p_adjusted == pytest.approx(2 * gate.rows[0].p_value)
+
+    def test_two_runs_of_one_model_do_not_vouch_for_each_other(self) -> None:
+        a, b = pair(tasks=("arc",))
+        whole, lacks = replace(a, name="first"), replace(without(a, 150), name="second")
+        for runs in ([whole, lacks], [lacks, whole]):
+            gate = hn.compare(runs, baseline=b, fail_on="regression").gate
+            assert gate is not None
+            assert [bool(row.reason) for row in gate.rows] == [True, False]
+            assert "with the worst scores that they could have" in gate.sentence
 
     def test_compare_is_its_shorthand(self, tmp_path: Path) -> None:
         a, b = pair(tasks=("arc",))
@@ -838,7 +894,7 @@ class TestOneConfiguration:
         assert gate.rows[0].n_needed is None
         assert "no number of questions would" in gate.sentence
         few, many = (hn.gate(a, sides, budget=n).rows[0].budget_sees for n in (300, 10**9))
-        assert many > 0.5 * few  # type: ignore[operator]
+        assert many > 0.5 * few
 
     def test_no_loss_larger_than_the_range_is_promised(self) -> None:
         a, b = pair(n=4, tasks=("arc",))
@@ -848,9 +904,10 @@ class TestOneConfiguration:
         assert "no loss that is possible would be shown" in gate.sentence
 
 
-def test_a_damaged_kept_run_is_an_error_wherever_it_is_damaged(tmp_path: Path) -> None:
+def test_a_damaged_kept_run_is_an_error_or_read_right_wherever_it_is_damaged(tmp_path: Path) -> None:
     a, b = pair(n=60)
     hn.gate(b, floor=0.01, store=tmp_path)
+    whole, refused = hn.gate(a, tmp_path).rows, 0
     path = next(tmp_path.iterdir())
     raw, rng = path.read_bytes(), np.random.default_rng(0)
     for _ in range(60):
@@ -858,5 +915,10 @@ def test_a_damaged_kept_run_is_an_error_wherever_it_is_damaged(tmp_path: Path) -
         for j in rng.integers(0, len(raw), 3):
             content[j] ^= 0x55
         path.write_bytes(bytes(content))
-        with contextlib.suppress(hn.InputError):
-            hn.gate(a, tmp_path)
+        try:
+            found = hn.gate(a, tmp_path).rows
+        except hn.InputError:
+            refused += 1
+        else:
+            assert found == whole
+    assert refused > 30

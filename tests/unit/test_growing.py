@@ -261,11 +261,11 @@ def test_a_replay_decides_as_the_looks_do(scores: tuple[np.ndarray, np.ndarray])
     pair = Pair.of([as_scores(scores[0], clusters)], [as_scores(scores[1], clusters)])
     for seed in range(5):
         for looks in (5, "anytime"):
-            rule = StoppingRule(looks=looks, seed=seed, margin=0.02)  # type: ignore[arg-type]
+            rule = StoppingRule(looks=looks, seed=seed, margin=0.02)
             found = pair.run(rule).sequential
             last = pair.replay(rule, orders=1)
             assert (last.decisions, last.n_median) == ({found.decision: 1.0}, found.n_answers)
-            again = hn.compare_in_sequence(*scores, clusters, looks=looks, seed=seed, margin=0.02)  # type: ignore[arg-type]
+            again = hn.compare_in_sequence(*scores, clusters, looks=looks, seed=seed, margin=0.02)
             assert again == found
 
 
@@ -289,7 +289,7 @@ def test_boundaries_are_public() -> None:
         hn.boundaries(5, settings=hn.Settings(margin=0.1))
     for bad in ({"looks": 0}, {"looks": "anytime"}, {"level": 2.0}, {"spending": "haybittle"}, {"gamma": 99}):
         with pytest.raises(InputError):
-            hn.boundaries(**bad)  # type: ignore[arg-type]
+            hn.boundaries(**bad)
 
 
 def test_arrays_that_do_not_fit_are_refused() -> None:
@@ -297,7 +297,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         hn.compare_in_sequence(np.ones(30), np.ones(31))
     ways = np.stack([np.arange(40) % 8, np.arange(40) // 8], axis=1)
     with pytest.raises(ValueError, match=r"must be \(n,\) labels"):
-        hn.compare_in_sequence(np.random.default_rng(1).random(40), np.zeros(40), ways)  # type: ignore[arg-type]
+        hn.compare_in_sequence(np.random.default_rng(1).random(40), np.zeros(40), ways)
 
 
 def test_a_budget_names_what_would_tell_models_from_the_best(

@@ -78,6 +78,41 @@ def test_what_a_call_does_not_obey_it_refuses(
         function(*sides, **given, **{name: GIVEN[name]})
 
 
+ON_RUNS: dict[str, Any] = {
+    "analyze": lambda x, y, **choice: hn.analyze(x, **choice),
+    "compare": hn.compare,
+    "baseline": lambda x, y, **choice: hn.compare([x], baseline=y, **choice),
+    "explain": lambda x, y, **choice: hn.explain([x, y], on="template", **choice),
+    "arena": lambda x, y, **choice: hn.arena([x, y], **choice),
+    "plan": lambda x, y, **choice: hn.plan(effect=0.1, runs=[x, y], **choice),
+    "gate": hn.gate,
+    "factors": lambda x, y, **choice: hn.factors([x, y], {"model": "model"}, **choice),
+    "label_sample": lambda x, y, **choice: hn.label_sample([x, y], 5, **choice),
+}
+
+
+@pytest.mark.parametrize("name", ["columns", "format_file", "apart"])
+@pytest.mark.parametrize("function", ON_RUNS)
+def test_how_files_are_read_is_refused_where_only_runs_are_given(function: str, name: str, folder: Path) -> None:
+    a, b = (hn.read(folder / f"{model}.csv", fields="template")[0] for model in "ab")
+    with pytest.raises(hn.InputError, match=f"`{name}`"):
+        ON_RUNS[function](a, b, **{name: GIVEN[name]})
+
+
+def test_columns_are_for_the_file_beside_a_run(folder: Path) -> None:
+    run, other = hn.read(folder / "a.csv")[0], folder / "b.csv"
+    chosen = hn.compare(run, other, columns={"score": "repeat"}).comparisons[0]
+    assert chosen.mean_b == 0.5
+    assert chosen.mean_a == hn.analyze(run).estimates[0].mean
+
+
+def test_sources_may_come_one_at_a_time(folder: Path) -> None:
+    files = [folder / "a.csv", folder / "b.csv"]
+    assert hn.compare(iter(files)) == hn.compare(files)
+    with pytest.raises(hn.InputError, match="A and B are two numbers"):
+        hn.compare((0.74, 100), (0.66, 100))  # type: ignore[arg-type]
+
+
 def test_forms_refuse_much_and_take_what_is_empty_for_what_is_not_given(folder: Path) -> None:
     assert sum(len(refused(form)) for form in FORMS) > 80
     counts = hn.compare((74, 100), (66, 100), references=(), tasks=[], columns={}, groups=None, by=(), apart=False)

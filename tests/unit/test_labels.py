@@ -203,7 +203,9 @@ def test_random_parts_are_seldom_refused() -> None:
     for p in (0.05, 0.5, 0.97):
         for m in (3, 30, 200):
             truth, judge = judged(rng, p=p)
-            hn.estimate_with_labels(judge, part_of(truth, rng, m))
+            row = hn.estimate_with_labels(judge, part_of(truth, rng, m))
+            assert row.judge is not None
+            assert row.judge.n_labels == m
 
 
 def test_arrays_that_do_not_fit_are_refused() -> None:
@@ -342,8 +344,7 @@ def test_an_arena_says_nothing_of_single_questions_and_ranks_by_its_pairs(tmp_pa
     (board,) = arena.boards
     assert board.benchmark.rank_method == "holm"
     assert None is board.benchmark.dead_for_top is board.benchmark.same_best is board.benchmark.solved_by_all
-    assert not np.isfinite(board.questions.tau).any()
-    assert not board.questions.suspect.any()
+    assert {(row.tau, row.suspect) for row in board.questions} == {(None, None)}
     assert "score differently" not in str(arena)
     told = {frozenset((p.model_a, p.model_b)) for p in arena.pairs if p.p_adjusted is not None and p.p_adjusted < 0.05}
     for model in board.models:
@@ -415,6 +416,22 @@ def test_labels_of_one_model_only_are_refused_in_a_comparison(folder: Path) -> N
         hn.compare("a.csv", "b.csv", labels=bare)
 
 
+def test_a_label_is_of_one_run_where_two_are_of_one_model(folder: Path) -> None:
+    """Labels of one run's answers say nothing of the other's, whatever the model is called."""
+    for name in "ab":
+        text = (folder / f"{name}.csv").read_text().replace(f",{name},", ",m,")
+        (folder / f"{name}.csv").write_text(text)
+    rows = random_rows(folder)
+    path = write_labels(folder / "labels.csv", "question,model,label", [(q, "m", y) for q, _, y in rows[::2]])
+    with pytest.raises(hn.InputError, match=r"line 2: several of the runs are of m, .* write the run in the column"):
+        hn.compare("a.csv", "b.csv", labels=path)
+    path = write_labels(folder / "labels.csv", "question,model,label", [(q, f"{m}.csv", y) for q, m, y in rows])
+    named = hn.compare("a.csv", "b.csv", labels=path).comparisons[0]
+    for name, mean in (("a", named.mean_a), ("b", named.mean_b)):
+        mine = write_labels(folder / "mine.csv", "question,label", [(q, y) for q, m, y in rows if m == name])
+        assert hn.analyze(f"{name}.csv", labels=mine).estimates[0].mean == mean
+
+
 def test_several_people_are_repeats_of_the_label(folder: Path) -> None:
     rows = [(q, y) for q, _, y in random_rows(folder, models="a")]
     both = [(q, who, y if who == "x" or i % 10 else 1 - y) for i, (q, y) in enumerate(rows) for who in "xy"]
@@ -445,7 +462,7 @@ def test_what_labels_do_not_allow_for_is_refused(folder: Path) -> None:
         {"combine": True}, {"interval": "bootstrap"}, {"label_range": (5, 1)}, {"labels_scorer": "human"},
     ):  # fmt: skip
         with pytest.raises(hn.InputError):
-            hn.compare("a.csv", "b.csv", labels=path, **wrong)  # type: ignore[arg-type]
+            hn.compare("a.csv", "b.csv", labels=path, **wrong)
     with pytest.raises(hn.InputError, match="give `labels` or `labels_scorer`, too"):
         hn.analyze("a.csv", labels_at_random=True)
 
@@ -569,6 +586,17 @@ def test_labels_on_another_scale_than_scores_without_a_range_are_refused(low: fl
         hn.estimate_with_labels(np.round(100 * truth), labels)
     lenient = np.round(np.minimum(10, 4 + 8 * truth))
     assert hn.estimate_with_labels(lenient, part_of(np.round(1 + 9 * truth), rng, 100)).mean
+
+
+def test_labels_of_one_task_on_another_scale_take_no_other_task_away() -> None:
+    rng = np.random.default_rng(26)
+    truth = {"percent": 100 * rng.random(N), "share": 2 * rng.random(N)}
+    rows = [{"task": task, "question": f"q{i}", "score": x} for task, all_ in truth.items() for i, x in enumerate(all_)]
+    asked = rng.permutation(N)[:100].tolist()
+    labels = [{"task": t, "question": f"q{i}", "label": min(truth[t][i], 2.0)} for t in truth for i in asked]
+    found = hn.analyze(pd.DataFrame(rows), labels=labels)
+    assert [row.task for row in found.estimates] == ["share"]
+    assert any(note.startswith("left out: percent") for note in found.notes)
 
 
 def test_labels_of_questions_that_no_run_has_are_refused_in_a_blind_file_too(folder: Path) -> None:

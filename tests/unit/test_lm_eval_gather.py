@@ -5,13 +5,13 @@ import pytest
 
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run
+from harness_noise_adapters.lm_eval_harness.files.results import Native
 from harness_noise_adapters.lm_eval_harness.scoring.choices import LeftOutError
 from harness_noise_adapters.lm_eval_harness.scoring.gather import (
     Aggregation,
     Column,
     Gathered,
     GroupRow,
-    OwnValue,
     TaskFacts,
     gather,
     groups,
@@ -50,7 +50,7 @@ def test_the_numbers_tell_whose_mean_a_value_is():
 
 def test_a_vote_stands_beside_the_mean_of_single_answers():
     votes = np.median(TABLE, axis=1)
-    found = gathered(column(votes, TABLE), votes.mean(), own_answers=3)
+    found = gathered(column(votes, TABLE), votes.mean(), used={"none": 3})
     single, vote = found.scores
     assert (single.native, single.metric) == (None, "acc")
     assert (vote.native, vote.metric, vote.diagnostics) == (votes.mean(), "acc@3", ("uses_all_repeats",))
@@ -59,13 +59,29 @@ def test_a_vote_stands_beside_the_mean_of_single_answers():
     assert "toy: the harness's own value uses all its 3 answers at once" in found.notes[0]
 
 
-def test_what_a_live_run_knows_is_not_asked_of_the_numbers():
-    own = {KEY: OwnValue(ours=False, together=3)}
-    single, vote = gathered(column(TABLE[:, 0], TABLE), TABLE[:, 0].mean(), own_values=own).scores
-    assert single.native is None
-    assert vote.metric == "acc@3"
-    (odd,) = gathered(column(TABLE[:, 0], TABLE), 0.9, own_values={KEY: OwnValue(mismatch=True)}).scores
+def test_a_vote_whose_mean_is_that_of_the_first_answers_is_a_vote():
+    """As many votes as first answers are right, on other questions."""
+    table = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]])
+    votes = np.median(table, axis=1)
+    assert votes.mean() == table[:, 0].mean() == table.mean()
+    single, vote = gathered(column(votes, table), votes.mean(), used={"none": 3}).scores
+    assert (single.native, single.native_is_first) == (None, False)
+    assert (vote.native, vote.metric) == (votes.mean(), "acc@3")
+    largest = Aggregation("largest", registered=False, function=lambda: lambda items: max(items) - 0.1)
+    (whole,) = gathered(column(votes, table, raw=[]), 0.9, used={"none": 3}, aggregations={"acc": largest}).corpus
+    assert (whole.native, whole.native_is_first) == (None, False)
+
+
+def test_answers_that_cannot_be_scored_one_by_one_have_a_vote_alone():
+    single = column(TABLE[:, 0], TABLE[:, :1])
+    (vote,) = gathered(single, TABLE[:, 0].mean(), used={"none": 3}, at_once=["none"]).scores
+    assert (vote.metric, vote.native) == ("acc@3", TABLE[:, 0].mean())
+
+
+def test_first_answers_that_lm_eval_scored_otherwise_are_told():
+    (odd,) = gathered(column(TABLE[:, 1], TABLE), 0.25, mismatch=[KEY]).scores
     assert odd.diagnostics == ("mean_mismatch",)
+    assert odd.native == 0.25
 
 
 @pytest.mark.parametrize(
@@ -75,6 +91,7 @@ def test_what_a_live_run_knows_is_not_asked_of_the_numbers():
         (column(TABLE[:, 0], TABLE[:, :1]), 0.5, {"aggregations": {"acc": Aggregation("bleu")}}, "aggregated by bleu"),
         (column(["x"] * 4, [["x"]] * 4), 0.5, {}, "its values are text"),
         (column([np.inf] * 4, [[np.inf]] * 4), 0.5, {}, "infinite score"),
+        (column([1e308] * 4, [[1e308]] * 4), 0.5, {}, "infinite score"),
         (column([np.inf, -np.inf, 0, 1], [[np.inf], [-np.inf], [0], [1]]), 0.5, {}, "infinite score"),
         (column([None] * 4, TABLE), 0.5, {"aggregations": {}}, "of its values (0.583333) is not the reported value"),
         (column([None] * 4, [[None]] * 4), 0.5, {}, "no question has a score"),
@@ -139,21 +156,40 @@ def test_the_run_has_clusters_and_one_sentence_for_tasks_that_leave_something_ou
     assert run.notes == ("one and 1 more: no acc_prob: it has no choices",)
 
 
-def test_the_value_of_a_group_tells_its_weights_where_nothing_else_does():
+def test_a_group_is_of_the_tasks_that_have_its_metric():
     values = {"a": {KEY: 0.2}, "b": {KEY: 0.8}, "c": {}}
-    sizes = {"a": 30, "b": 10}
-
-    def weighting(value, weighting=None):
-        (found,) = groups([GroupRow("g", KEY, value, ["a", "b", "c"], weighting)], values, sizes, [])
-        assert found.tasks == ("a", "b")
-        return found.weighting
-
-    assert weighting(0.35) == "size"
-    assert weighting(0.5) == "equal"
-    assert weighting(0.5, "size") == "size"
-    assert weighting(0.123) == "size"
-    (twice,) = groups([GroupRow("g", KEY, 0.4, ["a", "a", "b"])], values, sizes, [])
+    (found,) = groups([GroupRow("g", KEY, 0.35, ["a", "b", "c", "d"], "size")], values, [])
+    assert (found.tasks, found.weighting, found.native) == (("a", "b"), "size", 0.35)
+    (twice,) = groups([GroupRow("g", KEY, 0.4, ["a", "a", "b"], "equal")], values, [])
     assert twice.tasks == ()
+
+
+GROUP = {
+    "group_subtasks": {"g": ["a", "b"]}, "n-samples": {"a": {"effective": 30}, "b": {"effective": 10}},
+    "configs": {"a": {}, "b": {}},
+}  # fmt: skip
+
+
+def weights(*tables: dict[str, float], noise: tuple[float, ...] = ()) -> str:
+    """Those of a group `g` of the tasks `a` and `b`, by values of each of them under several filters."""
+    rows = {name: {f"acc,{i}": table[name] for i, table in enumerate(tables) if name in table} for name in "abg"}
+    means = [
+        {"task": name, "metric": "acc", "scorer": "0", "mean": mean} for name, mean in zip("abg", noise, strict=False)
+    ]
+    return Native({**GROUP, "results": rows, "noise": {"estimates": means}}).weighting("g", "acc")
+
+
+def test_the_values_of_a_group_tell_its_weights_where_nothing_else_does():
+    by_size, equal = {"a": 0.2, "b": 0.8, "g": 0.35}, {"a": 0.2, "b": 0.8, "g": 0.5}
+    alike = {"a": 0.5, "b": 0.5, "g": 0.5}
+    assert weights(by_size) == "size"
+    assert weights(equal) == "equal"
+    assert weights({"a": 0.0, "b": 0.8, "g": 0.4}) == "equal"
+    assert weights({"a": 0.2, "b": 0.8, "g": 0.123}) == weights(alike) == weights({"g": 0.5}) == "size"
+    # tasks with the same score tell nothing, but another filter does, and so do our own means
+    assert weights(alike, equal) == "equal"
+    assert weights(alike, noise=(0.2, 0.8, 0.5)) == "equal"
+    assert weights(alike, noise=(0.2, 0.8, 0.35)) == "size"
 
 
 def test_reported_values_are_finite_numbers_or_nothing():

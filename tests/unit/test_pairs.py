@@ -110,6 +110,18 @@ def test_a_masked_pair_is_compare_on_the_intersection(kind: str, K: int, G: int 
     assert_same(runs, Settings())
 
 
+def test_models_that_share_no_question_have_no_pair_in_crossed_clusters_either() -> None:
+    a, b = drawn(2, 30, 3, G=5, crossed=True)
+    part = a.scores[0]
+    halves = [replace(a, scores=(part.take(rows),)) for rows in (range(15), range(15, 30))]
+    runs = [replace(halves[0], model="first"), replace(halves[1], model="second"), b]
+    pairs = arena(runs, Settings()).boards[0].pairs
+    apart = pairs.find("first", "second")
+    assert (apart.n_questions, apart.diff, apart.repeats_a, apart.wins_a) == (0, None, 0, 0.0)
+    shared = compare_runs([(halves[1], b)], Settings()).comparisons[0]
+    assert pairs.find("second", b.model).se == pytest.approx(shared.se, rel=1e-12)
+
+
 HALF = np.r_[np.ones(5), np.zeros(5)][:, None]
 DEGENERATE = {
     "all right, all wrong, the same, the opposite": [HALF * 0 + 1, HALF * 0, HALF, HALF.copy(), 1 - HALF],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 
@@ -12,11 +10,9 @@ from harness_noise.report import planning, terminal
 from harness_noise.report.fmt import number
 
 
-def shown(table: object, monkeypatch: pytest.MonkeyPatch, width: int = 100) -> str:
+def shown(table: hn.Plan, monkeypatch: pytest.MonkeyPatch, width: int = 100) -> str:
     monkeypatch.setenv("COLUMNS", str(width))
-    out = io.StringIO()
-    terminal.print_to(out, table)  # type: ignore[arg-type]
-    return " ".join(out.getvalue().split())
+    return " ".join(terminal.text(table).split())
 
 
 def run(model: str, p: float, seed: int, n: int = 120, clusters: int = 0) -> hn.Run:
@@ -73,6 +69,15 @@ def test_a_replay_that_decides_nothing_does_not_call_it_enough(monkeypatch: pyte
     share = sum(replay.decisions.get(word, 0.0) for word in ("not separable", "cannot be decided"))
     assert share > 0.5
     assert f"… without a decision {100 * share:.0f} % of the orders" in text
+
+
+def test_a_budget_with_one_answer_each_is_as_cautious_as_a_plan() -> None:
+    runs = [hn.as_scores(np.random.default_rng(seed).random(80) < 0.6) for seed in range(3)]
+    each = [hn.Run(name, name, "array", scores=(part,)) for name, part in zip("abc", runs, strict=True)]
+    for row in hn.arena(each, needed=True).budget:
+        pair = [run for run in each if run.model in (row.best, row.model)]
+        plan = hn.plan(runs=pair, effect=abs(row.diff or 0.0), repeats=1)
+        assert row.more_questions == plan.n_questions - 80
 
 
 def test_a_budget_counts_new_clusters(monkeypatch: pytest.MonkeyPatch) -> None:

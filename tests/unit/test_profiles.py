@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from harness_noise.cli import main
+from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
 from harness_noise.leaderboard import profiles as reference
 from harness_noise.leaderboard.build import arena
@@ -22,7 +23,7 @@ def test_a_profile_gives_bare_numbers_the_noise_of_their_benchmark(tmp_path: Pat
     found = arena(runs, Settings())
     path = tmp_path / "task.json"
     reference.write(found, path)
-    profile = reference.choose(reference.read(path))
+    profile = reference.read(path)[0]
     pair = next(iter(found.pairs))
     assert pair.mean_a is not None
     assert pair.mean_b is not None
@@ -47,7 +48,7 @@ def test_a_profile_of_few_clusters_keeps_their_degrees_of_freedom(tmp_path: Path
     found = arena(board(M=6, K=4, clusters=labels, cluster_spec="passage"), Settings())
     path = tmp_path / "task.json"
     reference.write(found, str(path))
-    profile = reference.choose(reference.read(str(path)))
+    profile = reference.read(str(path))[0]
     assert (profile.n_clusters, profile.df) == (6, pytest.approx(5))
     row = reference.compare(profile, 0.6, 0.5)
     assert (row.n_clusters, row.df) == (6, pytest.approx(5))
@@ -59,7 +60,7 @@ def test_a_profile_of_few_clusters_keeps_their_degrees_of_freedom(tmp_path: Path
 def test_a_profile_plans_as_the_runs_do(tmp_path: Path) -> None:
     found = arena(board(M=6, K=4), Settings())
     reference.write(found, tmp_path / "p.json")
-    inputs = reference.choose(reference.read(tmp_path / "p.json")).planning()
+    inputs = reference.read(tmp_path / "p.json")[0].planning()
     variances = Variances(inputs["omega2"], *inputs["sigma2"])
     row = found.benchmarks[0]
     assert row.se_prediction is not None
@@ -74,7 +75,7 @@ def test_a_profile_plans_as_the_runs_do(tmp_path: Path) -> None:
 def test_a_profile_of_single_answers_does_not_invent_the_split(tmp_path: Path) -> None:
     found = arena(board(M=6, K=1), Settings())
     reference.write(found, tmp_path / "p.json")
-    profile = reference.choose(reference.read(tmp_path / "p.json"))
+    profile = reference.read(tmp_path / "p.json")[0]
     assert profile.se_data is None
     assert profile.planning()["omega2"] == pytest.approx(N * profile.se_total.median**2)
     assert profile.planning()["sigma2"] is None
@@ -87,7 +88,7 @@ def test_the_noise_is_the_profiles_share_of_the_rule_of_thumb_at_every_accuracy(
     runs = [with_values(run, np.where(np.arange(N)[:, None] % 5, run.scores[0].values, 0.0)) for run in board(M=4, K=3)]
     found = arena(runs, Settings())
     reference.write(found, tmp_path / "p.json")
-    profile = reference.choose(reference.read(tmp_path / "p.json"))
+    profile = reference.read(tmp_path / "p.json")[0]
     assert profile.rule_of_thumb is not None
     assert profile.rule_of_thumb == found.benchmarks[0].rule_of_thumb
     for a, b in ((0.5, 0.4), (0.81, 0.79), (0.9, 0.85)):
@@ -103,7 +104,7 @@ def test_the_noise_is_the_profiles_share_of_the_rule_of_thumb_at_every_accuracy(
 def test_a_score_above_all_of_the_table_is_coded(tmp_path: Path) -> None:
     found = arena(board(M=6, K=4), Settings())
     reference.write(found, tmp_path / "p.json")
-    profile = reference.choose(reference.read(tmp_path / "p.json"))
+    profile = reference.read(tmp_path / "p.json")[0]
     best = max(model.mean for model in found.models if model.mean is not None)
     assert profile.best_mean == best
     assert "beyond_reference" not in reference.compare(profile, best, 0.4).diagnostics
@@ -114,7 +115,7 @@ def test_a_score_above_all_of_the_table_is_coded(tmp_path: Path) -> None:
 
 
 def test_no_limit_leaves_the_range_of_a_difference() -> None:
-    profile = reference.choose(reference.read("aime_2025_ii"))
+    profile = reference.read("aime_2025_ii")[0]
     row = reference.compare(profile, 0.95, 0.02)
     assert row.ci_high == 1.0
 
@@ -131,14 +132,18 @@ def test_profiles_that_cannot_be_used(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"broken entry .*make it again"):
         reference.read(path)
     reference.write(arena(board(), Settings()), path)
-    profile = reference.choose(reference.read(path))
+    profile = reference.read(path)[0]
     with pytest.raises(InputError, match=r"0\.71 for 71"):
         reference.compare(profile, 71, 0.6)
     with pytest.raises(InputError, match=r"did you mean 0\.02"):
         reference.compare(profile, 0.5, 0.6, margin=2)
     assert main(["plan", "--reference", str(path), "--effect", "2"]) == 2
-    with pytest.raises(InputError, match="task / acc / none"):
-        reference.choose([profile], task="nothing")
+    with pytest.raises(InputError, match=r"no profile of that name .*task / acc / none"):
+        reference.choose([profile], ReadOptions(tasks=("nothing",)))
+    two = [profile, replace(profile, task="other")]
+    assert reference.choose(two, ReadOptions(tasks=("o*",))).task == "other"
+    with pytest.raises(InputError, match="2 profiles in the reference"):
+        reference.choose(two, ReadOptions(tasks=("task", "other")))
     same = [with_values(run, np.ones((N, 1))) for run in board(M=2)]
     with pytest.raises(InputError, match="close enough"):
         reference.write(arena(same, Settings()), path)

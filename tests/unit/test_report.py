@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from dataclasses import replace
@@ -79,10 +80,16 @@ def test_large_counts_have_separators() -> None:
     assert "| 12,345 | 2 | 1,234 |" in rendered(Comparison({}, (row,)), "markdown")
 
 
-def test_csv_has_missing_answers_by_cause_as_words_and_nothing_where_none_is_known() -> None:
+def test_csv_has_the_columns_of_a_frame() -> None:
+    """Missing answers by cause are a column each, where there are any; what cannot be estimated is empty."""
     table = analysis(missing={"limit": 2, "refused": 1})
-    assert "limit=2 refused=1" in rendered(table, "csv")
-    assert "{}" not in rendered(analysis(), "csv")
+    rows = list(csv.DictReader(io.StringIO(rendered(table, "csv"))))
+    assert [(row["missing_limit"], row["missing_refused"], row["se_data"] == "") for row in rows] == [
+        ("2", "1", False), ("2", "1", True),
+    ]  # fmt: skip
+    assert list(rows[0]) == list(table.to_frame())
+    known = rendered(analysis(), "csv").partition("\n")[0].split(",")
+    assert [name for name in known if name.startswith("missing")] == []
 
 
 @pytest.mark.parametrize(("p", "shown"), [(0.05, "0.050"), (0.00042, "0.0004"), (1e-9, "< 0.0001"), (None, "–")])
@@ -156,22 +163,19 @@ def test_latex_is_a_tabular_with_as_many_columns_as_cells() -> None:
 
 
 def test_the_terminal_never_cuts_a_number() -> None:
-    out = io.StringIO()
-    terminal.print_to(out, comparison(task="a-rather-long-task-name-" * 4))
+    out = terminal.text(comparison(task="a-rather-long-task-name-" * 4))
     row = comparison().comparisons[0]
-    assert number(row.diff, decimals(row.se)) in out.getvalue()
-    assert f"[{number(row.ci_low, decimals(row.se))}, {number(row.ci_high, decimals(row.se))}]" in out.getvalue()
+    assert number(row.diff, decimals(row.se)) in out
+    assert f"[{number(row.ci_low, decimals(row.se))}, {number(row.ci_high, decimals(row.se))}]" in out
 
 
 @pytest.mark.parametrize("width", [50, 80, 100, 200])
 def test_with_details_no_cell_is_lost_however_narrow(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     table = comparison(task="word_problems")
-    out = io.StringIO()
-    terminal.print_to(out, table, details=True)
-    lines = out.getvalue().splitlines()
-    assert max(map(len, lines)) <= width
-    words = set(out.getvalue().split())
+    out = terminal.text(table, details=True)
+    assert max(map(len, out.splitlines())) <= width
+    words = set(out.split())
     for section in summarise(table).sections:
         for column, cell in zip(section.columns, section.rows[0], strict=True):
             assert column.text or set(f"{column.label} {cell}".split()) <= words

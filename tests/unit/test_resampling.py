@@ -9,7 +9,7 @@ from scipy import stats
 from harness_noise import estimate, estimate_difference
 from harness_noise.stats import resampling
 from harness_noise.stats.contrast import design
-from harness_noise.stats.resampling import blocks, bootstrap, bootstrap_means, sign_flip_p
+from harness_noise.stats.resampling import blocks, bootstrap, bootstrap_means, sign_flip_p, studentised
 
 
 def generator():
@@ -41,6 +41,14 @@ class TestBootstrap:
                 assert np.allclose(bootstrap_means(blocks(values, plan), 500, generator()), whole, atol=1e-12)
         one = bootstrap_means(blocks(values[:, :1], plan), 500, generator())
         assert np.allclose(one[:, 0], whole[:, 0], atol=1e-12)
+
+    def test_resamples_that_leave_a_task_without_questions_are_left_out_of_a_bootstrap_t(self):
+        # the second task has one question each in two of seven clusters
+        plan = design(23, np.r_[np.repeat([0, 1, 2, 3, 4, 5, 6], 3), 0, 1], np.r_[np.zeros(21, int), 1, 1])
+        t = studentised(np.random.default_rng(6).random(23), plan, 400, generator())
+        assert t is not None
+        assert 200 < len(t) < 400
+        assert np.isfinite(t).all()
 
     def test_shares_resamples_between_columns(self):
         values = np.random.default_rng(2).normal(size=(50, 2))

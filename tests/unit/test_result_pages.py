@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from html import unescape
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ import harness_noise as hn
 from harness_noise.analysis.comparison import by_question, compare_runs
 from harness_noise.report import canvas, figures, html
 from harness_noise.report.sentences import methods
-from harness_noise.results.rows import Comparison, Flip
+from harness_noise.report.summary import FLIPPED, summarise
+from harness_noise.results.rows import Comparison
 from harness_noise.settings import Settings
 from support.boards import board, sliced_board
 
@@ -96,22 +98,12 @@ def test_clusters_are_named_in_order_and_of_many_those_at_both_ends() -> None:
     assert figures.clusters("c", d, [f"k{i}" for i in range(12)]) is None, "every question its own"
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionText(Flip):
-    target: str | None = None
-    answers_a: tuple[str, ...] = ()
-    answers_b: tuple[str, ...] = ()
-
-
 def test_answers_stand_beside_each_other_and_are_only_text() -> None:
     runs = board(2, 3)
     table = compare_runs([(runs[0], runs[1])], Settings(), 2)
     hostile = "<img src=x onerror=alert(1)></script>"
-    flips = tuple(
-        QuestionText(**{item.name: getattr(flip, item.name) for item in fields(Flip)} | {
-            "target": "42", "answers_a": ("41", "41", hostile), "answers_b": ("42", "42", "42")})
-        for flip in table.questions
-    )  # fmt: skip
+    told = {"target": "42", "answers_a": ("41", "41", hostile), "answers_b": ("42", "42", "42")}
+    flips = tuple(replace(flip, **told) for flip in table.questions)
     text = html.page(replace(table, questions=flips), questions=by_question([(runs[0], runs[1])]))
     assert text.count('<div class="sides">') == 2
     assert "Target: <bdi>42</bdi>" in text
@@ -119,6 +111,25 @@ def test_answers_stand_beside_each_other_and_are_only_text() -> None:
     assert "(3 of 3) 42" in text
     assert "<img" not in text
     assert "&lt;img src=x" in text
+
+
+def test_flips_of_two_runs_of_one_model_stand_with_their_own_run() -> None:
+    """Their models are alike, so the runs tell the rows apart: on a page, in a table and in a list."""
+    base, *others = (replace(run, model="m", name=f"runs/{run.name}/r") for run in board(3, 3))
+    pairs = [(run, base) for run in others]
+    table = compare_runs(pairs, Settings(), 1)
+    answers = ("the answer of run 1", "the answer of run 2")
+    flips = [replace(flip, answers_a=(answer,)) for flip, answer in zip(table.questions, answers, strict=True)]
+    table = replace(table, questions=tuple(flips))
+    sections = html.page(table, questions=by_question(pairs)).split("<section data-detail")[1:]
+    sections = [section.partition("</section>")[0] for section in sections]
+    assert [[answer in section for answer in answers] for section in sections] == [[True, False], [False, True]]
+    (listed,) = (part for part in summarise(table).sections if part.title == FLIPPED)
+    assert [row[0] for row in listed.rows] == ["m (run 1) − m (run 0)", "m (run 2) − m (run 0)"]
+    assert [title.split(",")[0] for title, _ in summarise(table, wide=True).listings] == [
+        "1. m (run 1) − m (run 0)",
+        "2. m (run 2) − m (run 0)",
+    ]
 
 
 def test_settings_are_said_of_what_was_done() -> None:
@@ -133,6 +144,23 @@ def test_settings_are_said_of_what_was_done() -> None:
     assert "paired" not in alone
     unpaired = compare_runs([(runs[0], runs[1])], Settings(unpaired=True))
     assert "A − B, unpaired" in methods(unpaired.comparisons, unpaired.settings)
+
+
+def test_the_foot_of_a_board_is_about_all_its_pairs(tmp_path: Path) -> None:
+    """The last model alone lacks answers, and a pair in which nothing varies has an interval of its own."""
+    runs = board(4)
+    runs[3] = replace(runs[3], scores=(replace(runs[3].scores[0], n_missing=5),))
+    table = hn.arena([*runs, replace(runs[0], model="again", name="run 9")])
+    for page in hn.write_html(table, tmp_path):
+        foot = page.read_text(encoding="utf-8").partition("How this was made</h2>")[2]
+        assert "Answers without a score are left out and counted." in foot
+        assert "Bonett–Price" in foot
+
+
+def test_counts_have_no_standard_error_and_none_is_named() -> None:
+    counts = hn.compare((74, 100), (66, 100))
+    assert "±" not in methods(counts.comparisons, counts.settings)
+    assert "(Fisher's exact; CI: Agresti–Caffo)" in methods(counts.comparisons, counts.settings)
 
 
 def test_a_comparison_without_a_number_has_a_page() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 
 import numpy as np
@@ -52,7 +51,6 @@ def test_what_is_not_known_of_all_models_is_said_once() -> None:
 def test_a_field_that_is_the_cluster_is_called_so(field: str, said: bool) -> None:
     found = hn.explain(A, B, on=[field])
     assert any(f"{field} is the cluster itself" in note for note in found.notes) is said
-    out = io.StringIO()
-    terminal.print_to(out, replace(found, notes=()))
-    assert "finer cluster" not in out.getvalue()
-    assert ("rests on fewer than two clusters" in " ".join(out.getvalue().split())) is said
+    shown = " ".join(terminal.text(replace(found, notes=())).split())
+    assert "finer cluster" not in shown
+    assert ("rests on fewer than two clusters" in shown) is said

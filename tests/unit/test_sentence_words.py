@@ -21,7 +21,7 @@ def test_an_estimator_is_named_as_papers_do(estimator: str, said: str) -> None:
     scores = np.random.default_rng(2).integers(0, 2, size=(30, 3)).astype(float)
     row = hn.estimate(scores, clusters=[i // 3 for i in range(30)])
     text = sentence(replace(row, estimator=estimator, cluster="passage"))
-    assert f"(clustered standard error, {said})" in text
+    assert f"± clustered standard error, {said};" in text
 
 
 def varied(n: int, K: int, seed: int = 0) -> np.ndarray:
@@ -147,5 +147,5 @@ def test_a_difference_of_such_scores_is_none_either() -> None:
     row = hn.estimate_difference(varied(30, 2) * 0.2, varied(30, 2, 1) + 1)
     assert row.verdict == "B better"
     row = replace(row, diagnostics=(*row.diagnostics, "mean_mismatch"))
-    assert sentence(row).endswith(": the scores do not have the mean that the harness reports, so do not use this.")
+    assert sentence(row).endswith("; the scores do not have the mean that the harness reports, so do not use this.")
     assert "so do not use this." in verdict_line(row)

@@ -146,7 +146,7 @@ def test_coverage(R):
 def test_needs_runs_and_pairs():
     with pytest.raises(hn.InputError, match="needs `repeats_are='runs'`"):
         Settings(runs_shared=True)
-    with pytest.raises(hn.InputError, match="not with `unpaired=True`"):
+    with pytest.raises(hn.InputError, match="leave it or `unpaired` out"):
         Settings(**SHARED, unpaired=True)
     with pytest.raises(hn.InputError, match="`runs_shared=True` is about a difference"):
         hn.estimate(table(1)[0], **SHARED)

@@ -12,7 +12,8 @@ import pytest
 
 from harness_noise import as_scores, estimate_difference
 from harness_noise.analysis.growing import observe
-from harness_noise.analysis.observed import Observed, observe_difference, observe_mean, repeats_enough
+from harness_noise.analysis.observed import Observed, observe_mean, observe_samples, repeats_enough
+from harness_noise.analysis.sample import align
 from harness_noise.analysis.sequential import Look, Order, StoppingRule
 from harness_noise.api.looks import estimate_from_part
 from harness_noise.data.questions import Questions
@@ -29,14 +30,18 @@ def part(values: np.ndarray, rows: np.ndarray, clusters: np.ndarray | None = Non
     return replace(whole, values=whole.values[rows], questions=keys, clusters=labels)
 
 
+def plainly(a: Scores, b: Scores, **choices: Any) -> Observed:
+    """A − B with nothing else of what is known of B."""
+    both = align([a], [b], None)
+    return observe_samples(both.a, both.b, Settings(**choices))
+
+
 def run(rule: StoppingRule, a: np.ndarray, b: np.ndarray, clusters: np.ndarray | None = None) -> tuple[Look, Order]:
     order = rule.order(len(a), clusters)
     look = None
     for number in range(1, len(order.blocks) + 1):
         rows = order.asked(number)
-        look = rule.look(
-            order, look, observe_difference([part(a, rows, clusters)], [as_scores(b, clusters)], Settings())
-        )
+        look = rule.look(order, look, plainly(part(a, rows, clusters), as_scores(b, clusters)))
         if look.stop:
             break
     assert look is not None
@@ -252,14 +257,14 @@ def test_rules_are_written_as_words() -> None:
             StoppingRule.parse("decided", looks=looks)
     for choices in ({"se": 0.0}, {"margin": -1.0}, {"level": 1.0}, {"seed": -1}, {"margin": math.nan}):
         with pytest.raises(InputError):
-            StoppingRule(**choices)  # type: ignore[arg-type]
+            StoppingRule(**choices)
 
 
 def test_fixed_questions_and_unrelated_runs_are_refused() -> None:
     a = as_scores(np.resize([0.0, 1.0], 40))
     for choices in ({"questions_are": "fixed"}, {"unpaired": True}):
         with pytest.raises(InputError, match="takes the questions for a random sample"):
-            observe_difference([a], [a], Settings(**choices))  # type: ignore[arg-type]
+            plainly(a, a, **choices)
 
 
 def test_repeats_stop_where_prediction_noise_has_no_part_worth_more() -> None:
@@ -332,7 +337,7 @@ def test_a_look_in_a_later_round_has_the_information_of_its_answers() -> None:
     whole = estimate_difference(a, b)
     once = estimate_difference(a[:, :1], b)
     ends = next(t for r, n, t in found if n == 400)
-    assert ends == pytest.approx((whole.se / once.se) ** 2, abs=0.05)  # type: ignore[operator]
+    assert ends == pytest.approx((whole.se / once.se) ** 2, abs=0.05)
     assert look.sequential.estimate_unadjusted == pytest.approx(whole.diff, abs=1e-12)
 
 
@@ -342,7 +347,7 @@ def test_what_is_known_of_b_makes_a_part_say_more() -> None:
     right = (latent > 0).astype(float)
     rows = rng.choice(500, 150, replace=False)
     mine, other = part(right[:, 0], rows), as_scores(right[:, 1])
-    plain = observe_difference([mine], [other], Settings())
+    plain = plainly(mine, other)
     alone = observe([mine], [other], Settings())
     runs = [Run(model=f"r{j}", name=f"r{j}", harness="", scores=(as_scores(right[:, j]),)) for j in range(2, 6)]
     known = observe([mine], [other], Settings(), references=runs)
@@ -353,7 +358,7 @@ def test_what_is_known_of_b_makes_a_part_say_more() -> None:
     part_ = estimate_from_part(right[rows, 0], rows, right[:, 2:], against=right[:, 1])
     assert known.estimate == pytest.approx(part_.estimate, abs=1e-12)
     assert known.se == pytest.approx(part_.se_population, abs=1e-12)
-    assert known.residual == pytest.approx(1 / part_.gain)  # type: ignore[operator]
+    assert known.residual == pytest.approx(1 / part_.gain)
     everything = observe([part(right[:, 0], np.arange(500))], [other], Settings(), references=runs)
     assert everything.estimate == pytest.approx(float((right[:, 0] - right[:, 1]).mean()))
     assert everything.residual is None
@@ -397,7 +402,7 @@ def test_questions_that_b_lacks_do_not_end_the_looks_early() -> None:
     both = int(np.isfinite(b[order.asked(2)]).sum())
     assert half.residual is not None
     assert found[1] == pytest.approx(1 / (1 + (200 / both - 1) * half.residual), rel=0.05)
-    assert 0.4 < found[1] < 0.75  # type: ignore[operator]
+    assert 0.4 < found[1] < 0.75
     assert found[-1] == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -194,3 +195,29 @@ def test_a_file_that_is_given_twice_and_a_copy_are_named(tmp_path) -> None:
         assert [note for note in hn.compare(*sides).notes if note.startswith("ONE RUN TWICE: ")]
         assert [note for note in hn.arena([a, copy, other]).notes if "hold the same bytes" in note]
     assert not [note for note in hn.compare(a, other).notes if "TWICE" in note]
+
+
+def test_a_question_that_only_one_run_has_keeps_its_repeats_in_a_corpus_metric_too() -> None:
+    """The first run was asked q0 to q19, the other q5 to q24; clusters are known of all."""
+    records = np.random.default_rng(8).random((2, 20, 2))
+
+    def runs(*, called: bool) -> list[Run]:
+        out = []
+        for start, values in zip((0, 5), records, strict=True):
+            names = [f"q{start + i}" for i in range(20)]
+            answers: dict[str, Any] = {"stats": values[:, :, None], "value": lambda sums: np.sqrt(sums[..., 0])}
+            if called:
+                rows = tuple(tuple((x,) for x in row) for row in values.tolist())
+                answers = {"records": rows, "aggregate": lambda found: sum(x for (x,) in found) ** 0.5}
+            labels = tuple(f"c{(start + i) // 5}" for i in range(20))
+            item = CorpusScores(
+                "t", "root", "none", Questions(tuple(names)), clusters=labels, cluster_spec="c", n_missing=1, **answers
+            )
+            out.append(Run("m", f"run {start}", "test", corpus=(item,)))
+        return out
+
+    for called in (False, True):
+        (joined,) = as_repeats(runs(called=called))
+        row = hn.analyze(joined, resamples=200).estimates[0]
+        assert (row.n_questions, row.n_clusters, row.repeats_max, joined.corpus[0].n_missing) == (25, 5, 4, 2)
+        assert row.mean == pytest.approx(np.sqrt(records.sum(axis=1)).mean())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import filecmp
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,13 +31,14 @@ from .logfile import check_header
 from .logfile import read as read_file
 from .read import LogRun, assemble, cluster_fields, read_log, read_logs
 from .records import Keep
-from .stopper import Live
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalResults
 
     from harness_noise.io.protocol import Analyzer
     from harness_noise.results.rows import Estimate
+
+    from .flags import Flag
 
 CHANGED = ("results", "log_updates", "metadata")
 """What we change of a `.json` log."""
@@ -128,7 +129,7 @@ def _change(log: LogRun, analyze: Analyzer, sources: Unchanged) -> _Change | Non
     analysis = analyze(log.run)
     header = native.model_copy(deep=True)
     assert header.results is not None
-    insert(header.results, log, analysis)
+    insert(header.results, log, analysis.estimates)
     if not any(map(inject.injected, header.results.scores)):
         return None
     return _Change(log.path, native, header, analysis)
@@ -149,13 +150,13 @@ def _export(change: _Change, target: Path, sources: Unchanged) -> Path:
     return target
 
 
-def insert(results: EvalResults, log: LogRun, analysis: Analysis) -> Placed:
+def insert(results: EvalResults, log: LogRun, estimates: Iterable[Estimate]) -> Placed:
     """Append the estimates to the EvalScores that they are of, in place of earlier ones; returns what stands where."""
-    estimates = {(row.task, row.scorer, row.metric): row for row in analysis.estimates}
+    by_key = {(row.task, row.scorer, row.metric): row for row in estimates}
     authors = inject.of_authors(results.scores)
     fresh: Placed = {}
     for mean, scores in zip(log.gathered.means, log.run.scores, strict=True):
-        estimate = estimates.get((scores.task, scores.scorer, scores.metric))
+        estimate = by_key.get((scores.task, scores.scorer, scores.metric))
         es = results.scores[mean.index]
         if "uses_all_repeats" in scores.diagnostics:
             continue  # a value of all repeats has no noise of its repeats
@@ -163,7 +164,7 @@ def insert(results: EvalResults, log: LogRun, analysis: Analysis) -> Placed:
             fresh.setdefault(mean.index, {})[mean.key] = estimate
     natives = [(index, es) for index, es in enumerate(results.scores) if not inject.is_measure(es)]
     inject.replace_all([(es, fresh.get(index, {})) for index, es in natives])
-    inject.put_measures(results, analysis.estimates)
+    inject.put_measures(results, by_key.values())
     return fresh
 
 
@@ -324,13 +325,13 @@ def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
             position += 1
 
 
-def rewrite(live: Live, log: EvalLog) -> Placed:
-    """Add the noise to a finished log as an export in place does, and to `log`, which the hooks after ours are given.
+def rewrite(path: Path, on: Flag) -> tuple[LogRun, Analysis]:
+    """Add the noise to the log of a finished run as an export in place does.
 
     Raises:
         InputError: the log cannot be read, or is on no disk of this machine.
     """
-    path, cluster, measures = Path(log.location), live.flag.settings.cluster, live.flag.measures
+    cluster, measures = on.settings.cluster, on.measures
     if not path.is_file():
         raise InputError("the log is on no disk of this machine; `harness-noise export LOG -o DIR` adds them")
     log_file = read_file(path, lambda header: cluster_fields(header, cluster), Keep(usage=bool(measures)))
@@ -338,12 +339,8 @@ def rewrite(live: Live, log: EvalLog) -> Placed:
         raise InputError("they need logged samples")
     options = ReadOptions(measures=(SCORE, *measures) if measures else ())
     read = assemble(path, log_file, options, recorded=cluster)
-    analysis = analyze_run(measured(read.run, options), live.flag.settings)
+    analysis = analyze_run(measured(read.run, options), on.settings)
     sources = Unchanged([path])
     if (change := _change(read, lambda _: analysis, sources)) is not None:
         _export(change, path, sources)
-    live.warnings = list(analysis.notes)
-    if live.results is not None:
-        inject.put_measures(live.results, analysis.estimates)
-    assert log.results is not None
-    return insert(log.results, read, analysis)
+    return read, analysis

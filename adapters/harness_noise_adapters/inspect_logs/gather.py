@@ -34,7 +34,7 @@ from harness_noise.settings import Settings
 from . import inject
 from .clusters import Clusters, TaskClusters
 from .inject import GROUP
-from .records import AnyMetric, AnyScore, bare
+from .records import RECORD, NativeMetric, ScoreRow, bare
 
 if TYPE_CHECKING:
     from inspect_ai.scorer import SampleScore
@@ -163,24 +163,22 @@ SPREADS = frozenset({"stderr", "std", "var", "bootstrap_stderr", "ci", "ci_wilso
 ERRORS = SPREADS - {"std", "var"}
 """Those of the mean, which may be clustered."""
 _SPREAD = re.compile(r"(^|_)(stderr|std|stddev|var|variance|se|ci)(_|\d*$)")
-_DICTIONARIES = "its scores are dictionaries, and none of its metrics is known as the mean of one key"
 MOST_KEYS = 200
 _TOO_MANY = f"its scores are dictionaries with more than {MOST_KEYS} keys"
-_CATEGORIES = "its metrics are of categories, not one mean of its scores"
 _OWN_CODE = "a metric of the task's own code, which is not known as a mean of the scores"
 
 
-def _inner(metric: AnyMetric) -> str:
+def _inner(metric: NativeMetric) -> str:
     """The metric that `aggregate` takes of a key."""
     agg = metric.params.get("agg")
     return str(agg.get("name", "")) if isinstance(agg, Mapping) else ""
 
 
-def _is_spread(metric: AnyMetric) -> bool:
+def _is_spread(metric: NativeMetric) -> bool:
     return any(_SPREAD.search(bare(name)) for name in (metric.name, _inner(metric)))
 
 
-def _is_single(metric: AnyMetric) -> bool:
+def _is_single(metric: NativeMetric) -> bool:
     """Whether a metric stands for itself: neither a spread, nor ours, nor one category of several.
 
     Of `grouped()` the value over all groups does.
@@ -190,12 +188,12 @@ def _is_single(metric: AnyMetric) -> bool:
     return "group_key" in metric.params and metric.name == (metric.params.get("all_label") or "all")
 
 
-def _values(es: AnyScore) -> list[str]:
+def _values(es: ScoreRow) -> list[str]:
     """The metrics that are neither ours nor spreads, whatever group they are of."""
     return [name for name, metric in es.metrics.items() if metric.group != GROUP and not _is_spread(metric)]
 
 
-def own_cluster(es: AnyScore, key: str | None = None) -> str | None:
+def own_cluster(es: ScoreRow, key: str | None = None) -> str | None:
     """The key of the samples' metadata by which the own `stderr(cluster=KEY)` or `ci` of an EvalScore is clustered.
 
     None where it names none, or several, or has an unclustered one, too.
@@ -205,12 +203,12 @@ def own_cluster(es: AnyScore, key: str | None = None) -> str | None:
     return cluster
 
 
-def named_clusters(es: AnyScore) -> set[str]:
+def named_clusters(es: ScoreRow) -> set[str]:
     """What any of the EvalScore's own errors is clustered by."""
     return {cluster for _, cluster in _errors(es) if cluster is not None}
 
 
-def _errors(es: AnyScore) -> Iterator[tuple[str | None, str | None]]:
+def _errors(es: ScoreRow) -> Iterator[tuple[str | None, str | None]]:
     """Key of the dictionaries, and cluster, of each standard error or interval of Inspect's own."""
     for metric in es.metrics.values():
         agg, params = metric.params.get("agg"), metric.params
@@ -226,46 +224,39 @@ def _errors(es: AnyScore) -> Iterator[tuple[str | None, str | None]]:
 class TaskAnswers:
     """One task: its native results, and the N answers that they are of."""
 
-    known: TaskClusters
-    """Its name and samples, in which the clusters are looked up."""
-    spec: str | None
-    """Of the clusters, as the user or the run has named them."""
-    record: Any
-    """What we have written of its stopping; None where nothing stopped it."""
-    eval_scores: Sequence[AnyScore]
-    """The native results."""
-    answers: AnswerGrid
-    raw: Callable[[str], Column | None]
-    """Scorer → the N values that it gave, None where it gave none; None for an unknown scorer."""
+    log: LogFile
+    """Both of them."""
+    grid: AnswerGrid
+    """The places of its answers."""
     questions: Questions
     """The questions of the grid's rows."""
+    known: TaskClusters
+    """Its samples, in which the clusters are looked up."""
+    spec: str | None
+    """Of the clusters, as the user or the run has named them."""
     excluded: BoolArray | None = None
     """(N,) answers that are not to count (invalidated samples)."""
-    cancelled: bool = False
-    """Whether the log may hold more answers than Inspect's values are of, nobody knows which."""
-    computed: bool = True
-    """Whether the native results have values, and not only names."""
-    n_not_seen: int = 0
-    """Answers that were asked for and are not among the N."""
     missing: str = "drop"
     """What counts as wrong of the answers without a score; see `harness_noise.settings.counts_as_zero`."""
-    log: LogFile | None = None
-    """What they were read from; None of a running task. Of a log there is, too, what has no noise to be written beside
-    it: values of several repeats (pass_at_k, max, mode), and keys of dictionaries that no metric is the mean of."""
 
     @property
     def name(self) -> str:
         return self.known.task
 
-    def reduce(self, es: AnyScore) -> Reduce | None:
+    @property
+    def cancelled(self) -> bool:
+        """Whether the log may hold more answers than Inspect's values are of, nobody knows which."""
+        return self.log.header.status == "cancelled" or not self.log.header.computed
+
+    def reduce(self, es: ScoreRow) -> Reduce | None:
         """From an EvalScore's table to one value for each question, which the log holds where repeats are several;
         None for the mean over repeats, and where the log has no such values."""
         if es.reducer in (None, "mean"):
             return None
-        if self.answers.repeats == 1:
+        if self.grid.repeats == 1:
             return of_single_answers(es.reducer)
-        reduced = {} if self.log is None else self.log.reductions.get((es.scorer, es.reducer), {})
-        read = numbers(_of_key([reduced.get(key) for key in self.answers.keys], es.name))
+        reduced = self.log.reductions.get((es.scorer, es.reducer), {})
+        read = numbers(_of_key([reduced.get(key) for key in self.grid.keys], es.name))
         return None if read.words or not reduced else lambda _: read.values.copy()
 
 
@@ -304,9 +295,10 @@ class GatheredMeans:
 
 def gather(task: TaskAnswers) -> GatheredMeans:
     """The Scores of every mean over repeats and questions that the EvalScores report."""
-    out = GatheredMeans(*task.known.of_run(task.spec, task.record))
-    for i, label in _labels(task.eval_scores, task.answers.repeats).items():
-        es = task.eval_scores[i]
+    header = task.log.header
+    out = GatheredMeans(*task.known.of_run(task.spec, header.stopping.get(RECORD)))
+    for i, label in _labels(header.scores, task.grid.repeats).items():
+        es = header.scores[i]
         native = _Native(task, i, label, task.reduce(es), out)
         if native.reduce is None and es.reducer not in (None, "mean"):
             native.skip(label, (), f"its reducer {es.reducer} is not a mean over repeats")
@@ -319,7 +311,7 @@ def gather(task: TaskAnswers) -> GatheredMeans:
     return out
 
 
-def _labels(eval_scores: Sequence[AnyScore], repeats: int) -> dict[int, str]:
+def _labels(eval_scores: Sequence[ScoreRow], repeats: int) -> dict[int, str]:
     """What the rows of the EvalScores are called, by their number.
 
     A metric on un-reduced scores makes a second EvalScore of the same name without a reducer; the
@@ -397,17 +389,17 @@ class _Native:
     """What is appended to."""
 
     @property
-    def es(self) -> AnyScore:
-        return self.task.eval_scores[self.index]
+    def es(self) -> ScoreRow:
+        return self.task.log.header.scores[self.index]
 
     @property
     def uses_all(self) -> bool:
         """Whether its values are each of all repeats of a question."""
-        return self.reduce is not None and self.task.answers.repeats > 1
+        return self.reduce is not None and self.task.grid.repeats > 1
 
     def table(self, values: FloatArray) -> FloatArray:
         """(n, K) scores of the N values; (n, 1) where a question's repeats have one value together."""
-        table = self.task.answers.fill(values)
+        table = self.task.grid.fill(values)
         return table if self.reduce is None else self.reduce(table)[:, None]
 
     def mean_of(self, column: Column) -> float | None:
@@ -436,7 +428,7 @@ class _Native:
             else:
                 explained += [mean.explains] if mean.explains else []
                 out.means.append(mean)
-        if task.log is not None and task.computed and not any(part.refused for part in parts):
+        if task.log.header.computed and not any(part.refused for part in parts):
             said = {(row.metric, row.scorer) for row in out.skipped}  # one row, with the first reason
             for name in self.unexplained(parts, explained):
                 if (name, self.label) not in said:
@@ -444,8 +436,8 @@ class _Native:
 
     def parts(self) -> list[_Part]:
         """The means that it may report; one that is `refused` where there is none."""
-        es, raw = self.es, self.task.raw
-        values = raw(es.scorer)
+        es, column = self.es, self.task.log.answers.column
+        values = column(es.scorer)
         dictionaries = values is not None and dict in set(map(type, values))
         if values is not None and dictionaries and es.name == es.scorer:
             keys = list(dict.fromkeys(key for value in values if isinstance(value, dict) for key in value))
@@ -453,26 +445,23 @@ class _Native:
                 return self._of_dictionaries(values, keys)
         usual = [key for key in MEANS if key in es.metrics]
         single = [key for key, metric in es.metrics.items() if _is_single(metric)]
-        grouped = any(m.group not in (None, GROUP) for m in es.metrics.values())
-        if not usual and not single and grouped and self.task.log is None:
-            return [_Part(None, refused=_CATEGORIES)]
         if values is not None and dictionaries:
             values = _of_key(values, es.name)
         elif es.name != es.scorer:
-            alternative = raw(es.name)
+            alternative = column(es.name)
             values = values if alternative is None else alternative
         return [_Part(values, (*usual, *single), usual[0] if usual else None)]
 
     def _of_dictionaries(self, values: Column, keys: Sequence[str]) -> list[_Part]:
-        """The keys that metrics are the mean of; of a log all keys, where it has a native value that is no mean."""
+        """The keys that metrics are the mean of; all keys, where there is a native value that is no mean."""
         if len(keys) > MOST_KEYS:
             return [_Part(None, refused=_TOO_MANY)]
         parts = self._keyed(values, keys)
         explained = [name for part in parts for name in part.metrics]
-        if self.task.log is not None and (not parts or self.unexplained(parts, explained)):
+        if not parts or self.unexplained(parts, explained):
             known = {part.key for part in parts}
             parts += self._other_keys(values, [key for key in keys if key not in known])
-        return parts or [_Part(None, refused=_DICTIONARIES)]
+        return parts or [_Part(None)]
 
     def _keyed(self, values: Column, keys: Sequence[str]) -> list[_Part]:
         """The keys whose mean one of the metrics is; each key once, by the first metric."""
@@ -579,14 +568,14 @@ class _Native:
         table, codes = self.table(kept), tuple[str, ...]()
         n_missing, n_zero = int((absent | out).sum()), int((absent & ~np.isnan(kept)).sum())
         if self.uses_all:
-            table[task.answers.rows[out]] = np.nan  # nobody knows what the other answers to the question come to
+            table[task.grid.rows[out]] = np.nan  # nobody knows what the other answers to the question come to
             n_missing, n_zero, causes, codes = int(np.isnan(table).sum()), 0, {}, ("uses_all_repeats",)
         if np.isnan(table).all():
             return "no question has a value"
         if read.words:
             self._note(called, f"{read.words} values are not numbers ({_short(read.example)}) and count as 0")
         metric, native, agrees, beside = compared.metric, compared.native, compared.agrees, compared.beside
-        if task.cancelled and task.computed and metric is not None and not agrees:
+        if task.cancelled and task.log.header.computed and metric is not None and not agrees:
             agrees, beside, native = True, True, None
             self._note(
                 called,
@@ -596,7 +585,7 @@ class _Native:
         elif native is not None and not np.array_equal(kept, read.values, equal_nan=True):
             # the native value is of other answers than ours: compared above, not comparable below
             codes, native = codes if agrees else ("mean_mismatch", *codes), None
-        gradings = None if self.reduce is not None or task.log is None else self._gradings(task.log, part, absent | out)
+        gradings = None if self.reduce is not None else self._gradings(part, absent | out)
         if gradings is not None and all_alike(gradings.texts):
             codes = (*codes, "identical_repeats")
         name = part.name or compared.called or "mean"
@@ -612,12 +601,12 @@ class _Native:
             higher_is_better=True if name == "accuracy" else None,
             bounds=fitting((0.0, 1.0), table) if name == "accuracy" else None,
             native=native,
-            n_missing=n_missing + task.n_not_seen,
+            n_missing=n_missing + task.log.n_not_seen,
             missing=Counter(causes.values()),
             n_zero=n_zero,
             diagnostics=codes,
             names=compared.names,
-            version="" if task.log is None else task.log.header.task_version,
+            version=task.log.header.task_version,
             gradings=gradings,
         )
         return GatheredMean(scores, self.index, key, beside and bool(part.metrics), metric if agrees else None)
@@ -627,8 +616,8 @@ class _Native:
 
     def _causes(self, lost: BoolArray) -> dict[int, str]:
         """Number of an answer → why it has no score, where the log says it."""
-        rows = () if self.task.log is None else self.task.log.answers.rows.values()
-        return {i: row.cause for i, row in enumerate(rows) if lost[i] and row.cause}
+        rows = enumerate(self.task.log.answers.rows.values())
+        return {i: row.cause for i, row in rows if lost[i] and row.cause}
 
     def _clusters(self, part: _Part, called: str) -> Clusters:
         """Those of the task, or where nobody has named any, those that the scorer's own stderr names."""
@@ -638,29 +627,30 @@ class _Native:
         self.out.own_clusters.setdefault(own, []).append(called)
         return by_key
 
-    def _gradings(self, log: LogFile, part: _Part, absent: BoolArray) -> Gradings | None:
+    def _gradings(self, part: _Part, absent: BoolArray) -> Gradings | None:
         """The texts that a scorer graded, and what it or its panel said of them besides; None where nothing is known.
 
         Args:
-            log: what the answers were read from.
             part: whose texts.
             absent: (N,) answers that have no score, or are not to count.
         """
-        es, answers, raw = self.es, self.task.answers, self.task.raw
+        es, places, log = self.es, self.task.grid, self.task.log
 
         def tables(columns: Sequence[Sequence[Any]]) -> FloatArray | None:
             """(n, K, V) of V columns; None without any, or where they are no numbers."""
             read = [numbers(_of_key(column, es.name if part.key is None else part.key)) for column in columns]
             if not read or any(values.words for values in read):
                 return None
-            return np.stack([answers.fill(np.where(absent, np.nan, part.values)) for part in read], axis=2)
+            return np.stack([places.fill(np.where(absent, np.nan, part.values)) for part in read], axis=2)
 
         rows = list(log.answers.rows.values())
+        if not rows:
+            return None
         panel = tables(list(zip_longest(*(row.votes.get(es.scorer, ()) for row in rows))))
-        same = map(raw, log.header.same_judge.get(es.scorer, ()))
+        same = map(log.answers.column, log.header.same_judge.get(es.scorer, ()))
         again = tables([column for column in same if column is not None])
-        texts = np.zeros((len(answers.keys), answers.repeats), dtype=np.uint64)
-        texts[answers.rows, answers.columns] = np.where(absent, 0, np.array([row.text for row in rows], np.uint64))
+        texts = np.zeros((len(places.keys), places.repeats), dtype=np.uint64)
+        texts[places.rows, places.columns] = np.where(absent, 0, np.array([row.text for row in rows], np.uint64))
         edited = any(es.scorer in row.edited for row in rows)
         pairs = [row.edited.get(es.scorer, (row.scores.get(es.scorer), None)) for row in rows] if edited else []
         edits = tables(list(zip(*pairs, strict=True)))

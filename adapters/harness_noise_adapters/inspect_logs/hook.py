@@ -17,25 +17,24 @@ import logging
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness_noise.analysis.drawing import recorded, with_record
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.analysis.references import of_runs
-from harness_noise.data.questions import Questions
-from harness_noise.data.scores import Run
+from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.errors import InputError, error_message
 from harness_noise.results.rows import Estimate
 from harness_noise.results.sequential import Sequential
 from harness_noise.settings import Settings
 
 from . import inject, private
-from .clusters import TaskClusters, spec_for
-from .export import Placed, rewrite
+from .export import insert, rewrite
 from .flags import Flag
-from .gather import GatheredMeans, TaskAnswers, gather, grid, too_few
-from .records import RECORD, headline_of, interrupted, is_headline
+from .gather import too_few
+from .logfile import LogFile
+from .read import LogRun, assemble
+from .records import RECORD, HandedOver, interrupted
 from .stopper import Live, current
 
 if TYPE_CHECKING:
@@ -83,10 +82,10 @@ def to_say(text: str) -> bool:
     return live is not None
 
 
-def _add_results(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]], samples: int) -> None:
+def _add_results(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]]) -> None:
     native = results.scores  # results without scores are none that we know: the public way remains
     live.done, live.results = True, results
-    live.warnings = add(live, results, scores, samples) if native else []
+    live.warnings = add(live, results, scores) if native else []
 
 
 def _not_added(live: Live, error: BaseException) -> None:
@@ -132,103 +131,78 @@ def _not_counted(live: Live, scores: Sequence[Mapping[str, SampleScore]]) -> lis
     return more if len(more) < len(logged) else []
 
 
-def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]], samples: int) -> list[str]:
-    """Append our metrics to the results of a task.
+def handed_over(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]]) -> LogFile:
+    """The task as its log would have it.
 
     Args:
         live: the task.
-        results: Inspect's, with one EvalScore for each scorer, key and reducer; changed in place.
+        results: Inspect's, with one EvalScore for each scorer, key and reducer.
         scores: un-reduced, one mapping from scorer to score for each sample and epoch.
-        samples: how many answers were asked for.
+    """
+    cancelled = _cancelled()
+    answers = HandedOver([*scores, *(_not_counted(live, scores) if cancelled else ())])
+    header = live.header(results=results.model_dump(), status="cancelled" if cancelled else "success")
+    lacking = max(0, header.total_samples - header.not_asked - len(answers))
+    if cancelled:  # the others were never given
+        lacking = min(lacking, sum(not row for row in live.logged.values()))
+    return LogFile((), header, answers, answers.faults, n_not_seen=lacking)
+
+
+def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]]) -> list[str]:
+    """Append our metrics to the results of a task, as reading its log would have them.
 
     Returns:
         What the user should know, one sentence each.
     """
-    task, cancelled = live.spec.task, _cancelled()
-    late = _not_counted(live, scores) if cancelled else []
-    # those without an id are left out, as Inspect's own reducers do
-    rows = [row for row in (*scores, *late) if row and next(iter(row.values())).sample_id is not None]
-    if not rows:
+    task = handed_over(live, results, scores)
+    if not len(task.answers):
         return []
-    firsts = [next(iter(row.values())) for row in rows]
-    answers = grid([first.sample_id for first in firsts], order=live.spec.dataset.sample_ids)
-    left_out = 0 if results.early_stopping is None else len(results.early_stopping.early_stops)
-    lacking = max(0, samples - left_out - len(rows))
-    never = max(0, lacking - sum(not row for row in live.logged.values())) if cancelled else 0
-    warnings: list[str] = []
-    known = TaskClusters(task, answers.keys, [firsts[i].sample_metadata for i in answers.first], warnings)
-
-    @cache
-    def raw(scorer: str) -> list[Any] | None:
-        given = [row.get(scorer) for row in rows]
-        return [None if x is None else x.score.value for x in given] if any(given) else None
-
-    gathered = gather(
-        TaskAnswers(
-            known=known,
-            spec=spec_for(live.flag.settings.cluster, task),
-            record=_record(results),
-            eval_scores=results.scores,
-            answers=answers,
-            raw=raw,
-            questions=Questions(answers.keys, "sample id"),
-            cancelled=bool(late),
-            n_not_seen=lacking - never,
-        )
-    )
-    if never:
-        warnings.append(f"{task}: the run was cancelled: {never} of {samples} answers were never given")
-    fresh = _estimates(live, results, gathered, warnings)
-    warnings += _remarks(task, [estimate for part in fresh.values() for estimate in part.values()], gathered)
-    inject.replace_all([(results.scores[index], part) for index, part in fresh.items()])
-    live.told = _headline_first(live, results, fresh)
+    read = assemble(Path(live.spec.task), task, ReadOptions(), recorded=live.flag.settings.cluster)
+    estimates, refused = _estimates(read.run, live.flag.settings)
+    warnings = [*read.run.notes, *refused, *_place(live, results, read, estimates)]
     if live.stopper is not None:
         live.stopper.inject(results)
-        warnings += full_benchmark(live, results, gathered)
+        warnings += full_benchmark(live, results, read)
     return warnings
 
 
-def _headline_first(live: Live, results: EvalResults, fresh: Placed) -> list[tuple[Estimate, EvalScore]]:
-    """Our means beside Inspect's own scores, that of the headline which the task declares first."""
-    shown = getattr(results, "headline", None)
-    headline = headline_of(getattr(live.spec, "headline_metric", None), shown and shown.model_dump())
-    order = sorted(fresh, key=lambda index: not is_headline(headline, results.scores[index]))
-    return [(estimate, results.scores[index]) for index in order for estimate in fresh[index].values()]
+def _estimates(run: Run, settings: Settings) -> tuple[list[Estimate], list[str]]:
+    """The estimates of a run's scores, and why some have none; what one of them refuses costs no other."""
+    estimates: list[Estimate] = []
+    refused: list[str] = []
+    for part in run.scores:
+        try:
+            estimates += analyze_run(replace(run, scores=(part,), skipped=()), settings).estimates
+        except InputError as error:
+            refused.append(str(error))
+    return estimates, refused
 
 
-def _record(results: EvalResults) -> Any:
-    """What we have written of the task's stopping; None where nothing stopped it."""
-    return None if results.early_stopping is None else results.early_stopping.metadata.get(RECORD)
+def _place(live: Live, results: EvalResults, read: LogRun, estimates: Sequence[Estimate]) -> list[str]:
+    """Append estimates to the EvalScores that they are of; what the user should know, one sentence each."""
+    placed = insert(results, read, estimates)
+    live.told = [(row, results.scores[index]) for index, part in placed.items() for row in part.values()]
+    return [*_left_out(live, results, read), *_remarks(live.spec.task, [row for row, _ in live.told])]
 
 
-def _estimates(live: Live, results: EvalResults, gathered: GatheredMeans, warnings: list[str]) -> Placed:
-    """For each EvalScore by its number, the estimates of its means by their key."""
-    task = live.spec.task
-    authors = inject.of_authors(results.scores)
-    fresh: Placed = {}
-    for mean in gathered.means:
-        es, part = results.scores[mean.index], mean.scores
+def _left_out(live: Live, results: EvalResults, read: LogRun) -> list[str]:
+    """Which EvalScores have none of our metrics, and why."""
+    task, means, authors = live.spec.task, read.gathered.means, inject.of_authors(results.scores)
+    out = list(read.gathered.unreadable)
+    reproduced = {mean.index for mean in means if mean.reproduced}
+    for index in dict.fromkeys(mean.index for mean in means):
+        es = results.scores[index]
         if (es.scorer, es.name) in authors:
             if live.flag.settings != Settings():
-                warnings.append(f"{task}: {part.scorer} keeps the noise() of the task, with the settings it has there")
-            continue
-        if not mean.reproduced:
-            warnings.append(
-                f"{task}: none of the native metrics of {part.scorer} is the mean of its scores: no error bars"
-            )
-            continue
-        part = replace(part, native=None)  # compared already
-        run = Run(model=live.spec.model, name=live.spec.eval_id, harness="inspect", scores=(part,))
-        run = with_record(run, *recorded(_record(results)))
-        try:
-            fresh.setdefault(mean.index, {})[mean.key] = analyze_run(run, live.flag.settings).estimates[0]
-        except InputError as error:
-            warnings.append(str(error))
-    return fresh
+                out.append(f"{task}: {es.name} keeps the noise() of the task, with the settings it has there")
+        elif index not in reproduced:
+            why = f"none of the native metrics of {es.name} is known as a mean of its scores"
+            out.append(f"{task}: {why}: no error bars")
+    return out
 
 
-def _remarks(task: str, estimates: Sequence[Estimate], gathered: GatheredMeans) -> list[str]:
-    out = [*gathered.notes, *gathered.unreadable]
+def _remarks(task: str, estimates: Sequence[Estimate]) -> list[str]:
+    out = []
     codes = {code for estimate in estimates for code in estimate.diagnostics}
     if "singleton_clusters" in codes:
         out.append(f"{task}: every cluster holds one question, so clusters change nothing; is it the right key?")
@@ -254,8 +228,10 @@ async def task_end(data: TaskEnd) -> None:
     if (live.flag.measures or not live.done) and data.log.results is not None and data.log.results.scores:
         try:
             # in a thread, because Inspect's synchronous readers start an event loop of their own
-            placed = await to_thread.run_sync(rewrite, live, data.log)
-            live.told = _headline_first(live, data.log.results, placed)
+            read, analysis = await to_thread.run_sync(rewrite, Path(data.log.location), live.flag)
+            live.warnings += [*analysis.notes, *_place(live, data.log.results, read, analysis.estimates)]
+            if live.results is not None:
+                inject.put_measures(live.results, analysis.estimates)
         except Exception as error:  # noqa: BLE001  the eval is done and stays so
             if live.done:
                 live.to_say.append(f"{live.spec.task}: its measures have no error bars ({error_message(error)})")
@@ -288,19 +264,19 @@ def _warn(live: Live) -> None:
         live.to_say.clear()
 
 
-def renew(log: EvalLog, results: Any, scores: Any, samples: int) -> None:
+def renew(log: EvalLog, results: Any, scores: Any) -> None:
     """The noise of a log that is scored again, where its run or an export gave it any."""
     on = private.flag_of(log)
     if on is None or not results.scores:
         return
-    warnings = add(Live(log.eval, on), results, scores, samples)
+    warnings = add(Live(log.eval, on), results, scores)
     if on.measures:
         warnings.append(f"{log.eval.task}: `harness-noise export LOG -o DIR --measure NAME` adds its measures again")
     if warnings:
         logger.warning("noise: %s", "; ".join(dict.fromkeys(warnings)))
 
 
-def full_benchmark(live: Live, results: EvalResults, gathered: GatheredMeans) -> list[str]:
+def full_benchmark(live: Live, results: EvalResults, read: LogRun) -> list[str]:
     """Estimate the whole benchmark from the part that was asked, with the references (`noise_reference`).
 
     The estimates go into the record of the stopping, and beside the scores that they are of.
@@ -315,19 +291,17 @@ def full_benchmark(live: Live, results: EvalResults, gathered: GatheredMeans) ->
     if not isinstance(record, dict):
         return []
     scores = []
-    for part in (mean.scores for mean in gathered.means):
+    for part in read.run.scores:
         questions = stopper.questions.at([stopper.index[key] for key in part.questions.keys])
         scores.append(replace(part, questions=questions, native=None))
-    run = Run(model=live.spec.model, name=live.spec.eval_id, harness="inspect", scores=tuple(scores))
     try:
-        rows_, notes = of_runs(
-            [with_record(run, *recorded(record))], stopper.references, live.flag.settings, refuse=False
-        )
+        run = replace(read.run, path="", scores=tuple(scores))
+        rows_, notes = of_runs([run], stopper.references, live.flag.settings, refuse=False)
     except InputError as error:
         return [str(error)]
     record["full_benchmark"] = [row.to_dict() for row in rows_]
     for row in rows_:
-        for mean in gathered.means:
+        for mean in read.gathered.means:
             if (mean.scores.metric, mean.scores.scorer) == (row.metric, row.scorer):
                 inject.append_record(results.scores[mean.index], "full_benchmark", row.to_dict())
     return notes

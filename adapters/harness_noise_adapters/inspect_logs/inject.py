@@ -84,25 +84,24 @@ def append_record(es: EvalScore, kind: str, row: Mapping[str, Any], **params: An
             es.metrics[name] = EvalMetric(name=name, group=GROUP, value=value, params=params, metadata=metadata)
 
 
-def replace(es: EvalScore, estimates: Mapping[str | None, Estimate]) -> None:
-    """Append estimates by key to an EvalScore, in place of what an earlier call appended; none only remove."""
-    for name in injected(es):
-        if name not in DIFFERENCE and name not in WHOLE:  # what was found in the run is not computed again
-            del es.metrics[name]
-    for key, estimate in estimates.items():
-        if not es.metrics.keys() & {_named(name, key) for name in FIELDS}:
-            es.metrics.update(metrics(estimate, key))
-
-
 def replace_all(pairs: Iterable[tuple[EvalScore, Mapping[str | None, Estimate]]]) -> None:
-    """`replace` for many, or for none if there is a fault in one of them."""
-    changes = []
-    for es, estimates in pairs:
-        copy = es.model_copy(update={"metrics": dict(es.metrics)})
-        replace(copy, estimates)
-        changes.append((es, copy.metrics))
+    """Append estimates by key to their EvalScores, in place of what an earlier call appended; no estimates only remove.
+
+    Where there is a fault in one of them, none is changed.
+    """
+    changes = [(es, _replaced(es, estimates)) for es, estimates in pairs]
     for es, metrics_ in changes:
         es.metrics = metrics_
+
+
+def _replaced(es: EvalScore, estimates: Mapping[str | None, Estimate]) -> dict[str, EvalMetric]:
+    found_in_run = {*DIFFERENCE, *WHOLE}  # it is not computed again
+    earlier = set(injected(es)) - found_in_run
+    out = {name: metric for name, metric in es.metrics.items() if name not in earlier}
+    for key, estimate in estimates.items():
+        if not out.keys() & {_named(name, key) for name in FIELDS}:
+            out |= metrics(estimate, key)
+    return out
 
 
 MEAN = "noise_mean"

@@ -12,6 +12,7 @@ log whole, whatever they unpack to, and does not compare checksums.
 from __future__ import annotations
 
 import io
+import math
 import struct
 import zipfile
 import zlib
@@ -258,14 +259,17 @@ Reductions = dict[tuple[str, str], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogFile:
-    """One log as its file has it, or a set of shards as their files have it."""
+    """One log as its file has it, a set of shards as their files have it, or a task as Inspect hands it over."""
 
     paths: tuple[Path, ...]
+    """None of a task that Inspect hands over."""
     header: Header
     answers: SampleAnswers
     faults: Faults
     """Faults of the header and of the answers."""
     reductions: Reductions = field(default_factory=dict)
+    n_not_seen: int = 0
+    """Answers that ended without a score and are not among `answers`, because Inspect does not hand them over."""
 
 
 Accept = Callable[[Header], Sequence[str]]
@@ -309,12 +313,16 @@ def read_shards(paths: Sequence[Path], accept: Accept, keep: Keep = NOTHING_MORE
     answers, faults, reductions = SampleAnswers(keep), Faults(), dict[tuple[str, str], dict[str, Any]]()
     for file in files:
         answers.append(file.answers)
-        faults |= file.faults
+        faults.update(file.faults)
         for key, values in file.reductions.items():
             reductions.setdefault(key, {}).update(values)
     if len(answers) < sum(len(file.answers) for file in files):
         raise InputError(f"{paths[0]}: another shard of its set has the same answer: name one of the files")
     ids = list(dict.fromkeys(key for header in headers for key in header.sample_ids or ()))
+    rows = [
+        replace(row, metrics={name: replace(metric, value=math.nan) for name, metric in row.metrics.items()})
+        for row in first.header.scores
+    ]
     header = replace(
         first.header,
         status=next((header.status for header in headers if header.status != "success"), "success"),
@@ -324,7 +332,7 @@ def read_shards(paths: Sequence[Path], accept: Accept, keep: Keep = NOTHING_MORE
         not_asked=sum(header.not_asked for header in headers),
         invalidated=any(header.invalidated for header in headers),
         stopping={},
-        scores=[row.without_values() for row in first.header.scores] if all(x.scores for x in headers) else (),
+        scores=rows if all(header.scores for header in headers) else (),
         computed=False,
     )
     return LogFile(tuple(paths), header, answers, faults, reductions)
@@ -372,12 +380,12 @@ def _archive(path: Path, accept: Accept, keep: Keep, faults: Faults) -> Contents
         if header.invalidated or answers.lacks_usage or keep.edits:
             answers = _in_full(archive, keep, archive.samples) or answers
         elif _lost(header, answers, specs):
-            firsts = [_member(key, question.epoch) for key, question in answers.questions.items()]
-            full = _in_full(archive, keep, firsts if archive.members.keys() >= set(firsts) else archive.samples)
-            if full is not None and full.questions.keys() == answers.questions.keys():
-                answers.questions = full.questions
+            members = [_member(key, question.epoch) for key, question in answers.questions.items()]
+            firsts = _in_full(archive, keep, [name for name in members if name in archive.members])
+            if firsts.questions.keys() == answers.questions.keys():
+                answers.questions = firsts.questions
             else:
-                answers = full or answers
+                answers = _in_full(archive, keep, archive.samples) or answers
         if not any(row.text for row in answers.rows.values()):
             _read_texts(archive, answers)
         several = any(row.reducer not in (None, "mean") for row in header.scores)
@@ -434,11 +442,11 @@ def _summaries(archive: Archive) -> list[str]:
     return sorted(members, key=lambda name: int(name.removeprefix(JOURNAL).removesuffix(".json")))
 
 
-def _in_full(archive: Archive, keep: Keep, names: Sequence[str]) -> SampleAnswers | None:
-    """The samples themselves; None where none is named."""
+def _in_full(archive: Archive, keep: Keep, names: Sequence[str]) -> SampleAnswers:
+    """The samples themselves."""
     answers = SampleAnswers(keep)
     answers.extend(_document(archive, name) for name in names)
-    return answers if names else None
+    return answers
 
 
 PROBED = 50

@@ -16,7 +16,7 @@ import functools
 import inspect
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from copy import copy
 from importlib import import_module
@@ -28,7 +28,7 @@ from harness_noise.settings import Settings
 
 from . import inject
 from .flags import Flag, flag
-from .stopper import current, current_stopper
+from .stopper import Stopper, current, current_stopper
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog
@@ -42,8 +42,8 @@ USED = {"samples", "scores", "reducers", "scorers", "metrics"}
 """The arguments of `eval_results` without which it is not the function that we know."""
 _RUN = "inspect_ai._eval.task.run"
 
-Adding = Callable[[Any, Any, Any, int], None]
-"""Called with a task or a log, its results, their scores and how many samples."""
+Adding = Callable[[Any, Any, Any], None]
+"""Called with a task or a log, its results and their scores."""
 Failed = Callable[[Any, BaseException], None]
 
 
@@ -101,8 +101,7 @@ def _with_noise(
         out, of = original(*args, **kwargs), None
         try:
             if (of := subject()) is not None:
-                given = signature.bind(*args, **kwargs).arguments
-                add(of, out[0], given["scores"], given["samples"])
+                add(of, out[0], signature.bind(*args, **kwargs).arguments["scores"])
         except (KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001  a fault here would lose the results
@@ -178,6 +177,14 @@ def reorder() -> bool:
     return True
 
 
+async def _in_turn(stopper: Stopper, answer: tuple[int, int], ask: Callable[[], Awaitable[Any]]) -> Any:
+    """Ask for one answer when its turn has come, and say when it has ended."""
+    await stopper.turn(*answer)
+    result = await ask()
+    stopper.ended(*answer)
+    return result
+
+
 def _scheduling(original: Callable[..., Any]) -> Callable[..., Any]:
     async def run(self: Any, plan: Any, run_sample: Any, **kwargs: Any) -> Any:
         stopper = current_stopper()
@@ -185,10 +192,7 @@ def _scheduling(original: Callable[..., Any]) -> Callable[..., Any]:
             return await original(self, plan, run_sample, **kwargs)
 
         async def in_turn(index: int, epoch: int, *rest: Any) -> Any:
-            await stopper.turn(index, epoch)
-            result = await run_sample(index, epoch, *rest)
-            stopper.ended(index, epoch)
-            return result
+            return await _in_turn(stopper, (index, epoch), functools.partial(run_sample, index, epoch, *rest))
 
         results = await original(self, [plan[i] for i in stopper.planned(plan)], in_turn, **kwargs)
         return {key: results[key] for key in plan if key in results} | results
@@ -204,14 +208,10 @@ def _collecting(original: Callable[..., Any]) -> Callable[..., Any]:
         if stopper is None or len(plan) < len(funcs):
             return await original(funcs, *args, **kwargs)
 
-        async def in_turn(at: int) -> Any:
-            await stopper.turn(*plan[at])
-            result = await funcs[at]()
-            stopper.ended(*plan[at])
-            return result
-
         order = stopper.planned(plan)
-        results = await original([functools.partial(in_turn, at) for at in order], *args, **kwargs)
+        results = await original(
+            [functools.partial(_in_turn, stopper, plan[i], funcs[i]) for i in order], *args, **kwargs
+        )
         place = {i: at for at, i in enumerate(order)}
         return [results[place[i]] for i in range(len(funcs))]
 

@@ -26,7 +26,7 @@ from .flags import cluster_text
 from .gather import GatheredMeans, TaskAnswers, gather, grid, named_clusters
 from .identity import PART, LogIdentity, marks, still_fits
 from .logfile import LogFile, SampleLog
-from .records import RECORD, Faults, Header, Keep, SampleQuestion, is_headline, object_of, uncomputed
+from .records import RECORD, Faults, Header, Keep, SampleQuestion, object_of, uncomputed
 from .usage import with_usage
 
 
@@ -159,52 +159,30 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
 
 
 def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str | None = None) -> LogRun:
-    """One log from what its file has; `recorded` is the SPEC of the run itself."""
-    header, rows = _scored(path, log_file), log_file.answers
-    answers = grid([key for key, _ in rows.rows], [epoch for _, epoch in rows.rows], header.sample_ids)
-    firsts = [rows.questions[key] for key in answers.keys]
-    notes: list[str] = []
-    metadata = [question.metadata for question in firsts]
-    known = TaskClusters(header.task, answers.keys, metadata, notes)
-    spec, asked = _spec(header, options)
-    spec = spec or spec_for(recorded, header.task)
-    if asked:
-        _check_clusters(path, known, spec)
-    task = TaskAnswers(
-        known=known,
-        spec=spec,
-        record=header.stopping.get(RECORD),
-        eval_scores=header.scores,
-        answers=answers,
-        raw=rows.column,
-        questions=_questions(path, log_file, answers.keys, firsts, options, notes),
-        excluded=_invalidated(header, [row.invalid for row in rows.rows.values()], notes),
-        cancelled=header.status == "cancelled" or not header.computed,
-        computed=header.computed,
-        missing=options.missing,
-        log=log_file,
-    )
+    """One log from what its file has, or a task that Inspect hands over.
+
+    Args:
+        path: of the log.
+        log_file: what it has.
+        options: what is read of it.
+        recorded: SPEC of the clusters, of the run itself.
+
+    Raises:
+        InputError: it has nothing that can be analysed, or not the clusters that `options` name.
+    """
+    task = _task(path, replace(log_file, header=_scored(path, log_file)), options, recorded)
+    header, notes, metadata = task.log.header, task.known.notes, task.known.metadata
     gathered = gather(task)
-    alone = gathered.open_ and gathered.clusters[0] is None and not gathered.own_clusters
-    if alone and spec != "auto" and (shared := natural(header.task, metadata)) is not None:
-        notes.append(f"{header.task}: its questions share {shared}; use `cluster='auto'`")
     if not gathered.means:
         reasons = "; ".join(dict.fromkeys(f"{skipped.scorer}: {skipped.reason}" for skipped in gathered.skipped))
         raise InputError(f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'})")
-    notes += gathered.notes + _remarks(header, len(rows))
-    if len(log_file.paths) > 1:
-        notes.append(f"{path}: {len(log_file.paths)} shards, read as one run")
-    gathered.means.sort(key=lambda mean: not is_headline(header.headline, header.scores[mean.index]))
+    gathered.means.sort(key=lambda mean: not header.is_headline(mean.index))
+    notes += _hints(task, gathered) + gathered.notes + _remarks(path, task.log)
     scores = [mean.scores for mean in gathered.means]
-    heads = [mean.scores for mean in gathered.means if is_headline(header.headline, header.scores[mean.index])]
+    heads = [mean.scores for mean in gathered.means if header.is_headline(mean.index)]
     if options.usage:
-        scores, remarks = with_usage(scores, header, rows, answers, options.usage, task.excluded)
+        scores, remarks = with_usage(scores, task, options.usage)
         notes += remarks
-    if faults := log_file.faults.messages():
-        notes.append(
-            f"{header.task}: the log is not quite as Inspect writes it, and was read all the same: "
-            f"{'; '.join(faults[:5])}{'; …' if len(faults) > 5 else ''}"
-        )
     run = Run(
         model=header.model,
         name=str(path),
@@ -221,23 +199,56 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
         skipped=tuple(gathered.skipped),
         notes=tuple(notes),
     )
-    ended = header.status != "success"
-    if ended and len(answers.keys) * header.epochs < header.total_samples - header.not_asked:
+    n_asked = header.total_samples - header.not_asked
+    if header.status != "success" and len(task.grid.keys) * header.epochs < n_asked:
         run = replace(run, scores=tuple(replace(x, diagnostics=(*x.diagnostics, PART)) for x in run.scores))
-    sequential, drawn = drawing.recorded(header.stopping.get(RECORD))
-    if sequential and not _still_decided(header, task):
+    return LogRun(
+        path, header, _with_record(run, task), gathered, marks(x.mark for x in log_file.answers.rows.values())
+    )
+
+
+def _task(path: Path, log_file: LogFile, options: ReadOptions, recorded: str | None) -> TaskAnswers:
+    """The answers that are gathered; what is to be said of them is among the notes of `known`."""
+    header, rows = log_file.header, log_file.answers
+    places = grid(*rows.places(), order=header.sample_ids)
+    firsts = [rows.question(key, at) for key, at in zip(places.keys, places.first, strict=True)]
+    known = TaskClusters(header.task, places.keys, [question.metadata for question in firsts])
+    spec, asked = _spec(header, options)
+    spec = spec or spec_for(recorded, header.task)
+    if asked:
+        _check_clusters(path, known, spec)
+    return TaskAnswers(
+        log=log_file,
+        grid=places,
+        questions=_questions(path, log_file, places.keys, firsts, options, known.notes),
+        known=known,
+        spec=spec,
+        excluded=_invalidated(header, [row.invalid for row in rows.rows.values()], known.notes),
+        missing=options.missing,
+    )
+
+
+def _hints(task: TaskAnswers, gathered: GatheredMeans) -> list[str]:
+    """What to say of a log whose questions are known to have clusters, which nobody has named."""
+    if not gathered.open_ or gathered.clusters[0] is not None or gathered.own_clusters:
+        return []
+    shared = natural(task.name, task.known.metadata) if task.log.paths and task.spec != "auto" else None
+    return [] if shared is None else [f"{task.name}: its questions share {shared}; use `cluster='auto'`"]
+
+
+def _with_record(run: Run, task: TaskAnswers) -> Run:
+    """The run with what it has recorded of its stopping; of a log only as far as its scores are still those."""
+    sequential, drawn = drawing.recorded(task.log.header.stopping.get(RECORD))
+    if sequential and task.log.paths and not _still_decided(task):
         words = " and ".join(row["decision"] for row in sequential)
-        told = (
-            f"{header.task}: its scores have changed since it was stopped, so what was decided then ({words}) is void"
-        )
+        told = f"{task.name}: its scores have changed since it was stopped, so what was decided then ({words}) is void"
         run, sequential = replace(run, notes=(*run.notes, told)), []
-    run = drawing.with_record(run, sequential, drawn)
-    return LogRun(path, header, run, gathered, marks(row.mark for row in rows.rows.values()))
+    return drawing.with_record(run, sequential, drawn)
 
 
-def _still_decided(header: Header, task: TaskAnswers) -> bool:
+def _still_decided(task: TaskAnswers) -> bool:
     """Whether the scores that decided are those that the log has, whatever is left out of them now."""
-    rows = header.stopping.get(RECORD, {}).get("sequential", ())
+    rows = task.log.header.stopping.get(RECORD, {}).get("sequential", ())
     parts = [mean.scores for mean in gather(replace(task, missing="drop", excluded=None)).means]
     return all(still_fits(row, parts) for row in rows if isinstance(row, dict))
 
@@ -307,13 +318,14 @@ def _invalidated(header: Header, invalid: Sequence[bool], notes: list[str]) -> B
     return out
 
 
-def _remarks(header: Header, n_rows: int) -> list[str]:
-    task, asked = header.task, header.total_samples - header.not_asked
+def _remarks(path: Path, log: LogFile) -> list[str]:
+    header, task = log.header, log.header.task
+    n, asked = len(log.answers) + log.n_not_seen, header.total_samples - header.not_asked
     out = []
     if header.not_asked and RECORD not in header.stopping:
         out.append(f"{task}: {header.not_asked} of {header.total_samples} answers were left out by an early stopping")
-    if n_rows < asked:
-        out.append(f"{task}: {asked - n_rows} of {asked} answers were never given (status {header.status})")
+    if n < asked:
+        out.append(f"{task}: {asked - n} of {asked} answers were never given (status {header.status})")
     if not header.computed and header.status != "success":
         out.append(
             f"{task}: the run ended before Inspect computed its results (status {header.status}); the rows are of the "
@@ -322,5 +334,12 @@ def _remarks(header: Header, n_rows: int) -> list[str]:
     if header.epochs_reducer == [] and header.epochs > 1:
         out.append(
             f"{task}: run without an epochs reducer: Inspect's own stderr treats repeats as independent questions"
+        )
+    if len(log.paths) > 1:
+        out.append(f"{path}: {len(log.paths)} shards, read as one run")
+    if faults := log.faults.messages():
+        out.append(
+            f"{task}: the log is not quite as Inspect writes it, and was read all the same: "
+            f"{'; '.join(faults[:5])}{'; …' if len(faults) > 5 else ''}"
         )
     return out

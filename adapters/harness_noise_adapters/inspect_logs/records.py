@@ -23,7 +23,8 @@ from ..records import field as lookup
 from .identity import mark
 
 if TYPE_CHECKING:
-    from inspect_ai.log import EvalMetric, EvalScore
+    from inspect_ai.log import EvalScore
+    from inspect_ai.scorer import SampleScore
 
 SCHEMA = 2
 """The newest version of the log's schema that is known."""
@@ -68,15 +69,9 @@ class ScoreRow:
     reducer: str | None
     metrics: Mapping[str, NativeMetric]
 
-    def without_values(self) -> ScoreRow:
-        """The row with the names of its metrics only."""
-        return replace(self, metrics={name: replace(m, value=math.nan) for name, m in self.metrics.items()})
-
 
 AnyScore: TypeAlias = "EvalScore | ScoreRow"
-"""A native result of a live run, or of a log."""
-AnyMetric: TypeAlias = "EvalMetric | NativeMetric"
-
+"""A native result, as Inspect has it or as we have read it."""
 
 Scorers = Mapping[str, Mapping[str | None, Mapping[str, Any]]]
 """Scorer → key of its dictionaries, None for the scorer itself → metric → its options."""
@@ -123,6 +118,11 @@ class Header:
     """Scorer, name and reducer of the score that the task declares as the one that counts."""
     computed: bool = True
     """Whether `scores` are Inspect's; else they name what the samples hold, and no value is known."""
+
+    def is_headline(self, index: int) -> bool:
+        """Whether one of the scores, by its number, is the headline."""
+        row = self.scores[index]
+        return self.headline == (row.scorer, row.name, row.reducer or "")
 
 
 def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
@@ -178,26 +178,16 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
         model_roles=_roles(spec.get("model_roles")),
         cached=_is_cached(spec.get("model_generate_config"), plan.get("config"), spec.get("task_args"), *steps),
         same_judge=_same_judge(scorers),
-        headline=headline_of(spec.get("headline_metric"), results.get("headline")),
+        # without a declaration it is the first metric of the first score
+        headline=_headline(results.get("headline")) if spec.get("headline_metric") else None,
     )
 
 
-def headline_of(declared: Any, found: Any) -> tuple[str, str, str] | None:
-    """Scorer, name and reducer of a log's headline, as Inspect has found it; None where the task declares none.
-
-    Args:
-        declared: `eval.headline_metric`.
-        found: `results.headline`, which without a declaration is the first metric of the first score.
-    """
-    if not declared or not isinstance(found, dict):
+def _headline(found: Any) -> tuple[str, str, str] | None:
+    if not isinstance(found, dict):
         return None
     scorer, name, reducer = (str(found.get(key) or "") for key in ("scorer", "score", "reducer"))
     return scorer, name, reducer
-
-
-def is_headline(headline: tuple[str, str, str] | None, score: Any) -> bool:
-    """Whether a score of the results is the headline."""
-    return headline == (score.scorer, score.name, score.reducer or "")
 
 
 def _roles(given: Any) -> dict[str, str]:
@@ -370,17 +360,17 @@ class SampleQuestion:
     """What one sample asks, in the form in which it is compared and shown."""
 
     epoch: int
-    input: str
-    """Hash."""
-    target: str
-    """Hash of the target and the choices."""
-    text: str
-    """To be shown."""
     metadata: Mapping[str, Any]
-    has_choices: bool
-    cut: bool
+    input: str = ""
+    """Hash."""
+    target: str = ""
+    """Hash of the target and the choices."""
+    text: str = ""
+    """To be shown."""
+    has_choices: bool = False
+    cut: bool = False
     """Whether the input or the target stands here only in part, as summaries have them."""
-    whole: tuple[str, str] | None
+    whole: tuple[str, str] | None = None
     """Input and target as text, where they are asked for."""
 
 
@@ -443,6 +433,14 @@ class SampleAnswers:
         known = [{"model_usage", "total_time"} & row.usage.keys() for row in self.rows.values()]
         return self.keep.usage and bool(known) and not any(known)
 
+    def places(self) -> tuple[Sequence[Any], Sequence[int] | None]:
+        """(N,) ids and epochs; no epochs where the k-th answer to a question is its repeat k."""
+        return [key for key, _ in self.rows], [epoch for _, epoch in self.rows]
+
+    def question(self, key: str, at: int) -> SampleQuestion:
+        """The question with this id, which the answer of this number is the first to."""
+        return self.questions[key]
+
     def column(self, scorer: str | None) -> list[Any] | None:
         """(N,) the values of a scorer, None where it gave none; None for one that nobody knows."""
         given = [row.scores for row in self.rows.values()]
@@ -474,7 +472,6 @@ class SampleAnswers:
         """Add the samples of another log."""
         self.rows |= other.rows
         self.questions = other.questions | self.questions
-        self.faults |= other.faults
 
     def _identity(self, sample: Mapping[str, Any]) -> tuple[str, int]:
         key, epoch = one(sample.get("id")), one(sample.get("epoch"))
@@ -554,6 +551,32 @@ class SampleAnswers:
         for row in self.rows.values():
             if None in row.scores:
                 row.scores[rows[0].name if rows else ""] = row.scores.pop(None)
+
+
+class HandedOver(SampleAnswers):
+    """The scores that Inspect computes the results of a task from, of which nothing else is known."""
+
+    def __init__(self, scores: Sequence[Mapping[Any, SampleScore]]) -> None:
+        """Of each answer its scores by scorer; those without an id are left out, as Inspect's reducers do."""
+        super().__init__()
+        ids = [next(iter(row.values())).sample_id if row else None for row in scores]
+        self.scores = [row for row, key in zip(scores, ids, strict=True) if key is not None]
+        self.ids = [key for key in ids if key is not None]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def places(self) -> tuple[Sequence[Any], Sequence[int] | None]:
+        return self.ids, None
+
+    def question(self, key: str, at: int) -> SampleQuestion:
+        score = next(iter(self.scores[at].values()))
+        return SampleQuestion(1, score.sample_metadata or {})
+
+    def column(self, scorer: str | None) -> list[Any] | None:
+        if not any(scorer in row for row in self.scores):
+            return None
+        return [None if (score := row.get(scorer)) is None else score.score.value for row in self.scores]
 
 
 def _alike(values: Sequence[Any]) -> bool:

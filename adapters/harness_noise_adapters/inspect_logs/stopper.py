@@ -33,6 +33,7 @@ from .flags import Flag
 from .gather import grid, numbers
 from .identity import fingerprint
 from .inject import append_record
+from .records import Faults, Header, header_of
 
 if TYPE_CHECKING:
     from anyio import Event
@@ -446,6 +447,10 @@ class Live:
     """By id and epoch, the scores of the answers in the log; of a cancelled run Inspect's results lack some."""
     stopper: Stopper | None = None
     """What may end it before everything is asked."""
+
+    def header(self, **found: Any) -> Header:
+        """What its log says of itself, with the other top-level values of it that are known."""
+        return header_of({"eval": self.spec.model_dump(), **found}, Faults())
 
 
 current: ContextVar[Live | None] = ContextVar("harness_noise_live", default=None)

@@ -31,7 +31,7 @@ from . import hook, private
 from .clusters import TaskClusters, spec_for
 from .flags import ASKING, Flag, flag
 from .gather import MEANS, SPREADS
-from .records import RECORD, Faults, SampleAnswers, Scorers, bare, header_of
+from .records import RECORD, SampleAnswers, Scorers, bare
 from .stopper import DecidingScore, Live, Stopper, StoppingSettings, current, written
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def stopper_of(
     seeds = [asking.seed, config.sample_shuffle]
     seed = next((value for value in seeds if isinstance(value, int) and not isinstance(value, bool)), None)
     questions, metadata = _questions(samples)
-    scorers = header_of({"eval": spec.model_dump(mode="json")}, Faults()).scorers
+    scorers = live.header().scorers
     clusters = _clusters(TaskClusters(task, questions.keys, metadata), named, scorers)
     metric = asking.metric or declared(spec)
     references = tuple(read(path, task, named, folders, "noise_reference").run for path in asking.references)

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.arrays import BoolArray
 from harness_noise.data.measures import usage_of
 from harness_noise.data.scores import Scores, Usage
 from harness_noise.io.measures import CACHED_USAGE
 
-from .gather import AnswerGrid
-from .records import Header, SampleAnswers
+from .gather import TaskAnswers
+from .records import Header
 
 _TOKENS = {
     "output_tokens": "output_tokens",
@@ -28,27 +27,17 @@ _TOKENS = {
 """Inspect's name → ours, where they mean one thing."""
 
 
-def with_usage(
-    scores: Sequence[Scores],
-    header: Header,
-    answers: SampleAnswers,
-    places: AnswerGrid,
-    names: Sequence[str],
-    excluded: BoolArray | None,
-) -> tuple[list[Scores], list[str]]:
+def with_usage(scores: Sequence[Scores], task: TaskAnswers, names: Sequence[str]) -> tuple[list[Scores], list[str]]:
     """The scores of one answer each with its measures, and what is to be said of other models in them.
 
     Args:
-        scores: of the log.
-        header: of the log.
-        answers: of the log, read with their usage.
-        places: which question and repeat each of them is.
+        scores: of the task.
+        task: read with its usage.
         names: of the measures.
-        excluded: (N,) answers that do not count.
     """
-    samples = [row.usage for row in answers.rows.values()]
+    header, samples = task.log.header, [row.usage for row in task.log.answers.rows.values()]
     each = [_of_sample(sample, header, names) for sample in samples]
-    counted = np.ones(len(each), dtype=np.bool_) if excluded is None else ~excluded
+    counted = np.ones(len(each), dtype=np.bool_) if task.excluded is None else ~task.excluded
     codes = (CACHED_USAGE,) if header.cached else ()
     usage = {}
     for name in names:
@@ -57,8 +46,8 @@ def with_usage(
         missing = Counter(
             value for value, counts in zip(values, counted, strict=True) if counts and isinstance(value, str)
         )
-        usage[name] = Usage(places.fill(np.where(counted, column, np.nan)), missing, codes)
-    shape = (len(places.keys), places.repeats)
+        usage[name] = Usage(task.grid.fill(np.where(counted, column, np.nan)), missing, codes)
+    shape = (len(task.grid.keys), task.grid.repeats)
     measured = [replace(part, usage=usage) if part.values.shape == shape else part for part in scores]
     return measured, _notes(header, samples)
 

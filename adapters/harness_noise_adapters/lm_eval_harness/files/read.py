@@ -76,7 +76,8 @@ def _is_raw(metric: str, aggregation: str | None) -> bool:
 
 def task_facts(native: Native, samples: Samples, task: str) -> TaskFacts:
     """The facts of a task whose samples are read."""
-    aggregations, arrows, taken = native.aggregations(task), native.higher_is_better(task), native.taken(task)
+    aggregations, taken = native.aggregations(task), native.taken(task)
+    answers = native.carried_answers.get(task, samples.answers)
     documents, log = samples.documents, SamplesLog(*samples.again)
     # without such keys no match is made without the texts
     inputs, texts = (None, None) if samples.kind in CONTENT_KEYS else documents.read()
@@ -93,10 +94,9 @@ def task_facts(native: Native, samples: Samples, task: str) -> TaskFacts:
         questions=questions,
         reported=native.reported.get(task, {}),
         aggregations={metric: _aggregation(name) for metric, name in aggregations.items()},
-        higher_is_better=arrows,
+        higher_is_better=native.higher_is_better(task),
         version=native.version(task),
-        own_answers=native.carried_answers.get(task, samples.answers),
-        taken=taken,
+        used={scorer: min(answers, taken.get(scorer, answers)) for _, scorer in samples.columns},
         scored=samples.scored,
         copied=task in native.copied,
         answers_differ=cache(lambda: samples.answers > 1 and _answers_differ(samples.path, samples.answers)),
@@ -265,8 +265,8 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
     }
     labels = clusters(spec, asked, notes)
     gathered.skipped += unread
-    rows = [  # the file does not say how they are weighted
-        GroupRow(name, key, value, [task for task in native.leaves(name) if task in native.table])
+    rows = [
+        GroupRow(name, key, value, native.leaves(name), native.weighting(name, key[0]))
         for name in (native.group_names() if output.only is None else ())
         for key, value in native.reported[name].items()
     ]
@@ -277,7 +277,7 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
         harness="lm-eval",
         path=str(output.path),
         date=output.date(native.results),
-        groups=groups(rows, native.reported, native.effective, gathered.scores),
+        groups=groups(rows, native.reported, gathered.scores),
     )
     # the fields that contain the clusters, where these are the ones of the samples file
     nested = [

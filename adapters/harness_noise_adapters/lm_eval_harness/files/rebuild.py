@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from harness_noise.errors import InputError
 
 from ..scoring.gather import Column, Key
-from ..scoring.rescore import patched, requests_of, rescore, right_answers
+from ..scoring.rescore import GENERATE, patched, requests_of, rescore, right_answers
 from .samples import Samples
 from .scan import Row, Scan
 
@@ -125,21 +125,21 @@ def counted(samples: Samples) -> dict[Key, Column]:
 
 def _plain(config: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
     """The part of a logged configuration that scoring needs, if none of it is code."""
-    if not config:
-        raise NotSafeError("there is no results file with the task's configuration")
-    if config.get("output_type") != "generate_until":
-        raise NotSafeError(f"{config.get('output_type')} answers do not vary")
-    if config.get("unsafe_code"):
-        raise NotSafeError("the task executes the model's code, which is never done again")
-    for key in ("process_results", "use_prompt", "class"):
-        if config.get(key) is not None:
-            raise NotSafeError(f"the task scores with code of its own ({key})")
-    listed = [metric for metric in config.get("metric_list") or () if isinstance(metric, Mapping)]
+    listed = [metric for metric in _listed(config.get("metric_list")) if isinstance(metric, Mapping)]
     chosen = [dict(metric) for metric in listed if metric.get("metric") in metrics]
-    if {metric["metric"] for metric in chosen} != set(metrics) or not metrics:
-        raise NotSafeError("its metrics are not those of its configuration")
-    if any(metric.get("hf_evaluate") for metric in chosen):
-        raise NotSafeError("a metric is loaded from the hub")
+    own_code = [key for key in ("process_results", "use_prompt", "class") if config.get(key) is not None]
+    reasons = {
+        "there is no results file with the task's configuration": not config,
+        f"{config.get('output_type')} answers do not vary": config.get("output_type") != GENERATE,
+        "the task executes the model's code, which is never done again": config.get("unsafe_code"),
+        f"the task scores with code of its own ({', '.join(own_code)})": own_code,
+        "its metrics are not those of its configuration": {metric["metric"] for metric in chosen} != {*metrics}
+        or not metrics,
+        "a metric is loaded from the hub": any(metric.get("hf_evaluate") for metric in chosen),
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise NotSafeError(reason)
     for metric in chosen:
         metric.pop("aggregation", None)  # not used here, and it may be logged source code
     plain = {

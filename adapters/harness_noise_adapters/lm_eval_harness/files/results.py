@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from harness_noise.analysis.drawing import recorded
+from harness_noise.data.native_values import close
+from harness_noise.data.scores import Weighting
 from harness_noise.results.rows import Analysis, Estimate
 
 from ..scoring.aggregates import default_of
@@ -24,6 +28,8 @@ SCORES = "scores_per_repeat"
 CLUSTER = "cluster"
 UNUSABLE = frozenset(("skipped_metric", "mean_mismatch"))
 """Codes of estimates that have no error bar for the native value."""
+_NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
+"""The arguments of a model that name it."""
 _CARRIERS = ("total", "data", "prediction", "ci_low", "ci_high", "clustered")
 
 
@@ -132,25 +138,6 @@ def _add(results: dict[str, Any], estimate: Estimate, additions: Mapping[str, fl
         arrows.setdefault(estimate.task, {}).setdefault(average, arrow)
 
 
-def annotate(
-    sample: MutableMapping[str, Any], scores: Mapping[str, Iterable[float | None]], cluster: str | None = None
-) -> None:
-    """Add one logged sample's scores per repeat, and its cluster, in place.
-
-    Args:
-        sample: a row of `results["samples"][task]`, or of a samples file.
-        scores: metric → its K scores; None or NaN where a repeat has none.
-        cluster: the question's cluster label; None where it has none.
-    """
-    sample[SCORES] = strict_scores(scores)
-    if CLUSTER in sample.get("metrics", ()):
-        return  # the task has a metric of that name
-    if cluster is None:
-        sample.pop(CLUSTER, None)
-    else:
-        sample[CLUSTER] = cluster
-
-
 def strict_scores(scores: Mapping[str, Iterable[float | None]]) -> dict[str, list[float | None]]:
     """Metric → its K scores as strict JSON has them: None for what is missing or not finite."""
     return {
@@ -172,6 +159,10 @@ class Native:
         self.carried_spec = {row["task"]: str(row["cluster"]) for row in estimates if row.get("cluster")}
         self.carried_answers = _carried_answers(estimates)
         """Task → the most answers that one value of it was made of, where a live run of ours said so."""
+        self.means: dict[str, dict[Key, Any]] = {}
+        """Task or group → our own means, where a live run of ours has saved them."""
+        for row in estimates:
+            self.means.setdefault(row["task"], {})[row["metric"], row["scorer"]] = row.get("mean")
         self.copied = {row["task"] for row in estimates if "copied_repeats" in (row.get("diagnostics") or ())}
         """Tasks of which a live run of ours found that lm-eval's own answers are copies."""
         if results:
@@ -213,8 +204,8 @@ class Native:
     def aggregations(self, task: str) -> dict[str, str | None]:
         """The metrics of its configuration, and how each is aggregated: the name or the source of the aggregation."""
         out: dict[str, str | None] = {}
-        for entry in self.config(task).get("metric_list") or ():
-            if isinstance(entry, Mapping) and isinstance(metric := entry.get("metric"), str):
+        for entry in map(_mapping, _sequence(self.config(task).get("metric_list"))):
+            if isinstance(metric := entry.get("metric"), str):
                 value = entry.get("aggregation")
                 known = value if isinstance(value, str) else default_of(metric) if value is None else None
                 out.setdefault(metric, known)
@@ -232,17 +223,26 @@ class Native:
 
     def model(self) -> str | None:
         config = _mapping(self.results.get("config"))
-        arguments = model_arguments(config.get("model_args"))
-        names = (
-            self.results.get("model_name"),
-            arguments.get("pretrained"),
-            arguments.get("model"),
-            config.get("model"),
-        )
-        return next((name for name in names if isinstance(name, str) and name), None)
+        return name_of(None, self.results.get("model_name")) or name_of(config.get("model_args"), config.get("model"))
 
     def group_names(self) -> list[str]:
         return [name for name in self.table if name not in self.tasks]
+
+    def weighting(self, name: str, metric: str) -> Weighting:
+        """The weights of a group's tasks, which no file says: those that reproduce one of its values, by size where no
+        value tells them. Tasks with the same score leave it to other filters and metrics, or to our own means."""
+        for key in sorted(self.reported[name], key=lambda key: key[0] != metric):
+            tasks = [task for task in self.leaves(name) if key in self.reported.get(task, {})]
+            sizes = [self.effective.get(task, 0) for task in tasks]
+            for table in (self.reported, self.means):
+                values: list[Any] = [table.get(part, {}).get(key) for part in (name, *tasks)]
+                if not tasks or not all(sizes) or not all(isinstance(value, (int, float)) for value in values):
+                    continue
+                whole, *each = values
+                by_size = close(float(np.average(each, weights=sizes)), whole)
+                if by_size != close(float(np.mean(each)), whole):
+                    return "size" if by_size else "equal"
+        return "size"
 
     def leaves(self, name: str) -> list[str]:
         """The tasks below a group, each once, in order."""
@@ -270,11 +270,12 @@ def _carried_answers(carried: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return out
 
 
-def model_arguments(given: Any) -> Mapping[str, Any]:
-    """What `--model_args` says by name, as text or as a mapping; empty where it is neither."""
-    if isinstance(given, str):
-        return dict(argument.split("=", 1) for argument in given.split(",") if "=" in argument)
-    return given if isinstance(given, Mapping) else {}
+def name_of(arguments: Any, *others: object) -> str | None:
+    """The name that lm-eval's tracker takes from `--model_args`, a text or a mapping; else the first other one."""
+    if isinstance(arguments, str):
+        arguments = dict(argument.split("=", 1) for argument in arguments.split(",") if "=" in argument)
+    given = arguments if isinstance(arguments, Mapping) else {}
+    return next((name for name in (*map(given.get, _NAMING), *others) if isinstance(name, str) and name), None)
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -210,7 +210,7 @@ class Samples:
         self.logs: dict[str, Log] = {}
         """Filter → the choices of each question, where they are wanted."""
         self.answers = 0
-        """Answers that the file holds for each question, K."""
+        """The most answers to a question, K: as many as the first one has, or as scores were logged."""
         self.scored = False
         """Whether the rows carry their scores per repeat."""
         self.keys: Sequence[str] = ()
@@ -249,7 +249,8 @@ class Samples:
             if column is None:
                 column = self.columns[metric, scorer] = Column(raw=[] if metric in self.wanted.raw else None)
             several = repeats.get(metric)
-            column.add(document, row.get(metric), several if type(several) is list else None)
+            column.add(document, row.get(metric), several if type(several) is list else ())
+            self.answers = max(self.answers, column.counts[-1])
 
     def add_choices(self, number: int, line: bytes, row: Row, document: int, scorer: str) -> None:
         """The choices of one row."""

@@ -119,11 +119,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("noise (harness-noise)")
     group.add_argument("--noise", action="store_true", help="add error bars with their parts to the results")
     for name, (value, words) in _FLAGS.items():
-        if value is None:
-            group.add_argument(f"--noise_{name}", action="store_true", help=words)
-        else:
-            action = "append" if name in _REPEATABLE else "store"
-            group.add_argument(f"--noise_{name}", metavar=value, action=action, help=words)
+        kind = {"metavar": value, "action": "append" if name in _REPEATABLE else "store"}
+        group.add_argument(f"--noise_{name}", help=words, **({"action": "store_true"} if value is None else kind))
 
 
 def _run(args: argparse.Namespace, inner: Callable[[argparse.Namespace], None]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -16,7 +16,7 @@ from harness_noise.errors import InputError
 
 from ..scoring import choices
 from ..scoring.clusters import AskedQuestions, Labels, clusters, is_parallel, resolve
-from ..scoring.gather import BYPASS, Aggregation, Column, Gathered, GroupRow, Key, OwnValue, TaskFacts, gather, reported
+from ..scoring.gather import BYPASS, Aggregation, Column, Gathered, GroupRow, Key, TaskFacts, gather, reported
 from ..scoring.gather import groups as in_groups
 from ..scoring.rescore import (
     FilterScores,
@@ -24,7 +24,6 @@ from ..scoring.rescore import (
     copied_answers,
     identical_answers,
     logged,
-    pass_order,
     rescore,
     unrepeated,
     without_copies,
@@ -76,16 +75,13 @@ def _doubled(task: Any) -> bool:
     return "acc_mutual_info" in task.aggregation()
 
 
-def task_facts(
-    scores: TaskScores, task: Any, results: Mapping[str, Any], native_K: int, columns: Mapping[Key, Column]
-) -> TaskFacts:
+def task_facts(scores: TaskScores, task: Any, results: Mapping[str, Any], columns: Mapping[Key, Column]) -> TaskFacts:
     """The facts of a task.
 
     Args:
         scores: its scores.
         task: lm-eval's object.
         results: what `evaluate` returned.
-        native_K: answers to a question that the harness's own filters saw; 1 where they are copies.
         columns: see `columns_of`.
     """
     first = scores.questions
@@ -107,10 +103,9 @@ def task_facts(
         reported={key: values.get(key) for key in columns},
         aggregations={metric: _aggregation(task, metric) for metric, _ in columns},
         higher_is_better=results["higher_is_better"].get(scores.name, {}),
-        own_answers=native_K,
-        own_values={
-            (metric, scorer): _own_value(metric, scores.filters[scorer], native_K) for metric, scorer in columns
-        },
+        used={scorer: found.used for scorer, found in scores.filters.items()},
+        at_once=[scorer for scorer, found in scores.filters.items() if not found.singly],
+        mismatch=[(metric, scorer) for metric, scorer in columns if metric in scores.filters[scorer].mismatch],
         copied=scores.copied,
         identical=scores.identical is True,
         answers_differ=lambda: scores.identical is False,
@@ -128,14 +123,6 @@ def _texts(rows: Sequence[Row]) -> HashArray | None:
     return np.array([[*map(text_hash, row), *[0] * (K - len(row))] for row in answers], dtype=np.uint64)
 
 
-def _own_value(metric: str, scores: FilterScores, native_K: int) -> OwnValue:
-    """What lm-eval's own value is, which is known from how it was made."""
-    K, k = max(map(len, scores.values[metric])), pass_order(metric)
-    ours = scores.first or (scores.mean and K in (1, native_K)) or k > 1
-    together = scores.together if k == 0 else 0
-    return OwnValue(ours, scores.first, together, mismatch=metric in scores.mismatch)
-
-
 def _aggregation(task: Any, metric: str) -> Aggregation:
     function = task.aggregation().get(metric)
     if function is None:
@@ -144,8 +131,10 @@ def _aggregation(task: Any, metric: str) -> Aggregation:
     return Aggregation(str(getattr(function, "__name__", function)), registered, lambda: function)
 
 
-NativeGroups: TypeAlias = Mapping[str, tuple[list[str], list[Any]]]
-"""Group → its tasks, and the configurations of what it averages."""
+Metrics: TypeAlias = tuple[tuple[str, Weighting], ...]
+"""What a group averages, and how."""
+NativeGroups: TypeAlias = dict[str, tuple[list[str], Metrics]]
+"""Group → its tasks, and what it averages of them; groups inside groups included."""
 Carried: TypeAlias = Mapping[str, tuple[Labels, str | None]]
 """Task → clusters of all its documents, by their numbers, and their SPEC in words."""
 
@@ -178,21 +167,27 @@ def _leaves(node: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
             yield str(name), below
 
 
-def native_groups(task_dict: Mapping[Any, Any]) -> dict[str, tuple[list[str], list[Any]]]:
-    """group → (its tasks, its aggregate metric configurations); groups inside groups included."""
+def native_groups(task_dict: Mapping[Any, Any]) -> NativeGroups:
+    """The groups of both shapes of lm-eval's task dict."""
     if "tasks" in task_dict and isinstance(task_dict["tasks"], Mapping):
         return {
-            name: ([task.task_name for task in group.get_all_tasks()], list(group.aggregate_metric_list or ()))
+            name: ([task.task_name for task in group.get_all_tasks()], _averaged(group.aggregate_metric_list))
             for name, group in (task_dict.get("groups") or {}).items()
         }
-    out: dict[str, tuple[list[str], list[Any]]] = {}
+    out: NativeGroups = {}
     for key, below in task_dict.items():
         if isinstance(below, Mapping):
             config = getattr(key, "config", None) or {}
             name = str(getattr(key, "group_name", None) or key)
-            out[name] = ([task for task, _ in _leaves(below)], list(config.get("aggregate_metric_list") or ()))
+            out[name] = [task for task, _ in _leaves(below)], _averaged(config.get("aggregate_metric_list"))
             out |= native_groups(below)
     return out
+
+
+def _averaged(configurations: Iterable[Any] | None) -> Metrics:
+    # up to 0.4.11 also as a dataclass that is an empty dict
+    settings = [config if type(config) is dict else vars(config) for config in configurations or ()]
+    return tuple((config["metric"], "size" if config.get("weight_by_size") else "equal") for config in settings)
 
 
 def collect(
@@ -223,7 +218,7 @@ def collect(
     values = {name: reported(row) for name, row in results["results"].items()}
     rows = list(_group_rows(groups, results))
     run = gathered.run(
-        labels, model=model, name=model, harness="lm-eval", groups=in_groups(rows, values, {}, gathered.scores)
+        labels, model=model, name=model, harness="lm-eval", groups=in_groups(rows, values, gathered.scores)
     )
     for group, pattern in options.groups.items():
         try:
@@ -244,9 +239,8 @@ def measure(
             continue
         scores = scored[name] = TaskScores(name, by_filter(samples))
         _score(scores, task, asking, gathered.notes)
-        native_K = 1 if scores.copied else asking.times(name)[0]
         if columns := columns_of(scores, task):
-            gather(task_facts(scores, task, results, native_K, columns), columns, gathered)
+            gather(task_facts(scores, task, results, columns), columns, gathered)
         else:
             gathered.notes.append(
                 f"{name}: the run only predicts (predict_only): nothing was scored, so it has no error bar"
@@ -318,14 +312,8 @@ def cluster_labels(
 
 def _group_rows(groups: NativeGroups, results: Mapping[str, Any]) -> Iterator[GroupRow]:
     """The rows of the groups, each with the weighting of its configuration."""
-    for name, (members, configurations) in groups.items():
-        values = reported(results.get("groups", {}).get(name) or {})
-        for config in configurations:
-            weighting: Weighting = "size" if group_setting(config, "weight_by_size") else "equal"
-            for key, value in values.items():
-                if key[0] == group_setting(config, "metric"):
-                    yield GroupRow(name, key, value, members, weighting)
-
-
-def group_setting(config: Any, name: str) -> Any:
-    return config.get(name) if type(config) is dict else getattr(config, name)
+    for name, (members, metrics) in groups.items():
+        weighting = dict(metrics)
+        for key, value in reported(results.get("groups", {}).get(name) or {}).items():
+            if key[0] in weighting:
+                yield GroupRow(name, key, value, members, weighting[key[0]])

@@ -37,11 +37,11 @@ def check_partial(options: Options, arguments: Mapping[str, Any]) -> None:
         InputError: says which.
     """
     name = "until" if options.rule is not None else "sample" if options.sample is not None else "repeats"
-    drawn, chosen = name != "repeats", options.named(name, "auto" if name == "repeats" else "")
+    chosen = options.named(name, "auto" if name == "repeats" else "")
     cut = next((f"--{name}" for name in ("limit", "samples") if arguments.get(name) is not None), None)
-    if cut and drawn:
+    if cut and options.partial:
         raise InputError(
-            f"{chosen} asks the questions in a random order, and {cut} says which there are: leave {cut} "
+            f"{chosen} chooses among all questions, and {cut} says which there are: leave {cut} "
             f"out; {options.named('sample', 'N')} asks at most N of them, drawn at random"
         )
     if cut and options.references:
@@ -199,7 +199,7 @@ class Growing:
             theirs = [part for mine in parts if (part := scores_of(against, mine.task, key)) is not None]
             # ours drew the order, and where there are none the user said so
             theirs = [replace(part, clusters=None, cluster_spec=None) for part in theirs]
-            observed = observe(parts, theirs, settings, unit.group(), references=self.others.references)
+            observed = observe(parts, theirs, settings, unit.group(), references=self.others.predictors)
         unit.look = unit.rule.look(unit.order, unit.look, observed)
         unit.done = unit.look.stop
         self._say(unit.name, unit.look.message)
@@ -277,8 +277,6 @@ def _step(now: EnoughRepeats) -> int:
 
 def with_references(analysis: Analysis, run: Run, references: Sequence[Run], settings: Settings) -> Analysis:
     """With what reference runs say of all questions; a note where that is nothing."""
-    if not references:
-        return analysis
     try:
         rows, notes = of_runs([run], references, settings, refuse=False)
     except InputError as error:

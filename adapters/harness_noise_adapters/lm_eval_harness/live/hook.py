@@ -23,7 +23,7 @@ from harness_noise.data.clusters import MissingFieldError, check_tasks, labeller
 from harness_noise.errors import InputError, error_message
 from harness_noise.results.rows import Analysis, Estimate
 
-from ..files.results import annotate, copy_of, inject, model_arguments
+from ..files.results import CLUSTER, SCORES, copy_of, inject, name_of, strict_scores
 from ..scoring.clusters import is_parallel, resolve
 from .collect import Collected, collect, flat_tasks, native_groups
 from .growing import Growing, check_partial, with_references
@@ -33,8 +33,6 @@ from .repeats import Asking, innermost, remarks, same_random_state
 
 log = logging.getLogger("harness_noise")
 _MARK = "__harness_noise_original__"
-_NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
-"""The arguments of a model that name it."""
 
 
 @dataclass
@@ -143,8 +141,10 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
                 session.say(
                     f"the fields and tasks that are named could not be checked before the model is loaded ({why})"
                 )
-        results = original(*args, **kwargs)
-        session.given = {}
+        try:
+            results = original(*args, **kwargs)
+        finally:
+            session.given = {}
         if session.part is not None and isinstance(results, dict) and "config" in results:
             results["config"]["samples"] = session.part  # lm-eval itself does not record which it was given
         return results
@@ -316,9 +316,10 @@ def annotated_rows(collected: Collected) -> dict[int, dict[str, Any]]:
                 if (part := measured.get((name, metric, scorer))) is not None
             }
             for i, row in enumerate(rows):
-                cluster = None if task_scores.clusters is None else task_scores.clusters[i]
-                copied = out[id(row)] = dict(row)
-                annotate(copied, {metric: values[i] for metric, values in columns.items()}, cluster)
+                scores = strict_scores({metric: values[i] for metric, values in columns.items()})
+                ours = out[id(row)] = {**row, SCORES: scores}
+                if task_scores.clusters is not None and CLUSTER not in row.get("metrics", ()):
+                    ours[CLUSTER] = task_scores.clusters[i]
     return out
 
 
@@ -329,8 +330,7 @@ def model_name(lm: Any, given: Mapping[str, Any]) -> str:
         lm: the model.
         given: the arguments of `simple_evaluate`, where it was called.
     """
-    arguments, model = model_arguments(given.get("model_args")), innermost(lm)
-    names = [arguments.get(key) for key in _NAMING]
-    names += [getattr(model, "pretrained", None), getattr(model, "model", None)]
-    names += [getattr(getattr(model, "config", None), "_name_or_path", None), given.get("model")]
-    return next((name for name in names if isinstance(name, str) and name), type(model).__name__)
+    model = innermost(lm)
+    named = (getattr(getattr(model, "config", None), "_name_or_path", None), given.get("model"), type(model).__name__)
+    own = (getattr(model, "pretrained", None), getattr(model, "model", None))
+    return str(name_of(given.get("model_args"), *own, *named))

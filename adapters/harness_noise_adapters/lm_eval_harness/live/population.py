@@ -11,24 +11,22 @@ from typing import Any
 import numpy as np
 
 from harness_noise.analysis.drawing import about_clusters, carried, check_against, draw, drawing_chances
-from harness_noise.analysis.references import expected_scores
+from harness_noise.analysis.references import expected_scores, same_run
 from harness_noise.analysis.sequential import Look, Order, StoppingRule
 from harness_noise.arrays import FloatArray, IntArray
 from harness_noise.data.clusters import CROSS
 from harness_noise.data.matching import pair
 from harness_noise.data.questions import Questions, occurrences
-from harness_noise.data.scores import Group, Run, Scores, Weighting
+from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.errors import InputError, some_of
 from harness_noise.io.registry import read
 
 from ..scoring.clusters import Labels, is_parallel, resolve
 from ..scoring.rescore import Row
-from .collect import NativeGroups, cluster_labels, group_setting
+from .collect import Metrics, NativeGroups, cluster_labels
 from .options import Options
 from .repeats import Asking, Part
 
-Metrics = tuple[tuple[str, Weighting], ...]
-"""What a group averages, and how."""
 FEWEST_OF_A_TASK = 2
 """Questions of each task before the first look: lm-eval has no value of a task of which none was asked."""
 
@@ -118,6 +116,11 @@ class Others:
     against: Run | None = None
     references: tuple[Run, ...] = ()
 
+    @property
+    def predictors(self) -> list[Run]:
+        """The references that the looks learn from beside the run compared with."""
+        return [run for run in self.references if self.against is None or not same_run(run, self.against)]
+
     @classmethod
     def read(cls, options: Options) -> Others:
         """Those that the options name.
@@ -192,7 +195,7 @@ class Population:
             name: ([task for task in self.asking.tasks if fnmatchcase(task, pattern)], ())
             for name, pattern in self.options.groups.items()
         }
-        groups |= {name: (members, _averaged(configs)) for name, (members, configs) in self.groups.items() if configs}
+        groups |= {name: (members, metrics) for name, (members, metrics) in self.groups.items() if metrics}
         units: list[tuple[str, list[str], Metrics | None]] = []
         owner: dict[str, str] = {}
         for name, (members, metrics) in groups.items():
@@ -345,14 +348,6 @@ class Population:
             for task, own in several_times.items()
         ]
         return replace(rule, asking="depth")
-
-
-def _averaged(configs: Iterable[Any]) -> Metrics:
-    """What lm-eval's configurations of a group average, and how."""
-    return tuple(
-        (str(group_setting(config, "metric")), "size" if group_setting(config, "weight_by_size") else "equal")
-        for config in configs
-    )
 
 
 def _label(task: TaskQuestions, number: int, document: int) -> str:

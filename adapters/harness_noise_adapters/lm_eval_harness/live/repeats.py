@@ -28,7 +28,7 @@ import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from copy import deepcopy
 from typing import Any
 
@@ -122,8 +122,7 @@ class Asking:
         """Whether the run is evaluated in parts."""
         self.reseed = options.reseed
         """Whether each further answer of a server gets its own seed."""
-        begin = {name: options.repeats.begin(name) for name in tasks}
-        self.wanted = {name: K for name, K in begin.items() if K is not None}
+        self.wanted = {name: K for name in tasks if (K := options.repeats.begin(name)) is not None}
         """Task → answers per question that the user asks for; without an entry as the task says."""
         self.raised: dict[str, Any] = {}
         """The tasks that are asked more often than they ask themselves. lm-eval 0.5 has no filters that single answers
@@ -431,19 +430,16 @@ class Asking:
             stack.enter_context(same_random_state())
             stack.enter_context(patched(self, "_inside", True))
             stack.enter_context(patched(self, "_keeps_batches", True))
-            if self.reseed:
-                stack.enter_context(self._reseeded(lm))
+            if self.reseed and sends_payloads(lm):
+                stack.enter_context(patched(lm, "_create_payload", self._reseeded(lm._create_payload)))
             if lm is not self.lm:
                 from lm_eval.api.model import CacheHook
 
                 stack.enter_context(patched(lm, "cache_hook", CacheHook(None)))
             yield
 
-    def _reseeded(self, lm: Any) -> AbstractContextManager[None]:
-        """Within it the model's payloads for generation carry seeds of ours."""
-        if not sends_payloads(lm):
-            return nullcontext()
-        original = lm._create_payload
+    def _reseeded(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A client's method that makes payloads; those for generation carry seeds of ours."""
 
         def create(messages: Any, *args: Any, **kwargs: Any) -> Any:
             payload = original(messages, *args, **kwargs)
@@ -454,7 +450,7 @@ class Asking:
                 payload["seed"] = seed_of(payload["seed"], prompt, self._occurrences[prompt])
             return payload
 
-        return patched(lm, "_create_payload", create)
+        return create
 
     def _filter(self, task: Any) -> Any:
         original = task.apply_filters

@@ -192,7 +192,7 @@ def _summed(aggregation: Aggregation, records: list[list[Any]], known: float) ->
     """(n, K, S) what is summed over questions, and the metric from the sums; None where it is none of lm-eval's that
     is known, or does not reproduce `known`."""
     name = getattr(aggregation, "__name__", "")
-    if not str(getattr(aggregation, "__module__", "")).startswith("lm_eval.api.metrics"):
+    if aggregation is not span_f1 and not str(getattr(aggregation, "__module__", "")).startswith("lm_eval.api.metrics"):
         return None
     try:
         if name in _SACREBLEU:
@@ -277,12 +277,32 @@ def _sacrebleu(records: list[list[Any]], kind: str, options: Mapping[str, Any]) 
     return rows, value
 
 
+def _spans_row(pair: Any) -> list[float]:
+    """True positives, false positives and false negatives among the named entities of one text."""
+    gold, predicted = (Counter(_spans(text)) for text in pair)
+    right = (gold & predicted).total()
+    return [right, predicted.total() - right, gold.total() - right]
+
+
+def _f1_of_spans(sums: FloatArray) -> FloatArray:
+    """From (…, 3) true positives, false positives and false negatives."""
+    right, wrong, missed = sums[..., 0], sums[..., 1], sums[..., 2]
+    precision, recall = right / (right + wrong + _TINY), right / (right + missed + _TINY)
+    return np.asarray(2 * precision * recall / (precision + recall + _TINY), dtype=np.float64)
+
+
+def span_f1(items: list[Any]) -> float:
+    """The F1 of named entities, by code that some tasks have in common."""
+    return float(_f1_of_spans(np.sum([_spans_row(pair) for pair in items], axis=0)))
+
+
 _SUMS: dict[str, tuple[Callable[[Any], list[float]], Value]] = {
     "perplexity": (lambda likelihood: [float(likelihood), 1.0], lambda sums: np.exp(-_ratio(sums))),
     "weighted_perplexity": (_pair, lambda sums: np.exp(-_ratio(sums))),
     "bits_per_byte": (_pair, lambda sums: -_ratio(sums) / math.log(2)),
     "f1_score": (_f1_row, _f1),
     "matthews_corrcoef": (_mcc_row, _mcc),
+    "span_f1": (_spans_row, _f1_of_spans),
 }
 _SACREBLEU: dict[str, tuple[str, Mapping[str, Any]]] = {
     "bleu": ("BLEU", {}),
@@ -331,16 +351,7 @@ def pair_scores(raw: Sequence[Sequence[Any]], budget: CallingTime, **fields: Any
             )
     else:
         kind = _kind(first, native)
-    if kind != "span F1":
-        return corpus_scores(raw, F1_KINDS[kind], budget, **fields), kind
-    width = max(map(len, raw))
-    stats = np.full((len(raw), width, 3), np.nan)
-    for i, doc in enumerate(raw):
-        for k, pair in enumerate(doc):
-            if pair is not None:
-                stats[i, k] = _spans_found(pair)
-    fields["n_missing"] = int(np.isnan(stats[:, :, 0]).sum())
-    return CorpusScores(stats=stats, value=_f1_of_spans, **fields), kind
+    return corpus_scores(raw, F1_KINDS[kind], budget, **fields), kind
 
 
 def _kind(items: list[Any], native: float) -> str:
@@ -351,20 +362,6 @@ def _kind(items: list[Any], native: float) -> str:
                 raise NotPossibleError(f"lm-eval's own value is the {name} in percent, by code of the task's own")
             return name
     raise NotPossibleError(f"it is aggregated by code of the task's own, which is none of {', '.join(F1_KINDS)}")
-
-
-def _f1_of_spans(sums: FloatArray) -> FloatArray:
-    """From (…, 3) true positives, false positives and false negatives."""
-    right, wrong, missed = sums[..., 0], sums[..., 1], sums[..., 2]
-    precision, recall = right / (right + wrong + _TINY), right / (right + missed + _TINY)
-    return np.asarray(2 * precision * recall / (precision + recall + _TINY), dtype=np.float64)
-
-
-def _spans_found(pair: Pair) -> tuple[int, int, int]:
-    """True positives, false positives and false negatives among the named entities of one text."""
-    gold, predicted = (Counter(_spans(text)) for text in pair)
-    right = (gold & predicted).total()
-    return right, predicted.total() - right, gold.total() - right
 
 
 def _spans(text: Any) -> Iterator[tuple[str, str]]:
@@ -413,7 +410,7 @@ def _micro_f1(items: list[Any]) -> float:
 
 
 F1_KINDS: dict[str, Callable[[list[Any]], float]] = {
-    "span F1": lambda items: float(_f1_of_spans(np.sum([_spans_found(pair) for pair in items], axis=0))),
+    "span F1": span_f1,
     "macro F1": lambda items: float(_of_classes(items)[0].mean()),
     "weighted F1": lambda items: float(np.dot(*_of_classes(items))),
     "micro F1": _micro_f1,

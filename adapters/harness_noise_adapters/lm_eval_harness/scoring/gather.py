@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from harness_noise.errors import some_of
 from . import aggregates, choices
 from .choices import in_groups
 from .clusters import Labels
-from .rescore import at_once, vote, with_passes
+from .rescore import at_once, is_first, pass_order, vote, with_passes
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Column:
     """The score of questions to which the metric does not apply; those without a score of lm-eval's are then such
     questions, too. None where the metric applies to all."""
 
-    def add(self, document: int, own: Any, repeats: Sequence[Any] | None) -> None:
+    def add(self, document: int, own: Any, repeats: Sequence[Any] = ()) -> None:
         """One row: the number of its document, lm-eval's own value, and the scores per repeat where there are some."""
         kind, value = ("number", own) if type(own) is float else scalar(own)
         if self.raw is not None:
@@ -209,20 +209,6 @@ class Aggregation:
     """Gives the function; None where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnValue:
-    """What lm-eval's own value of a metric is of our scores."""
-
-    ours: bool = True
-    """Whether the mean of our scores, or that of the first answers, is to reproduce it."""
-    first: bool = False
-    """Whether it is the value of the first answers."""
-    together: int = 0
-    """How many answers at once it is made of, where it is no mean of single answers; 0 elsewhere."""
-    mismatch: bool = False
-    """Whether the first answers should have its scores and do not."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFacts:
     """What is known of one task beside its scores, from its objects or from a results file."""
@@ -237,14 +223,14 @@ class TaskFacts:
     """By metric."""
     version: str = ""
     """The task's own, as its configuration has it."""
-    own_answers: int = 1
-    """Answers to a question that lm-eval's own values were made of."""
-    taken: Mapping[str, int] = field(default_factory=dict)
-    """Filter → how many of them it takes; without an entry all."""
+    used: Mapping[str, int] = field(default_factory=dict)
+    """Filter → answers to a question that lm-eval's own values are made of; without an entry one."""
+    at_once: Collection[str] = ()
+    """Filters whose answers could not be scored one by one."""
+    mismatch: Collection[Key] = ()
+    """Metrics of which the first answers should have lm-eval's own scores and do not."""
     scored: bool = False
     """Whether the scores of single answers were logged: a metric may then have one that lm-eval does not report."""
-    own_values: Mapping[Key, OwnValue] = field(default_factory=dict)
-    """What is known of lm-eval's own values; of the others the numbers tell it."""
     copied: bool = False
     """Whether lm-eval's own answers are copies of each other."""
     identical: bool = False
@@ -378,11 +364,9 @@ def _mean_of(task: TaskFacts, measured: _Metric, notes: list[str]) -> Iterator[S
     """A metric that is a mean over questions; and lm-eval's own value, where it takes several answers at once."""
     key, values = measured.key, measured.values
     K = values.shape[1]
-    own = task.own_values.get(key)
-    if own is None:
-        own = _own_value(measured, min(task.own_answers, task.taken.get(key[1], task.own_answers)))
-        if own.together and (note := f"{task.name}: {at_once(own.together, K)}") not in notes:
-            notes.append(note)  # where answers were scored, that has said so
+    mean_of, together = _own_value(task, measured)
+    if together > 1 and K > 1 and (note := f"{task.name}: {at_once(together, K)}") not in notes:
+        notes.append(note)
     differ = bool((np.fmin.reduce(values, axis=1) < np.fmax.reduce(values, axis=1)).any())
     texts = task.texts() if differ else None
     known = None if texts is None or texts.shape != values.shape else np.where(np.isnan(values), 0, texts)
@@ -393,36 +377,53 @@ def _mean_of(task: TaskFacts, measured: _Metric, notes: list[str]) -> Iterator[S
         values,
         higher_is_better=task.higher_is_better.get(key[0]),
         bounds=known_range(task.name, key[0], values),
-        native=measured.value if own.ours else None,
-        native_is_first=own.first and K > 1,
+        native=None if mean_of == "neither" else measured.value,
+        native_is_first=mean_of == "first" and K > 1,
         n_missing=int(np.count_nonzero(np.isnan(values) & measured.asked)),
-        diagnostics=_codes(task, own, K, alike=known is not None and all_alike(known)),
+        diagnostics=_codes(task, key, K, alike=known is not None and all_alike(known)),
         version=task.version,
         answers_differ=K > 1 and not differ and task.answers_differ(),
         gradings=None if known is None else Gradings(known),
     )
-    if K > 1 or not own.together:
+    if K > 1 or not together:
         yield part
-    if own.together:
-        yield vote(part, measured.own, measured.value, own.together)
+    if together:
+        yield vote(part, measured.own, measured.value, together)
 
 
-def _codes(task: TaskFacts, own: OwnValue, K: int, *, alike: bool = False) -> tuple[str, ...]:
+def _codes(task: TaskFacts, key: Key, K: int, *, alike: bool = False) -> tuple[str, ...]:
     codes = {
-        "mean_mismatch": own.mismatch,
+        "mean_mismatch": key in task.mismatch,
         "identical_repeats": (task.identical and K > 1) or alike,
         "copied_repeats": task.copied,
     }
     return tuple(code for code, holds in codes.items() if holds)
 
 
-def _own_value(measured: _Metric, together: int) -> OwnValue:
-    """What lm-eval's own value is, by the numbers; `together` answers at once make it if it is no mean of ours."""
-    value = measured.value
+def _own_value(task: TaskFacts, measured: _Metric) -> tuple[Literal["first", "all", "neither"], int]:
+    """The answers whose mean lm-eval's own value is; and how many make it at once, 0 where it is such a mean.
+
+    Its scores of the questions tell that; where these do not make it, the means do.
+    """
+    (metric, scorer), values, value = measured.key, measured.values, measured.value
+    used, K = task.used.get(scorer, 1), values.shape[1]
+    if K == 1:
+        return "first", used if scorer in task.at_once and not pass_order(metric) else 0
     first, whole, own = (value is not None and close(mean, value) for mean in _means(measured))
-    if first or whole or measured.values.shape[1] == 1 or not own:
-        return OwnValue(first=first or not whole)
-    return OwnValue(ours=False, first=True, together=together)
+    if measured.key in task.mismatch or not own:
+        return "first" if first or not whole else "all", 0
+    if _has_mean(values[:, :1], measured.own):
+        return "first", 0
+    if _has_mean(values, measured.own):
+        return "all", 0
+    return "neither", 0 if _has_mean(values[:, :used], measured.own) else used
+
+
+def _has_mean(values: FloatArray, own: FloatArray) -> bool:
+    """Whether each question's mean of these (n, k) scores is lm-eval's own score of it."""
+    count = (~np.isnan(values)).sum(axis=1)
+    means = np.nansum(values, axis=1) / np.where(count > 0, count, np.nan)
+    return np.allclose(means, own, rtol=1e-9, atol=1e-9, equal_nan=True)
 
 
 def _not_a_mean(task: TaskFacts, item: _Metric) -> str | None:
@@ -490,13 +491,9 @@ def _whole(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> Co
         assert aggregation.function is not None
         assert value is not None
         function = aggregation.function()
-        known = task.own_values.get(key) or OwnValue(first=True)
-        if key not in task.own_values and K > 1:
-            theirs, first = (aggregates.value_of(function, items) for items in (own, [doc[0] for doc in raw]))
-            if theirs is not None and close(theirs, value) and not (first is not None and close(first, value)):
-                known = OwnValue(ours=False)
-        fields |= {"native": value if known.ours else None, "native_is_first": known.first and K > 1}
-        fields |= {"answers_differ": K > 1 and task.answers_differ(), "diagnostics": _codes(task, known, K)}
+        if K > 1 and key not in task.mismatch and not is_first(raw, own) and any(item is not None for item in own):
+            fields |= {"native": None, "native_is_first": False}
+        fields |= {"answers_differ": K > 1 and task.answers_differ(), "diagnostics": _codes(task, key, K)}
         bounds = _AGGREGATION_RANGES.get(aggregation.name or "") if aggregation.registered else None
         return aggregates.corpus_scores(raw, function, out.budget, bounds=bounds, **fields)
     except aggregates.NotPossibleError as error:
@@ -523,7 +520,7 @@ def _probabilities(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str
 def _means(measured: _Metric) -> tuple[float, float, float]:
     """The mean of the first repeat, of all, and of lm-eval's own scores; over the questions that have one."""
     first, own = measured.values[:, :1], measured.own[:, None]
-    with np.errstate(invalid="ignore"):  # infinite scores are refused elsewhere
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite scores are refused elsewhere
         return mean_of_questions(first), mean_of_questions(measured.values), mean_of_questions(own)
 
 
@@ -536,14 +533,12 @@ class GroupRow:
     value: float | None
     tasks: Sequence[str]
     """All that are below it; one that is listed twice counts twice."""
-    weighting: Weighting | None = None
-    """None where only the value tells it."""
+    weighting: Weighting
 
 
 def groups(
     rows: Iterable[GroupRow],
     reported: Mapping[str, Mapping[Key, float | None]],
-    sizes: Mapping[str, int],
     scores: Sequence[Scores],
 ) -> tuple[Group, ...]:
     """The groups, and those of `acc_prob`, which lm-eval does not have.
@@ -551,7 +546,6 @@ def groups(
     Args:
         rows: what lm-eval reports.
         reported: task → its own values; a group averages the tasks that have the metric.
-        sizes: task → how many questions it has, where that is known.
         scores: of the run.
     """
     out = []
@@ -559,17 +553,6 @@ def groups(
         tasks = [task for task in row.tasks if row.key in reported.get(task, {})]
         if not tasks:
             continue
-        values = [reported[task][row.key] for task in tasks]
-        weighting = row.weighting or _weighting(values, [sizes.get(task, 0) for task in tasks], row.value)
         once = len(set(tasks)) == len(tasks)
-        out.append(Group(row.name, *row.key, tuple(tasks) if once else (), weighting, row.value))
+        out.append(Group(row.name, *row.key, tuple(tasks) if once else (), row.weighting, row.value))
     return tuple(in_groups(out, scores))
-
-
-def _weighting(values: Sequence[float | None], sizes: Sequence[int], value: float | None) -> Weighting:
-    """The weighting that reproduces the value of a group."""
-    known = [mean for mean in values if mean is not None]
-    if value is None or len(known) < len(values) or not all(sizes):
-        return "size"
-    by_size = math.fsum(v * n for v, n in zip(known, sizes, strict=True)) / sum(sizes)
-    return "equal" if not close(by_size, value) and close(math.fsum(known) / len(known), value) else "size"

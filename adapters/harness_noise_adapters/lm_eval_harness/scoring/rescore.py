@@ -16,7 +16,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,16 +46,13 @@ class FilterScores:
     task's `process_results` gives: numbers for means, tuples and the like for corpus metrics."""
     native: dict[str, list[Any]]
     """metric → document → the harness's own value, None where it has none."""
-    first: bool = True
-    """Whether the harness's own value is that of the first answer."""
-    mean: bool = False
-    """Whether the harness's own value of a document is the mean over its answers."""
-    together: int = 0
-    """How many answers at once the harness's own value of a document is made of, where it is no mean of
-    `values`; 0 where it is one, or where a single answer makes it."""
+    used: int = 1
+    """How many answers to a document the harness's own value is made of."""
+    singly: bool = True
+    """Whether answers could be scored one by one."""
     mismatch: frozenset[str] = frozenset()
     """Metrics whose first repeat should be, and is not, what the harness scored."""
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
 
 def requests_of(arguments: Any) -> list[tuple[Any, ...]]:
@@ -73,15 +70,15 @@ def native_values(rows: Sequence[Row]) -> dict[str, list[Any]]:
 def unrepeated(rows: Sequence[Row]) -> FilterScores:
     """The harness's own scores, as one repeat."""
     native = native_values(rows)
-    values = {metric: [[value] for value in column] for metric, column in native.items()}
-    return FilterScores(values, native)
+    return FilterScores(_expanded(native, 1), native)
 
 
 def logged(rows: Sequence[Row]) -> FilterScores:
     """The scores per repeat that lm-eval 0.5 logs by itself."""
     metrics = dict.fromkeys(metric for row in rows for metric in row["scores_per_repeat"])
     values = {metric: [list(row["scores_per_repeat"].get(metric, [None])) for row in rows] for metric in metrics}
-    return FilterScores(values, native_values(rows), first=False)
+    K = max(len(doc) for column in values.values() for doc in column)
+    return FilterScores(values, native_values(rows), used=K)
 
 
 def rescore(
@@ -106,19 +103,19 @@ def rescore(
     try:
         scored = _process(task, single, rows, range(start, K), uneven)
     except Exception as error:  # noqa: BLE001 - filters and metrics are anybody's code
-        together = 0 if used == 1 or _takes_first(ensemble) else used
         note = f"cannot be scored answer by answer ({type(error).__name__}: {error})"
-        return replace(expand(unrepeated(rows), native_K), together=together, notes=(note,))
+        return FilterScores(_expanded(native, native_K), native, used, singly=False, notes=(note,))
     metrics = dict.fromkeys([*native, *(metric for doc in scored for answer in doc for metric in answer or ())])
     values = {metric: [[answer and answer.get(metric) for answer in doc] for doc in scored] for metric in metrics}
     for metric in metrics:
         if pass_order(metric) > 1:  # a single answer has no pass@k; what a task makes of one is no score
             values[metric] = [[value] for value in native.get(metric, [None] * len(rows))]
     if unsafe:
-        known = expand(unrepeated(rows), native_K).values
+        known = _expanded(native, native_K)
         values = {metric: _join(known.get(metric), values[metric], native_K) for metric in metrics}
-        return FilterScores(values, native, first=native_K == 1, mean=native_K > 1)
-    return _compared(ensemble, values, native, used)
+        return FilterScores(values, native, native_K)
+    differ = (metric for metric in native if not is_first(values[metric], native[metric]))
+    return FilterScores(values, native, used, mismatch=frozenset(differ if used == 1 else ()))
 
 
 def _one_by_one(ensemble: Any, native_K: int) -> tuple[Any, int]:
@@ -126,7 +123,7 @@ def _one_by_one(ensemble: Any, native_K: int) -> tuple[Any, int]:
     the harness's own value is made of."""
     cuts = [step for step in ensemble.filters if _filter_name(step) == _CUT]
     if not cuts:
-        return ensemble, native_K
+        return ensemble, 1 if _takes_first(ensemble) else native_K
     single = copy.copy(ensemble)
     single.filters = [step for step in ensemble.filters if _filter_name(step) != _CUT]
     return single, min(native_K, *(int(step().k) for step in cuts))
@@ -181,23 +178,6 @@ def _instances(row: Row, k: int) -> list[Any] | None:
     ]
 
 
-def _compared(
-    ensemble: Any, values: dict[str, list[list[Any]]], native: dict[str, list[Any]], used: int
-) -> FilterScores:
-    """What the native value stands for: the first answer, the mean of its `used` answers, or neither."""
-    differ = {
-        metric
-        for metric, column in native.items()
-        if not all(same(doc[0], value) for doc, value in zip(values[metric], column, strict=True))
-    }
-    if not differ or used == 1 or _takes_first(ensemble):
-        return FilterScores(values, native, mismatch=frozenset(differ))
-    if all(_is_mean(values[metric], native[metric], used) for metric in native):
-        return FilterScores(values, native, first=False, mean=True)
-    K = max(len(doc) for column in values.values() for doc in column)
-    return FilterScores(values, native, first=False, together=used, notes=(at_once(used, K),))
-
-
 def at_once(used: int, K: int) -> str:
     """What is said of a value that is made of several answers together.
 
@@ -222,12 +202,9 @@ def same(a: Any, b: Any) -> bool:
     return bool(equal.all()) if hasattr(equal, "all") else bool(equal)
 
 
-def _is_mean(docs: Sequence[Sequence[Any]], native: Sequence[Any], native_K: int) -> bool:
-    try:
-        pairs = [(sum(doc[:native_K]) / len(doc[:native_K]), value) for doc, value in zip(docs, native, strict=True)]
-        return all(abs(ours - theirs) < 1e-9 for ours, theirs in pairs)
-    except TypeError:
-        return False
+def is_first(docs: Sequence[Sequence[Any]], native: Sequence[Any]) -> bool:
+    """Whether the harness's own values are those of the first answers."""
+    return all(same(doc[0], value) for doc, value in zip(docs, native, strict=True))
 
 
 def _takes_first(ensemble: Any) -> bool:
@@ -257,13 +234,11 @@ def right_answers(metric: str, values: Sequence[Any], K: int) -> list[list[float
     return answers
 
 
-def expand(scores: FilterScores, K: int) -> FilterScores:
-    """The scores with the right answers that pass@1 tells of in the place of its values."""
-    if K == 1:
-        return scores
-    known = {metric: right_answers(metric, column, K) for metric, column in scores.native.items()}
-    values = scores.values | {metric: answers for metric, answers in known.items() if answers is not None}
-    return replace(scores, values=values, first=False, mean=True)
+def _expanded(native: Mapping[str, list[Any]], K: int) -> dict[str, list[list[Any]]]:
+    """The harness's own values as scores of answers: the K right and wrong ones that pass@1 tells of, else one."""
+    return {
+        metric: right_answers(metric, column, K) or [[value] for value in column] for metric, column in native.items()
+    }
 
 
 def _join(known: list[list[Any]] | None, more: list[list[Any]], native_K: int) -> list[list[Any]]:
@@ -318,13 +293,7 @@ def without_copies(scores: FilterScores, native_K: int) -> FilterScores:
     def collapsed(doc: list[Any]) -> list[Any]:
         return doc if len(doc) < native_K or len(doc) == 1 else [doc[0], *doc[native_K:]]
 
-    values = {metric: list(map(collapsed, column)) for metric, column in scores.values.items()}
-    first = all(
-        same(doc[0], value)
-        for metric, column in scores.native.items()
-        for doc, value in zip(values[metric], column, strict=True)
-    )
-    return replace(scores, values=values, first=first, mean=False)
+    return replace(scores, values={metric: list(map(collapsed, column)) for metric, column in scores.values.items()})
 
 
 def _all_same(answers: Sequence[Any]) -> bool:

@@ -91,6 +91,9 @@ def test_a_difference_of_ratios_is_of_the_questions_that_both_have(tmp_path):
     assert row.mean_b == pytest.approx(sums[0] / sums[1], rel=1e-12)
     assert row.diff == pytest.approx(row.mean_a - row.mean_b, rel=1e-9)
     assert (row.wins_a, row.wins_b, row.ties, row.p_sign) == (None, None, None, None)
+    for together in (hn.compare, hn.arena):
+        with pytest.raises(hn.InputError, match="no question has a ratio of sums, so none has a sign"):
+            together(path, measures=["output_tokens/score"], test="sign")
 
 
 def test_a_ratio_of_a_group_has_the_weights_of_its_tasks(tmp_path):

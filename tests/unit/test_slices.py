@@ -127,6 +127,15 @@ def test_shrinkage_by_morris():
     np.testing.assert_allclose(found.values, means - B * (means - means.mean()))
     assert found.spread == pytest.approx(np.sqrt(tau2))
     assert shrink(means[:3], V[:3], 0.95) is None
+
+
+def test_the_spread_of_unequal_slices_solves_morriss_equation():
+    y, V = np.array([0.1, 0.4, -0.3, 0.9, 0.2, -0.5]), np.array([0.01, 0.2, 0.04, 0.02, 0.1, 0.05])
+    tau2 = shrink(y, V, 0.95).spread ** 2
+    w = 1 / (V + tau2)
+    mu = w @ y / w.sum()
+    assert tau2 == pytest.approx(w @ (6 / 5 * (y - mu) ** 2 - V) / w.sum(), rel=1e-9)
+    assert tau2 > 0.1
     assert shrink(np.full(6, 0.2), V, 0.95).spread == 0
 
 

@@ -85,10 +85,12 @@ def test_its_native_values_are_those_of_what_was_asked(canned, stopped, tmp_path
     log, asked = stopped
     whole = canned.eval(task(canned, CLOSE), tmp_path, model="mockllm/third", epochs=K)[0]
     part = read_eval_log(whole.location)
-    part.samples = [sample for sample in part.samples if (sample.id, sample.epoch) in set(asked)]
+    there = set(asked)
+    part.samples = [sample for sample in part.samples if (sample.id, sample.epoch) in there]
     canned.quietly(recompute_metrics, part)
     assert native(part.results.scores[0]) == native(log.results.scores[0])
-    assert {key: answers(whole)[key] for key in asked} == answers(log)
+    done = answers(whole)
+    assert {key: done[key] for key in asked} == answers(log)
 
 
 def test_a_decision_is_void_once_a_score_of_a_later_round_is_changed(canned, stopped, tmp_path):

@@ -50,7 +50,7 @@ def test_graded_scores(name, n):
     assert width < 2.2  # no wider than t where scores are graded
 
 
-@pytest.mark.parametrize("p", [0.97, 0.99, 0.995])
+@pytest.mark.parametrize("p", rest_slow([0.97, 0.995, 0.99], quick=2))
 @pytest.mark.parametrize(
     ("n", "G", "icc"), rest_slow([(200, 20, 0.3), (1000, 50, 0.1), (1000, 30, 0.3), (1000, 100, 0.3)], quick=2)
 )
@@ -66,7 +66,7 @@ def test_near_the_ceiling_with_clusters(p, n, G, icc):
     assert covered <= HIGH + SLACK or coded >= 0.95
 
 
-@pytest.mark.parametrize("p", [0.97, 0.99, 0.995])
+@pytest.mark.parametrize("p", rest_slow([0.97, 0.995, 0.99], quick=2))
 @pytest.mark.parametrize(("n", "concentration"), rest_slow([(100, 0.3), (200, 1.0), (500, 1.0)]))
 def test_near_the_ceiling_with_many_answers(p, n, concentration):
     rng = np.random.default_rng([3, n, round(1000 * p)])

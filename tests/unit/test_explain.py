@@ -123,6 +123,21 @@ def test_unequal_repeats_weigh():
     assert not hn.explain(run_of(values[1::2], {"x": list(x[1::2])}), on=["x"]).fits[0].weighted
 
 
+def test_questions_with_one_answer_take_the_noise_of_the_others():
+    """s² pooled over the questions that show it, and 1/(ω² + s²/k) of their regression."""
+    rng = np.random.default_rng(8)
+    x = rng.random(40)
+    values = (rng.random((40, 3)) < x[:, None]).astype(float)
+    values[::2, 1:] = np.nan
+    count, means = np.where(np.arange(40) % 2, 3, 1), np.nanmean(values, axis=1)
+    design = np.column_stack([np.ones(40), x])
+    left = means - design @ np.linalg.lstsq(design, means, rcond=None)[0]
+    noise = values[1::2].var(axis=1, ddof=1).mean() / count
+    root = np.sqrt(1 / (max(0.0, left @ left / 38 - noise.mean()) + noise))
+    want = np.linalg.lstsq(design * root[:, None], means * root, rcond=None)[0][1]
+    assert one("x", hn.explain(run_of(values, {"x": list(x)}), on=["x"])).coefficient == pytest.approx(want, rel=1e-9)
+
+
 def test_p_values_are_adjusted_over_all_but_the_intercept():
     rng = np.random.default_rng(2)
     fields = {"x": list(rng.random(80)), "z": list(rng.random(80))}

@@ -273,6 +273,13 @@ class TestJudgesAsAFactor:
         (row,) = hn.factors(Run(model="m", name="r", harness="t", scores=scores), {"judge": "scorer"}).judges
         assert (row.n_answers, row.diff, row.agreement) == (2, 0.5, 0.5)
 
+    def test_an_answer_that_one_judge_alone_has_graded_says_nothing_of_their_agreement(self):
+        verdicts = {"a": [[1, 0], [1, 1]], "b": [[0, np.nan], [np.nan, 1]], "c": [[1, np.nan], [1, 0]]}
+        questions = Questions(("x", "y"))
+        scores = tuple(Scores("t", "mean", name, questions, np.array(v, float)) for name, v in verdicts.items())
+        row = hn.factors(Run(model="m", name="r", harness="t", scores=scores), {"judge": "scorer"}).judges[0]
+        assert (row.judge_a, row.n_answers, row.n_questions) == ("all", 3, 2)
+
     def test_judges_that_graded_the_questions_in_another_order_or_in_part(self):
         run, rng = self.runs(), np.random.default_rng(8)
         a, b, c = run.scores

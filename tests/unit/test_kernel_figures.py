@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from harness_noise.stats.contrast import design
+from harness_noise.analysis.ranges import difference_if_missing
+from harness_noise.analysis.references import same_run
+from harness_noise.analysis.sample import as_scores, outer_note
+from harness_noise.data.scores import Run
+from harness_noise.errors import InputError
+from harness_noise.stats.contrast import design, question_stats
 from harness_noise.stats.decision import adjusted, noise_codes, p_beyond, two_one_sided, two_sided
 from harness_noise.stats.intervals import (
     MOST,
@@ -25,6 +30,7 @@ from harness_noise.stats.intervals import (
 )
 from harness_noise.stats.moments import data_limit, intraclass_correlation, upper_variance, without_rounding
 from harness_noise.stats.partial import Part, positions_look_random
+from harness_noise.stats.resampling import Distribution
 from harness_noise.stats.sequential import exits_above, expected_fraction, mixture_boundaries, mixture_critical
 from harness_noise.stats.sequential import mixture_tuning as tuning
 
@@ -151,3 +157,35 @@ def test_places_in_a_row_are_random_as_long_as_they_may_be(m, random):
     assert positions_look_random(Part(20 + np.arange(m), np.arange(50), zeros)) is random
     scattered = np.array([1, 12, 23, 34, 45])[:m]
     assert positions_look_random(Part(scattered, np.arange(50), zeros)) is True
+
+
+def test_where_every_resample_is_on_one_side_p_is_of_the_share_that_one_more_would_be():
+    found = Distribution(0.5, np.linspace(0.1, 1.0, 99), 0.0)
+    assert found.p_value(0.0, "percentile") == pytest.approx(2 / 100, rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 0), (3, 2, 1)])
+def test_scores_that_are_no_table_of_questions_and_repeats_are_refused(shape):
+    with pytest.raises(InputError, match=r"\(n, K\) array with K ≥ 1"):
+        question_stats(np.zeros(shape))
+
+
+def test_a_run_is_the_same_by_its_file_and_model():
+    run = Run("m", "r", "test", path="a.csv")
+    assert same_run(run, Run("m", "another name", "test", path="a.csv"))
+    assert not same_run(run, Run("n", "r", "test", path="a.csv"))
+    assert not same_run(run, Run("m", "r", "test", path="b.csv"))
+    assert not same_run(Run("m", "r", "test"), Run("m", "r", "test"))  # arrays have no file
+
+
+def test_the_note_on_outer_fields_is_of_rows_with_its_code():
+    part = as_scores(np.resize([0.0, 1.0], 6), list("aabbcc"), outer={"book": {"a": "x", "b": "x", "c": "y"}})
+    assert outer_note(part, ["few_clusters"]) == []
+    (note,) = outer_note(part, ["inner_clusters"])
+    assert "use `cluster='book'`" in note
+
+
+def test_what_missing_answers_could_change_is_not_asked_where_none_is_missing():
+    whole, part = as_scores(np.array([1.0, 0.0, 1.0])), as_scores(np.array([1.0, np.nan, 1.0]), bounds=(0.0, 1.0))
+    assert difference_if_missing([whole], [whole], None, (0.0, 1.0)) is None
+    assert difference_if_missing([part], [part], None, None) is None

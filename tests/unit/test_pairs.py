@@ -161,6 +161,10 @@ def test_where_nothing_varies_any_known_range_gives_the_interval_of_compare(clus
     assert list(arena(runs, Settings(range=(-50.0, 150.0))).pairs)[1].interval == "bonett-price"
 
 
+EXAMPLES = settings.default.max_examples
+"""Of a whole run 100; `make check` takes a fifth."""
+
+
 @st.composite
 def boards(draw: st.DrawFn) -> list[Run]:
     N = draw(st.integers(2, 9))
@@ -175,7 +179,7 @@ def boards(draw: st.DrawFn) -> list[Run]:
     return runs
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES * 3 // 5, suppress_health_check=[HealthCheck.too_slow])
 @given(boards())
 def test_any_small_board_agrees_with_compare(runs: list[Run]) -> None:
     assert_same(runs, Settings())
@@ -201,7 +205,7 @@ SHAPES: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@settings(max_examples=160, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES * 8 // 5, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_over_every_setting_an_arena_says_what_compare_says(data: st.DataObject) -> None:
     chosen = {name: data.draw(st.sampled_from(values), name) for name, values in CHOICES.items()}

@@ -240,6 +240,13 @@ def test_the_rule_se_stops_at_its_standard_error() -> None:
     assert found.ci_low < 0.7
 
 
+def test_a_precise_difference_has_the_interval_of_one_look() -> None:
+    rule = StoppingRule(se=0.02)
+    found = rule.look(rule.order(500), None, Observed(estimate=0.3, se=0.01, df=math.inf, units=100)).sequential
+    assert found.decision == "precise enough"
+    assert (found.ci_low, found.ci_high) == pytest.approx((0.3 - 0.01959964, 0.3 + 0.01959964), rel=1e-7)
+
+
 def test_a_standard_error_of_zero_is_not_precise() -> None:
     rule = StoppingRule(se=0.01)
     look = rule.look(rule.order(1000), None, observe_mean([as_scores(np.ones(40))], Settings()))

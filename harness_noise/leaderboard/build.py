@@ -285,7 +285,7 @@ def _questions(common: Mapping[str, Any], board: Grid, solved: BoolArray | None,
     tau, p_tau = benchmark.kendall_tau(board.table.mean)
     if common["estimand"] == PEOPLE:  # corrected values are no scores of a question
         tau, p_tau, unit, solved = np.full_like(tau, np.nan), np.full_like(p_tau, np.nan), False, None
-    suspect = benchmark.suspects(tau, p_tau)
+    suspect, n_solved = benchmark.suspects(tau, p_tau), None if solved is None else solved.sum(axis=1)
     difficulty = mean if common["higher_is_better"] is False else 1 - mean
     return tuple(
         Question(
@@ -296,7 +296,7 @@ def _questions(common: Mapping[str, Any], board: Grid, solved: BoolArray | None,
             cluster=board.labels[i],
             difficulty=float(difficulty[i]) if unit else None,
             n_models=int(n_models[i]),
-            n_solved=None if solved is None else int(solved[i].sum()),
+            n_solved=None if n_solved is None else int(n_solved[i]),
             tau=finite(tau[i]),
             p_tau=finite(p_tau[i]),
             suspect=None if np.isnan(tau[i]) else bool(suspect[i]),

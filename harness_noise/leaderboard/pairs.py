@@ -225,6 +225,8 @@ def _prompts(parts: Sequence[Scores], rows: Sequence[IntArray], N: int) -> IntAr
 
 def _differ(codes: IntArray) -> BoolArray:
     """(M, M) whether two columns have different codes somewhere, but where one of them has −1."""
+    if not ((codes >= 0) & (codes != codes.max(axis=1, keepdims=True))).any():
+        return np.zeros((codes.shape[1],) * 2, dtype=np.bool_)
     kinds, which = np.unique(codes.T, axis=0, return_inverse=True)
     differ = np.array([((kinds != one) & (kinds >= 0) & (one >= 0)).any(axis=1) for one in kinds])
     found: BoolArray = differ[np.ix_(which.ravel(), which.ravel())]

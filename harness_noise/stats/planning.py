@@ -98,8 +98,14 @@ def noncentrality(alpha: float, power: float, df: FloatArray | float) -> FloatAr
             out[by_curve] = np.exp(chebyshev.chebval(2 / freedom[by_curve] - 1, _curve(alpha, power)))
     others = (freedom > 0) & ~by_curve
     if others.any():
-        out[others] = _solve(alpha, power, freedom[others])
+        out[others] = _few(alpha, power, tuple(freedom[others].tolist()))
     return out
+
+
+@lru_cache(maxsize=256)
+def _few(alpha: float, power: float, df: tuple[float, ...]) -> FloatArray:
+    """Noncentralities of a few, which are solved once for all models of a leaderboard."""
+    return _solve(alpha, power, np.array(df))
 
 
 @lru_cache(maxsize=256)

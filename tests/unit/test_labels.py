@@ -665,10 +665,10 @@ def test_too_few_clusters_for_the_judge_are_told_when_the_file_is_written(folder
 @pytest.mark.parametrize(
     ("function", "keywords", "why"),
     [
-        (hn.analyze, {"seed": 3}, "nothing is resampled"),
-        (hn.analyze, {"by": ["topic"]}, "parts of it"),
-        (hn.compare, {"questions": 3}, "not the score of one"),
-        (hn.analyze, {"test": "sign"}, "one model|CR2 standard error, the t test"),
+        (hn.analyze, {"seed": 3}, "leave `seed=3` or the labels out"),
+        (hn.analyze, {"by": ["topic"]}, "mean or difference of a whole task.*leave `by` or"),
+        (hn.compare, {"questions": 3}, "leave `questions` or the labels out"),
+        (hn.analyze, {"test": "sign"}, "one model|CR2 standard error, t test"),
     ],
 )
 def test_what_labels_refuse_is_refused_with_its_own_reason(

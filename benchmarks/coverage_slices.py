@@ -133,7 +133,7 @@ def shrinkage(R: int, S: int, spread: float, accuracy: float) -> tuple[float, fl
         theta = rng.beta(accuracy * size_beta, (1 - accuracy) * size_beta, S) if spread else np.full(S, accuracy)
         d = (rng.random(len(field)) < theta[field]).astype(float)
         found = joint(d, field, np.arange(len(d)))
-        own = np.diag(found.covariance)
+        own = (found.scores**2).sum(axis=0)
         got = shrink(found.means, pooled_unit(found) / found.sizes, 0.95)
         if got is None:
             continue

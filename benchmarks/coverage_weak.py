@@ -42,8 +42,9 @@ from harness_noise.results.rows import Difference, Estimate
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design
 from harness_noise.stats.decision import skew_of, skewed_alike
-from harness_noise.stats.intervals import Limits, extended, t_limits
+from harness_noise.stats.intervals import Limits, t_limits
 from harness_noise.stats.moments import mean_variance
+from harness_noise.stats.pairs import far_limits
 from harness_noise.stats.resampling import wild_test
 
 SEED = 20261122
@@ -126,8 +127,8 @@ def paired(d: np.ndarray, labels: np.ndarray | None = None, **choices: Any) -> S
     if m.zero_variance[0] or np.isnan(m.variance[0]):
         row = estimate_difference(d, nothing, clusters=labels, **choices)
         return Short(row.ci_low, row.ci_high, row.diagnostics, row.verdict.startswith("equivalent"))
-    far = extended(d, plan, settings.se)
-    codes = {"few_flips"} if far is not None else set[str]()
+    far = far_limits(d[None, :], plan, m, settings.se)
+    codes = set[str]() if np.isnan(far.mean[0]) else {"few_flips"}
     narrow = t_limits(m.mean, np.sqrt(m.variance), m.df, 2 * settings.level - 1, far)
     if settings.test == "wild":
         rng = np.random.default_rng(settings.seed)

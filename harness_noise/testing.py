@@ -20,7 +20,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from copy import deepcopy
 from dataclasses import replace
 from multiprocessing import get_context
@@ -43,8 +43,7 @@ Checked: TypeAlias = tuple[dict[str, Any], Callable[[Scores], bool]]
 """Options, and what scores are read with them."""
 ABSENT = "no_such_field"
 """A name that no file has."""
-SEPARATOR = "\u2028".encode()
-_TEXT = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
+_TEXT = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
 """A text in JSON."""
 GARBAGE = {
     "empty": b"",
@@ -259,9 +258,10 @@ class _Checked:
         """A line separator within a text, which `str.splitlines` takes for the end of a line, changes no score."""
         copy = self.copy("separator")
         for path in _of_each_kind(copy):
-            whole = path.read_bytes()
-            longest = max((text for text in _TEXT.findall(whole) if b" " in text), key=len, default=b"")
-            path.write_bytes(whole.replace(longest, longest.replace(b" ", SEPARATOR, 1)) if longest else whole)
+            with suppress(UnicodeDecodeError):  # an archive, which has no lines
+                whole = path.read_bytes().decode()
+                for text in sorted((found for found in _TEXT.findall(whole) if " " in found), key=len)[-1:]:
+                    path.write_bytes(whole.replace(text, text.replace(" ", "\u2028", 1)).encode())
         try:
             found = self.read(copy)
         except Exception as error:  # noqa: BLE001 - of lines that end too early, whatever it is

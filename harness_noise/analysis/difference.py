@@ -215,10 +215,8 @@ def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDeci
         codes |= whole.codes
         clustered, judge = whole.plan.clustered and settings.questions_are == "population", whole.judge
         of, differences = observed_pair(whole, compared.bounds(settings), settings)
-        if a.ratio:
-            if settings.test == "sign":
-                raise InputError(f"{a.name}: no question has a ratio of sums, so none has a sign: use `test='t'`")
-            of = blank(Leads, 1)
+        a.check_signs(settings)
+        of = blank(Leads, 1) if a.ratio else of
         codes |= {"identical_scores"} if of.same[0] else set()
         of = of if judge is None else blank(Leads, 1)  # corrected values are no scores of a question
         sample_of = whole.c.d, whole.plan

@@ -40,11 +40,6 @@ class _Column:
     value: str | None = None
     reference: str | None = None
 
-    @property
-    def is_category(self) -> bool:
-        """Whether it tells two kinds of questions apart, by name or by a number with two values."""
-        return self.field != INTERCEPT and len(np.unique(self.values)) == 2
-
 
 def explain_runs(
     run: Run, other: Run | None, on: Sequence[str], settings: Settings, categories: Sequence[str] = ()
@@ -108,7 +103,7 @@ def _explained(
     _check(kept, columns, X)
     c, samples, plan = kept.contrast("explain knows")
     stats = [one.stats for one in samples]
-    of_repeats = {code for code, has in repeat_codes(stats).items() if has.any()}
+    of_repeats = {code for code, has in repeat_codes(stats, plan.strata).items() if has.any()}
     first = regress(c.d, X, plan.clusters)
     if plan.clustered:
         named = dict.fromkeys(column.field for column in columns if column.value is not None)
@@ -146,7 +141,8 @@ def _rare(columns: Sequence[_Column], residuals: FloatArray, plan: Design) -> se
         return not float(effective_flips(sums)) >= RARE_CATEGORY
 
     found = set[int]()
-    for field in dict.fromkeys(column.field for column in columns if column.is_category):
+    # a category is told by name, or by a number with two values
+    for field in dict.fromkeys(column.field for column in columns[1:] if len(np.unique(column.values)) == 2):
         levels = {j: column.values == column.values.max() for j, column in enumerate(columns) if column.field == field}
         reference = ~np.any(list(levels.values()), axis=0)
         found |= set(levels) if varies_in_few(reference) else {j for j, rows in levels.items() if varies_in_few(rows)}
@@ -242,13 +238,7 @@ def _coefficients(
         "zero_variance": found.identified & ~varies,
         "rare_category": found.identified & np.isin(np.arange(len(columns)), list(rare)),
     }
-    numbers: dict[str, Any] = {
-        "coefficient": estimate,
-        "se": se,
-        "ci_low": limits.low,
-        "ci_high": limits.high,
-        "df": found.df,
-    }
+    numbers = {"coefficient": estimate, "se": se, "ci_low": limits.low, "ci_high": limits.high, "df": found.df}
     numbers |= {"statistic": statistic, "p_value": p, "p_adjusted": p}
     rows = []
     for j, column in enumerate(columns):

@@ -31,7 +31,7 @@ from ..stats.partial import Part, positions_look_random
 from ..stats.sequential import critical_values
 from .comparison import matched_scores
 from .observed import Observed, observe_samples
-from .partial import part_of, with_all_of_b, with_answers
+from .partial import part_of, with_all_of_b
 from .ranges import score_range
 from .references import benchmark_order, block_of, joined, same_run, within
 from .sample import Sample, align, group_parts, group_shares, is_scored, scored_pairs
@@ -90,15 +90,12 @@ def observe(
     if plain.estimate is None or not plain.se:
         return plain
     unequal = any(part.chances is not None for part in parts_a)
-    if unequal and (settings.repeats_are == "runs" or settings.se != OF_RESIDUALS):
-        raise InputError(
-            f"{plain.task}: its questions were drawn with different probabilities, which looks allow for with "
-            "`se='cr2'` and `repeats_are='answers'` only"
-        )
-    if settings.repeats_are == "runs":
-        return plain
-    plain = with_answers(plain, both.a.stats, both.b.stats, both.a.design().weights)
-    if settings.se != OF_RESIDUALS:
+    if settings.repeats_are == "runs" or settings.se != OF_RESIDUALS:
+        if unequal:
+            raise InputError(
+                f"{plain.task}: its questions were drawn with different probabilities, which looks allow for with "
+                "`se='cr2'` and `repeats_are='answers'` only"
+            )
         return plain
     blocks = []
     for one, other in zip(parts_a, parts_b, strict=True):
@@ -367,10 +364,7 @@ class Pair:
         values = np.where(np.arange(a.values.shape[1]) < answers[rows, None], a.values, np.nan)
         a = replace(a, values=values, stats=question_stats(values))
         plain = observe_samples(a, b, self.settings)
-        if plain.estimate is None or not plain.se:
-            return plain
-        plain = with_answers(plain, a.stats, b.stats, a.design().weights)
-        if self.settings.se != OF_RESIDUALS:
+        if plain.estimate is None or not plain.se or self.settings.se != OF_RESIDUALS:
             return plain
         part = Part(rows, self.plan.clusters, self.plan.strata, self.a.shares, drawn=True)
         return with_all_of_b(plain, a.stats.mean, part, self.references, self.b.stats.mean)

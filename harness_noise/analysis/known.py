@@ -62,7 +62,8 @@ class WithFields:
                 f"{self.name}: {who} clusters of one kind, and these questions are clustered in two crossed ways: name "
                 "one of the two with `cluster`"
             )
-        return contrast([one.stats for one in samples], [1.0, -1.0][: len(samples)]), samples, plan
+        stats, coefficients = [one.stats for one in samples], [1.0, -1.0][: len(samples)]
+        return contrast(stats, coefficients, plan.strata), samples, plan
 
     def take(self, rows: IntArray) -> WithFields:
         """Some of the questions."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from ..arrays import FloatArray, IntArray, picked, rows_of, stacked
 from ..data.labels import EDITS, Label, LabelFile, answer_id
@@ -468,20 +467,17 @@ def _of_some_tasks(labelled: Part) -> bool:
 
 def _chosen_by_score(labelled: Part, judge: FloatArray) -> bool:
     """Whether the judge's scores of the part are further from those of all than a random part's would be."""
+    from scipy.stats import hypergeom
+
     size = np.bincount(labelled.clusters)
     means = np.bincount(labelled.clusters, weights=judge) / size
-    inside = np.zeros(len(size), dtype=np.bool_)
-    inside[labelled.clusters[labelled.asked]] = True
-    N, m = len(size), int(inside.sum())
+    part = means[np.unique(labelled.clusters[labelled.asked])]
+    N, m = len(means), len(part)
     if m == N or np.ptp(means) <= 1e-12:
         return False
-    spread = means.std() * math.sqrt((1 - m / N) / m)
-    part = means[inside]
-    alike = np.isclose(means, part[0])
     if np.isclose(part, part[0]).all():  # all failures: as likely as m draws from those alike
-        k = int(alike.sum())
-        chance = special.gammaln([k + 1, N - m + 1]).sum() - special.gammaln([k - m + 1, N + 1]).sum()
-        return bool(chance < math.log(IN_A_ROW))
+        return bool(hypergeom(N, np.isclose(means, part[0]).sum(), m).logpmf(m) < math.log(IN_A_ROW))
+    spread = means.std() * math.sqrt((1 - m / N) / m)
     return bool(abs(part.mean() - means.mean()) > NOT_RANDOM_Z * spread)
 
 

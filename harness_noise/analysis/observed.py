@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import special
 
+from ..arrays import FloatArray
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..results.forms import finite
 from ..settings import Settings
+from ..stats.contrast import QuestionStats
 from ..stats.decision import Differences
 from ..stats.intervals import ExtendedSample
 from ..stats.sequential import normal_z, student_t
-from ..stats.tolerances import ROUNDING
+from ..stats.tolerances import FEWEST_UNITS, ROUNDING
 from .difference import observed_pair, pair_kernel
 from .mean import estimate_of
 from .ranges import score_range
@@ -107,12 +109,12 @@ def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | Non
     if a.empty or b.empty:
         units = len(set(a.labels)) if a.labels is not None else len(a)
         return Observed(**names, estimate=None, se=None, units=units)
-    found, (a, b) = pair_kernel(a, b, settings)
-    bounds = score_range((a.ends, b.ends), settings)
+    found, sides = pair_kernel(a, b, settings)
+    bounds = score_range([side.ends for side in sides], settings)
     of, m = observed_pair(found, bounds, settings)[1], found.m
     equal = bool(m.zero_variance[0])
     width = None if bounds is None else bounds[1] - bounds[0]
-    return Observed(
+    plain = Observed(
         **names,
         estimate=finite(m.mean.item()),
         se=_of_equal(of) if equal else finite(math.sqrt(m.variance.item())),
@@ -121,6 +123,33 @@ def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | Non
         far=None if equal else of.far,
         bounds=None if width is None else (-width, width),
     )
+    if plain.estimate is None or not plain.se or settings.repeats_are == "runs":
+        return plain
+    return _with_answers(plain, a.stats, b.stats, a.design().weights)
+
+
+def _with_answers(plain: Observed, a: QuestionStats, b: QuestionStats, weights: FloatArray) -> Observed:
+    """A look with how many answers A gave, and which share of the variance more of them would lower.
+
+    That share is known from questions with two answers of A; while there are too few, B's stand for them.
+
+    Args:
+        plain: A − B with its standard error.
+        a: (n,) what A has answered by now.
+        b: (n,) what B has answered to the same questions.
+        weights: (n,) of the questions.
+    """
+    assert plain.se is not None
+    fewer, share = 1 / a.count, 1.0
+    for run in (a, b):
+        twice = run.count >= 2
+        if twice.sum() >= FEWEST_UNITS and (run is a or run.var[twice].any()):
+            noise = float(run.var[twice].mean())
+            w2 = weights**2
+            one = plain.se**2 + noise * float(w2 @ (1 - fewer))
+            share = min(1.0, noise * float(w2.sum()) / one)
+            break
+    return replace(plain, answers=int(a.count.sum()), repeats=float(fewer.mean()), prediction=share)
 
 
 def _of_equal(of: Differences) -> float | None:

@@ -12,9 +12,9 @@ from ..arrays import FloatArray, IntArray
 from ..errors import InputError
 from ..results.forms import finite
 from ..results.sequential import FullBenchmark
-from ..stats.contrast import QuestionStats, cluster_codes
+from ..stats.contrast import cluster_codes
 from ..stats.partial import Part, from_part, positions_look_random
-from ..stats.tolerances import FEW_DF, FEW_FAILURES, FEWEST_UNITS, short_of
+from ..stats.tolerances import FEW_DF, FEW_FAILURES, short_of
 from .observed import Observed
 
 
@@ -106,29 +106,6 @@ def full_benchmark(
         ci_low_population=finite(ends[1][0]),
         ci_high_population=finite(ends[1][1]),
     )
-
-
-def with_answers(plain: Observed, a: QuestionStats, b: QuestionStats, weights: FloatArray) -> Observed:
-    """A look with how many answers A gave, and which share of the variance more of them would lower.
-
-    That share is known from questions with two answers of A; while there are too few, B's stand for them.
-
-    Args:
-        plain: A − B with its standard error.
-        a: (n,) what A has answered by now.
-        b: (n,) what B has answered to the same questions.
-        weights: (n,) of the questions.
-    """
-    fewer, share = 1 / a.count, 1.0
-    for run in (a, b):
-        twice = run.count >= 2
-        if plain.se and twice.sum() >= FEWEST_UNITS and (run is a or run.var[twice].any()):
-            noise = float(run.var[twice].mean())
-            w2 = weights**2
-            one = plain.se**2 + noise * float(w2 @ (1 - fewer))
-            share = min(1.0, noise * float(w2.sum()) / one)
-            break
-    return replace(plain, answers=int(a.count.sum()), repeats=float(fewer.mean()), prediction=share)
 
 
 def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None) -> Observed:

@@ -234,7 +234,7 @@ def _filled(part: Scores, value: float) -> np.ndarray:
 
 
 def _mean(parts: Sequence[Scores], shares: Sequence[float] | None, value: float) -> float:
-    """The mean over these tasks with one score for all that are missing; a task without weight may have no question."""
+    """The mean over those of the tasks that have a question, with one score for all that are missing."""
     weights = shares or [float(len(part.values)) for part in parts]
     used = [(float(_filled(part, value).mean()), w) for part, w in zip(parts, weights, strict=True) if w > 0]
     means, known = zip(*used, strict=True)

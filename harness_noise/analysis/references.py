@@ -127,20 +127,19 @@ def _row(
     (run, base), (first, _) = runs, both[0]
     if len(blocks) < len(found) or not (base or shared_names(blocks)):
         return None, []
-    what, model, notes, every = f"{name} {first.metric}", run.model, list[str](), sum(len(x.X) for x in blocks)
+    what, model, notes, sizes = f"{name} {first.metric}", run.model, list[str](), [len(x.X) for x in blocks]
     if base is not None:
         model = f"{run.model} − {base.model}"
-        known = [block.of_known() for block in blocks]
-        left = every - sum(len(block.X) for block in known)
-        if any(len(some.X) < NEARLY_ALL * len(block.X) for some, block in zip(known, blocks, strict=True)):
+        blocks, every = [block.of_known() for block in blocks], sum(sizes)
+        left = every - sum(len(block.X) for block in blocks)
+        if any(len(block.X) < NEARLY_ALL * size for block, size in zip(blocks, sizes, strict=True)):
             said = f"{base.model} has answered {every - left:,} of {every:,} questions only"
             return None, [f"{what}: {said}, and the mean of them all is estimated against a run that has answered all"]
-        blocks = known
         if left:
             said = f"{base.model} has no answer to {left:,} of {every:,} questions"
             notes.append(f"{what}: {said}, which are left out of the whole benchmark")
     drawn = {item["task"]: item["n_total"] for item in run.drawn}
-    by_name = all(drawn.get(part.task) == block.n_all for (part, _), block in zip(both, blocks, strict=True))
+    by_name = all(drawn.get(part.task) == size for (part, _), size in zip(both, sizes, strict=True))
     y, part, X, b = joined(blocks, shares, drawn=by_name)
     if len(part.asked) >= len(X):
         return None, [*notes, f"{what}: {run.model} has answered all {len(X):,} questions of the references"]
@@ -174,7 +173,7 @@ def joined(
     names = shared_names(blocks)
     start = np.cumsum([0, *(len(block.X) for block in blocks)])
     asked = np.concatenate([block.asked + at for block, at in zip(blocks, start, strict=False)])
-    labels = [label for block in blocks for label in block.clusters] if any(x.clustered for x in blocks) else None
+    labels = [label for block in blocks for label in block.clusters]
     tasks = np.repeat(np.arange(len(blocks)), np.diff(start))
     unequal = any(block.unequal for block in blocks)
     chances = np.concatenate([block.chances for block in blocks]) if unequal else None
@@ -199,9 +198,7 @@ class Block:
     b: FloatArray | None
     """(N,) question means of the run that is subtracted, NaN where it has none."""
     clusters: list[str]
-    clustered: bool
-    n_all: int
-    """Questions of the task."""
+    """(N,) labels, which no other task has but where both have the same clusters."""
     chances: FloatArray
     """(m,) probability with which each question was drawn."""
     unequal: bool
@@ -257,12 +254,12 @@ def block_of(
     means = question_stats(part.values).mean
     scored = ~np.isnan(means[rows_a])
     columns = np.column_stack([question_stats(in_order_of(whole.questions, item)).mean[order] for item in every])
-    labels = [f"\x1f{i}" for i in range(len(order))]
+    labels = [f"\x1f{part.task}\x1f{i}" for i in range(len(order))]  # of all tasks that are taken together
     by = clustered_as or (part if whole.clusters is None else whole)
     if by.clusters is not None:  # of the questions that were not asked the part knows nothing
         shared = pair(by.questions, whole.questions)
         for i, j in zip(shared.rows_a, shared.rows_b, strict=True):
-            labels[place[j]] = by.clusters[i]
+            labels[place[j]] = f"{by.cluster_spec}\x1f{by.clusters[i]}"
     return Block(
         means[rows_a[scored]],
         place[rows_b[scored]],
@@ -270,8 +267,6 @@ def block_of(
         columns[:, : len(named)],
         None if against is None else columns[:, -1],
         labels,
-        by.clusters is not None,
-        len(order),
         _chances(part, rows_a[scored], len(order)),
         part.chances is not None and scored.sum() < len(order),
     )

@@ -24,15 +24,7 @@ from ..results.forms import finite
 from ..results.rows import JudgeCorrection
 from ..settings import Settings
 from ..stats.cluster_variance import clustered_variance
-from ..stats.contrast import (
-    Contrast,
-    Design,
-    QuestionStats,
-    cluster_codes,
-    design,
-    question_stats,
-    with_crossed,
-)
+from ..stats.contrast import Contrast, Design, QuestionStats, cluster_codes, design, question_stats, with_crossed
 from ..stats.intervals import critical
 from ..stats.labels import alone_variance, bias_of, contrast_of, n_labelled, r_squared, with_labels
 from ..stats.moments import (
@@ -136,8 +128,16 @@ class Sample:
         """Nothing to estimate: no question at all, none of a task that has a fixed weight, or an undefined ratio."""
         if len(self) == 0 or self.shares is None or self.undefined:
             return len(self) == 0 or self.undefined
-        sizes = np.bincount(self.strata, minlength=len(self.shares))
-        return bool((sizes[self.shares > 0] == 0).any())
+        return bool((np.bincount(self.strata, minlength=len(self.shares)) == 0).any())
+
+    def check_signs(self, settings: Settings) -> None:
+        """Refuse the sign test of a ratio.
+
+        Raises:
+            InputError: no question has a value of its own.
+        """
+        if self.ratio and settings.test == "sign":
+            raise InputError(f"{self.name}: no question has a ratio of sums, so none has a sign: use `test='t'`")
 
     def design(self) -> Design:
         ways = both_ways(self.labels)
@@ -352,8 +352,10 @@ def group_shares(parts: Sequence[Scores], group: Group | None) -> list[float] | 
         return None
     if group.weights is not None:
         total = sum(group.weights)
-        if len(group.weights) != len(parts) or total <= 0 or min(group.weights) < 0:
-            raise InputError(f"{group.name}: {len(group.weights)} weights for {len(parts)} tasks, or none above 0")
+        if len(group.weights) != len(parts) or min(group.weights) <= 0:
+            raise InputError(
+                f"{group.name}: {len(group.weights)} weights for {len(parts)} tasks, or one that is not above 0"
+            )
         return [weight / total for weight in group.weights]
     return None if group.weighting == "size" else [1 / len(parts)] * len(parts)
 

@@ -261,6 +261,7 @@ class _Export:
     def again(self) -> list[Path]:
         """Write every run again in its own format."""
         written: list[Path] = []
+        self.notes += [f"left out: {error}" for error in registry.closed_folders(self.place)]
         for adapter, where in registry.find(self.place):
             if is_url(where):
                 raise InputError(f"{self.place}: export rewrites files and is for local ones: copy the run first")

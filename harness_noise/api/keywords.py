@@ -12,7 +12,7 @@ from ..data import clusters
 from ..data.labels import EDITS
 from ..data.measures import SCORE, parsed
 from ..data.scores import ReadOptions, Run
-from ..errors import InputError
+from ..errors import InputError, check_kind
 from ..io.paths import PathInput, is_path
 from ..io.registry import read_labels, those_with
 from ..io.sources import Source, is_same, listed, names, only_of, pair_of, runs_of
@@ -182,6 +182,8 @@ class Request:
             chosen.check(form)
         if {isinstance(source, Run) for source in sources} == {True}:
             check_obeyed("given_runs", {name: choices.get(name) for name in ("columns", "format_file", "apart")})
+        for name in ("groups", "columns"):
+            check_kind(name, choices.get(name) or {}, Mapping)
         as_repeats = bool(choices.get("as_repeats"))
         several = ("tasks", "metrics", "scorers", "measures", "prices")
         reading: dict[str, Any] = {name: names(choices.get(name) or ()) for name in several}
@@ -249,7 +251,12 @@ class Request:
         Args:
             sources: paths, runs, tables.
             some: a source without what was asked for is left out with a note, if another has it.
+
+        Raises:
+            InputError: there is none, or one cannot be used.
         """
+        if not sources:
+            raise InputError("no run is given: give a path, a Run or a DataFrame, or a list of them")
         readers = (partial(runs_of, item, self.options) for item in self.watched(sources, "reading", len(sources)))
         return self.joined(those_with(readers) if some else [run for reader in readers for run in reader()])
 

@@ -202,7 +202,7 @@ def compare(
     its degrees of freedom.
     """
     by, models = names(by), names(models)
-    sides: list[Any] = [[x] if _number(x) is not None else listed(x) for x in (a, b) if x is not None]
+    sides: list[Any] = [[x] if _number(x) is not None else listed(x) for x in ((a,) if b is None else (a, b))]
     given, whole = [source for side in sides for source in side], listed(references)
     numbers, against = [_number(source) for source in given], [] if baseline is None else listed(baseline)
     if "columns" in choices:
@@ -389,7 +389,7 @@ def explain(
     """
     from ..analysis.explain import explain_runs
 
-    on, sides = names(on), [listed(side) for side in (a, b) if side is not None]
+    on, sides = names(on), [listed(side) for side in ((a,) if b is None else (a, b))]
     given = [source for side in sides for source in side]
     request = Request.of("explain", settings, choices, sources=given, fields=on)
     if b is not None:
@@ -475,6 +475,8 @@ def arena(
     sources = listed(runs)
     request = Request.of("arena", settings, choices, {"by": by}, sources=sources, fields=by, strict=strict)
     request.check_measures()
+    if top is not None and top < 1:
+        raise InputError(f"`top` {top} is not a number of models")
     if dask is not None and jobs > 1:
         raise InputError("`jobs` is for processes of this machine and `dask` for a cluster: give one of them")
     given = request.corrected(request.joined(_read_many(sources, request, jobs, dask, over)))

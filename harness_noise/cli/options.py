@@ -44,13 +44,10 @@ class Output(click.Path):
         if is_url(value):
             self.fail(f"{value} is a URL; results are written to local files: copy them afterwards.", param, ctx)
         path = Path(str(super().convert(value, param, ctx)))
-        if path.is_file() and sum(_names(word, path) for word in _typed_words(ctx)) > 1:
+        typed = ctx.find_root().obj if ctx else None
+        if path.is_file() and sum(_names(word, path) for word in typed or ()) > 1:
             self.fail(f"{path} is named twice, and no input is ever overwritten: write to another file.", param, ctx)
         return path
-
-
-def _typed_words(ctx: click.Context | None) -> Sequence[str]:
-    return () if ctx is None else ctx.find_root().obj or ()
 
 
 def _names(word: str, path: Path) -> bool:

@@ -253,7 +253,7 @@ class Group:
     weighting: Weighting = "size"
     native: float | None = None
     weights: tuple[float, ...] | None = None
-    """Fixed weights of the tasks, in place of `weighting`: nested groups, each averaged its own way."""
+    """Fixed weights of the tasks, each above 0, in place of `weighting`: nested groups, each averaged its own way."""
 
     @property
     def key(self) -> tuple[str, str, str]:

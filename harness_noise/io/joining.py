@@ -189,19 +189,15 @@ def _groups(runs: Sequence[Run], owners: dict[tuple[str, str], Run]) -> Iterable
 def _equal(one: Run, other: Run, task: str) -> bool:
     """Whether two runs hold the same scores of a task: a file and its copy."""
 
-    def measured(run: Run) -> dict[tuple[str, str], Scores]:
-        return {(item.metric, item.scorer): item for item in run.scores if item.task == task}
-
-    def reported(run: Run) -> dict[tuple[str, str], float | None]:
+    def content(run: Run) -> dict[tuple[str, str, str], Any]:
         rest: list[CorpusScores | Skipped] = [*run.corpus, *run.skipped]
-        return {(item.metric, item.scorer): item.native for item in rest if item.task == task}
+        found: dict[tuple[str, str, str], Any] = {item.key: item.native for item in rest if item.task == task}
+        for item in run.scores:
+            if item.task == task:
+                found[item.key] = tuple(item.questions.keys), np.nan_to_num(item.values, nan=np.inf).tolist()
+        return found
 
-    a, b = measured(one), measured(other)
-    same = a.keys() == b.keys() and reported(one) == reported(other)
-    return same and all(
-        item.questions.keys == b[key].questions.keys and np.array_equal(item.values, b[key].values, equal_nan=True)
-        for key, item in a.items()
-    )
+    return content(one) == content(other)
 
 
 def _same_questions(one: Run, other: Run, task: str) -> bool:

@@ -216,6 +216,7 @@ def loads_lines(lines: Sequence[bytes]) -> list[Any]:
     return values
 
 
+_SMALL = 1 << 16
 LARGEST = 1 << 29
 """Bytes of a document that is held in memory as a whole."""
 
@@ -233,9 +234,7 @@ def load(path: Path, damaged: str = "", *, advice: str = "", data: IO[bytes] | N
         InputError: it cannot be read, is too large to be held in memory, or is no JSON.
     """
     try:
-        if data is None and (size := path.stat().st_size) > LARGEST:
-            raise InputError(f"{path}: a JSON file of {size / 1e9:.1f} GB has to be held in memory as a whole{advice}")
-        text = path.read_bytes() if data is None else data.read(LARGEST + 1)
+        text = _content(path, advice) if data is None else data.read(LARGEST + 1)
         if text.startswith(POINTER):
             refuse_pointer(path)
         if len(text) > LARGEST:
@@ -253,6 +252,17 @@ def load(path: Path, damaged: str = "", *, advice: str = "", data: IO[bytes] | N
         raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON that can be read ({error}){damaged}") from None
+
+
+def _content(path: Path, advice: str) -> bytes:
+    """The bytes of a file; its size is only looked at where it is not small, of which a job may have thousands."""
+    with path.open("rb") as file:
+        text = file.read(small := min(_SMALL, LARGEST))
+        if len(text) < small:
+            return text
+        if (size := path.stat().st_size) > LARGEST:
+            raise InputError(f"{path}: a JSON file of {size / 1e9:.1f} GB has to be held in memory as a whole{advice}")
+        return text + file.read()
 
 
 def load_line(path: Path, number: int, line: bytes, damaged: str, loads: Callable[[bytes], Any] = loads) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
@@ -128,7 +128,7 @@ def _recognised(path: Path) -> list[str]:
     if is_file:
         refuse_pointer(path)
     elif not _is_open(path):
-        raise _closed(path)[0]
+        raise closed_folders(path)[0]
     for name, adapter in _loaded().items():
         if adapter.sniff(path):
             found.append(name)
@@ -137,7 +137,7 @@ def _recognised(path: Path) -> list[str]:
     found = found or [name for name, adapter in _loaded().items() if _below(adapter, path)]
     if found:
         return found
-    for error in _closed(path):
+    for error in closed_folders(path):
         raise error
     raise InputError(
         f"{path}: {'not a run' if is_file else 'a folder without a run'} that any adapter reads "
@@ -162,8 +162,9 @@ def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> 
         found = table.read_rows(FRAME, rows_of(path), single)
         return chosen([replace(run, path="") for run in found], FRAME, options)
     path = cast("PathInput", path)
-    (answers,) = _gathered([_claims(path)], single, one_by_one)
-    answers += _closed(path)
+    claims = _claims(path)
+    (answers,) = _gathered([claims], single, one_by_one)
+    answers += _passed_over(path, claims)
     runs = usable(answers, path, strict=options.strict)
     if not runs:
         raise InputError(f"{path}: no run in it")
@@ -270,9 +271,9 @@ def _read_part(adapter: AdapterInParts, part: Any, options: ReadOptions) -> Part
     except FaultyScoresError as error:
         return _faulty(adapter, part, error)
     except Exception as error:
-        if not is_url(part):
+        if not (is_url(part) or isinstance(error, OSError)):
             raise
-        failed = InputError(f"{part}: cannot be read ({reason(error)})")
+        failed = InputError(f"{getattr(error, 'filename', None) or part}: cannot be read ({reason(error)})")
         failed.__cause__ = error
         return failed
 
@@ -316,12 +317,26 @@ def _is_open(folder: Path) -> bool:
     return is_url(folder) or os.access(folder, os.R_OK | os.X_OK)
 
 
-def _closed(path: PathInput) -> list[InputError]:
-    """The folders at a place that may not be looked into, which adapters pass over in silence."""
-    if is_url(path) or Path(path).is_file():
+def closed_folders(path: PathInput, owned: Collection[str] = ()) -> list[InputError]:
+    """Why folders at a place may not be looked into, which adapters pass over in silence.
+
+    Those in `owned` folders, of which there may be thousands, are left to the adapter that owns them.
+    """
+    if is_url(path) or Path(path).is_file() or str(Path(path)) in owned:
         return []
-    folders = [Path(path), *(Path(place, name) for place, inside, _ in os.walk(path) for name in inside)]
-    return [InputError(f"{one}: cannot be opened (Permission denied)") for one in folders if not _is_open(one)]
+    folders = [str(Path(path))]
+    for place, inside, _ in os.walk(folders[0]):
+        inside[:] = [name for name in inside if f"{place}{os.sep}{name}" not in owned]
+        folders += [f"{place}{os.sep}{name}" for name in inside]
+    closed = [folder for folder in folders if not os.access(folder, os.R_OK | os.X_OK)]
+    return [InputError(f"{folder}: cannot be opened (Permission denied)") for folder in closed]
+
+
+def _passed_over(path: PathInput, claims: Claims | InputError) -> list[InputError]:
+    """The closed folders that the units of a place do not tell of."""
+    units = [] if isinstance(claims, InputError) else [unit for _, part in claims for unit in part]
+    owned = {str(unit) for unit in units if getattr(load(unit.adapter), "owns_folders", False)}
+    return [] if isinstance(claims, InputError) else closed_folders(path, owned)
 
 
 class _Whole:
@@ -377,8 +392,7 @@ def read_what_can_be(
         answers[i] += rest
     found: list[Run | InputError] = []
     for path, claim, answer in zip(paths, claims, answers, strict=True):
-        closed = [] if isinstance(claim, InputError) else _closed(path)
-        runs, errors = runs_and_errors([*answer, *closed])
+        runs, errors = runs_and_errors([*answer, *_passed_over(path, claim)])
         asked = _attempt(chosen, runs, path, options)
         found += [asked] if isinstance(asked, InputError) else asked
         found += [InputError(left_out_message(error, runs)) for error in errors]

@@ -20,11 +20,14 @@ Source: TypeAlias = "PathInput | Run | pd.DataFrame"
 
 
 def runs_of(source: Source, options: ReadOptions) -> list[Run]:
-    """The runs that a path or a Run stands for, read with these options."""
+    """The runs that a path or a Run stands for, read with these options.
+
+    Raises:
+        InputError: something that is no path, Run or table, or what reading raises.
+    """
     if isinstance(source, Run):
-        lost = sum(item.n_missing for item in (*source.scores, *source.parts))
-        lost += sum(item.n_missing for item in source.corpus)
-        refill = options.missing != "drop" and lost > 0
+        lost = any(item.n_missing for item in (*source.scores, *source.parts, *source.corpus))
+        refill = options.missing != "drop" and lost
         fields = bool(options.fields) and all(item.questions.fields is None for item in source.scores)
         known = set(options.usage) <= {name for item in source.scores for name in (item.metric, *item.usage)}
         if options.cluster is None and not refill and not fields and (known or not source.path):
@@ -35,20 +38,15 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
             raise InputError(f"{source.name}: {what} only while a file is read; give its path")
         again = adapters.read(source.path, options)
         return [run for run in again if (run.model, run.name) == (source.model, source.name)] or again
+    if not is_path(source) and not is_frame(source):
+        raise InputError(f"{source!r:.80} is no run: give a path, a Run or a DataFrame, or a list of them")
     return adapters.read(source, options)
 
 
 def listed(given: Any) -> list[Source]:
-    """One source or several, as a list.
-
-    Raises:
-        InputError: something that is no path, Run or table.
-    """
-    if isinstance(given, Run) or is_path(given) or is_frame(given):
-        return [given]
-    if not isinstance(given, Iterable):
-        raise InputError(f"{given!r:.80} is no run: give a path, a Run or a DataFrame, or a list of them")
-    return list(given)
+    """One source or several, as a list."""
+    one = isinstance(given, Run) or is_path(given) or is_frame(given) or not isinstance(given, Iterable)
+    return [given] if one else list(given)
 
 
 def names(given: Sequence[str]) -> tuple[str, ...]:

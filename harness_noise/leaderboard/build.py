@@ -125,7 +125,10 @@ def _corpus_notes(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def _benchmarks(runs: Sequence[Run], names: Sequence[str]) -> list[tuple[Group | None, list[MeasuredRun]]]:
+Measurements: TypeAlias = list[tuple[Group | None, list[MeasuredRun]]]
+
+
+def _benchmarks(runs: Sequence[Run], names: Sequence[str]) -> Measurements:
     """Every task × metric × scorer, then every group, with the runs that have it, in their order."""
     pairs = list(zip(names, runs, strict=True))
     tasks: dict[tuple[str, str, str], list[MeasuredRun]] = {}
@@ -133,20 +136,14 @@ def _benchmarks(runs: Sequence[Run], names: Sequence[str]) -> list[tuple[Group |
         for part in run.scores:
             tasks.setdefault(part.key, []).append(MeasuredRun(name, run, (part,)))
     # of every group, the runs that report it themselves: `--group` and the harness say it for each
-    groups: dict[tuple[str, str, str], tuple[Group, dict[str, Run]]] = {}
+    groups: dict[tuple[str, str, str], tuple[Group, list[MeasuredRun]]] = {}
     for name, run in pairs:
-        for group in run.groups:
-            groups.setdefault((group.name, group.metric, group.scorer), (group, {}))[1][name] = run
-    out: list[tuple[Group | None, list[MeasuredRun]]] = [(None, measured) for measured in tasks.values()]
-    for group, having in groups.values():
-        found = [(name, run, group_parts(run, group)) for name, run in having.items()]
-        measured = [MeasuredRun(name, run, tuple(parts)) for name, run, parts in found if parts]
-        if measured:
-            out.append((group, measured))
-    return out
-
-
-Measurements: TypeAlias = list[tuple[Group | None, list[MeasuredRun]]]
+        for own in run.groups:
+            group, measured = groups.setdefault((own.name, own.metric, own.scorer), (own, []))
+            if parts := group_parts(run, group):
+                measured.append(MeasuredRun(name, run, tuple(parts)))
+    of_tasks: Measurements = [(None, measured) for measured in tasks.values()]
+    return of_tasks + [(group, measured) for group, measured in groups.values() if measured]
 
 
 def _across_harnesses(found: Measurements) -> tuple[Measurements, list[str]]:
@@ -268,8 +265,7 @@ def _board(
     common = pairs.common
     models = _models(measured, group, board, pairs, settings)
     scores = [item.values for item in board.samples]
-    ends = [(np.fmin.reduce(x, axis=None), np.fmax.reduce(x, axis=None)) for x in scores]
-    unit, solved = common["unit"] is None and all(low >= 0 and high <= 1 for low, high in ends), None
+    unit, solved = common["unit"] is None and not any(((x < 0) | (x > 1)).any() for x in scores), None
     if unit and common["higher_is_better"] is not False:
         solved = np.stack([(x >= 1).any(axis=1) for x in scores], axis=1)
     questions = _questions(common, board, solved, unit=unit)

@@ -239,6 +239,7 @@ def pairs_of(
     first, plan, fixed = parts[0][0], board.table.plan, settings.questions_are == "fixed"
     task = first.task if group is None else group.name
     check_margin(settings, [part for items in parts for part in items])
+    board.samples[0].check_signs(settings)
     if plan.crossed is not None:
         settings.check("crossed", f"{task}, {first.metric}")
     a, b = every_pair(len(parts))

@@ -304,7 +304,7 @@ def checkpoints(arena: Arena, key: tuple[str, str, str] | None = None) -> list[t
 def checkpoint_table(rows: Sequence[Checkpoint], level: float) -> Section:
     """One row for each checkpoint of one series."""
     columns = [
-        Column("Step", lambda row: step_text(row.step)),
+        TextColumn("Step", lambda row: step_text(row.step)),
         Column("Mean", "mean", "of the checkpoint"),
         Column(f"{fmt.percent(level)} CI", "ci_low, ci_high", "of the mean"),
         Column("since first", "since_first", "A − B with the first checkpoint as B"),
@@ -312,9 +312,9 @@ def checkpoint_table(rows: Sequence[Checkpoint], level: float) -> Section:
         Column("since previous", "since_previous", "with the one before as B"),
         Column("p adj. ", "p_previous", "of the change since the one before"),
         TextColumn(
-            "more than noise?",
+            "changed?",
             lambda row: "from here on" if row.onset else "yes" if row.changed else "",
-            "whether the mean has left that of the first checkpoint",
+            "whether the mean differs from that of the first checkpoint by more than noise",
         ),
     ]
     series = f", {fmt.shorten(rows[0].series, NAME)}" if rows[0].series else ""

@@ -206,6 +206,10 @@ class Drawing:
     """(drawing of the mark, its words)."""
     shapes: set[int] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        numbers = [text for _, text in self.y.texts(5)] if self.y.ticked else []
+        self.left = max(self.left, 24 + 7 * max(map(len, numbers), default=0))  # beside the label of the axis
+
     @property
     def box(self) -> tuple[float, float, float, float]:
         """Left, top, width and height of what the axes enclose."""

@@ -195,17 +195,12 @@ def significance_tone(row: Any) -> str:
     return "sure" if row.p_adjusted is not None and row.p_adjusted < 1 - row.level else ""
 
 
-def _bias(row: Any) -> str:
-    found = () if row.judge is None else (row.judge.bias, row.judge.bias_se)
-    return " ± ".join(fmt.number(value, fmt.digits_of(row)) for value in found if value is not None)
-
-
 _TOGETHER: dict[str, Callable[[Any], str]] = {
     "correlation": lambda row: fmt.number(row.correlation, 2),
     "design_effect": lambda row: fmt.number(row.design_effect, 2) if row.cluster else fmt.MISSING,
     "estimator": lambda row: fmt.estimator_name(row.estimator) if row.se is not None else "",
     "interval, df": fmt.mean_interval_name,
-    "judge.bias, judge.bias_se": _bias,
+    "judge.bias, judge.bias_se": fmt.bias,
     "judge.gain": lambda row: fmt.MISSING if row.judge is None else fmt.number(row.judge.gain, 2),
     "mean_if_missing_wrong, mean_if_missing_right": fmt.if_missing,
     "metric, scorer": lambda row: fmt.metric_name(row.metric, row.scorer) + fmt.unit_of(row),

@@ -315,8 +315,8 @@ def means(board: BenchmarkResult) -> Picture | None:
         return None
     best = len(board.benchmark.best)
     alt = f"The {ROWS} models with the best means" if len(rows) > ROWS else f"{len(rows)} models"
-    filled = f"; filled: the {best} that are not significantly worse than the best" if best else ""
-    alt += f", {_level(board)} intervals{filled}."
+    filled = f"the {best} that are not significantly worse than the best" if best > 1 else "the best"
+    alt += f", {_level(board)} intervals{f'; filled: {filled}' if best else ''}."
     return forest("means", "Means", alt, rows[:ROWS], _mean_label(board))
 
 
@@ -409,7 +409,8 @@ def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
             mark, about = (row.step,) * 3, place.get(row.model, "")
             drawing.interval(mark, row.mean or 0.0, colour, hollow=not row.changed, title=title, data_m=about)
     band = f"The band is the {_level(board)} interval of each mean; filled marks differ from the first checkpoint by "
-    return drawing.done("steps", "Checkpoints", f"{band}more than noise, paired by question.")
+    title = f"Checkpoints, {name(fmt.what_of(board.benchmark), 60)}"
+    return drawing.done("steps", title, f"{band}more than noise, paired by question.")
 
 
 def passes(board: BenchmarkResult) -> Picture | None:

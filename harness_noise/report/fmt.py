@@ -50,7 +50,7 @@ def decimals(se: float | None, value: float | None = None) -> int:
 
     Without a standard error, three decimals: fewer of a value above 10, more of one below 0.01.
     """
-    if se and math.isfinite(se):
+    if se is not None and ROUNDING <= abs(se) < math.inf:
         return _two_digits(se)
     size = abs(value or 0.0)
     if size <= ROUNDING or not math.isfinite(size):  # a sum that cancels is no small number
@@ -68,6 +68,11 @@ def digits_of(row: Any) -> int:
     if not se and low is not None and high is not None:
         se = (high - low) / 4
     return decimals(se, value_of(row) or getattr(row, "mean_a", None))
+
+
+def digits_of_flip(flip: Flip) -> int:
+    """Decimals of a question's means, which show by how much they differ."""
+    return max(2, decimals(flip.diff))
 
 
 def value_of(row: Any) -> float | None:
@@ -229,12 +234,17 @@ def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
 
 def judge_words(item: Estimate | Difference) -> str:
     """ "the judge's own mean 0.57, bias −0.01 ± 0.02"; empty without labels."""
-    judge, digits = item.judge, digits_of(item)
-    if judge is None:
+    if item.judge is None:
         return ""
     own = "own difference" if isinstance(item, Difference) else "own mean"
-    bias = "" if judge.bias_se is None else f", bias {number(judge.bias, digits)} ± {number(judge.bias_se, digits)}"
-    return f"the judge's {own} {number(judge.mean_judge, digits)}{bias}"
+    known = "" if item.judge.bias_se is None else f", bias {bias(item)}"
+    return f"the judge's {own} {number(item.judge.mean_judge, digits_of(item))}{known}"
+
+
+def bias(item: Estimate | Difference) -> str:
+    """What people's labels add to a judge's mean, with its standard error."""
+    found = () if item.judge is None else (item.judge.bias, item.judge.bias_se)
+    return " ± ".join(number(value, digits_of(item)) for value in found if value is not None)
 
 
 def pairing(item: Difference) -> str:
@@ -242,14 +252,6 @@ def pairing(item: Difference) -> str:
     if item.test == "reference":
         return f"standard error borrowed from other models on {plain(item.task)}, no answer of either was seen"
     return "unpaired" if "unpaired" in item.diagnostics else "paired"
-
-
-def borrowed_line(items: Iterable[Difference]) -> list[str]:
-    """A sentence on where the noise comes from, if bare numbers are compared."""
-    tasks = dict.fromkeys(item.task for item in items if item.test == "reference")
-    return [
-        f"The noise is borrowed from other models on {plain(task)}; no answer of A or B was seen." for task in tasks
-    ]
 
 
 def names_of(item: Difference | Flip) -> tuple[str, str]:

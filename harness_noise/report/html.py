@@ -72,7 +72,8 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"shown": shown, "counted": summary.counted, "number": fmt.number, "svg": _svg}
+    made.filters |= {"shown": shown, "counted": summary.counted, "svg": _svg}
+    made.filters |= {"number": fmt.number, "digits": fmt.digits_of_flip}
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return made
 
@@ -244,11 +245,8 @@ def _key(item: Any) -> tuple[str, ...]:
 
 def _detail_title(item: Any, table: Analysis | Comparison) -> str:
     """What a row is about, with its models where the page has several."""
-    title = fmt.what_of(item)
-    if isinstance(table, Comparison):
-        several = len({(row.model_a, row.model_b) for row in table.comparisons}) > 1
-        return f"{' − '.join(fmt.names_of(item))}, {title}" if several else title
-    return f"{item.model}, {title}" if len({row.model for row in table.estimates}) > 1 else title
+    several = len(set(map(fmt.models_of, table.rows))) > 1
+    return f"{fmt.models_of(item)}, {fmt.what_of(item)}" if several else fmt.what_of(item)
 
 
 def _inside(

@@ -9,7 +9,6 @@ from dataclasses import replace
 from itertools import groupby
 
 from ..results.diagnostics import TO_DO
-from ..results.plan import Plan
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import fmt
 from .columns import Section
@@ -103,7 +102,7 @@ def _table(section: Section, caption: str, label: str, notes: Sequence[str]) -> 
 
 def _slug(table: Result, i: int) -> str:
     """Letters, digits and dashes."""
-    names: list[str] = ["plan" if isinstance(table, Plan) else table.kind]
+    names = ["plan" if table.kind == "table" else table.kind]
     if isinstance(table, (Analysis, Comparison)):
         names += [re.sub(r"[^a-z0-9]+", "-", item.task.lower()).strip("-") for item in table.rows[:1]]
     slug = "-".join(filter(None, names))[:60]

@@ -194,12 +194,18 @@ def closing_lines(
     estimates: Iterable[Estimate], harness: str, native_se: Callable[[Estimate], float | None]
 ) -> list[str]:
     """One line for each task and group of a live run, about its first metric that has an error bar."""
+    rows = first_metrics(estimates)
+    several = len({item.model for item in rows}) > 1
+    return [closing_line(item, harness, native_se(item), who=item.model if several else "") for item in rows]
+
+
+def first_metrics(estimates: Iterable[Estimate]) -> list[Estimate]:
+    """The first metric of each task and group of each run that has an error bar."""
     first: dict[tuple[str, str, str], Estimate] = {}
     for item in estimates:
         if item.se is not None:
             first.setdefault((item.model, item.run, item.task), item)
-    several = len({item.model for item in first.values()}) > 1
-    return [closing_line(item, harness, native_se(item), who=item.model if several else "") for item in first.values()]
+    return list(first.values())
 
 
 def _asked(item: Estimate) -> str:

@@ -38,7 +38,7 @@ from .columns import (
     significance_tone,
     verdict_tone,
 )
-from .sentences import FEW, closing_line, sentence, shown_rows, verdict_lines
+from .sentences import FEW, closing_line, first_metrics, sentence, shown_rows, verdict_lines
 from .sequential import full_section, look_section, stopping
 
 if TYPE_CHECKING:
@@ -162,12 +162,8 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
         *TASK,
     ]
     first_table = section("", rows, [*names, *mean_columns(keys, level), marks.column()])
-    # one sentence for each task and group of each run, about its first metric
-    first: dict[tuple[str, str, str], Estimate] = {}
-    for row in rows:
-        if row.se is not None and not brief:
-            first.setdefault((row.model, row.run, row.task), row)
-    written = [sentence(row) for row in first.values() if len(first) <= FEW]
+    first = first_metrics(rows)
+    written = [] if brief or len(first) > FEW else list(map(sentence, first))
     by_slice = slice_sections(table, marks)
     stopped, said = stopping(table, marks)
     sentences = [*said, *written, *slice_sentences(table), *fmt.estimand_line(rows)]
@@ -224,12 +220,7 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
     if table.questions and not wide:
         sections.append(flip_table(table.questions))
     sentences = [f"{row.method}: {row.note}." for row in table.combined if row.note]
-    sentences += [
-        *lost_to_adjustment(table),
-        *slice_sentences(table),
-        *fmt.estimand_line(every),
-        *fmt.borrowed_line(every),
-    ]
+    sentences += [*lost_to_adjustment(table), *slice_sentences(table), *fmt.estimand_line(every)]
     listings = flip_listings(table.questions) if wide else ()
     lead, tones = tuple(verdict_lines(table)), tuple(map(verdict_tone, shown_rows(table)))
     tones = ("",) * (len(lead) - len(tones)) + tones  # a count comes first
@@ -267,6 +258,10 @@ Listing = tuple[str, tuple[tuple[str, str], ...]]
 def flip_table(flips: Sequence[Flip]) -> Section:
     """One row for each question; of the answers the most frequent one's end, where the result stands."""
     pairs, keys = set(map(fmt.pair_of, flips)), {flip.key for flip in flips}
+
+    def shown(value: float, flip: Flip) -> str:
+        return fmt.number(value, fmt.digits_of_flip(flip))
+
     ending = "the end of {}'s most frequent answer; `wide=True` shows all"
     some = partial(TextColumn, optional=True)
     columns = [
@@ -287,9 +282,9 @@ def flip_table(flips: Sequence[Flip]) -> Section:
         some("Target", lambda flip: fmt.shorten(flip.target or "", 16), "the answer that is right", 1),
         some("A says", lambda flip: _ending(flip.answers_a), ending.format("A"), 2),
         some("B says", lambda flip: _ending(flip.answers_b), ending.format("B"), 2),
-        Column("A", lambda flip: fmt.number(flip.mean_a, 2), "A's mean score on the question"),
-        Column("B", lambda flip: fmt.number(flip.mean_b, 2), "B's mean score on it"),
-        Column("A − B", lambda flip: fmt.number(flip.diff, 2), "the difference"),
+        Column("A", lambda flip: shown(flip.mean_a, flip), "A's mean score on the question"),
+        Column("B", lambda flip: shown(flip.mean_b, flip), "B's mean score on it"),
+        Column("A − B", lambda flip: shown(flip.diff, flip), "the difference"),
     ]
     return section(FLIPPED, flips, columns)
 
@@ -300,7 +295,7 @@ def flip_listings(flips: Sequence[Flip]) -> tuple[Listing, ...]:
     for i, flip in enumerate(flips, 1):
         cluster = f", cluster {flip.cluster}" if flip.cluster else ""
         whose = f"{fmt.models_of(flip)}, " if several else ""
-        scores = f"{fmt.number(flip.mean_a, 2)} against {fmt.number(flip.mean_b, 2)}"
+        scores = " against ".join(fmt.number(mean, fmt.digits_of_flip(flip)) for mean in (flip.mean_a, flip.mean_b))
         lines = [("Question", flip.text or "not in the log")]
         lines += [("Target", flip.target)] if flip.target is not None else []
         told = zip(fmt.names_of(flip), (flip.answers_a, flip.answers_b), strict=True)
@@ -362,13 +357,13 @@ def _regression(row: Coefficient | Fit) -> tuple[str, str, str, str, str | None]
     return row.task, row.metric, row.scorer, row.model_a, row.model_b
 
 
-def _coefficient_columns(rows: list[Coefficient], marks: Marks) -> list[Column]:
+def _fit_section(fit: Fit, rows: list[Coefficient], marks: Marks) -> Section:
     unit = "change per extra unit (linear), or from the reference to this value"
-    reference = partial(TextColumn, optional=True)
-    return [
+    category = partial(TextColumn, optional=True)
+    columns = [
         TextColumn("Field", "field"),
-        reference("Value", lambda row: fmt.shorten(row.value or "", 40), "of a category, against its reference"),
-        reference("reference", lambda row: fmt.shorten(row.reference or "", 40), "the most frequent value", 4),
+        category("Value", lambda row: fmt.shorten(row.value or "", 40), "of a category, against its reference"),
+        category("reference", lambda row: fmt.shorten(row.reference or "", 40), "the most frequent value", 4),
         Column("n", "n_value", "questions that have the value", 3, optional=True),
         Column("coefficient", "coefficient", unit),
         Column(f"{fmt.level_of(rows)} CI", "ci_low, ci_high", "confidence interval of the coefficient"),
@@ -378,17 +373,13 @@ def _coefficient_columns(rows: list[Coefficient], marks: Marks) -> list[Column]:
         Column("p adj.", "p_adjusted", "adjusted for all coefficients", tone=significance_tone),
         marks.column(),
     ]
-
-
-def _fit_section(fit: Fit, rows: list[Coefficient], marks: Marks) -> Section:
-    table = section("", rows, _coefficient_columns(rows, marks))
+    table = section("", rows, columns)
     grouped = f" in {fit.n_clusters:,} clusters ({fmt.plain(fit.cluster)})" if fit.cluster else ""
     title = (
         f"{fmt.models_of(fit)}, {fmt.what_of(fit)}: {fit.n_questions:,} questions"
         f"{grouped}, R² {fmt.number(fit.r2, 3)}{', weighted by the number of answers' if fit.weighted else ''}"
     )
-    letters = marks(fit.diagnostics, fit.cluster is not None)
-    return replace(table, title=f"{title} {letters}" if letters else title)
+    return replace(table, title=f"{title} {marks(fit.diagnostics, fit.cluster is not None)}".rstrip())
 
 
 def _coefficient_sentence(fit: Fit, row: Coefficient) -> str:

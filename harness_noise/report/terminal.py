@@ -143,7 +143,7 @@ def _drawn(section: Section, width: int) -> Iterator[RenderableType]:
     """A table that fits, of a single row as terms with their values."""
     yield from [Text(section.title, style="bold")] if section.title else []
     if section.columns and (section.rows or not section.more):
-        yield _terms(section, width) if len(section.rows) == 1 and len(section.columns) > 2 else _table(section, width)
+        yield _terms(section, width) if len(section.rows) == 1 and len(section.columns) > 2 else _table(section)
         yield Text("")
 
 
@@ -172,20 +172,12 @@ def _cell(section: Section, row: int, i: int) -> Text:
     return Text(section.rows[row][i], style=STYLES.get(tone, ""))
 
 
-def _table(section: Section, width: int) -> Table:
-    """The rows in columns, of which long texts get the room that is left; text may fold between words, a number never.
-
-    One column that is too wide alone stays whole.
-    """
+def _table(section: Section) -> Table:
+    """The rows in columns, of which long texts share the room that is left; a number or a verdict is never folded."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    least = _widths(section, width, readable=False)
-    room = width - _total(least)
-    for column, narrow, full in zip(section.columns, least, _widths(section), strict=True):
-        more = max(0, min(full - narrow, room))
-        room -= more
+    for column, width in zip(section.columns, _widths(section), strict=True):
         justify: Literal["left", "right"] = "left" if column.text else "right"
-        size = max(1, narrow + more)
-        table.add_column(column.label, justify=justify, no_wrap=not column.text, overflow="fold", width=size)
+        table.add_column(column.label, justify=justify, no_wrap=not column.text or width <= _SHORT, overflow="fold")
     for row in range(len(section.rows)):
         table.add_row(*(_cell(section, row, i) for i in range(len(section.columns))))
     return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv as csv_
 import io
 import json as json_
 import re
@@ -12,6 +13,8 @@ from ..errors import InputError, check_kind, check_one_of
 from ..io.atomic import replacing_path, write_text
 from ..results.rows import Analysis, Comparison
 from .columns import Section, Words
+from .latex import render as latex
+from .sentences import sentence as of_row
 from .summary import summarise
 
 if TYPE_CHECKING:
@@ -93,8 +96,6 @@ def _escape(found: re.Match[str]) -> str:
 
 def csv(table: Result) -> str:
     """Every field of every row, or of every question asked for; what a spreadsheet would run is quoted."""
-    import csv as csv_
-
     asked = isinstance(table, Comparison) and table.questions
     columns = table.flat_columns("questions" if asked else table.kind)
     out = io.StringIO()
@@ -111,8 +112,6 @@ def _cell(value: object) -> object:
 
 def write_label_sample(sample: LabelSample, path: Path) -> None:
     """Write the answers that people are to label as CSV, for a spreadsheet: texts keep their lines."""
-    import csv as csv_
-
     out = io.StringIO()
     writer = csv_.writer(out, lineterminator="\n")
     writer.writerow(sample.columns)
@@ -148,17 +147,8 @@ def markdown(table: Result, *, wide: bool = False, words: Words = str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def latex(table: Result, *, details: bool = False) -> str:
-    """Complete tables with booktabs rules, for a paper."""
-    from .latex import render
-
-    return render(table, details=details)
-
-
 def sentence(table: Result) -> str:
     """One sentence for each row and group, for a paper."""
-    from .sentences import sentence as of_row
-
     if isinstance(table, (Analysis, Comparison)):
         lines = [of_row(item) for item in table.rows]
     else:

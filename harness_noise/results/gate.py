@@ -61,13 +61,6 @@ class GateRow(Measured):
         words = (self.task, self.metric, self.scorer if self.scorer != "none" else "")
         return " ".join(filter(None, words))
 
-    @property
-    def loss(self) -> float | None:
-        """How far the quantity lies on the bad side of its threshold."""
-        if self.estimate is None or self.threshold is None:
-            return None
-        return (self.threshold - self.estimate) * (-1 if self.higher_is_better is False else 1)
-
 
 @dataclass(frozen=True, slots=True)
 class Seen:

@@ -22,7 +22,7 @@ import numpy as np
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..settings import Estimator
 from .contrast import Design, sum_by
-from .tolerances import SLACK
+from .tolerances import SLACK, SMALLEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2"
     CR0 leaves the leverage out [Miller, eq. 4]; CR1 multiplies that by G/(G − 1); CR3 has the leverage's
     full inverse in place of the square root, the jackknife [Bell]. The degrees of freedom depend on the
     design alone: Satterthwaite under working independence [Bell], for all four.
-    A task of non-zero weight with one cluster has no residual to learn from: None. Where the tasks are
+    A task with one cluster has no residual to learn from: None. Where the tasks are
     the sample, e = d̄_t − d̄ and each task is a cluster of leverage w_t.
     """
     design = cells(plan)
@@ -77,7 +77,7 @@ def cluster_scores(E: FloatArray, plan: Design, estimator: Estimator = "cr2") ->
         estimator: of the variance; its small-sample factor is in S.
 
     Returns:
-        None where a task of non-zero weight has fewer than two clusters.
+        None where a task has fewer than two clusters.
     """
     design = cells(plan)
     return design.scores(design.sums(E), estimator) if design.identified.all() else None
@@ -122,15 +122,14 @@ class Cells:
 
     @property
     def leverage(self) -> FloatArray:
-        """(Q, C) n_ct/n_t; 0 in a task without weight."""
-        whole = np.maximum(self.task_sizes, np.finfo(np.float64).tiny)
-        return np.where(self.weights[:, self.strata] > 0, self.sizes / whole[:, self.strata], 0.0)
+        """(Q, C) n_ct/n_t; 0 in a task without questions."""
+        return np.asarray(self.sizes / np.maximum(self.task_sizes, SMALLEST)[:, self.strata])
 
     @property
     def identified(self) -> BoolArray:
-        """(Q,) at least two clusters in every task of non-zero weight."""
+        """(Q,) at least two clusters in every task."""
         whole = (self.sizes == self.task_sizes[:, self.strata]) & (self.sizes > 0)
-        return np.asarray((self.n_clusters > 1) & ~(whole & (self.weights[:, self.strata] > 0)).any(axis=1))
+        return np.asarray((self.n_clusters > 1) & ~whole.any(axis=1))
 
     def by_cluster(self, values: FloatArray) -> FloatArray:
         """(…, G) sums over the (…, C) cells of each cluster."""
@@ -202,7 +201,7 @@ def cells(plan: Design, shown: BoolArray | None = None) -> Cells:
     if plan.between_tasks:
         task = np.zeros(G, dtype=np.intp)
         task[plan.clusters] = plan.strata
-        share = weights[:, task]  # a question of a task without weight adds 0
+        share = weights[:, task]
         ones = np.ones((len(weights), 1))
         return Cells(share * counts[:, task], np.arange(G), np.zeros(G, dtype=np.intp), ones, plan.clusters, share)
     each = np.ones((1, len(plan.strata))) if shown is None else shown.astype(np.float64)
@@ -219,15 +218,14 @@ def cells(plan: Design, shown: BoolArray | None = None) -> Cells:
 def task_weights(plan: Design, shown: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
     """(Q, T) weights of one question of each task in the mean, and (Q, T) the questions that there are.
 
-    NaN where a task of non-zero weight has no question.
+    NaN where a task with a share of its own has no question.
     """
     T = max(int(plan.strata.max(initial=0)) + 1, 0 if plan.shares is None else len(plan.shares))
     each = np.ones((1, len(plan.strata))) if shown is None else shown
     counts = sum_by(plan.strata, each, T)
     if plan.shares is not None:
         with np.errstate(invalid="ignore", divide="ignore"):
-            empty = np.where(plan.shares > 0, np.nan, 0.0)
-            return np.where(counts > 0, plan.shares / counts, empty), counts
+            return np.where(counts > 0, plan.shares / counts, np.nan), counts
     if shown is not None:
         return np.broadcast_to(1 / np.maximum(counts.sum(axis=1, keepdims=True), 1), counts.shape), counts
     weights = np.zeros((1, T))
@@ -297,12 +295,9 @@ def _interaction(e: FloatArray, plan: Design, cell: IntArray) -> Variance | None
     from scipy.sparse import csr_array  # most commands need nothing of scipy but its special functions
 
     assert plan.crossed is not None
-    used = plan.weights > 0
-    a, e, cell = plan.weights[used], e[used], np.unique(cell[used], return_inverse=True)[1]
-    large, small = (
-        np.unique(codes[used], return_inverse=True)[1] for codes in sorted(plan.crossed, key=lambda x: -int(x.max()))
-    )
-    task = np.unique(plan.strata[used], return_inverse=True)[1]
+    a = plan.weights
+    large, small = sorted(plan.crossed, key=lambda codes: -int(codes.max()))
+    task = np.unique(plan.strata, return_inverse=True)[1]
     n, most, fewer = len(e), int(large.max()) + 1, int(small.max()) + 1
     p, n_cells = fewer + int(task.max()) + 1, int(cell.max()) + 1
     rows = np.concatenate([np.arange(n)] * 2)

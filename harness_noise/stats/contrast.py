@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import InputError
 from .tolerances import FEWEST_REPEATED
+
+Labels: TypeAlias = Sequence[object] | NDArray[np.generic]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,8 +96,8 @@ class Contrast:
 
 def contrast(
     runs: Sequence[QuestionStats],
-    coefficients: Sequence[float] = (1.0,),
-    strata: IntArray | None = None,
+    coefficients: Sequence[float],
+    strata: IntArray,
     shown: BoolArray | None = None,
 ) -> Contrast:
     """Build the contrast Σ_r a_r m_ri of `runs`, all on the same n questions.
@@ -103,8 +105,7 @@ def contrast(
     Args:
         runs: statistics of each run, (n,) or (P, n); every question needs a score in each, or is not `shown`.
         coefficients: a_r; (1,) for one run, (1, −1) for a paired difference.
-        strata: (n,) task codes, where the questions are of several tasks: a question with one
-            answer borrows its variance only from its own task.
+        strata: (n,) task codes: a question with one answer borrows its variance only from its own task.
         shown: (P, n) the questions that each contrast has; None: all of them.
 
     A question with a single answer takes the mean s² of the others of its run and task. What the variances are worth
@@ -123,35 +124,30 @@ def contrast(
     return Contrast(d, v, w)
 
 
-def _variances(run: QuestionStats, strata: IntArray | None, shown: BoolArray | None) -> FloatArray:
+def _variances(run: QuestionStats, strata: IntArray, shown: BoolArray | None) -> FloatArray:
     """(…, n) s²; of questions with one answer the mean of the others of their task, 0 where these are too few."""
     single = run.count < 2
     s2 = np.where(single, 0.0, run.var)
     if single.all() or not single.any():
         return s2
     known, _, enough = _borrowing(run, strata, shown)
-    total = _by_task(strata, s2 if shown is None else s2 * shown, known.shape[-1])
+    total = sum_by(strata, s2 if shown is None else s2 * shown, known.shape[-1])
     mean = np.where(enough[..., None], total / np.maximum(known, 1), 0.0)
-    return np.where(single, mean if strata is None else mean[..., strata], s2)
+    return np.where(single, mean[..., strata], s2)
 
 
 def _borrowing(
-    run: QuestionStats, strata: IntArray | None, shown: BoolArray | None
+    run: QuestionStats, strata: IntArray, shown: BoolArray | None
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """(…, T) questions with two answers or more, and with one; and whether the former are enough in every task."""
-    T = 1 if strata is None else int(strata.max(initial=0)) + 1
-    several = run.count >= 2
+    T, several = int(strata.max(initial=0)) + 1, run.count >= 2
     here = np.ones_like(several) if shown is None else shown
-    known, lone = (_by_task(strata, which & here, T) for which in (several, ~several))
+    known, lone = (sum_by(strata, which & here, T) for which in (several, ~several))
     return known, lone, np.asarray((known >= np.minimum(FEWEST_REPEATED, lone)).all(axis=-1))
 
 
-def _by_task(strata: IntArray | None, values: FloatArray | BoolArray | IntArray, T: int) -> FloatArray:
-    return sum_by(np.zeros(values.shape[-1], dtype=np.intp) if strata is None else strata, values, T)
-
-
 def repeat_codes(
-    runs: Sequence[QuestionStats], strata: IntArray | None = None, shown: BoolArray | None = None
+    runs: Sequence[QuestionStats], strata: IntArray, shown: BoolArray | None = None
 ) -> dict[str, BoolArray]:
     """Diagnostic code → (P,) contrasts of these runs whose repeats give reason for it.
 
@@ -163,7 +159,7 @@ def repeat_codes(
     for run in runs:
         known, lone, enough = _borrowing(run, strata, shown)
         count = run.count if shown is None else run.count * shown
-        n, k, k2 = (_by_task(strata, x.astype(np.float64), known.shape[-1]) for x in (count > 0, count, count**2))
+        n, k, k2 = (sum_by(strata, x.astype(np.float64), known.shape[-1]) for x in (count > 0, count, count**2))
         alike = (known > 0).any(axis=-1) & ~((run.var > 0) & (count >= 2)).any(axis=-1)
         each.append(
             {
@@ -212,7 +208,7 @@ class Design:
 
 def design(
     n: int,
-    clusters: Sequence[str] | NDArray[np.generic] | None = None,
+    clusters: Labels | None = None,
     strata: IntArray | None = None,
     stratum_weights: FloatArray | None = None,
 ) -> Design:
@@ -233,7 +229,7 @@ def design(
     return Design(weights, strata, codes, G, clustered=clusters is not None, shares=stratum_weights)
 
 
-def with_crossed(plan: Design, one: Sequence[object], other: Sequence[object]) -> Design:
+def with_crossed(plan: Design, one: Labels, other: Labels) -> Design:
     """The design with clusters in two crossed ways; `clusters` is the way with fewer."""
     ways = [cluster_codes(labels) for labels in (one, other)]
     codes, n_clusters = min(ways, key=lambda way: way[1])
@@ -247,11 +243,11 @@ def sub_design(plan: Design, rows: IntArray) -> Design:
     part = replace(part, clustered=plan.clustered, between_tasks=plan.between_tasks)
     if plan.crossed is None or len(rows) == 0:
         return part
-    one, other = (way[rows].tolist() for way in plan.crossed)
-    return with_crossed(part, one, other)
+    one, other = plan.crossed
+    return with_crossed(part, one[rows], other[rows])
 
 
-def cluster_codes(labels: Sequence[object] | NDArray[np.generic]) -> tuple[IntArray, int]:
+def cluster_codes(labels: Labels) -> tuple[IntArray, int]:
     """Codes 0 … G−1 of cluster labels, in order of first appearance."""
     values = labels.tolist() if isinstance(labels, np.ndarray) else labels
     index = {label: code for code, label in enumerate(dict.fromkeys(values))}

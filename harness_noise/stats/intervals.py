@@ -24,7 +24,7 @@ from scipy import special
 
 from ..arrays import BoolArray, FloatArray, blank, put
 from ..settings import Estimator
-from .cluster_variance import Cells, cells
+from .cluster_variance import Cells
 from .contrast import Design, sum_by
 from .tolerances import FEW_FAILURES, ROUNDING, SKEWED, SLACK, SMALLEST
 
@@ -72,19 +72,6 @@ def level_sums(deviations: FloatArray, mean: FloatArray, spread: FloatArray) -> 
 def are_few(n_f: FloatArray, G: FloatArray | float) -> BoolArray:
     """Whether so few flips call for the far limit; a count on the boundary is not few, however it was rounded."""
     return np.asarray(n_f < np.minimum(MOST, SHARE * G) * (1 - SLACK))
-
-
-def extended(d: FloatArray, plan: Design, estimator: Estimator = "cr2") -> ExtendedSample | None:
-    """The extended sample of one difference, (1,) each; None where its flips are not few.
-
-    Args:
-        d: (n,) differences.
-        plan: their weights, tasks and clusters; where the tasks are the sample they are the clusters.
-        estimator: of the variance.
-    """
-    design = cells(plan)
-    far = Extension(design, estimator)(design.sums(d[None, :]))
-    return None if np.isnan(far.mean[0]) else far
 
 
 class Extension:
@@ -339,19 +326,18 @@ def range_ends(values: FloatArray, mean: FloatArray, plan: Design, bounds: tuple
     """How (n, K) scores with these means lie between the ends of their range."""
     low, high = bounds
     scored = values[~np.isnan(values)]
-    used = plan.weights > 0
     with np.errstate(invalid="ignore"):
-        holds = [(values < high).any(axis=1) & used, (values > low).any(axis=1) & used]
+        holds = [(values < high).any(axis=1), (values > low).any(axis=1)]
     mixed = min(len(np.unique(plan.clusters[rows])) for rows in holds)
     binary = bool(((scored == low) | (scored == high)).all())
     failing, heavy = [], []
     for side in (high - mean, mean - low):
-        rates = np.maximum(side, 0.0) * used / (high - low)
+        rates = np.maximum(side, 0.0) / (high - low)
         sums = sum_by(plan.clusters, plan.weights * rates, plan.n_clusters)
         effective = float(sums.sum() ** 2 / max(sums @ sums, SMALLEST))
         worst = np.zeros(plan.n_clusters)
         np.maximum.at(worst, plan.clusters, rates)
-        whole = binary or 2 * np.count_nonzero(rates) < np.count_nonzero(used)
+        whole = binary or 2 * np.count_nonzero(rates) < len(rates)
         failing.append(min(effective, float(worst.sum())) if whole else effective)
         heavy.append(float(effective_flips(sums)) if sums.any() else 0.0)
     return RangeEnds(bounds, binary, mixed, min(failing), min(heavy))

@@ -118,9 +118,9 @@ def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: Bool
     known = ~np.isnan(V)
     with np.errstate(invalid="ignore", divide="ignore"):
         zero = np.sqrt(V) <= rounding
-        leverage = np.where((weights > 0) & (counts > 0), 1 / counts, 0.0)
+        leverage = np.where(counts > 0, 1 / counts, 0.0)
         each = (weights * leverage_factor(leverage, "cr2")) ** 2  # every question its own cluster
-        naive = np.where(weights > 0, each * sum_by(plan.strata, e * e, counts.shape[1]), 0.0).sum(axis=1)
+        naive = (each * sum_by(plan.strata, e * e, counts.shape[1])).sum(axis=1)
     naive = np.where(known & np.isfinite(naive), naive, np.nan)
     number = np.broadcast_to(counts.sum(axis=1), P)
     return replace(
@@ -217,7 +217,7 @@ def run_component(values: FloatArray, weights: FloatArray, strata: IntArray) -> 
     """The run component of (n, K) scores whose column j is one run.
 
     Run means come from the questions that every run has scored; None with K < 2, or with fewer than
-    two such questions in a task of non-zero weight.
+    two such questions in a task.
 
     Args:
         values: (n, K), NaN where a run has no score for a question.

@@ -17,16 +17,7 @@ import numpy as np
 from ..arrays import BoolArray, FloatArray, IntArray, blank, columns_of, put, rows_of
 from ..settings import Estimator
 from .cluster_variance import Cells, cells, leverage_factor, task_weights
-from .contrast import (
-    Design,
-    QuestionStats,
-    any_repeat_codes,
-    contrast,
-    repeat_codes,
-    split_known,
-    sub_design,
-    sum_by,
-)
+from .contrast import Design, QuestionStats, any_repeat_codes, contrast, repeat_codes, split_known, sub_design, sum_by
 from .decision import Differences, noise_flags, sign_p
 from .intervals import MOST, SHARE, ExtendedSample, Extension, bonett_price
 from .moments import Moments, contrast_moments, data_limit, mean_variance, without_rounding
@@ -257,7 +248,7 @@ def _from_products(work: _Work) -> IntArray:
     """
     plan, x, out = work.plan, work.stats.mean, work.out
     design = cells(plan)
-    if not design.identified.all() or np.isnan(design.weights).any() or (plan.weights == 0).any():
+    if not design.identified.all() or np.isnan(design.weights).any():
         return np.arange(len(out))
     m = mean_variance(x, plan, work.estimator)
     grams = [scores @ scores.T for scores in _scores(x, plan, design, work.estimator)]

@@ -55,21 +55,16 @@ def regress(y: FloatArray, X: FloatArray, clusters: IntArray, weights: FloatArra
 
     Args:
         y: (n,) outcomes.
-        X: (n, p) covariates of full column rank, a constant column among them.
+        X: (n, p) covariates of full column rank (`dependent_columns`), a constant column among them.
         clusters: (n,) codes 0 … G − 1.
         weights: (n,) inverse variances up to a factor; the fit is that of √w y on √w X, and the adjustment of CR2
             is made there, with errors of equal variance for its working model. None: equal.
-
-    Raises:
-        ValueError: no more clusters than coefficients could need, or columns that depend on each other.
 
     With clusters g, whitened rows Z = X(XᵀX)^(−1/2) and H_g = Z_g Z_gᵀ: V = Σ_g u_g u_gᵀ, u_g = E_gᵀ e_g,
     E_g = (I − H_g)^(−1/2) X_g (XᵀX)⁻¹ (a pseudo-inverse where a cluster determines a coefficient alone). For
     coefficient j, df = tr(P)²/tr(P²), P_gh = δ_gh |E_gj|² − b_gᵀ b_h with b_g = Z_gᵀ E_gj.
     """
     n, p = X.shape
-    if dependent_columns(X):
-        raise ValueError("the columns depend on each other")
     w = np.ones(n) if weights is None else weights * (n / weights.sum())
     root = np.sqrt(w)
     Y, D = root * y, root[:, None] * X

@@ -34,10 +34,6 @@ class Joint:
     identified: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
     """(S,) whether a slice has two clusters."""
 
-    @property
-    def covariance(self) -> FloatArray:
-        return self.scores.T @ self.scores
-
 
 def joint(d: FloatArray, slices: IntArray, clusters: IntArray) -> Joint:
     """Means of d over slices 0 … S − 1, with CR2 over clusters 0 … G − 1 that may cross them."""
@@ -99,7 +95,9 @@ def heterogeneity(d: FloatArray, slices: IntArray, clusters: IntArray) -> EqualM
 def against_rest(d: FloatArray, slices: IntArray, clusters: IntArray) -> FloatArray:
     """(S,) p-values of "the mean of this slice is that of all other questions"; NaN where it is not identified.
 
-    t of d̄_s − d̄_rest with CR2 over clusters, the slice's own part of it `floored`, and Satterthwaite's df.
+    t of d̄_s − d̄_rest with CR2 over clusters and Satterthwaite's df. The slice's own part of the variance is no smaller
+    than that of as many questions of average variance: a handful of right answers has none of its own, and is no proof
+    of a slice without wrong ones.
     """
     whole = joint(d, slices, clusters)
     S, N = len(whole.sizes), float(len(d))
@@ -113,7 +111,7 @@ def against_rest(d: FloatArray, slices: IntArray, clusters: IntArray) -> FloatAr
             continue
         u = two.scores[:, 0] - two.scores[:, 1]
         own = float(two.scores[:, 0] @ two.scores[:, 0])
-        V = float(u @ u) - own + float(floored(np.array(own), whole.sizes[s], unit))
+        V = float(u @ u) - own + max(own, unit / float(whole.sizes[s]))
         D, q = two.D, two.q
         trace = float(D.sum() - (q * q).sum())
         D, gram = D.sum(axis=1), q.T @ q
@@ -131,14 +129,6 @@ def pooled_unit(found: Joint) -> float:
     n = found.sizes[keep]
     V = np.einsum("gs,gs->s", found.scores[:, keep], found.scores[:, keep])
     return float(n @ (n * V)) / float(n.sum()) if keep.any() else 0.0
-
-
-def floored(variances: FloatArray, sizes: FloatArray, unit: float) -> FloatArray:
-    """(S,) variances of slice means, none below that of as many questions of average variance (`pooled_unit`).
-
-    A handful of right answers has no variance of its own, and is no proof of a slice without wrong ones.
-    """
-    return np.maximum(variances, unit / sizes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise_adapters.lm_eval_harness.files.read import _own_code
+from harness_noise_adapters.lm_eval_harness.scoring.gather import own_code
 
 N, K = 60, 4
 
@@ -106,4 +106,4 @@ def test_the_metrics_of_lm_eval_do_not_change_their_mind(tmp_path, monkeypatch):
     ],
 )
 def test_own_code(config, own):
-    assert _own_code(config) is own
+    assert own_code(config) is own

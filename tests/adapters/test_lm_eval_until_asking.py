@@ -12,6 +12,7 @@ from lm_eval.api.instance import Instance
 
 from harness_noise.errors import InputError
 from harness_noise_adapters.lm_eval_harness import noise
+from harness_noise_adapters.lm_eval_harness.live import hook
 from harness_noise_adapters.lm_eval_harness.live.options import Options
 from support import lm_eval_models as toys
 from support.lm_eval_live import native_part, save
@@ -122,6 +123,17 @@ def test_a_run_that_stopped_early_is_refused_as_the_one_to_compare_with(folder: 
 def test_options_that_mean_nothing(given: dict[str, Any], where: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
         Options.of(given, where)
+
+
+@pytest.mark.parametrize("options", [{"repeats": "auto"}, {"sample": "20"}])
+def test_an_lm_eval_that_asks_no_parts_is_refused(options: dict[str, str]) -> None:
+    """`evaluate` of 0.4.8 knows no `samples`."""
+
+    def evaluate(lm: Any, task_dict: Any, limit: Any = None, log_samples: bool = True) -> Any:
+        raise AssertionError("it was called")
+
+    with pytest.raises(InputError, match=r"use 0\.4\.9 or newer"):
+        hook.wrap(evaluate, hook.Session(Options.of(options)))(toys.HashModel(), {})
 
 
 def test_options_that_mean_something() -> None:

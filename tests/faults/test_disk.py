@@ -138,6 +138,10 @@ def test_a_folder_that_may_not_be_looked_into_is_left_out_with_a_warning(mode, h
             rows = json.loads(done.stdout)["models" if command == "arena" else "estimates"]
             assert {row["model"] for row in rows} == {"a", "b"}
             assert done.stderr.count(f"left out: {shut}: cannot be opened (Permission denied)") == 1
+        if harness == "lm-eval":
+            done = run(*program, "export", tmp_path, "-o", tmp_path / "out")
+            assert f"left out: {shut}: cannot be opened" in done.stderr
+            assert len(list((tmp_path / "out").rglob("results_*.json"))) == 2
         shut_alone = rf"harness-noise: .*{re.escape(str(shut))}: cannot be opened \(Permission denied\)\n"
         assert re.fullmatch(shut_alone, run(*program, "arena", tmp_path, "--strict").stderr)
         assert re.fullmatch(shut_alone, run(*program, "analyze", shut).stderr)

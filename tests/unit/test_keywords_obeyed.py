@@ -106,6 +106,29 @@ def test_columns_are_for_the_file_beside_a_run(folder: Path) -> None:
     assert chosen.mean_a == hn.analyze(run).estimates[0].mean
 
 
+@pytest.mark.parametrize("nothing", [[], None, [None], 5])
+@pytest.mark.parametrize("function", ON_RUNS)
+def test_what_is_no_run_is_refused_in_words(function: str, nothing: Any, folder: Path) -> None:
+    calls: dict[str, Any] = {
+        "compare": hn.compare,
+        "baseline": lambda x: hn.compare(x, baseline=folder / "a.csv"),
+        "explain": lambda x: hn.explain(x, on="template"),
+        "arena": hn.arena,
+        "plan": lambda x: hn.plan(effect=0.1, runs=x),
+        "factors": lambda x: hn.factors(x, {"model": "model"}),
+        "analyze": hn.analyze,
+        "gate": lambda x: hn.gate(x, floor=0.5),
+        "label_sample": hn.label_sample,
+    }
+    with pytest.raises(hn.InputError, match=r"no run|two numbers|only their numbers|the noise comes from one of"):
+        calls[function](nothing)
+
+
+def test_a_top_of_no_model_is_refused(folder: Path) -> None:
+    with pytest.raises(hn.InputError, match="`top` 0 is not a number of models"):
+        hn.arena([folder / "a.csv", folder / "b.csv"], top=0)
+
+
 def test_sources_may_come_one_at_a_time(folder: Path) -> None:
     files = [folder / "a.csv", folder / "b.csv"]
     assert hn.compare(iter(files)) == hn.compare(files)
@@ -133,6 +156,7 @@ def test_a_gate_that_is_not_there_is_refused(folder: Path) -> None:
         (lambda x: hn.explain(["a.csv", "b.csv", "c.csv"], on="template"), "3 runs are given: a, b, c"),
         (lambda x: hn.export("a.csv"), "`output` DIR"),
         (lambda x: hn.factors("a.csv", ["seed"]), "factors accepts Mapping, not list"),
+        (lambda x: hn.analyze("a.csv", columns=["score"]), "columns accepts Mapping, not list"),
         (lambda x: hn.write_html(hn.plan(effect=0.1, accuracy=0.5), "o"), "accepts Analysis or Comparison or Arena"),
         (lambda x: hn.write_figures(ROW, "o"), "write_figures accepts Arena or Plan, not Estimate"),
         (lambda x: hn.write_tables(hn.analyze("a.csv"), "o"), "write_tables accepts Arena, not Analysis"),

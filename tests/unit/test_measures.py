@@ -18,6 +18,7 @@ from harness_noise.data.measures import UNBOUNDED, parsed, usage_of
 from harness_noise.data.scores import Run
 from harness_noise.io.measures import Price, price_of
 from harness_noise.report.sentences import trade_offs
+from harness_noise.report.summary import FLIPPED, summarise
 from harness_noise.report.text import render
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design
@@ -90,6 +91,9 @@ def test_a_difference_of_ratios_is_of_the_questions_that_both_have(tmp_path):
     assert row.mean_b == pytest.approx(sums[0] / sums[1], rel=1e-12)
     assert row.diff == pytest.approx(row.mean_a - row.mean_b, rel=1e-9)
     assert (row.wins_a, row.wins_b, row.ties, row.p_sign) == (None, None, None, None)
+    for together in (hn.compare, hn.arena):
+        with pytest.raises(hn.InputError, match="no question has a ratio of sums, so none has a sign"):
+            together(path, measures=["output_tokens/score"], test="sign")
 
 
 def test_a_ratio_of_a_group_has_the_weights_of_its_tasks(tmp_path):
@@ -480,3 +484,11 @@ def test_a_trade_off_is_that_of_the_model_alone(tmp_path):
     base = table(tmp_path / "base.csv", HEADER, *rows_of("base", seed=3))
     found = hn.compare([both], baseline=base, measures=["score", "cost"])
     assert [("cheaper" in line, "dearer" in line) for line in trade_offs(found)] == [(True, False), (False, True)]
+
+
+def test_flips_of_a_small_measure_show_by_how_much_they_differ(tmp_path):
+    rows = [(model, f"q{i}", i % 2, 0.001 * (1 + i) * dear) for model, dear in (("a", 1), ("b", 1.5)) for i in range(8)]
+    path = table(tmp_path / "cost.csv", ("model", "question", "score", "cost"), *rows)
+    found = hn.compare(path, measures=["cost"], questions=1)
+    (listed,) = (part for part in summarise(found).sections if part.title == FLIPPED)
+    assert listed.rows[0][-3:] == ("0.0080", "0.0120", "−0.0040")

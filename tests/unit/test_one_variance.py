@@ -91,7 +91,6 @@ def test_a_task_with_one_cluster_has_no_scores() -> None:
     tasks = np.array([0, 0, 1, 1])
     assert cluster_scores(np.ones((2, 4)), design(4, ["a", "b", "c", "c"], tasks, np.array([0.5, 0.5]))) is None
     assert not cells(design(3, ["a", "a", "a"])).identified
-    assert cells(design(4, ["a", "b", "c", "c"], tasks, np.array([1.0, 0.0]))).identified
 
 
 def test_the_jackknife_is_the_variance_of_the_mean_of_pseudo_values() -> None:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import harness_noise as hn
+from harness_noise import as_scores
 from harness_noise.analysis.partial import full_benchmark, part_of
+from harness_noise.analysis.references import of_runs
 from harness_noise.cli import main
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Group, Run
 from harness_noise.errors import InputError
+from harness_noise.settings import Settings
 from harness_noise.stats.partial import Part, features, from_part, plain, positions_look_random, ridge
 
 
@@ -429,3 +435,29 @@ def test_a_task_that_was_asked_all_but_whole_still_adds_its_error():
     assert found is not None
     own = [0.2**2 * (1 / 20) * y[:19].var(ddof=1) / 19, 0.8**2 * (1 / 2) * y[19:].var(ddof=1) / 40]
     assert found.variance == pytest.approx(sum(own), rel=1e-10)
+
+
+def test_a_question_of_one_task_is_no_cluster_with_one_of_another() -> None:
+    """Of three tasks only w has clusters; the others' questions are as independent as if each said so."""
+    rng = np.random.default_rng(3)
+    rows = {"u": np.arange(0, 200, 2), "v": np.arange(0, 200, 2), "w": np.flatnonzero(np.arange(200) // 4 % 2)}
+    latent = {task: 1.5 * rng.standard_normal((200, 1)) + 0.7 * rng.standard_normal((200, 4)) for task in rows}
+
+    def side(j: int, *, named: bool) -> Run:
+        parts = []
+        for task, right in latent.items():
+            at = rows[task] if j == 0 else np.arange(200)
+            labels = [f"c{i // 4}" if task == "w" else f"{task}{i}" for i in at] if named or task == "w" else None
+            part = as_scores((right[at, j] > 0).astype(float), labels, task=task)
+            parts.append(replace(part, questions=Questions(tuple(f"q{i}" for i in at))))
+        drawn = tuple({"task": task, "n_total": 200, "stopped_early": False} for task in rows) if j == 0 else ()
+        group = Group("g", parts[0].metric, parts[0].scorer, tuple(rows))
+        return Run(f"m{j}", f"m{j}", "array", scores=tuple(parts), groups=(group,), drawn=drawn)
+
+    alone, named = (
+        of_runs([side(0, named=named)], [side(j, named=named) for j in (1, 2, 3)], Settings())[0][-1]
+        for named in (False, True)
+    )
+    assert alone.task == "g"
+    assert alone.se == pytest.approx(named.se, rel=1e-12)
+    assert alone.estimate == pytest.approx(named.estimate, rel=1e-12)

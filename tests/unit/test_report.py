@@ -38,7 +38,8 @@ def comparison(**changes: object) -> Comparison:
 
 
 @pytest.mark.parametrize(
-    ("se", "expected"), [(0.0274, 3), (0.274, 2), (2.74, 1), (27.4, 1), (0.00274, 4), (1e-12, 6), (None, 3), (0.0, 3)]
+    ("se", "expected"),
+    [(0.0274, 3), (0.274, 2), (2.74, 1), (27.4, 1), (0.00274, 4), (1e-12, 6), (1e-17, 3), (None, 3), (0.0, 3)],
 )
 def test_digits_follow_the_standard_error(se: float | None, expected: int) -> None:
     assert decimals(se) == expected

@@ -76,20 +76,40 @@ def test_an_adapter_that_only_reads_is_one_part(tmp_path: Path, monkeypatch: pyt
         def read(self, path: Path, options: ReadOptions) -> list[Run]:
             if path.stem == "bad":
                 raise InputError(f"{path}: bad")
+            if path.stem == "shut":
+                raise PermissionError(13, "Permission denied", f"{path}/inside")
             return [made(f"{path.stem}1"), made(f"{path.stem}2")]
 
     load = adapters.load
     monkeypatch.setattr(adapters, "names", lambda: ["plain"])
     monkeypatch.setattr(adapters, "load", lambda name: Plain() if name == "plain" else load(name))
-    paths = [tmp_path / f"{name}.plain" for name in ("x", "bad", "y")]
+    paths = [tmp_path / f"{name}.plain" for name in ("x", "bad", "y", "shut")]
     for path in paths:
         path.touch()
     assert [run.model for run in adapters.read(paths[0])] == ["x1", "x2"]
     runs, errors = adapters.read_what_can_be(paths)
     assert [run.model for run in runs] == ["x1", "x2", "y1", "y2"]
-    assert [str(error) for error in errors] == [f"{paths[1]}: bad"]
+    shut = f"{paths[3]}/inside: cannot be read (Permission denied)"
+    assert [str(error) for error in errors] == [f"{paths[1]}: bad", shut]
     with pytest.raises(InputError, match="bad"):
         adapters.read(paths[1])
+
+
+def test_closed_folders_are_named_but_those_that_an_adapter_owns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("job/shut", "runs/shut", "open"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path).name != "shut")
+
+    def named(place: Path, *owned: Path) -> list[str]:
+        return [str(error) for error in adapters.closed_folders(place, set(map(str, owned)))]
+
+    said = f"{tmp_path}/{{}}/shut: cannot be opened (Permission denied)"
+    assert sorted(named(tmp_path)) == [said.format("job"), said.format("runs")]
+    assert named(tmp_path, tmp_path / "job") == [said.format("runs")]
+    assert named(tmp_path / "job", tmp_path / "job") == []
+    assert named(tmp_path / "job" / "shut") == [said.format("job")]
 
 
 def test_a_folder_of_links_stands_for_what_they_lead_to(tmp_path: Path) -> None:

@@ -41,10 +41,9 @@ class Results:
             return cls()
         data = document(path, DAMAGED)
         items = value_at(data, "evaluation_results")
-        if not isinstance(items, list) or not all(isinstance(value_at(item, "metric_config"), dict) for item in items):
-            raise InputError(f"{path}: no list of evaluation_results, each with its metric_config{DAMAGED}")
-        if not all(isinstance(item.get("score_details"), dict) for item in items):
-            raise InputError(f"{path}: a result without score_details{DAMAGED}")
+        for needed in ("metric_config", "score_details"):
+            if not isinstance(items, list) or not all(isinstance(value_at(item, needed), dict) for item in items):
+                raise InputError(f"{path}: no list of evaluation_results, each with its {needed}{DAMAGED}")
         configs = [item["metric_config"] for item in items]
         metrics = [str(config.get("metric_id") or config.get("metric_name") or "score") for config in configs]
         names = [(str(item.get(NAME)), metric) for item, metric in zip(items, metrics, strict=True)]
@@ -59,11 +58,6 @@ class Results:
         """The results themselves."""
         found: list[dict[str, Any]] = self.data.get("evaluation_results", [])
         return found
-
-    @property
-    def date(self) -> str:
-        """When the run was made; empty where nobody says."""
-        return str(self.data.get("evaluation_timestamp") or "")
 
     def called(self, key: str) -> list[int]:
         """The places of the results that have this id or name."""

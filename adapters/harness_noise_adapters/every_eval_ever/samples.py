@@ -49,18 +49,14 @@ PRESET = Preset(
 def read_samples(samples: Path, results: Results, options: ReadOptions) -> list[Run]:
     """The runs of a file of samples, one for each model, with what the results say of each metric."""
     reader = _reader(samples, options)
-    runs, lost, name = reader.read(), len(reader.unscored), str(results.path or samples)
+    runs, lost = reader.read(), len(reader.unscored)
+    name, date = str(results.path or samples), str(results.data.get("evaluation_timestamp") or "")
     notes = [f"{samples}: {lost} samples belong to no result; they are missing under each"] if lost else []
-    return [
-        replace(
-            run,
-            name=name,
-            date=results.date,
-            notes=(*run.notes[1:], *notes),
-            scores=tuple(reader.described(part, results) for part in run.scores),
-        )
-        for run in runs
-    ]
+    found = []
+    for run in runs:
+        scores = tuple(reader.described(part, results) for part in run.scores)
+        found.append(replace(run, name=name, date=date, notes=(*run.notes[1:], *notes), scores=scores))
+    return found
 
 
 class _Reader(RowReader):

@@ -163,6 +163,7 @@ SPREADS = frozenset({"stderr", "std", "var", "bootstrap_stderr", "ci", "ci_wilso
 ERRORS = SPREADS - {"std", "var"}
 """Those of the mean, which may be clustered."""
 _SPREAD = re.compile(r"(^|_)(stderr|std|stddev|var|variance|se|ci)(_|\d*$)")
+_NO_SCORE = "no sample has a score of this scorer"
 MOST_KEYS = 200
 _TOO_MANY = f"its scores are dictionaries with more than {MOST_KEYS} keys"
 _OWN_CODE = "a metric of the task's own code, which is not known as a mean of the scores"
@@ -461,7 +462,7 @@ class _Native:
         if not parts or self.unexplained(parts, explained):
             known = {part.key for part in parts}
             parts += self._other_keys(values, [key for key in keys if key not in known])
-        return parts or [_Part(None)]
+        return parts or [_Part(None, refused=_NO_SCORE)]
 
     def _keyed(self, values: Column, keys: Sequence[str]) -> list[_Part]:
         """The keys whose mean one of the metrics is; each key once, by the first metric."""
@@ -552,7 +553,7 @@ class _Native:
         """The mean that one part is; or why it is none."""
         task = self.task
         if part.values is None:
-            return part.refused or "no sample has a score of this scorer"
+            return part.refused or _NO_SCORE
         read = numbers(part.values)
         if np.isinf(read.values).any():
             return "a score is infinite"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -97,7 +97,7 @@ def _fingerprint_without(part: Scores, late: Sequence[Any]) -> str:
     return fingerprint([part.questions.keys[i] for i in kept], values[kept])
 
 
-def marks(hashes: Iterable[bytes]) -> bytes:
+def marks(hashes: Sequence[bytes]) -> bytes:
     """The hashes of a log's answers, see `mark`, sorted."""
     return np.sort(np.frombuffer(b"".join(hashes), np.uint64)).tobytes()
 

@@ -202,9 +202,8 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
     n_asked = header.total_samples - header.not_asked
     if header.status != "success" and len(task.grid.keys) * header.epochs < n_asked:
         run = replace(run, scores=tuple(replace(x, diagnostics=(*x.diagnostics, PART)) for x in run.scores))
-    return LogRun(
-        path, header, _with_record(run, task), gathered, marks(x.mark for x in log_file.answers.rows.values())
-    )
+    answers = marks([row.mark for row in log_file.answers.rows.values()])
+    return LogRun(path, header, _with_record(run, task), gathered, answers)
 
 
 def _task(path: Path, log_file: LogFile, options: ReadOptions, recorded: str | None) -> TaskAnswers:

@@ -181,7 +181,7 @@
     const order = [...a.keys()].filter((i) => Number.isFinite(a[i] - b[i]) && Math.abs(a[i] - b[i]) > 1e-12)
       .sort((i, j) => Math.abs(a[j] - b[j]) - Math.abs(a[i] - b[i])).slice(0, 15);
     return order.length ? listed("Questions that flipped most", ["Question", "A", "B", "A − B"],
-      order.map((i) => [data.questions.names[i], number(a[i], 2), number(b[i], 2), number(a[i] - b[i], 2)])) : "";
+      order.map((i) => [data.questions.names[i], ...[a[i], b[i], a[i] - b[i]].map((x) => number(x, Math.max(2, digitsOf(Math.abs(a[i] - b[i])))))])) : "";
   };
   // every model's answers of a question, on a click on its row
   const dialog = document.querySelector("dialog");

@@ -86,8 +86,8 @@ def find(path: Path) -> list[RunFiles]:
     """
     if path.is_file():
         is_samples = path.suffix == ".jsonl" or _dated_samples(path)
-        return [_of_samples(path) if is_samples else _of_results(path, _Beside.of(path.parent))]
-    beside = cache(_Beside.of)  # many runs may lie in one folder, which is listed once
+        return [_of_samples(path) if is_samples else _of_results(path, _samples_in(path.parent))]
+    beside = cache(_samples_in)  # many runs may lie in one folder, which is listed once
     outputs = [_of_results(file, beside(file.parent)) for file in _candidates(path) if _is_results(file)]
     taken = {file for output in outputs for file in output.samples.values()}
     orphans: dict[tuple[Path, str], dict[str, Path]] = {}
@@ -177,45 +177,33 @@ def _date(path: Path) -> str:
     return (name["date"] or name["first"]) if name else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Beside:
-    """The samples files of one folder."""
-
-    dated: dict[str, dict[str, Path]]
-    """Date → task → file."""
-    undated: dict[str, Path]
-    others: dict[str, Path]
-    """Name → file."""
-
-    @classmethod
-    def of(cls, folder: Path) -> _Beside:
-        out = cls({}, {}, {})
-        for file in sorted(folder.iterdir()):
-            if name := _dated_samples(file):
-                out.dated.setdefault(name[0], {})[name[1]] = file
-            elif plain := _UNDATED.fullmatch(file.name):
-                out.undated[plain["task"]] = file
-            elif file.suffix == ".jsonl":
-                out.others[file.name] = file
-        return out
+def _samples_in(folder: Path) -> dict[str, dict[str, Path]]:
+    """Date → task → samples file; those without a date stand under an empty one."""
+    out: dict[str, dict[str, Path]] = {}
+    for file in sorted(folder.iterdir()):
+        if name := _dated_samples(file):
+            out.setdefault(name[0], {})[name[1]] = file
+        elif plain := _UNDATED.fullmatch(file.name):
+            out.setdefault("", {})[plain["task"]] = file
+    return out
 
 
-def _of_results(path: Path, beside: _Beside) -> RunFiles:
+def _of_results(path: Path, samples: Mapping[str, dict[str, Path]]) -> RunFiles:
     """A results file with the samples of its date; of a renamed one, those without a date or of the
     only date there is."""
-    date = _date(path)
-    if date:
-        return RunFiles(path, beside.dated.get(date, {}))
-    if not beside.undated and len(beside.dated) == 1:
-        (only,) = beside.dated.values()
+    if date := _date(path):
+        return RunFiles(path, samples.get(date, {}))
+    if len(samples) == 1:
+        (only,) = samples.values()
         return RunFiles(path, only)
-    return RunFiles(path, beside.undated or (_named_after_model(path, beside.others) if beside.others else {}))
+    return RunFiles(path, samples.get("") or _named_after_model(path))
 
 
-def _named_after_model(results: Path, files: Mapping[str, Path]) -> dict[str, Path]:
+def _named_after_model(results: Path) -> dict[str, Path]:
     """The samples files of a run of lm-eval 0.4.0–0.4.2, which are named after the model's arguments and the task."""
+    files = {file.name: file for file in results.parent.glob("*.jsonl")}
     try:
-        content = read_results(results)
+        content = read_results(results) if files else {}
     except InputError:  # whoever reads it says so
         return {}
     config = content.get("config")
@@ -229,7 +217,7 @@ def _named_after_model(results: Path, files: Mapping[str, Path]) -> dict[str, Pa
 
 def _of_samples(path: Path) -> RunFiles:
     """A samples file by itself: one task of the run whose results stand beside it, if they do."""
-    date, beside = _date(path), _Beside.of(path.parent)
+    date, beside = _date(path), _samples_in(path.parent)
     files = sorted(path.parent.glob("*.json"), key=lambda file: (_date(file) != date, file))
     for file in filter(_is_results, files):
         for task, samples in _of_results(file, beside).samples.items():

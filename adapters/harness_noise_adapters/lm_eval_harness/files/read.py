@@ -5,7 +5,7 @@ The results file says what was measured and how it was aggregated; the samples f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache, partial
@@ -25,7 +25,7 @@ from harness_noise.settings import counts_as_zero
 
 from ..scoring import aggregates, choices
 from ..scoring.clusters import AskedQuestions, clusters, is_parallel, resolve
-from ..scoring.gather import Aggregation, Gathered, GroupRow, TaskFacts, gather, groups
+from ..scoring.gather import Aggregation, Gathered, GroupRow, TaskFacts, gather, groups, own_code
 from . import outputs, rebuild
 from .outputs import RunFiles
 from .results import CLUSTER, Native
@@ -100,17 +100,9 @@ def task_facts(native: Native, samples: Samples, task: str) -> TaskFacts:
         scored=samples.scored,
         copied=task in native.copied,
         answers_differ=cache(lambda: samples.answers > 1 and _answers_differ(samples.path, samples.answers)),
-        texts=cache(lambda: log.hashes(len(questions), samples.answers) if _own_code(native.config(task)) else None),
+        texts=cache(lambda: log.hashes(len(questions), samples.answers) if own_code(native.config(task)) else None),
         probabilities=probabilities,
     )
-
-
-def _own_code(config: Mapping[str, Any]) -> bool:
-    """Whether a task's own code scores the answers, which may ask a model: not lm-eval's metrics, by their names."""
-    rows = config.get("metric_list")
-    names = [row.get("metric") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    plain = bool(names) and all(isinstance(name, str) and name.isidentifier() for name in names)
-    return bool(config.get("process_results")) or not plain
 
 
 def _aggregation(name: str | None) -> Aggregation:

@@ -159,10 +159,11 @@ class Native:
         self.carried_spec = {row["task"]: str(row["cluster"]) for row in estimates if row.get("cluster")}
         self.carried_answers = _carried_answers(estimates)
         """Task → the most answers that one value of it was made of, where a live run of ours said so."""
-        self.means: dict[str, dict[Key, Any]] = {}
+        self.means: dict[str, dict[Key, float | None]] = {}
         """Task or group → our own means, where a live run of ours has saved them."""
         for row in estimates:
-            self.means.setdefault(row["task"], {})[row["metric"], row["scorer"]] = row.get("mean")
+            mean = row.get("mean") if isinstance(row.get("mean"), float) else None
+            self.means.setdefault(row["task"], {})[row["metric"], row["scorer"]] = mean
         self.copied = {row["task"] for row in estimates if "copied_repeats" in (row.get("diagnostics") or ())}
         """Tasks of which a live run of ours found that lm-eval's own answers are copies."""
         if results:
@@ -235,12 +236,13 @@ class Native:
             tasks = [task for task in self.leaves(name) if key in self.reported.get(task, {})]
             sizes = [self.effective.get(task, 0) for task in tasks]
             for table in (self.reported, self.means):
-                values: list[Any] = [table.get(part, {}).get(key) for part in (name, *tasks)]
-                if not tasks or not all(sizes) or not all(isinstance(value, (int, float)) for value in values):
+                values = [value for part in (name, *tasks) if (value := table.get(part, {}).get(key)) is not None]
+                if len(values) <= len(tasks) or min(sizes, default=0) <= 0:
                     continue
                 whole, *each = values
-                by_size = close(float(np.average(each, weights=sizes)), whole)
-                if by_size != close(float(np.mean(each)), whole):
+                with np.errstate(all="ignore"):  # scores may be anything
+                    by_size, equal = (close(float(np.average(each, weights=w)), whole) for w in (sizes, None))
+                if by_size != equal:
                     return "size" if by_size else "equal"
         return "size"
 

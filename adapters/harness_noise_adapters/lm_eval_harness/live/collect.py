@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +17,7 @@ from harness_noise.errors import InputError
 
 from ..scoring import choices
 from ..scoring.clusters import AskedQuestions, Labels, clusters, is_parallel, resolve
-from ..scoring.gather import BYPASS, Aggregation, Column, Gathered, GroupRow, Key, TaskFacts, gather, reported
+from ..scoring.gather import BYPASS, Aggregation, Column, Gathered, GroupRow, Key, TaskFacts, gather, own_code, reported
 from ..scoring.gather import groups as in_groups
 from ..scoring.rescore import (
     FilterScores,
@@ -55,6 +56,7 @@ class TaskScores:
 def columns_of(task_scores: TaskScores, task: Any) -> dict[Key, Column]:
     """The scores of a task in columns; what a run that only predicts has in their place is left out."""
     out: dict[Key, Column] = {}
+    doubled = _doubled(task)
     for scorer, scores in task_scores.filters.items():
         for metric, raw in scores.values.items():
             aggregation = _aggregation(task, metric)
@@ -62,7 +64,7 @@ def columns_of(task_scores: TaskScores, task: Any) -> dict[Key, Column]:
                 continue
             own = scores.native.get(metric, [None] * len(raw))
             if aggregation.registered and aggregation.name == choices.BRIER:
-                own = [choices.brier_score(row, _doubled(task)) for row in task_scores.rows[scorer]]
+                own = [choices.brier_score(row, doubled) for row in task_scores.rows[scorer]]
                 raw = [[value] for value in own]
             column = out[metric, scorer] = Column(raw=[])
             for document, (value, repeats) in enumerate(zip(own, raw, strict=True)):
@@ -109,7 +111,7 @@ def task_facts(scores: TaskScores, task: Any, results: Mapping[str, Any], column
         copied=scores.copied,
         identical=scores.identical is True,
         answers_differ=lambda: scores.identical is False,
-        texts=lambda: _texts(first),
+        texts=cache(lambda: _texts(first) if own_code(results["configs"].get(scores.name, {})) else None),
         probabilities=probabilities,
     )
 

@@ -34,21 +34,18 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 """SPEC → globs of the tasks; the first that matches wins."""
 
-FAMILIES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), family)
-    for pattern, family in (
-        (r"mgsm_(direct|en_cot|native_cot)_[a-z]+", "mgsm"),
-        (r"(afri(mgsm|mmlu|xnli))_.+", r"\1"),
-        (r"xcopa_[a-z]+", "xcopa"),
-        (r"xnli_[a-z]+(_mt)?", "xnli"),
-        (r"paws_[a-z]{2}", "paws-x"),
-        (r"xstorycloze_[a-z]+", "xstorycloze"),
-        (r"global_mmlu(_full)?_[a-z]{2}(_.+)?", r"global_mmlu\1\2"),
-        (r"global_piqa_parallel(_[a-z]+)?_[a-z]{3}_[a-z]{4}", "global_piqa_parallel"),
-        (r"(.+)_prompt_\d+", r"\1"),
-    )
-)
-"""(task, family of parallel tasks); the first that matches the whole name wins."""
+FAMILIES: dict[str, str] = {
+    r"mgsm_(direct|en_cot|native_cot)_[a-z]+": "mgsm",
+    r"(afri(mgsm|mmlu|xnli))_.+": r"\1",
+    r"xcopa_[a-z]+": "xcopa",
+    r"xnli_[a-z]+(_mt)?": "xnli",
+    r"paws_[a-z]{2}": "paws-x",
+    r"xstorycloze_[a-z]+": "xstorycloze",
+    r"global_mmlu(_full)?_[a-z]{2}(_.+)?": r"global_mmlu\1\2",
+    r"global_piqa_parallel(_[a-z]+)?_[a-z]{3}_[a-z]{4}": "global_piqa_parallel",
+    r"(.+)_prompt_\d+": r"\1",
+}
+"""Task → family of parallel tasks; the first that matches the whole name wins."""
 
 
 def preset(task: str) -> str | None:
@@ -56,8 +53,8 @@ def preset(task: str) -> str | None:
     for spec, patterns in FIELDS.items():
         if any(fnmatchcase(task, pattern) for pattern in patterns):
             return spec
-    for name, family in FAMILIES:
-        if match := name.fullmatch(task):
+    for pattern, family in FAMILIES.items():
+        if match := re.fullmatch(pattern, task):
             return PARALLEL + match.expand(family)
     return None
 

@@ -248,6 +248,14 @@ class TaskFacts:
         return self.aggregations.get(metric, Aggregation())
 
 
+def own_code(config: Mapping[str, Any]) -> bool:
+    """Whether a task's own code scores the answers, which may ask a model: not lm-eval's metrics, by their names."""
+    rows = config.get("metric_list")
+    names = [row.get("metric") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    plain = bool(names) and all(isinstance(name, str) and name.isidentifier() for name in names)
+    return bool(config.get("process_results")) or not plain
+
+
 @dataclass(slots=True)
 class Gathered:
     """What the columns of a run came to, task by task."""
@@ -473,14 +481,17 @@ def _whole(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> Co
         return Skipped(task.name, *key, reason, value)
     raw, own = column.raw_values(len(task.questions))
     K = max(map(len, raw))
+    first = K == 1 or key in task.mismatch or is_first(raw, own) or all(single is None for single in own)
     fields: dict[str, Any] = {
         "task": task.name,
         "metric": key[0],
         "scorer": key[1],
         "questions": task.questions,
         "higher_is_better": task.higher_is_better.get(key[0]),
-        "native": value,
-        "native_is_first": K > 1,
+        "native": value if first else None,
+        "native_is_first": first and K > 1,
+        "answers_differ": K > 1 and task.answers_differ(),
+        "diagnostics": _codes(task, key, K),
     }
     try:
         if paired:
@@ -489,13 +500,8 @@ def _whole(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> Co
             out.notes.append(f"{task.name}, {key[0]}: read as {kind}, {how}")
             return scores
         assert aggregation.function is not None
-        assert value is not None
-        function = aggregation.function()
-        if K > 1 and key not in task.mismatch and not is_first(raw, own) and any(item is not None for item in own):
-            fields |= {"native": None, "native_is_first": False}
-        fields |= {"answers_differ": K > 1 and task.answers_differ(), "diagnostics": _codes(task, key, K)}
         bounds = _AGGREGATION_RANGES.get(aggregation.name or "") if aggregation.registered else None
-        return aggregates.corpus_scores(raw, function, out.budget, bounds=bounds, **fields)
+        return aggregates.corpus_scores(raw, aggregation.function(), out.budget, bounds=bounds, **fields)
     except aggregates.NotPossibleError as error:
         return Skipped(task.name, *key, str(error), value)
 

@@ -77,7 +77,7 @@ def logged(rows: Sequence[Row]) -> FilterScores:
     """The scores per repeat that lm-eval 0.5 logs by itself."""
     metrics = dict.fromkeys(metric for row in rows for metric in row["scores_per_repeat"])
     values = {metric: [list(row["scores_per_repeat"].get(metric, [None])) for row in rows] for metric in metrics}
-    K = max(len(doc) for column in values.values() for doc in column)
+    K = max((len(doc) for column in values.values() for doc in column), default=1)
     return FilterScores(values, native_values(rows), used=K)
 
 

@@ -48,7 +48,7 @@ def test_balanced_two_way_is_anova():
 
 def test_what_adds_most_so_far_is_a_factor_whose_noise_is_known():
     """Beside one of a single level, whose noise is not."""
-    y, questions, prompts = crossed(7, 4, 3, sd=(0.1, 5.0, 0.1, 0.1))
+    y, questions, prompts = crossed(7, 4, 3, sd=(0.01, 0.5, 0.01, 0.01))
     found = factor_noise(y.ravel(), questions, {"prompt": prompts, "model": np.zeros(y.size)})
     assert next(row for row in found.factors if row.factor == "model").var is None
     assert "so far the prompt adds most (SE " in found.advice

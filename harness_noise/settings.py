@@ -86,8 +86,24 @@ _SENTENCES = {
     "label": "`label_sample` draws the answers that people label, and computes nothing: leave {what} out",
     "estimate_with_labels": "a mean that labels correct has the CR2 standard error and the t or Wilson interval: leave "
     "{what} out",
-    "labels": "labels correct the mean or difference of a whole task, with its CR2 standard error, t test and t or "
-    "Wilson interval: leave {what} or the labels out",
+    "labels": "with labels a mean or difference has the CR2 standard error, the t test and the t or Wilson interval: "
+    "leave {what} or the labels out",
+    **dict.fromkeys(
+        ("labels.seed", "labels.resamples"),
+        "nothing is resampled where labels correct a mean, so that {what} changes nothing: leave it or the labels out",
+    ),
+    "labels.by": "labels correct the mean of a whole task, and {what} asks for parts of it: leave {what} or the labels "
+    "out",
+    "labels.references": "labels correct the mean of the questions that were asked, and {what} asks for that of "
+    "others: leave {what} or the labels out",
+    "labels.looks": "labels are drawn from a run that is finished, and {what} is about one that grows: leave {what} or "
+    "the labels out",
+    "labels.combine": "labels correct every row by itself, and {what} combines rows by their questions: leave {what} "
+    "or the labels out",
+    **dict.fromkeys(
+        ("labels.questions", "labels.by_question"),
+        "labels correct the mean of all questions and not the score of one: leave {what} or the labels out",
+    ),
     "sides": "A and B are given as `a` and `b`: leave {what} out, or give all runs as `a`",
     "baseline": "with `baseline` all given runs are A: leave {what} out",
     # what `plan` takes the noise from: runs, one row of a result, a profile, the accuracy, ω² and σ²

@@ -276,32 +276,23 @@ def _blocks(section: Section, width: int) -> list[Section]:
     """The section as one table, or as several with the same names; only the first has the title."""
     if len(section.rows) == 1:
         return [section]
-    least, lead = _widths(section, width, readable=False), _names(section)
+    widths, lead = _widths(section, width), _names(section)
     blocks = [list(lead)]
     for i in range(len(lead), len(section.columns)):
-        if blocks[-1] != lead and _total(least[j] for j in [*blocks[-1], i]) > width:
+        if blocks[-1] != lead and _total(widths[j] for j in [*blocks[-1], i]) > width:
             blocks.append(list(lead))
         blocks[-1].append(i)
     first, *others = (section.keeping(block) for block in blocks)
     return [first, *(replace(block, title="") for block in others)]
 
 
-def _widths(section: Section, width: int = 10**6, *, readable: bool = True) -> list[int]:
-    """How wide each column must be: a number whole, a long text a quarter of the width.
-
-    Where it need not be readable, that is its longest word; short texts, as a verdict, are not folded.
-    """
-    cap, out = max(8, width // 4), []
+def _widths(section: Section, width: int = 10**6) -> list[int]:
+    """How wide each column must be: a number or a short text, as a verdict, whole; a long text a quarter of `width`."""
+    out = []
     for i, column in enumerate(section.columns):
-        texts = [column.label, *(row[i] for row in section.rows)]
-        full, word = (
-            max((cell_len(part) for text in texts for part in split(text)), default=0)
-            for split in (str.splitlines, str.split)
-        )
-        if column.text and full > min(_SHORT, cap):
-            word = min(word, cap)
-            full = max(word, min(full, width // 4)) if readable else word
-        out.append(full)
+        lines = [line for text in (column.label, *(row[i] for row in section.rows)) for line in text.splitlines()]
+        full = max(map(cell_len, lines), default=0)
+        out.append(full if not column.text or full <= _SHORT else min(full, max(8, width // 4)))
     return out
 
 

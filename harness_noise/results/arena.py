@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from ..data.scores import Measured
 from .forms import Document, finite
-from .rows import Difference, Estimate
+from .rows import Difference, Estimate, difference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,7 +191,7 @@ class Pairs(Sequence[Difference]):
 
     def _rows(self, at: Sequence[int]) -> Iterator[Difference]:
         fields = self.fields(at)
-        return (Difference(**dict(zip(fields, values, strict=True))) for values in zip(*fields.values(), strict=True))
+        return (difference(**dict(zip(fields, values, strict=True))) for values in zip(*fields.values(), strict=True))
 
     def fields(self, at: Sequence[int]) -> dict[str, Sequence[Any]]:
         """Every field of a Difference, with its values of some of the pairs."""

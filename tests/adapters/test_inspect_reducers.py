@@ -160,3 +160,12 @@ def test_reductions_that_are_not_in_the_log_leave_the_row_without_error_bars(can
     rows = {row.scorer: row for row in hn.analyze(tmp_path / "less.json").estimates}
     assert rows["match (second_best)"].se is None
     assert rows["match"].se > 0
+
+
+def test_a_run_without_a_reducer_says_what_its_log_says(canned, tmp_path, warned):
+    (log,) = canned.eval(canned.task(), tmp_path, epochs=Epochs(3, []), metadata={"noise": True})
+    told = "coins: run without an epochs reducer: Inspect's own stderr treats repeats as independent questions"
+    assert warned() == [f"noise: {told}"]
+    analysis = hn.analyze(log.location)
+    assert told in analysis.notes
+    assert log.results.scores[0].metrics["noise_se"].value == pytest.approx(analysis.estimates[0].se, rel=1e-12)

@@ -18,6 +18,7 @@ from harness_noise.report.fmt import decimals, limit, number, p_text
 from harness_noise.report.sentences import sentence
 from harness_noise.report.summary import summarise
 from harness_noise.report.text import render as rendered
+from support.boards import sliced_board
 
 RNG = np.random.default_rng(3)
 P = RNG.beta(0.5, 0.5, (20, 1)).repeat(10, axis=0)
@@ -180,6 +181,23 @@ def test_with_details_no_cell_is_lost_however_narrow(width: int, monkeypatch: py
     for section in summarise(table).sections:
         for column, cell in zip(section.columns, section.rows[0], strict=True):
             assert column.text or set(f"{column.label} {cell}".split()) <= words
+
+
+@pytest.mark.parametrize("width", [50, 72, 100, 140])
+def test_with_details_no_number_of_many_rows_is_lost_however_narrow(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    runs = sliced_board(5)
+    long = [replace(run, model=f"organisation/model-{i}-instruct-7b") for i, run in enumerate(runs)]
+    compared = hn.compare(long[:4], baseline=long[4], questions=3, by=["kind"])
+    for table in (compared, hn.arena(runs), hn.analyze(long, by=["kind"])):
+        out = terminal.text(table, details=True)
+        assert max(map(len, out.splitlines())) <= width
+        words = set(re.split(r"[\s,;]+", out)) | set(out.split())  # what all rows share stands above, with commas
+        for section in summarise(table).sections:
+            cells = [row[i] for i, column in enumerate(section.columns) if not column.text for row in section.rows]
+            assert {word for cell in cells for word in cell.split()} - {"–"} <= words
 
 
 def test_an_empty_analysis_renders() -> None:

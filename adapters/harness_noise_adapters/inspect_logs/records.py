@@ -560,8 +560,10 @@ class HandedOver(SampleAnswers):
         """Of each answer its scores by scorer; those without an id are left out, as Inspect's reducers do."""
         super().__init__()
         ids = [next(iter(row.values())).sample_id if row else None for row in scores]
-        self.scores = [row for row, key in zip(scores, ids, strict=True) if key is not None]
-        self.ids = [key for key in ids if key is not None]
+        self.ids, self.scores = ids, scores
+        if None in ids:
+            self.ids = [key for key in ids if key is not None]
+            self.scores = [row for row, key in zip(scores, ids, strict=True) if key is not None]
 
     def __len__(self) -> int:
         return len(self.ids)

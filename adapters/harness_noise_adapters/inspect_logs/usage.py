@@ -107,7 +107,9 @@ def _notes(header: Header, samples: Iterable[Mapping[str, Any]]) -> list[str]:
             if model != header.model and isinstance(tokens, int):
                 others[model] += tokens
     each = ", ".join(f"{model} {tokens:,}" for model, tokens in others.items())
-    out = [f"{header.task}: tokens and cost are those of {header.model}; not counted are those of {each}"] * bool(each)
+    out = []
+    if each:
+        out.append(f"{header.task}: tokens and cost are those of {header.model}; not counted are those of {each}")
     if header.cached:
         out.append(
             f"{header.task}: the models were asked through a cache, and calls that it answered are in no usage: "

@@ -254,10 +254,11 @@ def replay(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Repl
     unwrap_all()
 
 
-def test_an_exception_at_every_call(replay: tuple[Replay, Any, Any]) -> None:
+@pytest.mark.parametrize("every", rest_slow([4, 1]))
+def test_an_exception_at_every_call(replay: tuple[Replay, Any, Any], every: int) -> None:
     calls, off, on = replay
     bad = []
-    for point in inner(walk.points(calls)):
+    for point in inner(walk.points(calls))[::every]:
         found, fired = walk.raising(point, RuntimeError(FAULT), calls)
         bad += [f"{point}: {problem}" for problem in problems(found, off, on, fired)]
     assert bad == []
@@ -286,7 +287,7 @@ def test_a_panic(replay: tuple[Replay, Any, Any]) -> None:
 
 def test_an_interrupt_is_not_swallowed(replay: tuple[Replay, Any, Any]) -> None:
     calls, off, on = replay
-    for point in inner(walk.points(calls))[::7]:
+    for point in inner(walk.points(calls))[::20]:
         with pytest.raises(KeyboardInterrupt):
             walk.raising(point, KeyboardInterrupt(), calls)
         assert unlike(calls(), off, on) == []

@@ -21,6 +21,7 @@ from inspect_ai.scorer import accuracy, match, stderr
 from harness_noise_adapters.inspect_logs import hook, private
 from support import fault_walk as walk
 from support.inspect_evals import PASSAGES, coins, ours, unwrap_all
+from support.slow import rest_slow
 
 ON = {"noise": True, "noise_cluster": "passage"}
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,7 +144,8 @@ def test_a_fault_loses_no_score_and_says_how_to_get_it_back(canned, tmp_path, mo
         log.results.scores[0].metrics = dict(log.results.scores[0].metrics)
 
 
-def test_an_exception_at_every_call(canned, tmp_path):
+@pytest.mark.parametrize("every", rest_slow([4, 1]))
+def test_an_exception_at_every_call(canned, tmp_path, every):
     """The new native values are there, and ours whole or not at all."""
     log = run(canned, tmp_path)
     recompute_metrics(log)
@@ -152,7 +154,7 @@ def test_an_exception_at_every_call(canned, tmp_path):
     wrapper = "_with_noise.<locals>.eval_results"  # Inspect's own call: nothing of ours
     points = [p for p in walk.points(lambda: recompute_metrics(log)) if p.name != wrapper]
     assert len(points) > 50
-    for point in points:
+    for point in points[::every]:
         walk.raising(point, RuntimeError("injected fault"), lambda: recompute_metrics(log))
         (es,) = log.results.scores
         assert {k: m.value for k, m in es.metrics.items() if m.group != "noise"} == native, point

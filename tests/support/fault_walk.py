@@ -6,6 +6,7 @@ interpreter's own profiling hook, so that nothing has to be patched and nothing 
 
 from __future__ import annotations
 
+import dis
 import errno
 import inspect
 import os
@@ -55,6 +56,17 @@ def _is_point(code: CodeType, event: str) -> bool:
     return event == "call" or (event == "return" and not code.co_flags & SUSPENDS)
 
 
+@cache
+def _first_yield(code: CodeType) -> int:
+    return next(item.offset for item in dis.get_instructions(code) if item.opname == "YIELD_VALUE")
+
+
+def _goes_on(frame: FrameType) -> bool:
+    """Whether a generator has yielded before: it goes on, or it was dropped, by an earlier fault too, and is closed."""
+    code = frame.f_code
+    return bool(code.co_flags & inspect.CO_GENERATOR) and frame.f_lasti >= _first_yield(code)
+
+
 def _profiled(callback: Callable[[FrameType, str, Any], None], function: Callable[[], T]) -> T:
     threading.setprofile(callback)
     sys.setprofile(callback)
@@ -92,6 +104,8 @@ def raising(point: Point, error: BaseException, function: Callable[[], T]) -> tu
         if event != point.event or frame.f_code.co_name != name or fired:
             return
         if _place(frame.f_code) == point[:3] and _is_point(frame.f_code, event):
+            if point.n == 0 and event == "call" and _goes_on(frame):
+                return
             if seen == point.n:
                 fired = True
                 raise error

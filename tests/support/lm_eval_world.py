@@ -145,7 +145,8 @@ def leaves(tasks: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
             yield name, item
 
 
-TIMES = ("date", "start_time", "end_time", "total_evaluation_time_seconds", "config")
+TIMES = ("date", "start_time", "end_time", "total_evaluation_time_seconds", "config", "git_hash")
+"""What differs between two runs of lm-eval: somebody may commit meanwhile."""
 
 OURS = re.compile(r"(.+)_(total|data|prediction|clustered|ci_low|ci_high)_stderr,.+|(.+)_avg(_stderr)?,.+")
 

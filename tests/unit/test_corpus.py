@@ -141,6 +141,16 @@ def test_degenerate(values):
     assert {"zero_variance", "identical_scores"} <= set(row.diagnostics)
 
 
+def test_a_value_that_no_resample_moves_is_without_noise_on_any_scale():
+    """What is left of 10⁶ Σa/Σb with a = b/10 is rounding, some 10⁻¹⁰."""
+    weights = np.random.default_rng(7).random((40, 1))
+    stats = np.stack([weights / 10, weights], axis=2)
+    item = CorpusScores("t", "m", "none", keys(40), stats=stats, value=lambda s: 1e6 * s[..., 0] / s[..., 1])
+    (row,) = analyze_run(run(item), Settings(resamples=200)).estimates
+    assert (row.mean, row.se) == (pytest.approx(1e5), 0.0)
+    assert "zero_variance" in row.diagnostics
+
+
 def test_native_value_is_checked(values):
     good, bad = mean_by_sums(values, native=values.mean()), mean_by_sums(values, native=0.1)
     assert "mean_mismatch" not in analyze_run(run(good), Settings()).estimates[0].diagnostics

@@ -46,6 +46,14 @@ def test_balanced_two_way_is_anova():
     assert found["residual"].var_mean == pytest.approx(ms_e / (Q * L * K))
 
 
+def test_what_adds_most_so_far_is_a_factor_whose_noise_is_known():
+    """Beside one of a single level, whose noise is not."""
+    y, questions, prompts = crossed(7, 4, 3, sd=(0.01, 0.5, 0.01, 0.01))
+    found = factor_noise(y.ravel(), questions, {"prompt": prompts, "model": np.zeros(y.size)})
+    assert next(row for row in found.factors if row.factor == "model").var is None
+    assert "so far the prompt adds most (SE " in found.advice
+
+
 def test_one_answer_per_cell_folds_the_interaction_into_the_residual():
     y, questions, prompts = crossed(9, 4, 1)
     y = y[..., 0]

@@ -285,9 +285,10 @@ def test_a_panic(replay: tuple[Replay, Any, Any]) -> None:
     assert not any(found.ours)
 
 
-def test_an_interrupt_is_not_swallowed(replay: tuple[Replay, Any, Any]) -> None:
+@pytest.mark.parametrize("every", rest_slow([20, 7]))
+def test_an_interrupt_is_not_swallowed(replay: tuple[Replay, Any, Any], every: int) -> None:
     calls, off, on = replay
-    for point in inner(walk.points(calls))[::20]:
+    for point in inner(walk.points(calls))[::every]:
         with pytest.raises(KeyboardInterrupt):
             walk.raising(point, KeyboardInterrupt(), calls)
         assert unlike(calls(), off, on) == []

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ..data.scores import Measured
-from ..stats.tolerances import ROUNDING
 from .forms import Document, Shown, finite, row
 from .gate import Gate
 
@@ -355,6 +354,8 @@ class ByQuestion(Measured):
 
     def most_flipped(self, limit: int) -> list[int]:
         """At most so many of the questions on which A and B differ, the largest difference first."""
+        from ..stats.tolerances import ROUNDING  # a run without the flag loads the results, but no statistics
+
         size = abs(self.diff)
         order: list[int] = (-size).argsort(kind="stable")[: min(limit, (size > ROUNDING).sum())].tolist()
         return order

@@ -181,13 +181,16 @@ def stability(sums: FloatArray, sizes: FloatArray, rng: np.random.Generator, dra
 
     A resample is noisier than the questions were: it shows their noise once more, on top of what they have.
     """
-    from scipy.stats import kendalltau  # takes long to import
-
     G = len(sums)
     counts = rng.multinomial(G, np.full(G, 1 / G), size=draws).astype(np.float64)
     means = (counts @ sums) / (counts @ sizes)[:, None]
-    found = np.round(sums.sum(axis=0), 9)
-    tau = np.array([kendalltau(row, found).statistic for row in np.round(means, 12)])
+    found = sums.sum(axis=0)
+    order = np.sign(np.round(found[:, None] - found[None, :], 9))
+    tau = np.empty(draws)  # Kendall's τ_b of signs: for few models a tenth of the time of the library's
+    for i, row in enumerate(np.round(means, 12)):
+        new = np.sign(row[:, None] - row[None, :])
+        either = np.sqrt(np.count_nonzero(new) * np.count_nonzero(order))
+        tau[i] = float((new * order).sum()) / either if either else np.nan
     best = np.flatnonzero(found >= found.max() - 1e-9)
     leads = means >= means.max(axis=1, keepdims=True) - 1e-12
     # where several share the first place, each has its part of it

@@ -117,7 +117,7 @@ def script() -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    module.noise = noise  # type: ignore[attr-defined]
+    module.noise = noise
     return module
 
 

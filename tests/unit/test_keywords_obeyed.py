@@ -133,7 +133,7 @@ def test_sources_may_come_one_at_a_time(folder: Path) -> None:
     files = [folder / "a.csv", folder / "b.csv"]
     assert hn.compare(iter(files)) == hn.compare(files)
     with pytest.raises(hn.InputError, match="A and B are two numbers"):
-        hn.compare((0.74, 100), (0.66, 100))  # type: ignore[arg-type]
+        hn.compare((0.74, 100), (0.66, 100))
 
 
 def test_forms_refuse_much_and_take_what_is_empty_for_what_is_not_given(folder: Path) -> None:

@@ -180,8 +180,11 @@
   const flips = (a, b) => {
     const order = [...a.keys()].filter((i) => Number.isFinite(a[i] - b[i]) && Math.abs(a[i] - b[i]) > 1e-12)
       .sort((i, j) => Math.abs(a[j] - b[j]) - Math.abs(a[i] - b[i])).slice(0, 15);
-    return order.length ? listed("Questions that flipped most", ["Question", "A", "B", "A − B"],
-      order.map((i) => [data.questions.names[i], ...[a[i], b[i], a[i] - b[i]].map((x) => number(x, Math.max(2, digitsOf(Math.abs(a[i] - b[i])))))])) : "";
+    const row = (i) => {
+      const digits = Math.max(2, digitsOf(Math.abs(a[i] - b[i])));
+      return [data.questions.names[i], number(a[i], digits), number(b[i], digits), number(a[i] - b[i], digits)];
+    };
+    return order.length ? listed("Questions that flipped most", ["Question", "A", "B", "A − B"], order.map(row)) : "";
   };
   // every model's answers of a question, on a click on its row
   const dialog = document.querySelector("dialog");

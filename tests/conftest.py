@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -34,6 +35,26 @@ sys.dont_write_bytecode = False
 # a shell script starts background jobs with Ctrl-C ignored; children of the tests would inherit that, and never end
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`make check` takes a part of the cases; the mark `slow` says what `make test` leaves out."""
+    parser.addoption("--cases", type=int, help="of each parametrized test at most this many cases, drawn once for all")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the cases of a test with the smallest hashes of their names: no stride of a grid, and always the same."""
+    most = config.getoption("--cases")
+    if most is None:
+        return
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    drawn = {
+        item for cases in tests.values() for item in sorted(cases, key=lambda case: crc32(case.nodeid.encode()))[:most]
+    }
+    config.hook.pytest_deselected(items=[item for item in items if item not in drawn])
+    items[:] = [item for item in items if item in drawn]
 
 
 def pytest_collection_finish() -> None:

@@ -8,6 +8,7 @@ import random
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import SimpleNamespace
@@ -49,6 +50,11 @@ def canned() -> SimpleNamespace:
     from inspect_ai.model import ModelOutput
     from inspect_ai.scorer import match
     from inspect_ai.solver import solver
+
+    with suppress(ImportError):  # the oldest Inspect that is supported has no such module
+        from inspect_ai._util import zipfile
+
+        zipfile._ZSTD_THREADS = 0  # or each entry of a log, three lines long, starts twelve threads
 
     def truth(key: object, epoch: int, ease: float | None = None, model: str = "model") -> int:
         """Whether the canned model is right: a coin of the question's own ease."""
@@ -98,6 +104,7 @@ def canned() -> SimpleNamespace:
                 return function(*args, **options)
             finally:
                 gc.collect()
+                gc.freeze()  # what the first run has imported and made is not gone through after every other one
 
     def run(tasks: Any, log_dir: Path, model: Any = "mockllm/model", **options: Any) -> list[Any]:
         options = {"display": "none", "log_realtime": False, "log_dir": str(log_dir)} | options

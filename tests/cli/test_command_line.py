@@ -21,6 +21,7 @@ def python(code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=cwd)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "statement",
     [
@@ -37,6 +38,7 @@ def test_what_need_not_be_loaded_is_not(statement: str, tmp_path: Path) -> None:
     assert out.splitlines()[-1] == "[]"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("command", [["analyze", "a.csv"], ["compare", "a.csv", "b.csv"]])
 def test_a_small_command_loads_what_it_needs_only(command: list[str], tmp_path: Path) -> None:
     """A second of scipy.stats, or a tenth of scipy.sparse, is much beside the third of a second that it takes."""
@@ -53,6 +55,7 @@ def test_a_small_command_loads_what_it_needs_only(command: list[str], tmp_path: 
     assert out.splitlines()[-1] == "[]"
 
 
+@pytest.mark.process
 def test_estimators_know_neither_pandas_nor_files(tmp_path: Path) -> None:
     code = (
         "import sys, pkgutil, importlib, harness_noise.stats as e\n"
@@ -176,6 +179,7 @@ def test_ctrl_c_is_one_line_and_exit_130(monkeypatch: pytest.MonkeyPatch, capsys
     assert capsys.readouterr().err == "harness-noise: stopped\n"
 
 
+@pytest.mark.process
 def test_a_closed_pipe_is_silent(tmp_path: Path) -> None:
     path = tmp_path / "wide.jsonl"
     rows = [{"task": f"t{t}", "question": f"q{i}", "score": (i * t) % 2} for t in range(400) for i in range(2)]

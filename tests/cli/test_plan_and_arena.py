@@ -235,6 +235,7 @@ def test_a_folder_of_several_harnesses_with_broken_files_in_it(
     assert main(["arena", str(folder), "--strict"]) == 2
 
 
+@pytest.mark.process
 def test_reading_in_processes_gives_the_same(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
     copy = scores.with_name("other.csv")
     copy.write_text(scores.read_text().replace(",m", ",n"))

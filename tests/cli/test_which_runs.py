@@ -255,6 +255,7 @@ def test_a_baseline_in_the_folder_is_not_compared_with_itself(tmp_path, capsys):
     assert [(row["model_a"], row["model_b"], row["task"]) for row in rows] == [("new", "old", f"t{i}") for i in (0, 1)]
 
 
+@pytest.mark.process
 def test_workers_give_the_same_union(folders, capsys):
     outputs = []
     for jobs in ("1", "2"):

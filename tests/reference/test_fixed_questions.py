@@ -100,6 +100,7 @@ def test_a_question_with_one_answer_borrows_a_variance():
     assert (pair.se, pair.df, pair.p_value) == pytest.approx((d.se, d.df, d.p_value), rel=1e-10)
 
 
+@pytest.mark.simulation
 def test_variance_ratios_of_real_runs(shared_data):
     """Against the population's: GPQA (K = 5) 4.6, AIME (K = 4) 3.0 at the median over all pairs."""
     gpqa = hn.read(shared_data / "tables" / "gpqa_diamond_scores.csv")
@@ -117,6 +118,7 @@ def test_variance_ratios_of_real_runs(shared_data):
     assert np.median(ratios) == pytest.approx(3.0, abs=0.1)
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("R", rest_slow([200, 1200]))
 @pytest.mark.parametrize(("n", "limit"), [(15, 0.07), (300, 0.055)])
 def test_type_one_error(n, limit, R):

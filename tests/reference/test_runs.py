@@ -118,6 +118,7 @@ def test_nothing_left_falls_back_to_independent_answers():
     assert estimate(x, repeats_are="runs").se == estimate(x).se > 0
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize(("K", "n"), rest_slow([(3, 10), (3, 40), (5, 10)]))
 def test_coverage_of_a_difference_over_runs(K, n):
     """Without runs that differ, σ²_run often comes out below 0: the interval must stay one, and hold."""
@@ -133,6 +134,7 @@ def test_coverage_of_a_difference_over_runs(K, n):
     assert widest < 3
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize(("K", "seen", "at_001"), [(3, 0.62, 0.36), (5, 0.90, 0.74)])
 def test_what_the_diagnostic_sees(K, seen, at_001):
     """Graded answers of 200 questions to K prompts whose interval, taken as that of answers, covers 79 %."""

@@ -179,6 +179,7 @@ def test_arena_says_what_compare_says(missing):
         assert (pair.verdict, pair.interval) == (row.verdict, row.interval)
 
 
+@pytest.mark.simulation
 def test_type_one_error_with_skewed_clusters_of_very_unequal_size():
     """Zipf sizes, skewed effects: closer to 5 % than the t test, at most 8 %."""
     rng = np.random.default_rng(12)

@@ -156,6 +156,7 @@ def test_a_field_with_one_number_in_each_run_orders_them_too() -> None:
     assert [(row.model, row.step) for row in found] == [("model 1", 0.5), ("model 2", 1.0), ("model 0", 2.0)]
 
 
+@pytest.mark.simulation
 def test_under_no_change_few_series_have_any_that_changed() -> None:
     """Holm over a series: at most 5 % of series say anything, up to simulation error (3 standard errors)."""
     false = [any(row.changed for row in rows_of(trained(K=1, seed=seed, spread=0.0))) for seed in range(100)]

@@ -107,6 +107,7 @@ def test_uncertain_questions_are_drawn_more_often_with_the_probabilities_that_ar
     assert drawing_chances("25%", np.round(expected)) is None  # one answer of one reference: all are as uncertain
 
 
+@pytest.mark.simulation
 def test_the_estimate_from_an_unequal_part_is_of_all_questions() -> None:
     """Most questions are easy for all, and so are drawn less often: unbiased all the same, and as wide as it says."""
     rng, easy = np.random.default_rng(2), np.where(np.arange(300) % 5 < 3, 9, -0.5)[:, None]

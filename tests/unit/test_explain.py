@@ -262,6 +262,7 @@ def test_a_real_run_of_lm_eval():
     assert {row.value for row in result.coefficients} <= {None, "True", "False"}
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize(
     ("m", "p", "covers"), rest_slow([(4, 0.85, 0.48), (10, 0.85, 0.80), (10, 0.5, 0.945), (30, 0.7, 0.947)])
 )

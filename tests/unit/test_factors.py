@@ -105,6 +105,7 @@ def test_limits_cover(L, replications):
     assert (np.abs(hits / replications - 0.95) < 4 * (0.95 * 0.05 / replications) ** 0.5).all()
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("kept", [1.0, 0.6])
 def test_every_estimate_lies_in_its_interval(kept):
     """Also one below 0, of a factor that does nothing."""
@@ -122,6 +123,7 @@ def test_every_estimate_lies_in_its_interval(kept):
     assert negative > 100
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("design", ["crossed, unbalanced", "nested", "two factors"])
 @pytest.mark.parametrize("reps", rest_slow([200, 4000]))
 def test_unbiased(design, reps):

@@ -703,6 +703,7 @@ def test_drawing_is_repeatable_blind_and_in_proportion(folder: Path) -> None:
     assert {row.score for row in shown} == {0.0, 1.0}
 
 
+@pytest.mark.simulation
 def test_a_part_drawn_by_score_is_weighted(tmp_path: Path) -> None:
     """Graded scores: uncertain ones are drawn more often, and the estimate is unbiased all the same."""
     rng = np.random.default_rng(13)
@@ -720,6 +721,7 @@ def test_a_part_drawn_by_score_is_weighted(tmp_path: Path) -> None:
     assert np.std(found) < 1.2
 
 
+@pytest.mark.simulation
 def test_a_part_drawn_by_score_is_weighted_where_a_person_stops_early(tmp_path: Path) -> None:
     """What was drawn with certainty stands for others, too, as soon as some of the part has no label."""
     rng = np.random.default_rng(14)

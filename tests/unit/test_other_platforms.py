@@ -43,6 +43,7 @@ def both(program: str, tmp_path: Path) -> str:
     return out[0]
 
 
+@pytest.mark.process
 def test_work_of_a_log_without_fork(tmp_path: Path) -> None:
     """Nothing would bound it, so it is not done."""
     said = run(
@@ -60,6 +61,7 @@ except rebuild.StoppedError as error:
     assert said.startswith("'' this system has no fork")
 
 
+@pytest.mark.process
 def test_files_without_locks(tmp_path: Path) -> None:
     """Whole or absent, also without `fcntl`; what nobody can tell to be left over is left where it is."""
     both(

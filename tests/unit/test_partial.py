@@ -64,6 +64,7 @@ def test_references_that_know_everything_leave_nothing_unknown() -> None:
     assert found.estimate == pytest.approx(float((0.2 + 0.5 * x).mean()), abs=1e-3)
 
 
+@pytest.mark.simulation
 def test_the_interval_holds_the_mean_of_the_whole_benchmark_and_is_narrower() -> None:
     rng = np.random.default_rng(3)
     Y = board(rng)
@@ -85,6 +86,7 @@ def test_the_interval_holds_the_mean_of_the_whole_benchmark_and_is_narrower() ->
     assert 1.2 < np.mean(gains) < 2.5
 
 
+@pytest.mark.simulation
 def test_of_a_difference_the_mean_of_the_run_that_answered_all_is_known() -> None:
     """For these questions and for all of their kind; the plain paired difference has 1.7 times the variance."""
     rng = np.random.default_rng(5)
@@ -205,6 +207,7 @@ def test_a_part_that_lies_together_is_refused(asked: object) -> None:
         hn.estimate_from_part(y[rows], rows, y)
 
 
+@pytest.mark.simulation
 def test_the_first_of_every_task_are_refused_and_random_parts_are_not() -> None:
     strata = np.repeat(np.arange(10), 20)
     first = np.concatenate([20 * t + np.arange(5) for t in range(10)])

@@ -27,6 +27,7 @@ def runs(values: np.ndarray, clusters: list[str] | None = None, **fields: Any) -
     ]
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("clusters", [None, 40])
 def test_of_equal_models_nothing_is_left_of_the_lead(clusters: int | None) -> None:
     """Twelve models of one accuracy, 400 data sets: the lead is selection, all of it."""

@@ -128,6 +128,7 @@ def test_groups_pair_the_runs_of_each_task():
     assert rows["g"].se < compare_runs([(run("a", 0), run("b", 1))], Settings(repeats_are="runs")).comparisons[2].se
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("R", rest_slow([200, 700]))
 def test_coverage(R):
     """Paired they keep the level; taken as unrelated runs they cover nearly always, with several times the variance."""

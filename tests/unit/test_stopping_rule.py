@@ -371,6 +371,7 @@ def test_what_is_known_of_b_makes_a_part_say_more() -> None:
     assert everything.residual is None
 
 
+@pytest.mark.simulation
 def test_information_of_several_answers_to_a_part_is_not_overstated() -> None:
     """V(final)/V(now): the regression's gain on means of five answers is not that on single ones."""
     rng = np.random.default_rng(13)

@@ -34,15 +34,16 @@ demo: $(VENV)/.ready  ## the main job end to end, on simulated models
 check: $(VENV)/.test $(VENV)/.lint  ## while one works: style, and the tests that start no harness; says how long it took
 	@start=$$(date +%s) && \
 	$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet . && \
-	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST) -q --hypothesis-profile=check -m "not slow and not browser and not process" \
+	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST) -q --hypothesis-profile=check --cases 12 \
+	  -m "not slow and not browser and not process and not simulation" \
 	  tests/unit tests/property tests/reference tests/cli && \
 	echo "make check: $$(($$(date +%s) - start)) s"
 
 test: $(VENV)/.test  ## all but the slow ones, warnings are errors
 	$(BIN)/python -m pytest -m "not slow" $(PYTEST)
 
-test-slow: $(VENV)/.test  ## long campaigns and simulations; each has a short version in `make test`
-	$(BIN)/python -m pytest -m slow $(PYTEST)
+test-slow: $(VENV)/.test  ## long campaigns and simulations; each has a short version in `make test`; a long one holds up no other of its file
+	$(BIN)/python -m pytest -m slow $(subst loadfile,worksteal,$(PYTEST))
 
 corpus: $(VENV)/.test  ## real files of others: fetch (MIRRORS=folder of local copies) and read them
 	$(BIN)/python tests/corpus/fetch.py $(if $(MIRRORS),--mirrors '$(MIRRORS)')
@@ -97,8 +98,8 @@ wheel: $(VENV)/.test  ## build, look inside, and test what was built
 .SECONDARY:
 .venv-%/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --upgrade pip
-	.venv-$*/bin/python -m pip install --quiet --editable '.[parquet]' --group test '$(subst lm-eval,lm-eval[api],$(subst @,==,$*))'
+	.venv-$*/bin/python -m pip install --quiet --upgrade pip uv
+	VIRTUAL_ENV=.venv-$* .venv-$*/bin/uv pip install --quiet --editable '.[parquet]' --group test '$(subst lm-eval,lm-eval[api],$(subst @,==,$*))'
 	touch $@
 
 compat-lm-eval-%: .venv-lm-eval@%/.ready

@@ -243,6 +243,7 @@ def test_a_plan_of_given_questions_keeps_them() -> None:
         hn.plan(omega2=0.3, n=800, looks=99)
 
 
+@pytest.mark.simulation
 def test_a_plan_from_two_runs_replays_them(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["plan", "--from", str(place / "a.csv"), str(place / "b.csv"), "--effect", "0.1", "--looks", "5"]
     assert main([*arguments, "--format", "json"]) == 0

@@ -57,6 +57,7 @@ def test_many_degrees_of_freedom_are_written_out(monkeypatch: pytest.MonkeyPatch
     assert ",0" in text.partition(" df")[0].rpartition("t test, ")[2] or "," in text.partition(" df")[0]
 
 
+@pytest.mark.simulation
 def test_a_replay_that_decides_nothing_does_not_call_it_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     found = hn.plan(effect=0.05, runs=[run("a", 0.6, 1), run("b", 0.6, 2)], looks=5)
     text = " ".join(shown(found, monkeypatch).split())

@@ -37,6 +37,8 @@ def _texts() -> Iterator[tuple[str, str]]:
             for node in ast.walk(ast.parse(source)):
                 if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
                     yield path.name, str(node.value.value)
+            if not re.search(r"#.*\[", source):
+                continue  # no comment has a key, and a module's tokens take long
             for token in tokenize.generate_tokens(io.StringIO(source).readline):
                 if token.type == tokenize.COMMENT:
                     yield path.name, token.string

@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the cases of a test with the smallest hashes of their names: no stride of a grid, and always the same."""
-    most = config.getoption("--cases")
+    most = config.getoption("--cases", None)
     if most is None:
         return
     tests: dict[str, list[pytest.Item]] = {}

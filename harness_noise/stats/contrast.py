@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import InputError
-from .tolerances import FEWEST_REPEATED
+from .tolerances import FEWEST_REPEATED, ROUNDING
 
 Labels: TypeAlias = Sequence[object] | NDArray[np.generic]
 
@@ -113,12 +113,14 @@ def contrast(
     """
     if shown is None and any((run.count == 0).any() for run in runs):
         raise ValueError("a question without any score: drop it before the contrast is built")
-    d, v, w = np.zeros((3, *runs[0].count.shape))
+    d, size, v, w = np.zeros((4, *runs[0].count.shape))
     for run, a in zip(runs, coefficients, strict=True):
         s2 = _variances(run, strata, shown)
         d += a * run.mean
+        size += np.abs(a * run.mean)
         v += a * a * s2
         w += a * a * s2 / np.maximum(run.count, 1)
+    d[np.abs(d) <= ROUNDING * size] = 0.0  # the same answers, summed in another order
     if shown is not None:
         d, v, w = (np.where(shown, x, 0.0) for x in (d, v, w))
     return Contrast(d, v, w)

@@ -30,7 +30,7 @@ def as_repeats(runs: Sequence[Run]) -> list[Run]:
     models: dict[str, list[Run]] = {}
     for run in runs:
         models.setdefault(run.model, []).append(run)
-    return [_join(group) if len(group) > 1 else group[0] for group in models.values()]
+    return [_join(group) for group in models.values()]
 
 
 def once(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:

@@ -243,7 +243,7 @@ def sub_design(plan: Design, rows: IntArray) -> Design:
     """The design of some of the questions, none of whose weighted tasks is empty."""
     part = design(len(rows), plan.clusters[rows], plan.strata[rows], plan.shares)
     part = replace(part, clustered=plan.clustered, between_tasks=plan.between_tasks)
-    if plan.crossed is None or len(rows) == 0:
+    if plan.crossed is None:
         return part
     one, other = plan.crossed
     return with_crossed(part, one[rows], other[rows])

@@ -405,4 +405,4 @@ def intraclass_correlation(d: FloatArray, plan: Design) -> float | None:
     within = float(((d - means[plan.clusters]) ** 2).sum()) / (n - G)
     n0 = (n - float(sizes @ sizes) / n) / (G - 1)
     total = between + (n0 - 1) * within
-    return (between - within) / total if total > 0 else None
+    return (between - within) / total if total > (ROUNDING * float(np.abs(d).max())) ** 2 else None

@@ -10,12 +10,14 @@ import pandas as pd
 import pytest
 from scipy import special, stats
 
-from harness_noise import arena, estimate_difference
+from harness_noise import arena, compare_in_sequence, estimate_difference, factor_noise, plan
+from harness_noise.analysis.mean import analyze_run
 from harness_noise.analysis.ranges import difference_if_missing
 from harness_noise.analysis.references import same_run
 from harness_noise.analysis.sample import as_scores, outer_note
-from harness_noise.data.scores import Run
+from harness_noise.data.scores import Group, Run
 from harness_noise.errors import InputError
+from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design, question_stats
 from harness_noise.stats.decision import adjusted, noise_codes, p_beyond, two_one_sided, two_sided
 from harness_noise.stats.intervals import (
@@ -31,9 +33,18 @@ from harness_noise.stats.intervals import (
     tail_shift,
     wilson,
 )
-from harness_noise.stats.moments import data_limit, intraclass_correlation, upper_variance, without_rounding
+from harness_noise.stats.labels import labels_df
+from harness_noise.stats.moments import (
+    data_limit,
+    intraclass_correlation,
+    run_component,
+    shared_noise_p,
+    upper_variance,
+    without_rounding,
+)
 from harness_noise.stats.partial import Part, positions_look_random
-from harness_noise.stats.resampling import Distribution
+from harness_noise.stats.ranks import rank_sets
+from harness_noise.stats.resampling import Distribution, studentised
 from harness_noise.stats.sequential import exits_above, expected_fraction, mixture_boundaries, mixture_critical
 from harness_noise.stats.sequential import mixture_tuning as tuning
 
@@ -138,6 +149,8 @@ def test_intraclass_correlation_is_that_of_the_table():
     assert found == pytest.approx((between - within) / (between + (n0 - 1) * within))
     assert intraclass_correlation(d, design(6)) is None
     assert intraclass_correlation(np.ones(6), design(6, [0, 0, 1, 1, 2, 2])) is None
+    constant = np.full(20, 0.0005)  # the mean of which differs by rounding: it was an ICC of 1
+    assert intraclass_correlation(constant, design(20, [i % 4 for i in range(20)])) is None
 
 
 @pytest.mark.parametrize("test", ["t", "sign", "permutation", "wild"])
@@ -214,3 +227,66 @@ def test_what_missing_answers_could_change_is_not_asked_where_none_is_missing():
     whole, part = as_scores(np.array([1.0, 0.0, 1.0])), as_scores(np.array([1.0, np.nan, 1.0]), bounds=(0.0, 1.0))
     assert difference_if_missing([whole], [whole], None, (0.0, 1.0)) is None
     assert difference_if_missing([part], [part], None, None) is None
+
+
+def test_degrees_of_freedom_that_labels_leave():
+    """One is spent in each task, and one on the slope of a task with 30 labelled questions or more."""
+    labelled, tasks = np.ones(66, dtype=bool), np.repeat([0, 1], [60, 6])
+    assert labels_df(labelled, design(66, strata=tasks)) == pytest.approx(65 - 2)
+    assert labels_df(labelled, design(66, np.arange(66) % 22, strata=tasks)) == pytest.approx(21 - 1)
+    assert labels_df(labelled & (tasks == 1), design(66, strata=tasks)) == pytest.approx(5)
+
+
+def test_a_task_that_a_pair_lacks_has_no_part_in_the_f_test():
+    values, tasks = np.random.default_rng(3).random((30, 3)), np.repeat([0, 1], 15)
+    shown = np.array([tasks < 2, tasks == 0])
+    whole, part = shared_noise_p(values, design(30, strata=tasks), shown)
+    alone = [
+        run_component(x, np.full(len(x), 1 / len(x)), t).p_value
+        for x, t in ((values, tasks), (values[:15], tasks[:15]))
+    ]
+    assert (whole, part) == pytest.approx(alone)
+
+
+def test_ranks_are_told_by_the_second_largest_of_20_draws():
+    """Of 19 signs and the identity the statistic is the largest, which at 95 % is above what one in 20 may reach."""
+    sums = np.stack([np.ones(12), np.zeros(12)], axis=1)
+    assert rank_sets(sums, 0.95, np.random.default_rng(0), draws=19).low.tolist() == [1, 2]
+    assert rank_sets(sums, 0.96, np.random.default_rng(0), draws=19).low.tolist() == [1, 1]
+
+
+def test_one_cluster_has_no_studentised_resamples():
+    assert studentised(np.arange(4.0), design(4, [0] * 4), 100, np.random.default_rng(0)) is None
+
+
+def test_constant_scores_have_components_of_0_and_no_gains():
+    rows = factor_noise(np.ones(36), [i % 6 for i in range(36)], {"seed": [i // 6 for i in range(36)]}).factors
+    assert [(row.var, row.share, row.gain) for row in rows] == [(0, None, None)] * 3
+
+
+def test_the_plan_shows_one_answer_beside_more():
+    table = plan(effect=0.1, omega2=0.1, sigma2=0.1, repeats=3, k_max=5).table
+    assert sorted({row.repeats for row in table}) == [1, 2, 3, 4, 5]
+
+
+def test_p_of_looks_that_end_undecided_is_read_off_the_last_boundary():
+    """At the first look no level shows anything here, which says nothing of the last one: p was not 1."""
+    rng = np.random.default_rng(1)
+    p = rng.random(60)
+    a, b = ((rng.random(60) < p).astype(float) for _ in range(2))
+    row = compare_in_sequence(a, b, looks=5, seed=1)
+    assert (row.decision, row.look) == ("cannot be decided", 4)
+    assert row.p_value == pytest.approx(0.60157, abs=1e-4)
+
+
+def test_questions_with_one_answer_are_held_against_others_of_their_task():
+    """In one task nearly all have two answers, in the other, which is harder, one: the answers do not say that."""
+    i = np.arange(20)
+    easy, hard = (
+        np.stack([x, np.where(twice, x[::-1], nan)], axis=1)
+        for x, twice in (((i % 4 > 0) * 1.0, i > 1), ((i % 4 == 0) * 1.0, i > 17))
+    )
+    parts = [as_scores(values, task=task) for values, task in ((easy, "easy"), (hard, "hard"))]
+    group = Group("both", "score", "none", ("easy", "hard"), "size")
+    rows = analyze_run(Run("m", "r", "array", scores=tuple(parts), groups=(group,)), Settings()).estimates
+    assert not any("single_repeats_differ" in row.diagnostics for row in rows)

@@ -23,8 +23,6 @@ UNPAIRED = (
     "only counts are known, so which answers belong to one question is lost: the test treats the two runs as "
     "independent, and a paired test on the samples would see more"
 )
-DIGITS = 12
-"""Decimals of the largest difference beyond which two of them differ by rounding only."""
 LEAST_DF = 20.0
 """Degrees of freedom of every row below which inverse-variance weights and Cochran's Q are refused."""
 
@@ -140,9 +138,7 @@ def wilcoxon(diffs: Sequence[float]) -> Combined:
     d = np.asarray(diffs, dtype=np.float64)
     if d.ndim != 1 or not np.isfinite(d).all():
         raise ValueError("differences must be a list of finite numbers")
-    d = np.round(
-        d / max(float(np.abs(d).max(initial=0.0)), SMALLEST), DIGITS
-    )  # ties and zeros, however they were summed
+    d = np.round(d / max(float(np.abs(d).max(initial=0.0)), SMALLEST), 12)  # rounding makes no ranks
     d = d[d != 0]
     n = len(d)
     if n == 0:

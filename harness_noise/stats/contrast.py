@@ -232,9 +232,9 @@ def design(
 
 
 def with_crossed(plan: Design, one: Labels, other: Labels) -> Design:
-    """The design with clusters in two crossed ways; `clusters` is the way with fewer."""
+    """The design with clusters in two crossed ways; `clusters` is the way with fewer, of as many the more unequal."""
     ways = [cluster_codes(labels) for labels in (one, other)]
-    codes, n_clusters = min(ways, key=lambda way: way[1])
+    codes, n_clusters = min(ways, key=lambda way: (way[1], -int((np.bincount(way[0]) ** 2).sum())))
     crossed = (ways[0][0], ways[1][0])
     return replace(plan, clusters=codes, n_clusters=n_clusters, clustered=True, crossed=crossed)
 
@@ -243,10 +243,7 @@ def sub_design(plan: Design, rows: IntArray) -> Design:
     """The design of some of the questions, none of whose weighted tasks is empty."""
     part = design(len(rows), plan.clusters[rows], plan.strata[rows], plan.shares)
     part = replace(part, clustered=plan.clustered, between_tasks=plan.between_tasks)
-    if plan.crossed is None:
-        return part
-    one, other = plan.crossed
-    return with_crossed(part, one[rows], other[rows])
+    return part if plan.crossed is None else with_crossed(part, *(codes[rows] for codes in plan.crossed))
 
 
 def cluster_codes(labels: Labels) -> tuple[IntArray, int]:

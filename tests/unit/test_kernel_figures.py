@@ -256,7 +256,9 @@ def test_ranks_are_told_by_the_second_largest_of_20_draws():
 
 
 def test_one_cluster_has_no_studentised_resamples():
-    assert studentised(np.arange(4.0), design(4, [0] * 4), 100, np.random.default_rng(0)) is None
+    d, tasks = np.arange(8.0), np.repeat([0, 1], 4)
+    for plan_ in (design(8, [0] * 8), design(8, [0, 1, 2, 3] + [4] * 4, strata=tasks)):
+        assert studentised(d, plan_, 100, np.random.default_rng(0)) is None
 
 
 def test_constant_scores_have_components_of_0_and_no_gains():

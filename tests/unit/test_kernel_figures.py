@@ -292,3 +292,19 @@ def test_questions_with_one_answer_are_held_against_others_of_their_task():
     group = Group("both", "score", "none", ("easy", "hard"), "size")
     rows = analyze_run(Run("m", "r", "array", scores=tuple(parts), groups=(group,)), Settings()).estimates
     assert not any("single_repeats_differ" in row.diagnostics for row in rows)
+
+
+def test_of_models_with_equal_means_rounding_does_not_choose_the_best():
+    wins = np.random.default_rng(3).random((20, 2)) < 0.5
+    sides = {
+        "b": np.where(wins[:, 0], 0.3, 0),
+        "a": np.where(wins[:, 0], 0.1 + 0.2, 0),
+        "c": np.where(wins[:, 1], 0.3, 0),
+    }
+    frame = pd.DataFrame(
+        [(m, q, x) for m, side in sides.items() for q, x in enumerate(side)], columns=["model", "question", "score"]
+    )
+    found = arena(frame, needed=True)
+    b, a, c = (model.mean for model in found.models)
+    assert a > b > c
+    assert {row.best for row in found.budget} == {"b"}

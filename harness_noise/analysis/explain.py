@@ -110,9 +110,9 @@ def _explained(
         notes += [_CLUSTER.format(item.name, spec) for spec in named if _is_cluster(kept.fields.values[spec], plan)]
     weights = _weights(samples, first, len(columns)) if not of_repeats & UNSPLIT else None
     found = first if weights is None else regress(c.d, X, plan.clusters, weights)
-    spread = float(np.abs(c.d).max(initial=0.0))
-    flat = not np.abs(found.residuals).max(initial=0.0) > 1e-12 * max(1.0, spread)
-    residuals = np.where(np.abs(found.residuals) > ROUNDING * spread, found.residuals, 0)
+    rounding = ROUNDING * max(1.0, float(np.abs(c.d).max(initial=0.0)))
+    residuals = np.where(np.abs(found.residuals) > rounding, found.residuals, 0)
+    flat = not residuals.any()
     rare = set() if flat else _rare(columns, residuals, plan)
     codes = of_repeats & {"missing_repeats", "partly_single_repeat"} | ({"zero_variance"} if flat else set())
     fit = Fit(

@@ -18,7 +18,7 @@ from ..stats.contrast import question_stats
 from .comparison import matched_scores
 from .drawing import STOPPED
 from .partial import NotRandomError, full_benchmark, part_of
-from .ranges import hull
+from .ranges import Ends, score_range
 from .sample import group_parts, group_shares, in_order_of
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _row(
     if len(part.asked) >= len(X):
         return None, [*notes, f"{what}: {run.model} has answered all {len(X):,} questions of the references"]
     sides = [side for pair in both for side in pair if side is not None]
-    bounds = hull([side.bounds for side in sides])
+    bounds = score_range([Ends.of([side]) for side in sides], settings)
     if bounds is not None and base is not None:
         bounds = bounds[0] - bounds[1], bounds[1] - bounds[0]
     names = tuple(shared_names(blocks))

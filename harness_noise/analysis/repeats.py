@@ -30,7 +30,7 @@ def as_repeats(runs: Sequence[Run]) -> list[Run]:
     models: dict[str, list[Run]] = {}
     for run in runs:
         models.setdefault(run.model, []).append(run)
-    return [_join(group) if len(group) > 1 else group[0] for group in models.values()]
+    return [_join(group) for group in models.values()]
 
 
 def once(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
@@ -73,9 +73,8 @@ def _copied(one: Run, other: Run) -> bool:
 
 def _join(runs: Sequence[Run]) -> Run:
     runs, twice = once(runs)
-    twice = [*twice, *copies(runs)]
     first = runs[0]
-    notes = list(merge_notes(*(run.notes for run in runs), twice))
+    notes = list(merge_notes(*(run.notes for run in runs), twice, copies(runs)))
     if len(runs) == 1:
         return replace(first, notes=tuple(notes))
     scores = _joined([run.scores for run in runs], first, notes)

@@ -235,7 +235,7 @@ def _budget(board: BenchmarkResult) -> list[Budget]:
     pairs, known = board.pairs, [m for m, model in enumerate(board.models) if model.mean is not None]
     if not known:
         return []
-    best = max(known, key=lambda m: pairs.sign * (board.models[m].mean or 0.0))
+    best = min(known, key=lambda m: board.models[m].rank or len(board.models))
     rows = []
     for i in np.flatnonzero((pairs.a == best) | (pairs.b == best)).tolist():
         rival, pair = board.models[int(pairs.a[i] + pairs.b[i]) - best], pairs[i]

@@ -138,6 +138,7 @@ def wilcoxon(diffs: Sequence[float]) -> Combined:
     d = np.asarray(diffs, dtype=np.float64)
     if d.ndim != 1 or not np.isfinite(d).all():
         raise ValueError("differences must be a list of finite numbers")
+    d = np.round(d / max(float(np.abs(d).max(initial=0.0)), SMALLEST), 12)  # rounding makes no ranks
     d = d[d != 0]
     n = len(d)
     if n == 0:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import InputError
-from .tolerances import FEWEST_REPEATED
+from .tolerances import FEWEST_REPEATED, ROUNDING
 
 Labels: TypeAlias = Sequence[object] | NDArray[np.generic]
 
@@ -113,12 +113,14 @@ def contrast(
     """
     if shown is None and any((run.count == 0).any() for run in runs):
         raise ValueError("a question without any score: drop it before the contrast is built")
-    d, v, w = np.zeros((3, *runs[0].count.shape))
+    d, size, v, w = np.zeros((4, *runs[0].count.shape))
     for run, a in zip(runs, coefficients, strict=True):
         s2 = _variances(run, strata, shown)
         d += a * run.mean
+        size += np.abs(a * run.mean)
         v += a * a * s2
         w += a * a * s2 / np.maximum(run.count, 1)
+    d[np.abs(d) <= ROUNDING * size] = 0.0  # the same answers, summed in another order
     if shown is not None:
         d, v, w = (np.where(shown, x, 0.0) for x in (d, v, w))
     return Contrast(d, v, w)
@@ -230,9 +232,9 @@ def design(
 
 
 def with_crossed(plan: Design, one: Labels, other: Labels) -> Design:
-    """The design with clusters in two crossed ways; `clusters` is the way with fewer."""
+    """The design with clusters in two crossed ways; `clusters` is the way with fewer, of as many the more unequal."""
     ways = [cluster_codes(labels) for labels in (one, other)]
-    codes, n_clusters = min(ways, key=lambda way: way[1])
+    codes, n_clusters = min(ways, key=lambda way: (way[1], -int((np.bincount(way[0]) ** 2).sum())))
     crossed = (ways[0][0], ways[1][0])
     return replace(plan, clusters=codes, n_clusters=n_clusters, clustered=True, crossed=crossed)
 
@@ -241,10 +243,7 @@ def sub_design(plan: Design, rows: IntArray) -> Design:
     """The design of some of the questions, none of whose weighted tasks is empty."""
     part = design(len(rows), plan.clusters[rows], plan.strata[rows], plan.shares)
     part = replace(part, clustered=plan.clustered, between_tasks=plan.between_tasks)
-    if plan.crossed is None or len(rows) == 0:
-        return part
-    one, other = plan.crossed
-    return with_crossed(part, one[rows], other[rows])
+    return part if plan.crossed is None else with_crossed(part, *(codes[rows] for codes in plan.crossed))
 
 
 def cluster_codes(labels: Labels) -> tuple[IntArray, int]:

@@ -84,9 +84,7 @@ def _factors(part: Part, plan: Design, weights: FloatArray, *, used: int) -> Flo
     share = np.bincount(plan.clusters, weights=weights)[plan.clusters]
     whole = (np.bincount(part.clusters) / len(part.clusters))[part.clusters[part.asked]]
     df = float(plan.n_clusters - 1)
-    with np.errstate(divide="ignore"):
-        factor = np.sqrt((1 - whole) / (1 - share) * df / max(df - used, 1.0))
-    return np.where(share < 1, factor, 0.0)
+    return np.asarray(np.sqrt((1 - whole) / (1 - share) * df / max(df - used, 1.0)))
 
 
 def _unseen(sums: FloatArray, width: float) -> float:

@@ -103,9 +103,11 @@ def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: Bool
     one = counts.shape[1] == 1
     of_tasks = weights * counts
     mean = task_means[:, 0] if one else (of_tasks * task_means).sum(axis=1)
+    largest = np.abs(d).max(axis=1, initial=0.0)
+    mean = np.where(np.abs(mean) <= ROUNDING * largest, 0.0, mean)  # what cancels is 0, however it was summed
     means = task_means if one else task_means[:, plan.strata]
     e = d - means
-    rounding = ROUNDING * np.maximum(1.0, np.abs(d).max(axis=1, initial=0.0))
+    rounding = ROUNDING * np.maximum(1.0, largest)
     e[np.abs(e) <= rounding[:, None]] = 0.0
     residual = np.broadcast_to(means - mean[:, None], d.shape) if plan.between_tasks else e
     if shown is not None:
@@ -403,4 +405,4 @@ def intraclass_correlation(d: FloatArray, plan: Design) -> float | None:
     within = float(((d - means[plan.clusters]) ** 2).sum()) / (n - G)
     n0 = (n - float(sizes @ sizes) / n) / (G - 1)
     total = between + (n0 - 1) * within
-    return (between - within) / total if total > 0 else None
+    return (between - within) / total if total > (ROUNDING * float(np.abs(d).max())) ** 2 else None

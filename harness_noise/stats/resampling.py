@@ -267,12 +267,11 @@ def studentised(d: FloatArray, plan: Design, resamples: int, rng: np.random.Gene
     Resamples in which nothing varies are left out; None where they are half of all, or a block has fewer than two
     clusters.
     """
-    cut = blocks(d, plan)
-    if any(len(block.sums) < 2 for block in cut):
-        return None
     means, variances = np.zeros(resamples), np.zeros(resamples)
-    for block in cut:
+    for block in blocks(d, plan):
         G, sums = len(block.sums), block.sums[:, :, 0]
+        if G < 2:
+            return None
         for batch, picked in draws(G, resamples, rng):
             times = counts(picked, G)
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -282,9 +281,8 @@ def studentised(d: FloatArray, plan: Design, resamples: int, rng: np.random.Gene
             means[batch] += each @ block.shares
             variances[batch] += (times * e * e).sum(axis=1) * G / (G - 1)
     estimate = float(plan.weights @ d)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        t = (means - estimate) / np.sqrt(variances)
-    t = t[np.isfinite(t) & (variances > (ROUNDING * max(1.0, abs(estimate))) ** 2)]
+    varies = variances > (ROUNDING * max(1.0, abs(estimate))) ** 2
+    t = (means[varies] - estimate) / np.sqrt(variances[varies])
     return t if len(t) >= resamples / 2 else None
 
 

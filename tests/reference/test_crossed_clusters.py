@@ -224,3 +224,13 @@ def test_the_way_with_fewer_clusters_decides_whether_they_are_few(repeats_are):
     row = hn.estimate(values, crossed=(template, language), repeats_are=repeats_are, interval="t")
     assert row.df > 20
     assert "few_clusters" in row.diagnostics
+
+
+@pytest.mark.parametrize("interval", ["wilson", "korn-graubard"])
+def test_of_ways_with_as_many_clusters_the_order_does_not_matter(interval):
+    """The interval's end knows how many clusters hold a wrong answer, and took the way that was named first."""
+    scores = np.ones(12)
+    scores[[0, 1, 4]] = 0
+    unequal, equal = [0] * 6 + [1] * 4 + [2] * 2, [0, 1, 2] * 4
+    one, other = (hn.estimate(scores, crossed=ways, interval=interval) for ways in ((unequal, equal), (equal, unequal)))
+    assert one == other

@@ -65,6 +65,13 @@ def test_stouffer_of_what_no_p_value_can_hold():
     assert math.isfinite(stouffer([1.0, 1.0], [1e-6, 1e-6], [500, math.inf]).statistic)
 
 
+def test_wilcoxon_ties_and_zeros_are_those_of_the_numbers_and_not_of_their_rounding():
+    whole = wilcoxon([3, -3, 1, 0, 2])
+    found = wilcoxon([0.1 + 0.2, -0.3, 0.1, 1e-17, 0.2])
+    assert 0.1 + 0.2 != 0.3
+    assert (found.n, found.statistic, found.p_value) == (whole.n, whole.statistic, whole.p_value) == (4, 6.5, 0.75)
+
+
 def test_inverse_variance_and_q_are_refused_for_small_rows():
     found = inverse_variance(D, SE, [40.0, 19.9, 4.0, 60.0])
     assert (found.diff, found.se, found.statistic, found.p_value, found.heterogeneity_p) == (None,) * 5

@@ -26,6 +26,7 @@ from harness_noise.data.scores import CorpusScores, Group, Run, Scores, Skipped
 from harness_noise.results.sequential import looks_of
 from harness_noise.settings import Settings
 from harness_noise.stats.intervals import wilson
+from harness_noise.stats.planning import noncentrality
 
 pytest_plugins = ["pytester"]
 
@@ -108,6 +109,21 @@ class TestRules:
         row = hn.gate(*lower, ratio=0.97).rows[0]
         d = (0.97 * a.scores[0].values - b.scores[0].values)[:, 0] / 0.97
         assert row.estimate == pytest.approx(d.mean())
+
+    def test_the_loss_that_is_seen_lies_beyond_the_margin(self) -> None:
+        row = hn.gate(*pair(0.03, tasks=("arc",)), margin=0.05).rows[0]
+        assert row.se is not None
+        assert row.df is not None
+        assert row.sees == pytest.approx(0.05 + float(noncentrality(0.05, 0.8, row.df)) * row.se)
+
+    def test_a_ratio_needs_a_baseline_above_0(self) -> None:
+        a, b = pair(0.03, tasks=("arc",))
+        below = [
+            replace(x, scores=tuple(replace(p, values=p.values - 1, bounds=None) for p in x.scores)) for x in (a, b)
+        ]
+        gate = hn.gate(*below, ratio=0.97)
+        assert gate.outcome == "cannot judge"
+        assert "baseline above 0" in gate.rows[0].reason
 
     def test_equal_answers_leave_a_ratio_its_doubt(self) -> None:
         """A − R·B varies only as B does there: 100 equal answers are no proof that 99 % are kept."""

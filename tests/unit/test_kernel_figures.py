@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+from math import nan
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import special, stats
 
+from harness_noise import arena, compare_in_sequence, estimate_difference, factor_noise, plan
+from harness_noise.analysis.mean import analyze_run
 from harness_noise.analysis.ranges import difference_if_missing
 from harness_noise.analysis.references import same_run
 from harness_noise.analysis.sample import as_scores, outer_note
-from harness_noise.data.scores import Run
+from harness_noise.data.scores import Group, Run
 from harness_noise.errors import InputError
+from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design, question_stats
 from harness_noise.stats.decision import adjusted, noise_codes, p_beyond, two_one_sided, two_sided
 from harness_noise.stats.intervals import (
@@ -28,9 +33,18 @@ from harness_noise.stats.intervals import (
     tail_shift,
     wilson,
 )
-from harness_noise.stats.moments import data_limit, intraclass_correlation, upper_variance, without_rounding
+from harness_noise.stats.labels import labels_df
+from harness_noise.stats.moments import (
+    data_limit,
+    intraclass_correlation,
+    run_component,
+    shared_noise_p,
+    upper_variance,
+    without_rounding,
+)
 from harness_noise.stats.partial import Part, positions_look_random
-from harness_noise.stats.resampling import Distribution
+from harness_noise.stats.ranks import rank_sets
+from harness_noise.stats.resampling import Distribution, studentised
 from harness_noise.stats.sequential import exits_above, expected_fraction, mixture_boundaries, mixture_critical
 from harness_noise.stats.sequential import mixture_tuning as tuning
 
@@ -135,6 +149,30 @@ def test_intraclass_correlation_is_that_of_the_table():
     assert found == pytest.approx((between - within) / (between + (n0 - 1) * within))
     assert intraclass_correlation(d, design(6)) is None
     assert intraclass_correlation(np.ones(6), design(6, [0, 0, 1, 1, 2, 2])) is None
+    constant = np.full(20, 0.0005)  # the mean of which differs by rounding: it was an ICC of 1
+    assert intraclass_correlation(constant, design(20, [i % 4 for i in range(20)])) is None
+
+
+@pytest.mark.parametrize("test", ["t", "sign", "permutation", "wild"])
+def test_the_same_answers_in_another_order_are_no_difference(test):
+    """Of numbers of a million the means differ by rounding, which was a difference of 2e-12 ± 2e-12 with p = 0.26."""
+    a = np.random.default_rng(0).integers(1, 9, (40, 3)) * 1e5 / 3 + 0.1
+    row = estimate_difference(a, a[:, [2, 0, 1]], test=test)
+    assert not np.array_equal(a.sum(axis=1), a[:, [2, 0, 1]].sum(axis=1))
+    assert (row.diff, row.se, row.p_value, row.wins_a, row.verdict) == (0, 0, 1, row.wins_b, "not separable")
+    assert {"identical_scores", "zero_variance"} <= set(row.diagnostics)
+
+
+def test_differences_that_cancel_in_each_cluster_have_a_mean_of_0():
+    """Rounding decided who was ahead, and so who may be the best: p 1 of one model and 0.5 of the other."""
+    a, b = ([[1, nan, nan], [0, nan, nan], [0, nan, nan]], [[1, 1, 0], [0, 0, 0], [0, 1, 0]])
+    assert np.mean([1 - 2 / 3, 0, -1 / 3]) != 0
+    row = estimate_difference(a, b, [1, 0, 1])
+    assert (row.diff, row.se, row.p_value) == (0, 0, 1)
+    names = ["question", "cluster", "model", "repeat", "score"]
+    rows = [(q, "101"[q], m, k, x) for m, side in (("a", a), ("b", b)) for q in range(3) for k, x in enumerate(side[q])]
+    models = arena(pd.DataFrame(rows, columns=names)).models
+    assert [model.p_best for model in models] == [1, 1]
 
 
 def test_a_confidence_sequence_spends_what_is_left_at_the_end():
@@ -189,3 +227,84 @@ def test_what_missing_answers_could_change_is_not_asked_where_none_is_missing():
     whole, part = as_scores(np.array([1.0, 0.0, 1.0])), as_scores(np.array([1.0, np.nan, 1.0]), bounds=(0.0, 1.0))
     assert difference_if_missing([whole], [whole], None, (0.0, 1.0)) is None
     assert difference_if_missing([part], [part], None, None) is None
+
+
+def test_degrees_of_freedom_that_labels_leave():
+    """One is spent in each task, and one on the slope of a task with 30 labelled questions or more."""
+    labelled, tasks = np.ones(66, dtype=bool), np.repeat([0, 1], [60, 6])
+    assert labels_df(labelled, design(66, strata=tasks)) == pytest.approx(65 - 2)
+    assert labels_df(labelled, design(66, np.arange(66) % 22, strata=tasks)) == pytest.approx(21 - 1)
+    assert labels_df(labelled & (tasks == 1), design(66, strata=tasks)) == pytest.approx(5)
+
+
+def test_a_task_that_a_pair_lacks_has_no_part_in_the_f_test():
+    values, tasks = np.random.default_rng(3).random((30, 3)), np.repeat([0, 1], 15)
+    shown = np.array([tasks < 2, tasks == 0])
+    whole, part = shared_noise_p(values, design(30, strata=tasks), shown)
+    alone = [
+        run_component(x, np.full(len(x), 1 / len(x)), t).p_value
+        for x, t in ((values, tasks), (values[:15], tasks[:15]))
+    ]
+    assert (whole, part) == pytest.approx(alone)
+
+
+def test_ranks_are_told_by_the_second_largest_of_20_draws():
+    """Of 19 signs and the identity the statistic is the largest, which at 95 % is above what one in 20 may reach."""
+    sums = np.stack([np.ones(12), np.zeros(12)], axis=1)
+    assert rank_sets(sums, 0.95, np.random.default_rng(0), draws=19).low.tolist() == [1, 2]
+    assert rank_sets(sums, 0.96, np.random.default_rng(0), draws=19).low.tolist() == [1, 1]
+
+
+def test_one_cluster_has_no_studentised_resamples():
+    d, tasks = np.arange(8.0), np.repeat([0, 1], 4)
+    for plan_ in (design(8, [0] * 8), design(8, [0, 1, 2, 3] + [4] * 4, strata=tasks)):
+        assert studentised(d, plan_, 100, np.random.default_rng(0)) is None
+
+
+def test_constant_scores_have_components_of_0_and_no_gains():
+    rows = factor_noise(np.ones(36), [i % 6 for i in range(36)], {"seed": [i // 6 for i in range(36)]}).factors
+    assert [(row.var, row.share, row.gain) for row in rows] == [(0, None, None)] * 3
+
+
+def test_the_plan_shows_one_answer_beside_more():
+    table = plan(effect=0.1, omega2=0.1, sigma2=0.1, repeats=3, k_max=5).table
+    assert sorted({row.repeats for row in table}) == [1, 2, 3, 4, 5]
+
+
+def test_p_of_looks_that_end_undecided_is_read_off_the_last_boundary():
+    """At the first look no level shows anything here, which says nothing of the last one: p was not 1."""
+    rng = np.random.default_rng(1)
+    p = rng.random(60)
+    a, b = ((rng.random(60) < p).astype(float) for _ in range(2))
+    row = compare_in_sequence(a, b, looks=5, seed=1)
+    assert (row.decision, row.look) == ("cannot be decided", 4)
+    assert row.p_value == pytest.approx(0.60157, abs=1e-4)
+
+
+def test_questions_with_one_answer_are_held_against_others_of_their_task():
+    """In one task nearly all have two answers, in the other, which is harder, one: the answers do not say that."""
+    i = np.arange(20)
+    easy, hard = (
+        np.stack([x, np.where(twice, x[::-1], nan)], axis=1)
+        for x, twice in (((i % 4 > 0) * 1.0, i > 1), ((i % 4 == 0) * 1.0, i > 17))
+    )
+    parts = [as_scores(values, task=task) for values, task in ((easy, "easy"), (hard, "hard"))]
+    group = Group("both", "score", "none", ("easy", "hard"), "size")
+    rows = analyze_run(Run("m", "r", "array", scores=tuple(parts), groups=(group,)), Settings()).estimates
+    assert not any("single_repeats_differ" in row.diagnostics for row in rows)
+
+
+def test_of_models_with_equal_means_rounding_does_not_choose_the_best():
+    wins = np.random.default_rng(3).random((20, 2)) < 0.5
+    sides = {
+        "b": np.where(wins[:, 0], 0.3, 0),
+        "a": np.where(wins[:, 0], 0.1 + 0.2, 0),
+        "c": np.where(wins[:, 1], 0.3, 0),
+    }
+    frame = pd.DataFrame(
+        [(m, q, x) for m, side in sides.items() for q, x in enumerate(side)], columns=["model", "question", "score"]
+    )
+    found = arena(frame, needed=True)
+    b, a, c = (model.mean for model in found.models)
+    assert a > b > c
+    assert {row.best for row in found.budget} == {"b"}

@@ -15,8 +15,11 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import Analysis
+from harness_noise.analysis.labels import _of_people
 from harness_noise.cli import main
 from harness_noise.data.labels import answer_id
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Scores
 from harness_noise.stats.partial import Part, from_part
 
 N = 400
@@ -735,3 +738,15 @@ def test_a_part_drawn_by_score_is_weighted_where_a_person_stops_early(tmp_path: 
         row = hn.analyze(tmp_path / "run.csv", labels=labels).estimates[0]
         found.append(((row.mean or 0) - truth.mean()) / (row.se or 1))
     assert abs(np.mean(found)) < 3 / np.sqrt(60)
+
+
+def test_people_who_score_one_named_value_score_what_the_judge_scores() -> None:
+    def scored(scorer: str) -> Scores:
+        return Scores("t", "mean", scorer, Questions(("a",)), np.ones((1, 1)))
+
+    judge, grade, note = scored("judge"), scored("people/grade"), scored("people/note")
+    assert _of_people(judge, [grade]) is grade
+    assert _of_people(judge, [grade, note]) is None
+    assert _of_people(scored("judge/note"), [grade, note]) is note
+    assert _of_people(scored("judge/note"), [grade]) is None
+    assert _of_people(scored("judge/note"), [scored("people")]) is not None

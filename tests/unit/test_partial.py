@@ -464,3 +464,28 @@ def test_a_question_of_one_task_is_no_cluster_with_one_of_another() -> None:
     assert alone.task == "g"
     assert alone.se == pytest.approx(named.se, rel=1e-12)
     assert alone.estimate == pytest.approx(named.estimate, rel=1e-12)
+
+
+@pytest.mark.parametrize("difference", [False, True])
+def test_the_interval_of_a_whole_benchmark_stays_in_the_range_of_the_row(*, difference: bool) -> None:
+    """Few clusters of 0/1 scores: the row of the part has the range [0, 1], and this one reached from −0.13 to 1.13."""
+    rng = np.random.default_rng(0)
+    keys, cluster = tuple(f"q{i}" for i in range(60)), rng.permutation(60) // 12
+    names = tuple(f"c{c}" for c in cluster)
+    right = np.stack([cluster == 1, cluster == 3, rng.random(60) < 0.5], axis=1).astype(float)
+    asked = [i for i in range(60) if names[i] in ("c1", "c3")]
+    part = replace(as_scores(right[asked, :1], task="t"), bounds=None)
+    part = replace(part, questions=Questions(tuple(keys[i] for i in asked)), clusters=tuple(names[i] for i in asked))
+    sides = [
+        replace(as_scores(right[:, r]), task="t", bounds=None, questions=Questions(keys), clusters=names)
+        for r in (1, 2)
+    ]
+    new, *others = (Run(name, name, "array", scores=(x,)) for name, x in zip("abc", (part, *sides), strict=True))
+    for scale, choices in ((1, {}), (100, {"range": (0, 100)})):
+        runs = [replace(x, scores=(replace(x.scores[0], values=scale * x.scores[0].values),)) for x in (new, *others)]
+        if difference:
+            (row,) = hn.compare(runs[0], runs[1], references=runs[2:], **choices).full_benchmark
+        else:
+            (row,) = hn.analyze(runs[0], references=runs[1:], **choices).full_benchmark
+        ends = (row.ci_low, row.ci_high, row.ci_low_population, row.ci_high_population)
+        assert ends == (-scale if difference else 0, scale) * 2

@@ -53,6 +53,13 @@ def test_joined_runs_keep_both_questions_of_one_id_and_say_so() -> None:
     assert any("1 questions share an id but not their text: taken for different" in note for note in joined.notes)
 
 
+def test_joined_runs_say_what_only_some_of_them_have() -> None:
+    parts = [Scores(task, "acc", "none", Questions(tuple("abc")), np.ones((3, 1))) for task in "tu"]
+    both, one = (Run("m", name, "table", scores=tuple(parts[:n])) for name, n in (("both", 2), ("one", 1)))
+    (joined,) = as_repeats([both, one])
+    assert joined.notes == ("u, acc: only 1 of 2 runs have it",)
+
+
 def test_the_fields_of_joined_runs_are_those_of_all_their_questions() -> None:
     runs = []
     for first in (0, 5):

@@ -163,8 +163,7 @@ class TableReader(RowReader):
             super().answer(cells, question, row, line, each, cause)
             cells.rows.append(self.n_rows)
             if len(answers) > 1 and self.repeat is not None:
-                _, repeat, cluster, levels = cells.about[-1]
-                cells.about[-1] = line, f"{repeat}.{part}", cluster, levels
+                cells.repeats[-1] = f"{cells.repeats[-1]}.{part}"
 
     def _count(self, n: int, line: int) -> None:
         """Take note of answers that are only counted, of which nobody knows which is which."""

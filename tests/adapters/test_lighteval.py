@@ -126,6 +126,8 @@ def test_lmms_eval_s_names_begin_with_the_date(tmp_path: Path) -> None:
             "doc_hash": f"h{i}",
             "filtered_resps": ["4"],
             "input": f"What is {i}?",
+            "input_media": [f"{i}.png"],
+            "token_counts": [{"input_tokens": 319, "output_tokens": 2}],
             "exact_match": score,
         }
         for i, score in enumerate(SCORES)

@@ -73,13 +73,11 @@ def _kind(path: Path) -> str:
 def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], Any, list[str]]:
     """The trials of a folder, what the job says of itself, and what is to be said of those that cannot be read."""
     kind = _kind(folder / RESULT)
-    if kind == "trial":
-        return [read_trial(folder / RESULT)], None, []
     job, found, notes, unfinished = None, [], [], 0
     for name in sorted(child.name for child in folder.iterdir()):
         file = folder / RESULT if name == RESULT else folder.joinpath(name, RESULT)
         try:
-            if name != RESULT:
+            if name != RESULT or kind == "trial":
                 found.append(read_trial(file))
             elif kind == "job":
                 job = document(file, DAMAGED)

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise import InputError
-from harness_noise.io.paths import load
 
-from .records import field, number, score
+from .records import document, field, number, score
 
 DAMAGED = ": was it written by Harbor, and is it whole?"
 _POLICY = tomllib.loads(files(__package__).joinpath("harbor_causes.toml").read_text("utf-8"))
@@ -35,8 +34,7 @@ HIDDEN = re.compile("key|token|secret|password|auth|credential", re.IGNORECASE)
 
 def read_trial(path: Path) -> dict[str, Any]:
     """The fields of one answer."""
-    read = load(path, DAMAGED)
-    found = read if isinstance(read, dict) else {}
+    found = document(path, DAMAGED, dict)
     info: Any = found.get("agent_info")
     rewards = field(found.get("verifier_result"), "rewards")
     name, agent, checksum = found.get("task_name"), field(info, "name"), found.get("task_checksum")

@@ -209,7 +209,7 @@ class Index:
 _HASHES = ("doc_hash", "prompt_hash", "target_hash")
 _ASKED = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics")
 NATIVE = frozenset((*_ASKED, *_HASHES, SCORES, "input", "input_media", "token_counts"))
-"""Keys of a row that are not metrics, the last three being lmms-eval's; CLUSTER is one unless a metric has that name."""
+"""Keys of a row that are not metrics, the last three lmms-eval's; CLUSTER is one unless a metric has that name."""
 
 
 @dataclass(frozen=True, slots=True)

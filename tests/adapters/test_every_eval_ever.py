@@ -194,7 +194,7 @@ def test_a_run_of_another_harness_is_written_in_this_format_and_read_again(tmp_p
     assert main(["export", str(source), "--as", "every-eval-ever", "-o", str(tmp_path / "out")]) == 0
     (folder,) = {path.parent for path in (tmp_path / "out").rglob("*.json")}
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    ours, theirs = hn.analyze(source).estimates[0], hn.analyze(folder).estimates[0]
+    ours, theirs = hn.analyze(source).estimates[0], hn.analyze(tmp_path / "out").estimates[0]
     assert (theirs.task, theirs.metric, theirs.n_missing) == (ours.task, ours.metric, 1)
     assert (theirs.mean, theirs.se) == pytest.approx((ours.mean, ours.se))
     hn.export(source, tmp_path / "out", form="every-eval-ever")

@@ -26,7 +26,7 @@ from ..arrays import FloatArray, IntArray
 from ..errors import FaultyScoresError, FinalError, InputError
 from ..settings import CAUSES, counts_as_zero
 from .clusters import ClusterSpec, FieldReader, MissingFieldError, labeller, resolved, text_label
-from .measures import BROKEN, numeric_fields, usage_of
+from .measures import numeric_fields, usage_of
 from .native_values import fitting, is_reproduced, reproduces
 from .questions import Questions, content_hash, excerpt, occurrences
 from .scores import ReadOptions, Run, Scores, Skipped, Usage, check_grid
@@ -345,14 +345,9 @@ class Answers:
         found.repeats.append(repeat)
         if levels:
             found.levels.append(levels)
-        if self.options.usage:
-            found.usage.append(self._usage(fields, cause, line))
-
-    def _usage(self, fields: Doc, cause: str, line: int) -> dict[str, float | str]:
-        """The measures of one answer; what broke off on somebody else's account has used less than an answer takes."""
-        self._measurable = self._measurable or tuple(numeric_fields(fields))
-        names = self.options.usage
-        return dict.fromkeys(names, cause) if cause in BROKEN else usage_of(fields, names, self.where, line)
+        if names := self.options.usage:
+            self._measurable = self._measurable or tuple(numeric_fields(fields))
+            found.usage.append(usage_of(fields, names, self.where, line, cause))
 
     def describe(self, task: str, metric: str, scorer: str, **fields: Any) -> None:
         """What the harness says of a metric: `native` (its own mean), `higher_is_better`, `bounds`, … of `Scores`.

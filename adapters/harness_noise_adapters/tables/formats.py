@@ -16,7 +16,7 @@ from typing import Any
 
 from harness_noise.data.answers import compared
 from harness_noise.data.clusters import OuterFields
-from harness_noise.data.measures import BROKEN, numeric_fields, usage_of
+from harness_noise.data.measures import numeric_fields, usage_of
 from harness_noise.data.questions import Questions, QuestionText, TextSource, content_hash, excerpt
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped
 from harness_noise.errors import FinalError, InputError, parameter
@@ -279,8 +279,7 @@ class RowReader:
         if names := self.options.usage:
             self.measurable = self.measurable or tuple(numeric_fields(filled))
             cause = cells.causes.get(len(cells.values), "")
-            broken = dict.fromkeys(names, cause) if cause in BROKEN else None
-            cells.usage.append(broken or usage_of(filled, names, self.path, line))
+            cells.usage.append(usage_of(filled, names, self.path, line, cause))
         if (repeat := self.condition or self.repeat) is not None:
             cells.repeats.append(cell_text(repeat(row)))
         if self.labels:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ from support.commands import refused
 FILES = Path(__file__).parent / "formats"
 MARK, NAME = "MARK", "NAME"
 """What stands for one score, and for a name of the model or the task."""
-FORMULA = '=HYPERLINK("http://x")<script>alert(1)</script>'
+FORMULA = '=HYPERLINK("x")<script>alert(1)'
+"""A name that a file can have, too."""
 Written = tuple[Path, Path]
 """What is to be read, and the file that is damaged."""
 
@@ -35,7 +37,7 @@ def preset(name: str, named: str, mark: Callable[[Any], Any]) -> Callable[[Path]
         data = [json.loads(line) for line in content.splitlines()] if path.suffix == ".jsonl" else json.loads(content)
         mark(data)
         lines = [json.dumps(row) for row in data] if path.suffix == ".jsonl" else [json.dumps(data)]
-        path.write_text("\n".join(lines).replace(named, NAME))
+        path.write_text("\n".join(lines).replace(named, json.dumps(NAME)[1:-1]))
         return path, path
 
     return write
@@ -43,7 +45,9 @@ def preset(name: str, named: str, mark: Callable[[Any], Any]) -> Callable[[Path]
 
 def langsmith(folder: Path) -> Written:
     path = folder / "langsmith.csv"
-    path.write_text((FILES / "langsmith.csv").read_text().replace("False", '"MARK"', 1).replace("correctness", NAME))
+    column = '"feedback.{}"'.format(NAME.replace('"', '""'))
+    content = (FILES / "langsmith.csv").read_text().replace("feedback.correctness", column)
+    path.write_text(content.replace("False", '"MARK"', 1))
     return path, path
 
 
@@ -74,10 +78,10 @@ def every_eval_ever(folder: Path) -> Written:
 
 
 def swe_bench(folder: Path) -> Written:
-    path = folder / NAME / "per_instance_details.json"
-    path.parent.mkdir()
+    path = folder / NAME / "results" / "per_instance_details.json"
+    path.parent.mkdir(parents=True)
     path.write_text(json.dumps({f"a__b-{i}": {"resolved": MARK if i == 2 else True} for i in range(4)}))
-    return path, path
+    return folder / NAME, path
 
 
 def lmms_eval(folder: Path) -> Written:
@@ -217,15 +221,11 @@ def test_nan_is_missing_where_a_score_may_be(reader: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_name_escapes_neither_a_page_nor_a_spreadsheet(reader: str, tmp_path: Path) -> None:
-    if reader in ("lmms-eval", "SWE-bench", "lighteval"):  # their names are those of files
-        pytest.skip("a file cannot have this name")
-    path, file = written(tmp_path / "run", reader)
-    quoted = FORMULA.replace('"', '""') if file.suffix == ".csv" else json.dumps(FORMULA)[1:-1]
-    name = f'"feedback.{quoted}"' if file.suffix == ".csv" else quoted
-    for found in file.parent.glob("*.json*") if reader in ("HELM", "Every Eval Ever") else [file]:
-        content = found.read_text()
-        found.write_text(content.replace("feedback.NAME" if file.suffix == ".csv" else NAME, name))
+def test_a_name_escapes_neither_a_page_nor_a_spreadsheet(
+    reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "NAME", FORMULA)
+    path, _ = written(tmp_path / "run", reader)
     analysis = hn.analyze(path)
     assert any(FORMULA in f"{row.model} {row.task} {row.metric}" for row in analysis.estimates)
     assert "<script>alert" not in html.page(analysis)

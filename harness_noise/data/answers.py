@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from math import fsum, nan
 from statistics import fmean
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -70,6 +70,11 @@ class MetricAnswers:
         self.places.fromlist([place(question, len(keys)) for question in questions])
         self.values.fromlist(values)
 
+    def append(self, question: str, value: float) -> None:
+        """Add one answer."""
+        self.places.append(self.keys.setdefault(question, len(self.keys)))
+        self.values.append(value)
+
     def take(self, numbers: Sequence[int]) -> None:
         """Keep only the answers with these numbers, in this order."""
         for name in self.COLUMNS:
@@ -86,6 +91,8 @@ class MetricAnswers:
 
     def labels(self) -> list[Repeat]:
         """What tells each answer from the others to its question: its repeat with its levels, else a number."""
+        if not self.levels and None not in self.repeats:
+            return cast("list[Repeat]", self.repeats)
         out: list[Repeat] = []
         known = defaultdict[int, set[Repeat]](set)
         for number, (place, label) in enumerate(zip(self.places, self.repeats, strict=True)):
@@ -133,22 +140,23 @@ class MetricAnswers:
         drawn for each answer) only say the order.
         """
         shared, columns = 0, np.zeros(len(self.values), dtype=np.intp)
+        places = np.array(self.places, dtype=np.intp)
         if any(label is not None for label in self.repeats):
             labels = self.labels()
-            kept = self._kept(where, labels)
-            if len(kept) < len(labels):
-                self.twice += len(labels) - len(kept)
-                self.take(kept)
-                labels = [labels[number] for number in kept]
             order = {label: j for j, label in enumerate(_in_order({*labels}))}
             shared, columns = len(order), np.array([order[label] for label in labels])
-        n, places, counts = len(self.keys), np.array(self.places, dtype=np.intp), self.counts()
+            if not np.diff(np.sort(places * shared + columns)).all():  # a question has a label twice
+                kept = self._kept(where, labels)
+                self.twice += len(labels) - len(kept)
+                self.take(kept)
+                places, columns = places[kept], columns[kept]
+        n, counts = len(self.keys), self.counts()
         K = int(counts.max(initial=0))
         if 0 < shared <= 2 * K:
             K = shared
         else:
-            order_of_all = np.lexsort((columns, places))
-            columns[order_of_all] = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+            in_order = np.lexsort((columns, places))
+            columns[in_order] = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
         check_grid(n, K, len(places), where)
         numbers = np.full((n, K), -1)
         numbers[places, columns] = np.arange(len(places))
@@ -331,7 +339,6 @@ class Answers:
         if self.options.fields:
             asked.docs.setdefault(question, []).append(fields)
         what = (task, metric, scorer)
-        levels = tuple(self._level(name, fields, line) for name in self.options.factors)
         found = self._metrics.get(what)
         if found is None:
             found = self._metrics[what] = MetricAnswers()
@@ -340,11 +347,11 @@ class Answers:
             if cause not in CAUSES:
                 raise FaultyScoresError(f"{cause!r} is no cause of a missing answer; they are {', '.join(CAUSES)}")
             found.causes[len(found.values)] = cause
-        found.extend((question,), [nan if cause or not isinstance(value, (int, float)) else float(value)])
+        found.append(question, nan if value is None or isinstance(value, str) else value)
         found.lines.append(line)
         found.repeats.append(repeat)
-        if levels:
-            found.levels.append(levels)
+        if factors := self.options.factors:
+            found.levels.append(tuple(self._level(name, fields, line) for name in factors))
         if names := self.options.usage:
             self._measurable = self._measurable or tuple(numeric_fields(fields))
             found.usage.append(usage_of(fields, names, self.where, line, cause))

@@ -257,7 +257,7 @@ class RowReader:
             number = nan if value is nan else self.number(cells, line, value)
         if self.detailed:
             self.note(cells, question, row, line)
-        cells.extend([question], [number])
+        cells.append(question, number)
 
     def note(self, cells: Cells, question: str, row: Record, line: int) -> None:
         """Everything but the score of an answer that somebody wants to know."""

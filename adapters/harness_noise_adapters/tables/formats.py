@@ -190,7 +190,11 @@ class RowReader:
             return False
         same = all(column.count(column[0]) == len(column) for column in about)
         keys = [tuple(column[0] for column in about)] if same else list(zip(*about, strict=True))
-        for key in dict.fromkeys(keys):
+        try:
+            distinct = dict.fromkeys(keys)
+        except TypeError:  # a name that is an object or a list
+            return False
+        for key in distinct:
             model, task, metric = map(cell_text, key)
             cells = self.cells(model, task, metric or rule.metric, None, rule)
             if same:

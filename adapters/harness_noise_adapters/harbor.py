@@ -7,6 +7,7 @@ in which they were started. A trial without rewards is missing, by the cause tha
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from statistics import fmean
@@ -47,11 +48,8 @@ class HarborAdapter(ReadOnly):
         for trial in sorted(trials, key=lambda trial: str(trial["started"])):
             groups[trial["system"], trial["source"]].append(trial)
         keys = Counter(group[0]["key"] for group in groups.values())
-        systems: dict[str, Answers] = {}
+        systems = {system: Answers(folder, options, kind="task", auto=auto.get) for system, _ in groups}
         for (system, source), group in groups.items():
-            if system not in systems:
-                systems[system] = Answers(folder, options, kind="task", auto=auto.get)
-                systems[system].notes += notes
             names = list(dict.fromkeys(name for trial in group for name in trial["rewards"])) or ["reward"]
             for trial, name in product(group, names):
                 value = trial["lost"] if trial["lost"] is not None else trial["rewards"].get(name)
@@ -60,7 +58,8 @@ class HarborAdapter(ReadOnly):
                 native = _native(job, group, name, alone=len(names) == 1)
                 systems[system].describe(source, name, "none", native=native, native_of_answers=True)
         date = str(field(job, "started_at") or "")
-        return [answers.run(system, self.name, date=date) for system, answers in systems.items()]
+        runs = [answers.run(system, self.name, date=date) for system, answers in systems.items()]
+        return [replace(run, notes=(*notes, *run.notes)) for run in runs]
 
 
 adapter = HarborAdapter()
@@ -74,13 +73,11 @@ def _kind(path: Path) -> str:
 def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], Any, list[str]]:
     """The trials of a folder, what the job says of itself, and what is to be said of those that cannot be read."""
     kind = _kind(folder / RESULT)
-    if kind == "trial":
-        return [read_trial(folder / RESULT)], None, []
     job, found, notes, unfinished = None, [], [], 0
     for name in sorted(child.name for child in folder.iterdir()):
         file = folder / RESULT if name == RESULT else folder.joinpath(name, RESULT)
         try:
-            if name != RESULT:
+            if name != RESULT or kind == "trial":
                 found.append(read_trial(file))
             elif kind == "job":
                 job = document(file, DAMAGED)

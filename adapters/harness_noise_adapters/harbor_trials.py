@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from harness_noise import InputError
-from harness_noise.io.paths import load
 
-from .records import field, number, score
+from .records import document, field, number, score
 
 DAMAGED = ": was it written by Harbor, and is it whole?"
-POLICY = {
-    "infrastructure": "EnvironmentStartTimeout SandboxBuildFailed AgentSetupTimeout Healthcheck "
-    "SandboxLikelyOutOfMemory MemoryLimitExceeded SSHAccess GKEExecStreamClosed GKEPodNotFound RuntimeRequest "
-    "AddTestsDir DownloadVerifierDir Api ApiRateLimit ApiInternalServer ApiOverloaded ApiConnectionClosed "
-    "ApiResponseStalled UnknownApi NetworkConnection ApiConnection ApiUsageLimit RateLimit InternalServer "
-    "ServiceUnavailable APIConnection API Timeout BadRequest UnprocessableEntity UnsupportedParams "
-    "APIResponseValidation BudgetExceeded AgentAuthentication ModelNotFound NotFound ApiProviderResourceNotFound "
-    "Authentication PermissionDenied ServiceOperationsUnsupported VercelScope DspyImport MissingExtra Regrade",
-    "limit": "AgentTimeout ContextWindowExceeded OutputTokenExceeded ContextLengthExceeded OutputLengthExceeded",
-    "refused": "AgentSafetyRefusal ContentPolicyViolation",
-    "verifier": "VerifierTimeout RewardFileNotFound RewardFileEmpty VerifierOutputParse",
-    "agent": "NonZeroAgentExitCode",
-    "unanswered": "Cancelled",
-}
-"""Cause → exceptions without their ending `Error`: models/trial/error_policy.py of Harbor 0.25."""
-CAUSES = {name: cause for cause, names in POLICY.items() for name in names.split()}
+_POLICY = tomllib.loads(files(__package__).joinpath("harbor_causes.toml").read_text("utf-8"))
+CAUSES = {name: cause for cause, names in _POLICY.items() for name in names}
+"""Exception without its ending `Error` → cause, as Harbor's own policy has them."""
 SHORT = 5
 """Characters of a task's name that may be a word of a setting by chance."""
 LONG = 40
@@ -46,8 +34,7 @@ HIDDEN = re.compile("key|token|secret|password|auth|credential", re.IGNORECASE)
 
 def read_trial(path: Path) -> dict[str, Any]:
     """The fields of one answer."""
-    read = load(path, DAMAGED)
-    found = read if isinstance(read, dict) else {}
+    found = document(path, DAMAGED, dict)
     info: Any = found.get("agent_info")
     rewards = field(found.get("verifier_result"), "rewards")
     name, agent, checksum = found.get("task_name"), field(info, "name"), found.get("task_checksum")

@@ -7,7 +7,7 @@ as the perturbed instances have their own mean. Counts of tokens and the like ar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -65,8 +65,10 @@ class HelmAdapter(ReadOnly):
                 value, of_split = score(stat.get("mean"), f"{stats}, entry {place}, {metric}"), _named(task, split)
                 answers.add(of_split, metric, perturbation, instance, trial, value, {**doc, "split": split})
         answers.repeats_are_runs = len(trials) > 1
-        for (metric, split), value in _native(folder).items():
-            answers.describe(_named(task, split), metric, "none", native=value)
+        for stat in _list(folder / NATIVE):  # HELM's own means of the instances as they are
+            name, value = field(stat, "name"), number(field(stat, "mean"))
+            if isinstance(name, dict) and value is not None and not name.get("perturbation"):
+                answers.describe(_named(task, _split(name)), str(name.get("name")), "none", native=value)
         return [answers.run(model, self.name)]
 
 
@@ -108,17 +110,6 @@ def _perturbation(item: Any) -> str:
     return f"{found.get('name')} ({settings})" if settings else str(found.get("name"))
 
 
-def _list(path: Path) -> list[Any]:
-    """The list that a file is, empty where there is no such file."""
-    found: Any = document(path, DAMAGED) if path.is_file() else []
-    return found if isinstance(found, list) else []
-
-
-def _native(folder: Path) -> dict[tuple[str, str], float]:
-    """(Metric, part) → HELM's own mean of the instances as they are."""
-    out = {}
-    for stat in _list(folder / NATIVE):
-        name, value = field(stat, "name"), number(field(stat, "mean"))
-        if isinstance(name, dict) and value is not None and not name.get("perturbation"):
-            out[str(name.get("name")), _split(name)] = value
-    return out
+def _list(path: Path) -> Iterable[Any]:
+    """The items of a file, none where there is no such file."""
+    return items(path, DAMAGED) if path.is_file() else ()

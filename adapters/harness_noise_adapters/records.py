@@ -73,14 +73,17 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def document(path: Path, damaged: str = "") -> Any:
+def document(path: Path, damaged: str = "", kind: type = object) -> Any:
     """The JSON document that a file is.
 
     Raises:
-        InputError: see `harness_noise.io.paths.load`.
+        InputError: see `harness_noise.io.paths.load`; or it is not of this kind, a dict or a list.
     """
     with uncollected():
-        return load(path, damaged)
+        found = load(path, damaged)
+    if not isinstance(found, kind):
+        raise InputError(f"{path}: no {kind.__name__}, but {type(found).__name__}{damaged}")
+    return found
 
 
 _PART = 1 << 17
@@ -101,10 +104,7 @@ def items(path: Path, damaged: str = "") -> Iterator[Any]:
             yield from found
             n += len(found)
         return
-    whole = document(path, damaged)
-    if not isinstance(whole, list):
-        raise InputError(f"{path}: no list, but {type(whole).__name__}{damaged}")
-    yield from whole[n:]
+    yield from document(path, damaged, list)[n:]
 
 
 def _parts(path: Path) -> Iterator[list[Any]]:

@@ -15,7 +15,7 @@ from harness_noise import InputError
 from harness_noise.data.answers import Answers
 from harness_noise.data.scores import ReadOptions, Run
 
-from .records import ReadOnly, document, field, head
+from .records import ReadOnly, document, head
 
 DAMAGED = ": was it written by SWE-bench, and is it whole?"
 APPLIED = b'"patch_successfully_applied"'
@@ -75,12 +75,9 @@ def _is_submission(path: Path) -> bool:
 
 def _of_file(path: Path, notes: list[str]) -> tuple[Outcomes, float | None]:
     """The outcomes, and the harness's own rate of solved ones; what is to be said comes to the notes."""
-    found = document(path, DAMAGED)
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: no object{DAMAGED}")
+    found = document(path, DAMAGED, dict)
     if "total_instances" not in found:
-        reports = ((key, known if isinstance(known, dict) else {"resolved": known}) for key, known in found.items())
-        return {key: _solved(path, key, report) for key, report in reports}, None
+        return {key: _solved(path, key, report) for key, report in found.items()}, None
     lists = {name: found.get(f"{name}_ids") or [] for name in OUTCOMES}
     if not all(isinstance(ids, list) and all(isinstance(key, str) for key in ids) for ids in lists.values()):
         raise InputError(f"{path}: it has counts where the instances should be listed: which were solved is not known")
@@ -102,9 +99,9 @@ def _of_instances(folder: Path, notes: list[str]) -> tuple[Outcomes, float | Non
     """The outcomes of a folder with one folder for each instance; one without a report is an error."""
     outcomes: Outcomes = {}
     for child in sorted(child for child in folder.iterdir() if child.is_dir() and child.name[:1] not in "._"):
-        file = child / REPORT
-        found = field(document(file, DAMAGED), child.name) if file.is_file() else None
-        outcomes[child.name] = _solved(file, child.name, found) if file.is_file() else {"outcome": "error"}
+        outcomes[child.name] = {"outcome": "error"}
+        if (file := child / REPORT).is_file():
+            outcomes[child.name] = _solved(file, child.name, document(file, DAMAGED, dict).get(child.name))
     lost = sum(doc["outcome"] == "error" for doc in outcomes.values())
     notes.append(f"{folder}: an instance with an empty patch has no folder and is not counted; the run's report has it")
     if lost:
@@ -114,7 +111,8 @@ def _of_instances(folder: Path, notes: list[str]) -> tuple[Outcomes, float | Non
 
 def _solved(path: Path, key: str, report: Any) -> dict[str, Any]:
     """The outcome of an instance that says whether it is solved, with the numbers that stand beside it."""
-    if not isinstance(solved := field(report, "resolved"), bool):
+    said = report if isinstance(report, dict) else {"resolved": report}
+    if not isinstance(solved := said.get("resolved"), bool):
         raise InputError(f"{path}: {key[:80]!r} does not say whether it is resolved{DAMAGED}")
-    numbers = {name: value for name, value in report.items() if type(value) in (int, float)}
+    numbers = {name: value for name, value in said.items() if type(value) in (int, float)}
     return {**numbers, "outcome": "resolved" if solved else "unresolved"}

@@ -12,12 +12,13 @@ clusters, of the field that identifies a question, of factors and of missing sco
 from __future__ import annotations
 
 from array import array
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from math import fsum, nan
 from statistics import fmean
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from ..arrays import FloatArray, IntArray
 from ..errors import FaultyScoresError, FinalError, InputError
 from ..settings import CAUSES, counts_as_zero
 from .clusters import ClusterSpec, FieldReader, MissingFieldError, labeller, resolved, text_label
-from .measures import BROKEN, numeric_fields, usage_of
+from .measures import numeric_fields, usage_of
 from .native_values import fitting, is_reproduced, reproduces
 from .questions import Questions, content_hash, excerpt, occurrences
 from .scores import ReadOptions, Run, Scores, Skipped, Usage, check_grid
@@ -38,116 +39,128 @@ CLUSTER = "cluster"
 
 @dataclass(slots=True)
 class MetricAnswers:
-    """The answers to one task under one metric and scorer."""
+    """The answers to one task under one metric and scorer: few bytes for each, as there may be millions.
 
-    numbers: dict[str, dict[Repeat, int]] = field(default_factory=dict)
-    """question → repeat → number of the answer."""
+    A column has an entry for each answer, in the order in which they came, or is empty.
+    """
+
+    COLUMNS: ClassVar[tuple[str, ...]] = ("places", "values", "lines", "repeats", "levels", "usage")
+    keys: dict[str, int] = field(default_factory=dict)
+    """Question → its place."""
+    places: array[int] = field(default_factory=lambda: array("i"))
+    """The place of its question."""
     values: array[float] = field(default_factory=lambda: array("d"))
-    """Scores by the number of the answer, NaN where one has none."""
+    """Its score, NaN where it has none."""
     lines: array[int] = field(default_factory=lambda: array("q"))
-    """Where each answer stands; 0 if that is not known."""
-    clusters: dict[str, tuple[str | None, int]] = field(default_factory=dict)
-    """question → its label, and the line that said so."""
-    levels: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    """Number of the answer → what it was made with."""
+    """Where it stands; 0 if that is not known."""
+    repeats: list[Repeat | None] = field(default_factory=list)
+    """Which of the question's answers it is; None: the next."""
+    levels: list[tuple[str, ...]] = field(default_factory=list)
+    """What it was made with."""
+    usage: list[Mapping[str, float | str]] = field(default_factory=list)
+    """Its measures, numbers or causes, where they were asked for."""
     causes: dict[int, str] = field(default_factory=dict)
     """Number of the answer → why it has no score, where that is known."""
-    usage: dict[int, Mapping[str, float | str]] = field(default_factory=dict)
-    """Number of the answer → its measures, numbers or causes, where they were asked for."""
     twice: int = 0
     """Answers that repeat another one and are left out."""
 
-    def add(
-        self,
-        where: object,
-        question: str,
-        repeat: Repeat | None,
-        value: float,
-        *,
-        cluster: str | None = None,
-        levels: tuple[str, ...] = (),
-        cause: str = "",
-        line: int = 0,
-    ) -> int:
-        """One answer, and its number; without a `repeat` it is the question's next.
+    def extend(self, questions: Sequence[str], values: list[float]) -> None:
+        """Add answers, in this order."""
+        place, keys = self.keys.setdefault, self.keys
+        self.places.fromlist([place(question, len(keys)) for question in questions])
+        self.values.fromlist(values)
+
+    def append(self, question: str, value: float) -> None:
+        """Add one answer."""
+        self.places.append(self.keys.setdefault(question, len(self.keys)))
+        self.values.append(value)
+
+    def take(self, numbers: Sequence[int]) -> None:
+        """Keep only the answers with these numbers, in this order."""
+        for name in self.COLUMNS:
+            column = getattr(self, name)
+            old = column[:]
+            del column[:]
+            column.extend(old[number] for number in (numbers if old else ()))
+        causes = self.causes
+        self.causes = {new: causes[old] for new, old in enumerate(numbers) if old in causes}
+
+    def counts(self) -> IntArray:
+        """How many answers each question has."""
+        return np.bincount(np.array(self.places, dtype=np.intp), minlength=len(self.keys))
+
+    def labels(self) -> list[Repeat]:
+        """What tells each answer from the others to its question: its repeat with its levels, else a number."""
+        if not self.levels and None not in self.repeats:
+            return cast("list[Repeat]", self.repeats)
+        out: list[Repeat] = []
+        known = defaultdict[int, set[Repeat]](set)
+        for number, (place, label) in enumerate(zip(self.places, self.repeats, strict=True)):
+            taken = known[place]
+            if label is None:
+                label = next(free for free in count(len(taken)) if free not in taken)
+            elif self.levels:  # repeat 1 under prompt 2 is another answer than repeat 1 under prompt 1
+                label = "\x1f".join((str(label), *self.levels[number]))
+            taken.add(label)
+            out.append(label)
+        return out
+
+    def _kept(self, where: object, labels: Sequence[Repeat]) -> list[int]:
+        """The numbers of the answers that do not say again what another one said.
 
         Raises:
-            InputError: its question is in another cluster already, or the same answer has another score.
+            InputError: the same answer has two scores, or two usages.
         """
-        known = self.question(where, question, cluster, line)
-        if repeat is None:
-            repeat = len(known)
-            while repeat in known:
-                repeat += 1
-        elif levels:  # repeat 1 under prompt 2 is another answer than repeat 1 under prompt 1
-            repeat = "\x1f".join((str(repeat), *levels))
-        number = known.setdefault(repeat, len(self.values))
-        if number == len(self.values):
-            if levels:
-                self.levels[len(self.values)] = levels
-            if cause and value != value:
-                if cause not in CAUSES:
-                    raise FaultyScoresError(f"{cause!r} is no cause of a missing answer; they are {', '.join(CAUSES)}")
-                self.causes[len(self.values)] = cause
-            self.values.append(value)
-            self.lines.append(line)
-        elif (old := self.values[number]) == value or (old != old and value != value):
-            self.twice += 1
-        else:
-            raise InputError(
-                f"{where}: question {question!r}, repeat {repeat!r} has the score {old:g}{_on(self.lines[number])} and "
-                f"{value:g}{_on(line)}: is there a column of models or tasks? (`columns={{'model': …, 'task': …}}`)"
-            )
-        return number
+        known: dict[tuple[int, Repeat], int] = {}
+        for number, key in enumerate(zip(self.places, labels, strict=True)):
+            first = known.setdefault(key, number)
+            if first == number:
+                continue
+            old, value = self.values[first], self.values[number]
+            if old != value and (old == old or value == value):
+                raise InputError(
+                    f"{where}: question {[*self.keys][key[0]]!r}, repeat {key[1]!r} has the score "
+                    f"{old:g}{self.at(first)} and {value:g}{self.at(number)}: is there a column of models or tasks? "
+                    "(`columns={'model': …, 'task': …}`)"
+                )
+            if self.usage and self.usage[first] != self.usage[number]:
+                usages = (self.usage[first], self.usage[number])
+                told = "; ".join(", ".join(f"{name} {x}" for name, x in usage.items()) for usage in usages)
+                raise InputError(f"{where}: the answer{self.at(first)} comes again with another usage: {told}")
+        return list(known.values())
 
-    def measure(self, where: object, number: int, usage: Mapping[str, float | str]) -> None:
-        """Keep the measures of an answer, by its number.
+    def at(self, number: int) -> str:
+        """Where an answer stands, for messages."""
+        return _on(self.lines[number] if self.lines else 0)
 
-        Raises:
-            InputError: the same answer has other ones already.
-        """
-        if usage != self.usage.setdefault(number, usage):
-            known, other = (", ".join(f"{name} {x}" for name, x in y.items()) for y in (self.usage[number], usage))
-            raise InputError(
-                f"{where}: the answer{_on(self.lines[number])} comes again with another usage: {known}; {other}"
-            )
-
-    def question(self, where: object, question: str, cluster: str | None, line: int) -> dict[Repeat, int]:
-        """The answers of a question, which is new or in the same cluster as before."""
-        known = self.numbers.get(question)
-        if known is None:
-            known = self.numbers[question] = {}
-            self.clusters[question] = cluster, line
-            return known
-        before, at = self.clusters[question]
-        if cluster != before:
-            raise InputError(
-                f"{where}: question {question!r} is in cluster {before!r}{_on(at)} and in {cluster!r}{_on(line)}"
-            )
-        return known
-
-    def __iter__(self) -> Iterator[tuple[str, Repeat, int]]:
-        """Question, repeat and number of every answer, question by question."""
-        for question, known in self.numbers.items():
-            for repeat, number in known.items():
-                yield question, repeat, number
-
-    def columns(self) -> tuple[int, list[int]]:
-        """K, and the column of every answer, in the order of `__iter__`.
+    def _grid(self, where: object) -> IntArray:
+        """The (n, K) numbers of the answers, −1 for none.
 
         Labels of repeats that questions share are columns, in their order; labels that they do not share (a seed
         drawn for each answer) only say the order.
         """
-        repeats = _in_order({repeat for known in self.numbers.values() for repeat in known})
-        most = max(map(len, self.numbers.values()), default=0)
-        place = {repeat: j for j, repeat in enumerate(repeats)}
-        if len(repeats) <= 2 * most:
-            return len(repeats), [place[repeat] for _, repeat, _ in self]
-        out = []
-        for known in self.numbers.values():
-            rank = {repeat: j for j, repeat in enumerate(sorted(known, key=place.__getitem__))}
-            out += [rank[repeat] for repeat in known]
-        return most, out
+        shared, columns = 0, np.zeros(len(self.values), dtype=np.intp)
+        places = np.array(self.places, dtype=np.intp)
+        if any(label is not None for label in self.repeats):
+            labels = self.labels()
+            order = {label: j for j, label in enumerate(_in_order({*labels}))}
+            shared, columns = len(order), np.array([order[label] for label in labels])
+            if not np.diff(np.sort(places * shared + columns)).all():  # a question has a label twice
+                kept = self._kept(where, labels)
+                self.twice += len(labels) - len(kept)
+                self.take(kept)
+                places, columns = places[kept], columns[kept]
+        n, counts = len(self.keys), self.counts()
+        K = int(counts.max(initial=0))
+        if 0 < shared <= 2 * K:
+            K = shared
+        else:
+            in_order = np.lexsort((columns, places))
+            columns[in_order] = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+        check_grid(n, K, len(places), where)
+        numbers = np.full((n, K), -1)
+        numbers[places, columns] = np.arange(len(places))
+        return numbers
 
     def scores(
         self,
@@ -155,6 +168,7 @@ class MetricAnswers:
         what: tuple[str, str, str],
         options: ReadOptions,
         *,
+        clusters: tuple[str, ...] | None = None,
         cluster_spec: str | None = None,
         questions: Questions | None = None,
         bounds: tuple[float, float] | None = None,
@@ -165,32 +179,25 @@ class MetricAnswers:
         Args:
             where: the file or run, for messages.
             what: task, metric and scorer.
-            options: `missing` and `factors` count here.
+            options: `missing`, `factors` and `usage` count here.
+            clusters: the label of each question, in the order in which they came; None where there are none.
             cluster_spec: where the clusters come from, for people.
             questions: in the order in which they came; by default only their names are known.
             bounds: the metric's range; left out where a score lies outside it.
             **fields: further fields of `Scores`.
 
         Raises:
-            InputError: nearly every question lacks nearly every repeat, or some questions are in no cluster.
+            InputError: answers contradict each other, or nearly every question lacks nearly every repeat.
         """
-        n, (K, columns) = len(self.numbers), self.columns()
-        check_grid(n, K, len(self.values), where)
-        of_each = [len(known) for known in self.numbers.values()]
-        numbers = np.full((n, K), -1)
-        numbers[np.repeat(np.arange(n), of_each), columns] = [number for _, _, number in self]
+        numbers = self._grid(where)
         missing, zero, scores = counted(self.values, self.causes, options.missing)
         values = np.append(scores, nan)[numbers]
-        labels = tuple(label for label, _ in self.clusters.values() if label is not None)
-        if labels and len(labels) < n:
-            line = next(line for label, line in self.clusters.values() if label is None)
-            raise InputError(f"{where}{f', line {line}' if line else ''}: no cluster, though other questions have one")
         return Scores(
             *what,
-            questions=questions or Questions(tuple(self.numbers)),
+            questions=questions or Questions(tuple(self.keys)),
             values=values,
-            clusters=labels or None,
-            cluster_spec=cluster_spec if labels else None,
+            clusters=clusters,
+            cluster_spec=cluster_spec if clusters else None,
             n_missing=missing,
             missing=Counter(self.causes.values()),
             n_zero=zero,
@@ -204,16 +211,15 @@ class MetricAnswers:
         """The measures of the answers with these (n, K) numbers; −1 stands for an answer that is not there."""
         out = {}
         for name in names:
-            known = [self.usage.get(number, {}).get(name, "not_logged") for number in range(len(self.values))]
+            known = [usage.get(name, "not_logged") for usage in self.usage]
             column = np.array([*(nan if isinstance(value, str) else value for value in known), nan])
             out[name] = Usage(column[numbers], Counter(value for value in known if isinstance(value, str)))
         return out
 
     def _factors(self, names: tuple[str, ...], numbers: list[list[int]]) -> dict[str, tuple[tuple[str, ...], ...]]:
         """Factor → (n, K) levels, from the number of each answer; one that is not there has the level ""."""
-        none = ("",) * len(names)
-        rows = [[self.levels.get(number, none) for number in row] for row in numbers]
-        return {name: tuple(tuple(levels[i] for levels in row) for row in rows) for i, name in enumerate(names)}
+        levels = [*self.levels, ("",) * len(names)]
+        return {name: tuple(tuple(levels[j][i] for j in row) for row in numbers) for i, name in enumerate(names)}
 
 
 def counted(
@@ -332,22 +338,23 @@ class Answers:
             self._ask(asked, question, fields, line)
         if self.options.fields:
             asked.docs.setdefault(question, []).append(fields)
-        factors, what = self.options.factors, (task, metric, scorer)
-        levels = tuple(self._level(name, fields, line) for name in factors) if factors else ()
+        what = (task, metric, scorer)
         found = self._metrics.get(what)
         if found is None:
             found = self._metrics[what] = MetricAnswers()
         cause = value if isinstance(value, str) else ""
-        number = nan if cause or value is None else float(value)
-        place = found.add(self.where, question, repeat, number, levels=levels, cause=cause, line=line)
-        if self.options.usage:
-            found.measure(self.where, place, self._usage(fields, cause, line))
-
-    def _usage(self, fields: Doc, cause: str, line: int) -> dict[str, float | str]:
-        """The measures of one answer; what broke off on somebody else's account has used less than an answer takes."""
-        self._measurable = self._measurable or tuple(numeric_fields(fields))
-        names = self.options.usage
-        return dict.fromkeys(names, cause) if cause in BROKEN else usage_of(fields, names, self.where, line)
+        if cause:
+            if cause not in CAUSES:
+                raise FaultyScoresError(f"{cause!r} is no cause of a missing answer; they are {', '.join(CAUSES)}")
+            found.causes[len(found.values)] = cause
+        found.append(question, nan if value is None or isinstance(value, str) else value)
+        found.lines.append(line)
+        found.repeats.append(repeat)
+        if factors := self.options.factors:
+            found.levels.append(tuple(self._level(name, fields, line) for name in factors))
+        if names := self.options.usage:
+            self._measurable = self._measurable or tuple(numeric_fields(fields))
+            found.usage.append(usage_of(fields, names, self.where, line, cause))
 
     def describe(self, task: str, metric: str, scorer: str, **fields: Any) -> None:
         """What the harness says of a metric: `native` (its own mean), `higher_is_better`, `bounds`, … of `Scores`.
@@ -369,20 +376,20 @@ class Answers:
             if what in unmeasured:
                 continue
             asked = self._tasks[what[0]]
-            found.clusters = {question: (clusters[what[0]].get(question), 0) for question in found.numbers}
-            questions = self._questions(what[0], asked, found)
+            labels = clusters[what[0]]
             fields = dict(self._fields.get(what, {}))
             of_answers = fields.pop("native_of_answers", False)
             part = found.scores(
                 self.where,
                 what,
                 self.options,
+                clusters=tuple(labels[question] for question in found.keys) if labels else None,
                 cluster_spec=asked.spec,
-                questions=questions,
+                questions=self._questions(what[0], asked, found),
                 repeats_are_runs=self.repeats_are_runs,
                 **fields,
             )
-            out.append(compared(part, found.values) if of_answers else part)
+            out.append(compared(part) if of_answers else part)
             if found.twice:
                 self.notes.append(f"{what[0]}: {found.twice} answers say again what another said and are left out")
         return tuple(out)
@@ -453,7 +460,7 @@ class Answers:
         return found
 
     def _questions(self, task: str, asked: _Asked, found: MetricAnswers) -> Questions:
-        names, known = tuple(found.numbers), None
+        names, known = tuple(found.keys), None
         if self.options.fields:
             reader = FieldReader(self.options.fields, task)
             for name in names:
@@ -477,18 +484,17 @@ def _of_answers(docs: Sequence[Doc]) -> Doc:
     return {**docs[0], **{name: fmean(values) for name, values in measured.items() if len(set(values)) > 1}}
 
 
-def compared(part: Scores, values: Sequence[float]) -> Scores:
+def compared(part: Scores) -> Scores:
     """The scores without the harness's own mean, where that is right and of other answers than theirs.
 
-    Args:
-        part: the scores, with the harness's mean over answers, however many each question has.
-        values: those of all answers, NaN where one has none; the harness leaves it out or counts it as 0.
+    It is the mean over answers, however many each question has, where missing ones are left out or count as 0.
     """
     if part.native is None or is_reproduced(part):
         return part
-    scored = [value for value in values if value == value]
-    means = [fsum(scored) / n for n in {len(scored), len(values)} - {0}]
-    return replace(part, native=None) if any(reproduces(mean, part.native) for mean in means) else part
+    scored = part.values[~np.isnan(part.values)]
+    total, n = fsum(scored), len(scored) - part.n_zero
+    right = any(reproduces(total / k, part.native) for k in {n, n + part.n_missing} - {0})
+    return replace(part, native=None) if right else part
 
 
 def _read(get: Callable[[Doc], Any], doc: Doc, what: str) -> Any:

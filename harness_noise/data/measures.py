@@ -6,7 +6,7 @@ A reader keeps what `usage_of` finds as `Scores.usage`; `io.measures` makes of i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf, isfinite
 from typing import Any
 
@@ -77,7 +77,9 @@ def unit_of(measure: str) -> str:
     return UNITS.get(measure.partition("/")[0], "")
 
 
-def usage_of(answer: Mapping[str, Any], names: Iterable[str], where: object = "", line: int = 0) -> dict[str, Any]:
+def usage_of(
+    answer: Mapping[str, Any], names: Sequence[str], where: object = "", line: int = 0, cause: str = ""
+) -> dict[str, Any]:
     """The measures of one answer: a number, or the cause for which there is none.
 
     Args:
@@ -85,10 +87,13 @@ def usage_of(answer: Mapping[str, Any], names: Iterable[str], where: object = ""
         names: of the measures.
         where: the file, for messages.
         line: where the answer stands in it.
+        cause: why it has no score; what broke off on somebody else's account has used less than an answer takes.
 
     Raises:
         InputError: a negative usage, or a number without end.
     """
+    if cause in BROKEN:
+        return dict.fromkeys(names, cause)
     cached = any(_is_true(answer.get(name)) for name in CACHED)
     out: dict[str, Any] = {}
     for name in names:

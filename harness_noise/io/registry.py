@@ -287,8 +287,8 @@ def _faulty(adapter: Any, place: Any, error: FaultyScoresError) -> InputError:
     return found
 
 
-LEVELS = 3
-"""How deep below a folder runs are looked for: experiment / model / run."""
+LEVELS = 5
+"""How deep below a folder runs are looked for: an export to Every Eval Ever has data / task / developer / model."""
 
 
 def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:

@@ -145,6 +145,11 @@ NOT_SCORED = (
     "for again), or score the answers yourself and read them as a table."
 )
 
+NO_NUMBERS = (
+    "There are no error bars, because no metric here has one number for each question; the notes say why. What to do: "
+    "choose a metric that has, or score the answers yourself and read them as a table."
+)
+
 
 def _analysis(table: Analysis, *, brief: bool) -> Summary:
     marks, rows, level = Marks(), table.estimates, fmt.level_of(table.estimates)
@@ -172,7 +177,9 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
         for row in (rows if len(rows) <= FEW else ())
     ]
     if brief and rows and all("skipped_metric" in row.diagnostics for row in rows):
-        why = NOT_SCORED if any("predict_only" in note for note in table.notes) else NO_SAMPLES
+        reasons = [note for note in table.notes if note.startswith("no error bar for")]
+        why = NO_NUMBERS if reasons and not any("samples" in note for note in reasons) else NO_SAMPLES
+        why = NOT_SCORED if any("predict_only" in note for note in table.notes) else why
         return Summary((*by_slice, *stopped), (), (why,), tuple(lead))  # instead of a table of dashes
     return Summary((first_table, *by_slice, *stopped), marks.legend(), tuple(sentences), tuple(lead))
 

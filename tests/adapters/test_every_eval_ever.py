@@ -73,6 +73,13 @@ def test_samples_alone_and_results_alone(file: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("n", [1, 4])
+def test_a_model_that_is_an_object_is_called_by_its_text(tmp_path: Path, n: int) -> None:
+    samples = [sample(i, 1.0, **({"model_id": {"a": 1}} if i < n else {})) for i in range(4)]
+    models = [run.model for run in hn.read(write(tmp_path, samples, [result("accuracy", 1.0)]))]
+    assert models == ['{"a": 1}', "org/sim"][: 1 + (n < 4)]
+
+
 def test_metrics_that_cannot_be_told_apart_are_not_pooled(tmp_path: Path) -> None:
     """Samples of two results that say only the task's name, which both results have."""
     found = [sample(i, score, evaluation_result_id=None) for score in (0.0, 1.0) for i in range(4)]
@@ -194,7 +201,7 @@ def test_a_run_of_another_harness_is_written_in_this_format_and_read_again(tmp_p
     assert main(["export", str(source), "--as", "every-eval-ever", "-o", str(tmp_path / "out")]) == 0
     (folder,) = {path.parent for path in (tmp_path / "out").rglob("*.json")}
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    ours, theirs = hn.analyze(source).estimates[0], hn.analyze(folder).estimates[0]
+    ours, theirs = hn.analyze(source).estimates[0], hn.analyze(tmp_path / "out").estimates[0]
     assert (theirs.task, theirs.metric, theirs.n_missing) == (ours.task, ours.metric, 1)
     assert (theirs.mean, theirs.se) == pytest.approx((ours.mean, ours.se))
     hn.export(source, tmp_path / "out", form="every-eval-ever")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import harness_noise as hn
+from harness_noise.cli import main
 from harness_noise.testing import check_adapter
 from harness_noise_adapters.lighteval import adapter
 from support.commands import refused
@@ -126,6 +127,8 @@ def test_lmms_eval_s_names_begin_with_the_date(tmp_path: Path) -> None:
             "doc_hash": f"h{i}",
             "filtered_resps": ["4"],
             "input": f"What is {i}?",
+            "input_media": [f"{i}.png"],
+            "token_counts": [{"input_tokens": 319, "output_tokens": 2}],
             "exact_match": score,
         }
         for i, score in enumerate(SCORES)
@@ -139,3 +142,15 @@ def test_lmms_eval_s_names_begin_with_the_date(tmp_path: Path) -> None:
         (row,) = hn.analyze(place).estimates
         assert (row.task, row.metric, row.mean, row.n_questions) == ("mme_test", "exact_match", sum(SCORES) / 12, 12)
         assert "mean_mismatch" not in row.diagnostics
+
+
+def test_a_metric_of_lmms_eval_that_is_an_object_is_no_mean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"doc_id": i, "target": "Yes", "doc_hash": "h", "filtered_resps": "Yes", "input": f"Is it {i}?",
+             "mme_score": {"question_id": f"{i}.png", "score": 1.0}} for i in range(4)]  # fmt: skip
+    path = tmp_path / "20250401_120000_samples_mme.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["analyze", str(path)]) == 0
+    said = capsys.readouterr()
+    assert "mme mme_score: its value on a question is not one number" in said.err
+    assert "no metric here has one number for each question" in " ".join(said.out.split())
+    assert "--log_samples" not in said.out

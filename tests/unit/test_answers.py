@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from harness_noise.analysis.mean import analyze_run
-from harness_noise.data.answers import Answers, MetricAnswers
+from harness_noise.data.answers import Answers
 from harness_noise.data.native_values import checked
 from harness_noise.data.scores import ReadOptions, Scores
 from harness_noise.errors import FaultyScoresError, FinalError, InputError
@@ -158,7 +158,7 @@ def test_one_repeat_under_two_levels_is_two_answers():
     rows = [("a", 1, 1.0, {"prompt": "x"}), ("a", 1, 0.0, {"prompt": "y"})]
     assert single(built(ReadOptions(factors=("prompt",)), rows)).values.tolist() == [[1.0, 0.0]]
     with pytest.raises(InputError, match="has the score 1 on line 1 and 0 on line 2"):
-        built(rows=rows)
+        single(built(rows=rows))
 
 
 def test_an_answer_that_is_said_twice_counts_once():
@@ -204,13 +204,6 @@ def test_several_tasks_and_metrics_are_one_run_that_can_be_analysed():
     assert [row.n_clusters for row in analyze_run(run, Settings()).estimates] == [4] * 4
     with pytest.raises(InputError, match="there is no score in it"):
         Answers("empty").run("model", "harness")
-
-
-def test_a_question_is_in_one_cluster():
-    found = MetricAnswers()
-    found.add("t.csv", "a", 1, 1.0, cluster="x", line=2)
-    with pytest.raises(InputError, match="question 'a' is in cluster 'x' on line 2 and in 'y' on line 3"):
-        found.add("t.csv", "a", 2, 1.0, cluster="y", line=3)
 
 
 def test_an_adapter_says_that_its_repeats_are_runs():

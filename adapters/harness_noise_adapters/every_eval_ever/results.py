@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -80,5 +79,4 @@ class Results:
         lower = config.get("lower_is_better")
         higher, fitted = None if lower is None else not lower, fitting(bounds, part.values)
         part = replace(part, task=task, metric=metric, higher_is_better=higher, bounds=fitted, native=value)
-        scored = part.values[part.values == part.values].tolist()
-        return compared(part, [*scored, *[nan] * (part.n_missing - part.n_zero)])
+        return compared(part)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 
 from harness_noise import InputError
@@ -19,31 +20,10 @@ from ..records import field
 from ..tables.columns import cell_text
 from ..tables.files import Record, objects
 from ..tables.formats import RowReader, as_chosen
-from ..tables.presets import Cause, Preset, Recognised, ScorePath
-from .results import DAMAGED, NAME, RESULT, Results
+from ..tables.presets import Recognised, formats_in
+from .results import DAMAGED, RESULT, Results
 
-PRESET = Preset(
-    name="every-eval-ever",
-    reads="Every Eval Ever samples",
-    when=("evaluation_id", "sample_id"),
-    question=("sample_id",),
-    score=(ScorePath("evaluation.score", metric="score"),),
-    model="model_id",
-    task=NAME,
-    metric=RESULT,
-    target="input.reference",
-    answer="output.raw",
-    missing=(Cause("", {"error": "*"}),),
-    fields={
-        "input_tokens": "token_usage.input_tokens",
-        "output_tokens": "token_usage.output_tokens",
-        "total_tokens": "token_usage.total_tokens",
-        "reasoning_tokens": "token_usage.reasoning_tokens",
-        "cache_read_tokens": "token_usage.input_tokens_cache_read",
-        "cache_write_tokens": "token_usage.input_tokens_cache_write",
-        "time": "{{ performance.latency_ms / 1000 if performance.latency_ms is number }}",
-    },
-)
+(PRESET,) = formats_in("samples.toml", files(__package__).joinpath("samples.toml").read_text("utf-8"))
 
 
 def read_samples(samples: Path, results: Results, options: ReadOptions) -> list[Run]:

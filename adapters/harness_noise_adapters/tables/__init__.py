@@ -20,8 +20,9 @@ from harness_noise.arrays import FloatArray
 from harness_noise.data.clusters import OuterFields
 from harness_noise.data.scores import ReadOptions, Run, Scores, check_grid
 from harness_noise.errors import InputError, parameter
+from harness_noise.io.paths import POINTER
 
-from ..records import ReadOnly
+from ..records import ReadOnly, head
 from .cells import BESIDE, Cells, Key
 from .columns import HEAD, MOST_COUNTED, TableColumns, answers_of, cell_text
 from .files import Record, Rows, columns_of, has_rows, records, suffix_of
@@ -43,10 +44,13 @@ class TableAdapter(ReadOnly):
         return {preset.name: preset.reads for preset in all_presets(own)}
 
     def sniff(self, path: Path) -> bool:
-        """Whether the file's name says it is a table; a JSON file has to be a list, or an object that holds one."""
+        """Whether the file's name says it is a table; a JSON file has to be a list, or an object that holds one.
+
+        A pointer of Git LFS may stand for one, and whoever reads it says so.
+        """
         if not suffix_of(path) or not path.is_file():
             return False
-        return suffix_of(path) != ".json" or has_rows(path)
+        return suffix_of(path) != ".json" or has_rows(path) or head(path).startswith(POINTER)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         """The models of a table, one Run each; see `harness_noise.io.protocol.Adapter.read`."""
@@ -163,8 +167,7 @@ class TableReader(RowReader):
             super().answer(cells, question, row, line, each, cause)
             cells.rows.append(self.n_rows)
             if len(answers) > 1 and self.repeat is not None:
-                _, repeat, cluster, levels = cells.about[-1]
-                cells.about[-1] = line, f"{repeat}.{part}", cluster, levels
+                cells.repeats[-1] = f"{cells.repeats[-1]}.{part}"
 
     def _count(self, n: int, line: int) -> None:
         """Take note of answers that are only counted, of which nobody knows which is which."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import nan
-from typing import Any
+from typing import Any, ClassVar
 
-from harness_noise.arrays import IntArray
-from harness_noise.data.answers import MetricAnswers, counted
-from harness_noise.data.native_values import fitting
+import numpy as np
+
+from harness_noise.data.answers import MetricAnswers
 from harness_noise.data.questions import Hashes, occurrences
-from harness_noise.data.scores import ReadOptions, Scores, check_grid
+from harness_noise.errors import InputError
 
 from .columns import NoScoreError
 from .files import Record
@@ -26,19 +25,15 @@ BESIDE = "\x1f"
 
 
 @dataclass(slots=True)
-class Cells:
-    """The answers under one metric: few bytes for each, as there may be millions."""
+class Cells(MetricAnswers):
+    """The answers under one metric, with what is noted of them and of their questions on the way."""
 
-    rule: ScorePath
-    keys: dict[str, int] = field(default_factory=dict)
-    """Question → its place."""
-    places: array[int] = field(default_factory=lambda: array("i"))
-    """Place of the question, by the number of the answer."""
-    values: array[float] = field(default_factory=lambda: array("d"))
-    causes: dict[int, str] = field(default_factory=dict)
-    """Number of the answer → why it has no score."""
-    about: list[tuple[int, str | None, str | None, tuple[str, ...]]] = field(default_factory=list)
-    """Line, repeat (or condition), cluster and levels of each answer; empty where there are none of these."""
+    COLUMNS: ClassVar[tuple[str, ...]] = (*MetricAnswers.COLUMNS, "clusters", "rows")
+    rule: ScorePath = field(kw_only=True)
+    clusters: list[str | None] = field(default_factory=list)
+    """The cluster that its row names."""
+    rows: array[int] = field(default_factory=lambda: array("q"))
+    """Of a table, which of its rows it is."""
     records: dict[str, list[Record]] = field(default_factory=dict)
     """Question → its rows, where something is to be known of the questions."""
     hashes: Hashes = field(default_factory=Hashes)
@@ -46,81 +41,53 @@ class Cells:
     texts: list[str] = field(default_factory=list)
     odd: dict[str, NoScoreError] = field(default_factory=dict)
     """Cells that are no scores."""
-    usage: list[Mapping[str, float | str]] = field(default_factory=list)
-    """The measures of each answer, where they were asked for."""
-    rows: array[int] = field(default_factory=lambda: array("q"))
-    """Of a table, which of its rows each answer is."""
     words: dict[str, str] = field(default_factory=dict)
     """Of a table, question → the words beside its name."""
 
-    def extend(self, questions: Sequence[str], values: list[float]) -> None:
-        """Add answers, in this order."""
-        place, keys = self.keys.setdefault, self.keys
-        self.places.fromlist([place(question, len(keys)) for question in questions])
-        self.values.fromlist(values)
-
-    def counts(self) -> IntArray:
-        """How many answers each question has."""
-        import numpy as np
-
-        return np.bincount(np.array(self.places, dtype=np.intp), minlength=len(self.keys))
-
     def distinct(self) -> list[tuple[int, Any]]:
         """Place and label of each answer, without those that come again."""
-        labels: Iterable[Any] = range(len(self.places))
-        if self.about:
-            labels = [n if repeat is None else (repeat, levels) for n, (_, repeat, _, levels) in enumerate(self.about)]
+        labels: Iterable[Any] = self.labels() if self.repeats else range(len(self.places))
         return list(dict.fromkeys(zip(self.places, labels, strict=True)))
 
     def rename(self, names: Mapping[str, str] | None) -> None:
         """Let each answer be of the question that `names` says; None: of a question of its own."""
-        import numpy as np
-
-        order = np.argsort(np.array(self.places), kind="stable").tolist()  # question by question
-        keys, hashes = list(self.keys), list(self.hashes)
-        old = [keys[self.places[i]] for i in order]
+        self.take(np.argsort(np.array(self.places), kind="stable").tolist())  # question by question
+        keys, hashes, records, before = list(self.keys), list(self.hashes), self.records, self.places
+        old = [keys[place] for place in before]
         new = occurrences(old) if names is None else [names.get(key, key) for key in old]
-        fresh, places = Cells(self.rule), dict(self.keys)
-        fresh.extend(new, [self.values[i] for i in order])
-        fresh.rows.extend(self.rows[i] for i in order)
-        fresh.about = [self.about[i] for i in order] if self.about else []
-        fresh.usage = [self.usage[i] for i in order] if self.usage else []
-        for key, question in dict.fromkeys(zip(new, old, strict=True)):
-            if hashes and key not in fresh.records:
-                fresh.hashes.append(hashes[places[question]])
-            fresh.records.setdefault(key, []).extend(self.records.get(question, ()))
-        self.keys, self.places, self.values, self.rows = fresh.keys, fresh.places, fresh.values, fresh.rows
-        self.about, self.usage, self.records, self.hashes = fresh.about, fresh.usage, fresh.records, fresh.hashes
+        self.keys, self.hashes, self.records = {}, Hashes(), {}
+        self.places = array("i", [self.keys.setdefault(key, len(self.keys)) for key in new])
+        for key, place in dict.fromkeys(zip(new, before, strict=True)):
+            if hashes and key not in self.records:
+                self.hashes.append(hashes[place])
+            self.records.setdefault(key, []).extend(records.get(keys[place], ()))
 
-    def conditions(self) -> int:
-        """The most conditions under which a question was answered."""
-        levels = {(place, about[1]) for place, about in zip(self.places, self.about, strict=True)}
-        return max(Counter(place for place, _ in levels).values(), default=0)
+    def by_condition(self) -> int:
+        """The most conditions under which a question was answered, each several times; they tell its answers apart."""
+        answers = list(zip(self.places, self.repeats, strict=True))
+        most, seen = max(Counter(place for place, _ in {*answers}).values(), default=0), Counter[Any]()
+        for number, (place, condition) in enumerate(answers):
+            seen[place, condition] += 1
+            self.repeats[number] = f"{condition}\x1e{seen[place, condition]}" if most > 1 else None
+        return most
 
-    def labelled(self, where: object, conditions: int) -> MetricAnswers:
-        """The answers with their labels; under conditions, each of which is asked several times, if there are any."""
-        out, names, seen = MetricAnswers(), list(self.keys), Counter[tuple[int, str | None]]()
-        for number, (place, value) in enumerate(zip(self.places, self.values, strict=True)):
-            line, repeat, cluster, levels = self.about[number]
-            if conditions:
-                seen[place, repeat] += 1
-                repeat = f"{repeat}\x1e{seen[place, repeat]}" if conditions > 1 else None
-            cause = self.causes.get(number, "")
-            again = out.add(where, names[place], repeat, value, cluster=cluster, levels=levels, cause=cause, line=line)
-            if self.usage:
-                out.measure(where, again, self.usage[number])
-        return out
+    def labels_of_questions(self, where: object) -> tuple[str, ...] | None:
+        """The cluster of each question; None where there are none.
 
-    def scores(self, where: object, key: Key, options: ReadOptions, bounds: Any, **fields: Any) -> Scores:
-        """The Scores of answers that only stand in order."""
-        import numpy as np
-
-        places, n, counts = np.array(self.places), len(self.keys), self.counts()
-        check_grid(n, int(counts.max()), len(places), where)
-        order = np.argsort(places, kind="stable")
-        rank = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-        missing, zero, scores = counted(self.values, self.causes, options.missing)
-        values = np.full((n, counts.max()), nan)
-        values[places[order], rank] = scores[order]
-        causes, ends = Counter(self.causes.values()), fitting(bounds, values)
-        return Scores(*key, values=values, n_missing=missing, missing=causes, n_zero=zero, bounds=ends, **fields)
+        Raises:
+            InputError: a question is in two clusters, or only some are in one.
+        """
+        first: dict[int, int] = {}
+        for number, (place, cluster) in enumerate(zip(self.places, self.clusters, strict=False)):
+            before = first.setdefault(place, number)
+            if cluster != self.clusters[before]:
+                raise InputError(
+                    f"{where}: question {[*self.keys][place]!r} is in cluster {self.clusters[before]!r}"
+                    f"{self.at(before)} and in {cluster!r}{self.at(number)}"
+                )
+        labels = tuple(label for number in first.values() if (label := self.clusters[number]) is not None)
+        if labels and len(labels) < len(self.keys):
+            bare = next(number for number in first.values() if self.clusters[number] is None)
+            at = f", line {self.lines[bare]}"
+            raise InputError(f"{where}{at}: no cluster, though other questions have one")
+        return labels or None

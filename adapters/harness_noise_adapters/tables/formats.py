@@ -16,7 +16,7 @@ from typing import Any
 
 from harness_noise.data.answers import compared
 from harness_noise.data.clusters import OuterFields
-from harness_noise.data.measures import BROKEN, numeric_fields, usage_of
+from harness_noise.data.measures import numeric_fields, usage_of
 from harness_noise.data.questions import Questions, QuestionText, TextSource, content_hash, excerpt
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped
 from harness_noise.errors import FinalError, InputError, parameter
@@ -166,7 +166,7 @@ class RowReader:
     def finish(self) -> None:
         """What can only be decided when all rows are known."""
         for (model, task, *_), cells in self.tables.items() if self.unscored else ():
-            answered = {(place, about[1]) for place, about in zip(cells.places, cells.about, strict=False)}
+            answered = {*zip(cells.places, cells.repeats, strict=False)}
             for of_model, of_task, question, cause, line, row in self.unscored:
                 repeat = None if self.repeat is None else cell_text(self.repeat(row))
                 known = question in cells.keys and (repeat is None or (cells.keys[question], repeat) in answered)
@@ -190,7 +190,11 @@ class RowReader:
             return False
         same = all(column.count(column[0]) == len(column) for column in about)
         keys = [tuple(column[0] for column in about)] if same else list(zip(*about, strict=True))
-        for key in dict.fromkeys(keys):
+        try:
+            distinct = dict.fromkeys(keys)
+        except TypeError:  # a name that is an object or a list
+            return False
+        for key in distinct:
             model, task, metric = map(cell_text, key)
             cells = self.cells(model, task, metric or rule.metric, None, rule)
             if same:
@@ -242,7 +246,7 @@ class RowReader:
         key = (model or "", task or "", metric, scorer or "none")
         cells = self.tables.get(key)
         if cells is None:
-            cells = self.tables[key] = Cells(rule.path)
+            cells = self.tables[key] = Cells(rule=rule.path)
         return cells
 
     def answer(self, cells: Cells, question: str, row: Record, line: int, value: Any, cause: Cause | None) -> None:
@@ -257,7 +261,7 @@ class RowReader:
             number = nan if value is nan else self.number(cells, line, value)
         if self.detailed:
             self.note(cells, question, row, line)
-        cells.extend([question], [number])
+        cells.append(question, number)
 
     def note(self, cells: Cells, question: str, row: Record, line: int) -> None:
         """Everything but the score of an answer that somebody wants to know."""
@@ -265,23 +269,25 @@ class RowReader:
             words = cell_text(self.text(row))
             cells.hashes.append("" if words is None else content_hash(words))
             cells.texts.append(excerpt(words or ""))
-        repeat = self.condition or self.repeat
         more = {name: get(row) if get else of(self.source.file) for name, (get, of) in self.more.items()}
-        filled, label = {**row, **more} if more else row, None
+        filled = {**row, **more} if more else row
         if self.cluster is not None:
             label = self.cluster(filled, line)
+            cells.clusters.append(label)
             if label is not None:
                 self.outer[self._task(row)].add(question, label, filled)
         if self.options.fields:
             cells.records.setdefault(question, []).append(filled)
-        levels = levels_of(self.path, line, filled, self.options.factors)
+        if factors := self.options.factors:
+            cells.levels.append(levels_of(self.path, line, filled, factors))
         if names := self.options.usage:
             self.measurable = self.measurable or tuple(numeric_fields(filled))
             cause = cells.causes.get(len(cells.values), "")
-            broken = dict.fromkeys(names, cause) if cause in BROKEN else None
-            cells.usage.append(broken or usage_of(filled, names, self.path, line))
+            cells.usage.append(usage_of(filled, names, self.path, line, cause))
+        if (repeat := self.condition or self.repeat) is not None:
+            cells.repeats.append(cell_text(repeat(row)))
         if self.labels:
-            cells.about.append((line, None if repeat is None else cell_text(repeat(row)), label, levels))
+            cells.lines.append(line)
 
     def number(self, cells: Cells, line: int, value: Any) -> float:
         """A score that is no plain number."""
@@ -322,7 +328,7 @@ class RowReader:
     def scores(self, model: str, key: Key, cells: Cells, notes: list[str]) -> Scores:
         """The scores under one metric; says in `notes` what it leaves out."""
         preset, rule, options = self.preset, cells.rule, self.options
-        conditions = cells.conditions() if self.condition is not None else 0
+        conditions = cells.by_condition() if self.condition is not None else 0
         repeated = len(cells.values) > len(cells.keys)
         fields: dict[str, Any] = {
             "bounds": tuple(rule.bounds) or None,
@@ -332,14 +338,18 @@ class RowReader:
         }
         if rule.native:
             fields["native"] = rendered(rule.native, file=self.source.file, model=model, metric=key[1])
-        if not cells.about:
-            return compared(cells.scores(self.path, key, options, **fields), cells.values)
-        outer = self.outer[key[0]].found() if key[0] in self.outer else None
-        answers = cells.labelled(self.path, conditions)
-        if answers.twice:
-            notes.append(f"{key[0]}, {key[1]}: {answers.twice} rows say again what another row said and are left out")
-        part = answers.scores(self.path, key, options, cluster_spec=self.spec(key[0]), outer=outer, **fields)
-        return compared(part, answers.values)
+        part = cells.scores(
+            self.path,
+            key,
+            options,
+            clusters=cells.labels_of_questions(self.path),
+            cluster_spec=self.spec(key[0]),
+            outer=self.outer[key[0]].found() if key[0] in self.outer else None,
+            **fields,
+        )
+        if cells.twice:
+            notes.append(f"{key[0]}, {key[1]}: {cells.twice} rows say again what another row said and are left out")
+        return compared(part)
 
     def repeats_named(self, cells: Cells, conditions: int) -> str | None:
         """What the repeats of all questions share; None: nothing that is known."""

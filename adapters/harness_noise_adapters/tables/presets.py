@@ -41,8 +41,9 @@ _HEAD = 5
 class Cause:
     """Why an answer has no score, and how a row says so."""
 
-    cause: str
-    where: Mapping[str, Any]
+    cause: str = ""
+    """Empty where nobody says."""
+    where: Mapping[str, Any] = field(default_factory=dict)
     if_empty: bool = False
     """Only where the row has no score; else whatever stands there is none."""
 
@@ -152,7 +153,7 @@ def _preset(file: str, name: str, data: Any) -> Preset:
 def _causes(place: str, data: Any) -> list[Cause]:
     made = [_made(Cause, f"{place}: missing", item) for item in data]
     for item in made:
-        if item.cause not in CAUSES:
+        if item.cause and item.cause not in CAUSES:
             raise InputError(f"{place}: missing: {item.cause!r} is no cause; there are {', '.join(CAUSES)}")
         if not item.where:
             raise InputError(f"{place}: missing: {item.cause}: `where` says nothing, so every answer would be missing")
@@ -170,7 +171,7 @@ def all_presets(own: str | None = None) -> list[Preset]:
     if own is None and not path.is_file():
         return list(_built_in())
     try:
-        mine = _of_text(str(path), path.read_text(encoding="utf-8"))
+        mine = formats_in(str(path), path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
     names = {preset.name for preset in mine}
@@ -179,10 +180,15 @@ def all_presets(own: str | None = None) -> list[Preset]:
 
 @cache
 def _built_in() -> tuple[Preset, ...]:
-    return _of_text("formats.toml", (files(__package__) / "formats.toml").read_text(encoding="utf-8"))
+    return formats_in("formats.toml", (files(__package__) / "formats.toml").read_text(encoding="utf-8"))
 
 
-def _of_text(file: str, text: str) -> tuple[Preset, ...]:
+def formats_in(file: str, text: str) -> tuple[Preset, ...]:
+    """The formats that a TOML text describes.
+
+    Raises:
+        InputError: an entry that cannot be used; says which.
+    """
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

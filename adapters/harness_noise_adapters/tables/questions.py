@@ -156,7 +156,8 @@ def _double(cells: Cells) -> dict[str, str]:
 def _counted(cells: Cells) -> bool:
     """Whether the repeats of a table number the answers that have the same words, and nothing else (a row's seed)."""
     keys, rows = list(cells.keys), cells.distinct()
-    numbers = {(cells.words.get(keys[place], keys[place]), repeat) for place, (repeat, _) in rows}
+    answers_to = zip(cells.places, cells.repeats, strict=True)
+    numbers = {(cells.words.get(keys[place], keys[place]), repeat) for place, repeat in answers_to}
     answers = Counter(words for words, _ in numbers)
     return len(numbers) == len(rows) and len({repeat for _, repeat in numbers}) == max(answers.values(), default=0)
 

@@ -208,8 +208,8 @@ class Index:
 
 _HASHES = ("doc_hash", "prompt_hash", "target_hash")
 _ASKED = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics")
-NATIVE = frozenset((*_ASKED, *_HASHES, SCORES, "input"))
-"""Keys of a row that are not metrics, `input` being lmms-eval's; CLUSTER is one unless a metric has that name."""
+NATIVE = frozenset((*_ASKED, *_HASHES, SCORES, "input", "input_media", "token_counts"))
+"""Keys of a row that are not metrics, the last three lmms-eval's; CLUSTER is one unless a metric has that name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,7 +211,13 @@ class Hashes(Sequence[str]):
             data = bytes(self._width)
         self._data += data
 
-    def extend(self, texts: Iterable[str]) -> None:
+    def extend(self, texts: Sequence[str]) -> None:
+        if texts:
+            self._width = self._width or max(1, len(texts[0]) // 2)
+            data = _unhexed("".join(texts)) if set(map(len, texts)) == {2 * self._width} else None
+            if data is not None:
+                self._data += data
+                return
         for text in texts:
             self.append(text)
 

@@ -238,6 +238,15 @@ def test_a_line_without_end_is_refused_before_it_is_read(tmp_path):
         tracemalloc.stop()
 
 
+def test_blank_lines_are_no_samples(tmp_path, monkeypatch):
+    path = tmp_path / "s.jsonl"
+    path.write_text(f"\n \n{json.dumps(line(0))}\n\n\n{json.dumps(line(1))}\n\n")
+    for size in (1, 1 << 18):
+        monkeypatch.setattr(scan, "_BLOCK", size)
+        assert list(read_samples(path, Wanted("t")).doc_ids) == [0, 1]
+        assert [number for number, *_ in scan.Scan(path, Wanted("t"))] == [3, 6]
+
+
 def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(scan, "_BLOCK", 1)
     path = write(tmp_path / "s.jsonl", [line(i) for i in range(3)])

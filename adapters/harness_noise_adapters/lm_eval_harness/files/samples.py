@@ -23,7 +23,7 @@ from harness_noise.data.clusters import FieldReader, MissingFieldError, OuterFie
 from harness_noise.data.questions import Hashes, QuestionText, content_hash, excerpt, occurrences, text_hash
 from harness_noise.errors import FinalError, InputError
 
-from ...records import loads
+from ...records import loads, uncollected
 from ..scoring.choices import BRIER, Log, brier_score
 from ..scoring.gather import Column, Key
 from ..scoring.rescore import requests_of
@@ -248,10 +248,10 @@ class Samples:
                 column = self.columns.get((metric, scorer))
                 if column is None:
                     column = self.columns[metric, scorer] = Column(raw=[] if metric in self.wanted.raw else None)
-                own, several = [row.get(metric) for row in rows], [()] * len(rows)
+                several: list[Sequence[Any]] = [()] * len(rows)
                 if len(names) > 1 and metric in names[1]:
                     several = [found if type(found := row[SCORES][metric]) is list else () for row in rows]
-                column.extend(documents, own, several)
+                column.extend(documents, [row.get(metric) for row in rows], several)
                 self.answers = max(self.answers, *column.counts[-len(rows) :])
 
     def add_choices(self, sample: Sample) -> None:
@@ -341,6 +341,7 @@ def _answer_count(row: Row) -> int:
     return max(1, min(lengths, default=1))
 
 
+@uncollected()
 def read_samples(path: Path, wanted: Wanted) -> Samples:
     """Read a samples file.
 

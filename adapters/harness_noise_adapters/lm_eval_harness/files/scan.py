@@ -63,7 +63,8 @@ def blocks(path: Path, *, whole: bool = False, choices: bool = False) -> Iterato
                     row = None if whole else _cut(lines[0], choices)[0]
                     if row is not None:
                         whole = not whole_row(lines[0], loads, path, 1).keys() <= row.keys() | _SKIPPED
-                yield list(_decoded(path, first, lines, whole, choices))
+                if found := list(_decoded(path, first, lines, whole, choices)):
+                    yield found
                 first += len(lines)
             if stamp(path, file) != before:
                 raise changed(path)
@@ -278,8 +279,6 @@ class Scan:
         self.index = Index()
         self.media = wanted.media
         """Whether a document holds an object that is identified by its memory address."""
-        self._position = 0
-        """How many rows have come."""
         self._past: dict[str, int] = {}
         """Key → how many rows of it that do not name their filter have come before."""
 
@@ -288,9 +287,9 @@ class Scan:
 
     def blocks(self) -> Iterator[list[Sample]]:
         """The samples, some at a time."""
-        likelihoods = self.wanted.choices or self.wanted.brier
+        likelihoods, position = self.wanted.choices or self.wanted.brier, 0
         for block in blocks(self.path, whole=self.whole, choices=likelihoods):
-            keys = [row.get("doc_hash") for _, _, row, _ in block]
+            keys: list[Any] = [row.get("doc_hash") for _, _, row, _ in block]
             hashed = set(map(type, keys)) == {str}
             if self.exact or not hashed:
                 block = [(number, line, self._exact(number, line, row), end) for number, line, row, end in block]
@@ -299,7 +298,11 @@ class Scan:
                     key if type(key) is str else doc_hash_of(item[2].get("doc"))
                     for key, item in zip(keys, block, strict=True)
                 ]
-            scorers = [self._scorer(row, key) for (_, _, row, _), key in zip(block, keys, strict=True)]
+            scorers: list[Any] = [row.get("filter") for _, _, row, _ in block]
+            if set(map(type, scorers)) != {str}:
+                named = enumerate(zip(scorers, keys, strict=True), position)
+                scorers = [name if type(name) is str else self._unnamed(place, key) for place, (name, key) in named]
+            position += len(block)
             found = self.index.find_all(keys, scorers)
             for (_, line, _, end), (_, new) in zip(block, found, strict=True):
                 if (new or self.whole) and line.find(b">", 0, end) >= 0:
@@ -316,11 +319,9 @@ class Scan:
             return whole_row(line, json.loads, self.path, number)
         return row
 
-    def _scorer(self, row: Row, key: str) -> str:
-        scorer, filters, n = row.get("filter"), self.wanted.filters, self.wanted.effective
-        position, self._position = self._position, self._position + 1
-        if type(scorer) is str:
-            return scorer
+    def _unnamed(self, position: int, key: str) -> str:
+        """The filter of a row that does not name it."""
+        filters, n = self.wanted.filters, self.wanted.effective
         if n:
             block = position // n
         else:

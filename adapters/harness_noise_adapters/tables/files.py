@@ -26,7 +26,7 @@ LONGEST_LINE = 1 << 26
 _BATCH = 4096
 _DECODED = 1 << 17
 """Bytes of lines that are decoded at once; more would not stay in the processor's cache."""
-_FILTERED = 1 << 20
+_FILTERED = 1 << 18
 """Bytes of lines of which most are left out."""
 _SPARE_BYTES, _TIMES = 1 << 28, 100
 """Bytes that a packed table may unpack to in any case, and for each packed byte."""

@@ -61,6 +61,19 @@ def head(path: Path) -> bytes:
         return b""
 
 
+def in_blocks(lines: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
+    """The lines, some at a time: as many as it takes to have so many bytes."""
+    block, length = [], 0
+    for line in lines:
+        block.append(line)
+        length += len(line)
+        if length >= size:
+            yield block
+            block, length = [], 0
+    if block:
+        yield block
+
+
 @contextmanager
 def uncollected() -> Iterator[None]:
     """Without garbage collection, which would look through a large document again and again while it is in use."""

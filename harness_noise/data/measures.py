@@ -94,34 +94,34 @@ def usage_of(
     """
     if cause in BROKEN:
         return dict.fromkeys(names, cause)
-    cached = any(_is_true(answer.get(name)) for name in CACHED)
+    cached = any(map(_is_true, map(answer.get, CACHED)))
     out: dict[str, Any] = {}
     for name in names:
-        spelling = _spelt(name, answer)
+        spelling, given = _spelt(name, answer)
         if spelling is None or (cached and name in UNITS):
             out[name] = "cached" if cached else "not_logged"
             continue
-        value = _number(_found(spelling, answer))
-        at = f"{where}, line {line}" if line else f"{where}"
-        if value is None:
-            raise InputError(
-                f"{at}: {spelling} {str(_found(spelling, answer))[:40]!r} is no number: it cannot be a measure"
-            )
-        if not isfinite(value) or (value < 0 and name in UNITS):
+        value = _number(given)
+        if value is None or not isfinite(value) or (value < 0 and name in UNITS):
+            at = f"{where}, line {line}" if line else f"{where}"
+            if value is None:
+                raise InputError(f"{at}: {spelling} {str(given)[:40]!r} is no number: it cannot be a measure")
             kind = "a negative" if isfinite(value) else "an infinite"
             raise InputError(f"{at}: {spelling} is {value:g}: {kind} {name} cannot be; correct it, or leave it empty")
         out[name] = value
-    nothing = any(
-        _number(_found(_spelt(name, answer) or name, answer)) == 0 for name in ("input_tokens", "total_tokens")
-    )
-    if nothing:  # no call has no input: the answer is one that was kept
+    if any(_number(_spelt(name, answer)[1]) == 0 for name in ("input_tokens", "total_tokens")):
+        # no call has no input: the answer is one that was kept
         out |= {name: "cached" for name in out if UNITS.get(name) in ("tokens", "$")}
     return out
 
 
-def _spelt(name: str, answer: Mapping[str, Any]) -> str | None:
-    """What an answer calls a measure."""
-    return next((text for text in (name, *SPELLINGS.get(name, ())) if _there(_found(text, answer))), None)
+def _spelt(name: str, answer: Mapping[str, Any]) -> tuple[str | None, Any]:
+    """What an answer calls a measure, and the value; twice None where it has none."""
+    for text in (name, *SPELLINGS.get(name, ())):
+        value = _found(text, answer)
+        if _there(value):
+            return text, value
+    return None, None
 
 
 def _found(name: str, answer: Mapping[str, Any]) -> Any:
@@ -146,7 +146,7 @@ _EMPTY = ("", "nan", "null", "none", "na", "n/a")
 
 
 def _is_true(value: Any) -> bool:
-    return value is True or (isinstance(value, str) and value.strip().lower() in ("true", "yes", "1")) or value == 1
+    return value == 1 or (isinstance(value, str) and value.strip().lower() in ("true", "yes", "1"))
 
 
 def _number(value: Any) -> float | None:

@@ -204,14 +204,17 @@ class Hashes(Sequence[str]):
         self._odd: dict[int, str] = {}
 
     def append(self, text: str) -> None:
-        self._width = self._width or max(1, len(text) // 2)
-        data = _unhexed(text)
-        if data is None or len(data) != self._width:
-            self._odd[len(self)] = text
-            data = bytes(self._width)
-        self._data += data
+        self.extend((text,))
 
-    def extend(self, texts: Iterable[str]) -> None:
+    def extend(self, texts: Sequence[str]) -> None:
+        if texts:
+            self._width = self._width or max(1, len(texts[0]) // 2)
+        data = _unhexed("".join(texts)) if set(map(len, texts)) <= {2 * self._width} else None
+        if data is None and len(texts) == 1:
+            self._odd[len(self)], data = texts[0], bytes(self._width)
+        if data is not None:
+            self._data += data
+            return
         for text in texts:
             self.append(text)
 

@@ -184,34 +184,35 @@ def loads(data: bytes) -> Any:
     decode, encode = _codec()
     try:
         value = decode(data)
-        if _colons(encode(value)) == _colons(data):  # a name that was dropped took its colon with it
+        if count(encode(value), ":") == count(data, ":"):  # a name that was dropped took its colon with it
             return value
     except (ValueError, TypeError):  # NaN, half a surrogate, deep nesting, or no JSON
         pass
     return json.loads(data, object_pairs_hook=_once)
 
 
-def _colons(data: bytes) -> int:
-    """How many there are: in long data counted by numpy, in a tenth of the time of `bytes.count`."""
+def count(data: bytes, character: str) -> int:
+    """How often an ASCII character comes; in long data counted by numpy, in a tenth of the time of `bytes.count`."""
     if len(data) < _LONG:
-        return data.count(b":")
+        return data.count(character.encode())
     import numpy as np
 
-    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord(":")))
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord(character)))
 
 
 _LONG = 1 << 12
 """Bytes."""
 
 
-def loads_lines(lines: Sequence[bytes]) -> list[Any]:
-    """The JSON values of lines, one of each, as `loads` has them, but at once.
+def loads_lines(lines: bytes, n: int) -> list[Any]:
+    """The JSON values of n lines, one of each, as `loads` has them, but at once.
 
     Raises:
         ValueError: as `loads`; or a line has no value, or several.
     """
-    values: list[Any] = loads(b"[%b]" % b",".join(lines))  # no string of JSON has a line break
-    if len(values) != len(lines):
+    body = memoryview(lines)[: -1 if lines.endswith(b"\n") else None]
+    values: list[Any] = loads(b"".join((b"[", body, b"]")).replace(b"\n", b","))  # no string of JSON has a line break
+    if len(values) != n:
         raise ValueError("a line has several values")
     return values
 

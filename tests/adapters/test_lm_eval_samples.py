@@ -3,6 +3,7 @@
 import json
 import math
 import tracemalloc
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -99,6 +100,8 @@ def test_both_decoders_and_whole_lines_say_the_same(tmp_path, monkeypatch, chang
     with monkeypatch.context() as patch:
         patch.setattr(scan, "loads", json.loads)
         assert told(path, wanted) == fast
+        patch.setattr(scan, "_BLOCK", 1)
+        assert told(path, wanted) == fast
 
 
 def test_ids_that_are_one_float_are_two_clusters_and_two_questions(tmp_path):
@@ -143,10 +146,10 @@ def test_one_question_with_a_million_answers_among_many_is_refused(tmp_path):
 # which document a line is
 
 
-@given(st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from(("f", "g"))), max_size=60))
-def test_documents_are_numbered_by_hash_and_occurrence(rows):
-    index, known, counts = Index(), {}, {}
-    keys = []
+@given(st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from(("f", "g"))), max_size=60), st.integers(1, 6))
+def test_documents_are_numbered_by_hash_and_occurrence(rows, size):
+    index, at_once, known, counts = Index(), Index(), {}, {}
+    keys, found = [], []
     for letter, scorer in rows:
         key = letter * 64
         n = counts[key, scorer] = counts.get((key, scorer), 0) + 1
@@ -154,6 +157,11 @@ def test_documents_are_numbered_by_hash_and_occurrence(rows):
         number = known.setdefault((key, n), len(known))
         keys += [key] if new else []
         assert index.find(key, scorer) == (number, new)
+        found.append((number, new))
+    parts = [rows[i : i + size] for i in range(0, len(rows), size)]
+    told = [at_once.find_all([key * 64 for key, _ in part], [scorer for _, scorer in part]) for part in parts]
+    assert list(chain.from_iterable(told)) == found
+    assert at_once.unique_keys() == occurrences(keys)
     assert len(index.keys) == len(keys)
     assert index.distinct() == len(set(keys))
     assert index.unique_keys() == occurrences(keys)
@@ -176,9 +184,13 @@ SCORES = st.none() | st.lists(VALUE, max_size=3)
 
 @given(st.lists(st.tuples(VALUE, SCORES), min_size=1, max_size=12), st.booleans())
 def test_a_column_holds_each_row_as_it_came(rows, keep):
-    column = Column(raw=[] if keep else None)
+    column, at_once = (Column(raw=[] if keep else None) for _ in range(2))
     for i, (own, repeats) in enumerate(rows):
         column.add(i, own, repeats)
+    for i in range(0, len(rows), 3):
+        own, repeats = zip(*rows[i : i + 3], strict=True)
+        at_once.extend(range(i, i + len(own)), own, repeats)
+    assert repr(at_once) == repr(column)
     expected = [gather_module.scalar(own)[1] for own, _ in rows]
     np.testing.assert_array_equal(column.own, expected)
     assert column.raw is None or repr([own for own, _ in column.raw]) == repr([own for own, _ in rows])
@@ -226,23 +238,34 @@ def test_a_line_without_end_is_refused_before_it_is_read(tmp_path):
         tracemalloc.stop()
 
 
-def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path):
+def test_blank_lines_are_no_samples(tmp_path, monkeypatch):
+    path = tmp_path / "s.jsonl"
+    path.write_text(f"\n \n{json.dumps(line(0))}\n\n\n{json.dumps(line(1))}\n\n")
+    for size in (1, 1 << 18):
+        monkeypatch.setattr(scan, "_BLOCK", size)
+        assert list(read_samples(path, Wanted("t")).doc_ids) == [0, 1]
+        assert [number for number, *_ in scan.Scan(path, Wanted("t"))] == [3, 6]
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(scan, "_BLOCK", 1)
     path = write(tmp_path / "s.jsonl", [line(i) for i in range(3)])
-    reading = scan.rows(path)
+    reading = scan.blocks(path)
     next(reading)
     with path.open("a") as file:
         file.write(json.dumps(line(3)) + "\n")
     with pytest.raises(InputError, match="changed while it was read"):
         list(reading)
-    assert len(list(scan.rows(path))) == 4
+    assert len(list(scan.blocks(path))) == 4
 
 
-def test_a_file_that_is_replaced_while_it_is_read_is_the_old_one(tmp_path):
+def test_a_file_that_is_replaced_while_it_is_read_is_the_old_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(scan, "_BLOCK", 1)
     path = write(tmp_path / "s.jsonl", [line(i) for i in range(3)])
-    reading = scan.rows(path)
+    reading = scan.blocks(path)
     next(reading)
     write(tmp_path / "new", [line(9)]).replace(path)
-    assert [row["doc_id"] for _, _, row, _ in reading] == [1, 2]
+    assert [row["doc_id"] for block in reading for _, _, row, _ in block] == [1, 2]
 
 
 # what it costs

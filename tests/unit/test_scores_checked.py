@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import harness_noise as hn
 from harness_noise.analysis.comparison import compare_runs
@@ -33,6 +35,18 @@ def test_a_key_that_occurs_twice_is_noticed():
     for keys in (("a", "a", "b", "c", "d"), ("b", "a", "a", "d", "c")):
         with pytest.raises(FaultyScoresError, match="two questions have the key 'a'"):
             scores(keys, [1, 0, 1, 1, 0])
+
+
+@given(st.lists(st.lists(st.sampled_from(["ab" * 4, "cd" * 4, "AB" * 4, "ab", "", " " * 8, "a", "é" * 8]), max_size=5)))
+def test_hashes_are_packed_at_once_as_one_by_one(parts):
+    one_by_one, at_once = Hashes(), Hashes()
+    for part in parts:
+        at_once.extend(part)
+        for text in part:
+            one_by_one.append(text)
+    assert at_once == one_by_one
+    assert list(at_once) == [text for part in parts for text in part]
+    assert list(at_once.odd()) == list(one_by_one.odd())
 
 
 def test_a_packed_key_that_occurs_twice_is_noticed():

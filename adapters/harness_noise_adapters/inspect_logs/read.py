@@ -19,6 +19,7 @@ from harness_noise.errors import FinalError, InputError
 from harness_noise.io.joining import usable
 from harness_noise.io.protocol import PartRead
 
+from ..records import uncollected
 from . import inject, logfile
 from .clusters import TaskClusters, natural, outer_fields, spec_for
 from .finding import logs_in
@@ -102,7 +103,8 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
 
     keep = Keep(key is not None, bool(options.usage), options.apart, options.edits)
     logs = list({log.parent: log for log in logs_in(path)}.values()) if path.is_dir() else [path]
-    log_file = logfile.read(logs[0], accept, keep) if len(logs) == 1 else logfile.read_shards(logs, accept, keep)
+    with uncollected():
+        log_file = logfile.read(logs[0], accept, keep) if len(logs) == 1 else logfile.read_shards(logs, accept, keep)
     return assemble(path, log_file, options)
 
 
@@ -158,6 +160,7 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
     return None, False
 
 
+@uncollected()
 def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str | None = None) -> LogRun:
     """One log from what its file has, or a task that Inspect hands over.
 

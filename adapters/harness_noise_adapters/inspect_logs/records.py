@@ -474,7 +474,10 @@ class SampleAnswers:
         self.questions = other.questions | self.questions
 
     def _identity(self, sample: Mapping[str, Any]) -> tuple[str, int]:
-        key, epoch = one(sample.get("id")), one(sample.get("epoch"))
+        key, epoch = sample.get("id"), sample.get("epoch")
+        if type(key) is str and type(epoch) is int:
+            return intern(key), epoch
+        key, epoch = one(key), one(epoch)
         if isinstance(key, bool) or not isinstance(key, (str, int, float)):
             raise NotALogError(f"schema: the id of sample {len(self) + 1} is {kind_of(key)}")
         if isinstance(epoch, str) and epoch.strip().isdecimal() and len(epoch) < 10:
@@ -491,24 +494,28 @@ class SampleAnswers:
             given: Mapping[Any, Any] = {None: sample["score"]}
         else:
             given = object_of(sample.get("scores"), "scores of a sample", self.faults)
+        scores, votes, edits, usage = dict(given), {}, {}, _NONE
         for scorer, score in given.items():
-            if not isinstance(score, (dict, type(None))):
+            if isinstance(score, dict):
+                scores[scorer] = score.get("value")
+                if (metadata := score.get("metadata")) is not None:
+                    votes[scorer] = lookup(metadata, "panel", "votes")
+                if self.keep.edits:
+                    edits[scorer] = _edit(score.get("history"))
+            elif score is not None:
                 self.faults[f"a score of {scorer} is {kind_of(score)}, not an object"] += 1
-        objects = {scorer: score for scorer, score in given.items() if isinstance(score, dict)}
-        votes = {scorer: lookup(score.get("metadata"), "panel", "votes") for scorer, score in objects.items()}
-        edits = {scorer: _edit(score.get("history")) for scorer, score in objects.items() if self.keep.edits}
-        usage = {name: sample[name] for name in USAGE if name in sample} | (
-            {"error": None} if sample.get("scores") else {}
-        )
+        if self.keep.usage:
+            usage = {name: sample[name] for name in USAGE if name in sample}
+            usage |= {"error": None} if sample.get("scores") else {}
         return SampleAnswer(
-            scores=dict(given) | {scorer: score.get("value") for scorer, score in objects.items()},
+            scores=scores,
             invalid=sample.get("invalidation") is not None,
             cause="infrastructure" if sample.get("error") else "limit" if sample.get("limit") else "",
             mark=mark(name, epoch, sample),
             text=answer_hash(sample),
             votes={scorer: each for scorer, each in votes.items() if isinstance(each, list)} or _NONE,
             edited={scorer: edit for scorer, edit in edits.items() if edit is not None} or _NONE,
-            usage=usage if self.keep.usage else _NONE,
+            usage=usage,
         )
 
     def _question(self, epoch: int, sample: Mapping[str, Any]) -> SampleQuestion:

@@ -9,15 +9,13 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
-from io import BufferedReader, TextIOWrapper
-from itertools import compress, islice
+from io import BufferedReader, BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import IO, Any, AnyStr
 
 from harness_noise.data.clusters import MissingFieldError, value_of
 from harness_noise.errors import InputError, parameter
-from harness_noise.io.paths import BUFFER, POINTER, load, load_line, loads_lines, opened, reason, refuse_pointer
+from harness_noise.io.paths import BUFFER, POINTER, count, load, load_line, loads_lines, opened, reason, refuse_pointer
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 
@@ -28,7 +26,7 @@ LONGEST_LINE = 1 << 26
 _BATCH = 4096
 _DECODED = 1 << 17
 """Bytes of lines that are decoded at once; more would not stay in the processor's cache."""
-_FILTERED = 1 << 20
+_FILTERED = 1 << 18
 """Bytes of lines of which most are left out."""
 _SPARE_BYTES, _TIMES = 1 << 28, 100
 """Bytes that a packed table may unpack to in any case, and for each packed byte."""
@@ -150,35 +148,35 @@ def readable(path: Path | Rows) -> Iterator[None]:
         raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
 
 
-def _lines(path: Path, size: int) -> Iterator[tuple[range, list[bytes]]]:
-    """The lines of a file, about so many bytes of them at a time, and their numbers."""
-    with readable(path), _opened(path) as file:
-        lines = iter(partial(file.readline, LONGEST_LINE), b"")
-        first, count = 1, 1
-        while block := list(islice(lines, count)):
-            lengths = list(map(len, block))
-            if max(lengths) == LONGEST_LINE:
-                raise _endless(path, first + lengths.index(LONGEST_LINE))
-            yield range(first, first + len(block)), block
-            first, count = first + len(block), max(1, min(2 * count, size * len(block) // sum(lengths)))
-
-
 def objects(
     path: Path, unwanted: Callable[[bytes], bool] | None = None
 ) -> Iterator[tuple[Sequence[int], list[dict[str, Any]]]]:
     """The objects of a file with one to a line, some at a time, and their numbers; without lines that are unwanted."""
-    numbers: Sequence[int]
-    for numbers, lines in _lines(path, _DECODED if unwanted is None else _FILTERED):
-        if unwanted is not None:
-            wanted = [not unwanted(line) for line in lines]
-            numbers, lines = list(compress(numbers, wanted)), list(compress(lines, wanted))
-        with suppress(ValueError, RecursionError):
-            values = loads_lines(lines)
-            if set(map(type, values)) <= {dict}:
-                yield numbers, values
-                continue
-        kept = {number: line for number, line in zip(numbers, lines, strict=True) if line.strip()}
-        yield list(kept), [_object_of(path, number, line) for number, line in kept.items()]  # says what is wrong
+    first = 1
+    with readable(path), _opened(path) as file:
+        while piece := file.read(_DECODED if unwanted is None else _FILTERED):
+            rest = file.readline(LONGEST_LINE)
+            if len(rest) == LONGEST_LINE:
+                raise _endless(path, first + piece.count(b"\n"))
+            piece += rest
+            n, kept = count(piece, "\n") + (not piece.endswith(b"\n")), None
+            if unwanted is not None:
+                kept = {number: line for number, line in enumerate(BytesIO(piece), first) if not unwanted(line)}
+            rows = _at_once(piece, n) if kept is None else _at_once(b"".join(kept.values()), len(kept))
+            if rows is None:
+                lines = enumerate(BytesIO(piece), first) if kept is None else kept.items()
+                kept = {number: line for number, line in lines if line.strip()}
+                rows = [_object_of(path, number, line) for number, line in kept.items()]  # says what is wrong
+            yield range(first, first + n) if kept is None else list(kept), rows
+            first += n
+
+
+def _at_once(lines: bytes, n: int) -> list[dict[str, Any]] | None:
+    """The objects of n lines; None where they are no such lines."""
+    with suppress(ValueError, RecursionError):
+        values = loads_lines(lines, n)
+        return values if set(map(type, values)) <= {dict} else None
+    return None
 
 
 def _object_of(path: Path, number: int, line: bytes) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from . import outputs, rebuild
 from .outputs import RunFiles
 from .results import CLUSTER, Native
 from .samples import Samples, SamplesLog, read_samples
-from .scan import Wanted, changed, rows, stamp
+from .scan import Wanted, blocks, changed, stamp
 
 
 def wanted_of(native: Native, task: str, spec: ClusterSpec | None, options: ReadOptions) -> Wanted:
@@ -181,7 +181,8 @@ def _answers_differ(path: Path, K: int) -> bool:
     """Whether any question got other answers than one, K times: a pass of its own, up to the first that did."""
     return any(
         isinstance(answers, list) and any(answer != answers[0] for answer in answers[:K])
-        for _, _, row, _ in rows(path, whole=True)
+        for block in blocks(path, whole=True)
+        for _, _, row, _ in block
         for answers in (row["resps"] if isinstance(row.get("resps"), list) else ())
     )
 

@@ -76,8 +76,7 @@ def rescored(
             for metric, several in values.items():
                 column = out.setdefault((metric, scorer), Column(raw=[] if metric in samples.wanted.raw else None))
                 own = native.get(metric, [None] * len(documents))
-                for row in zip(documents, own, several, strict=True):
-                    column.add(*row)
+                column.extend(documents, own, several)
     except StoppedError as error:
         if error.name == InputError.__name__:
             raise InputError(str(error)) from None
@@ -118,8 +117,7 @@ def counted(samples: Samples) -> dict[Key, Column]:
             continue
         if (repeats := right_answers(metric, values, samples.answers)) is not None:
             out[metric, scorer] = Column()
-            for row in zip(column.rows, values, repeats, strict=True):
-                out[metric, scorer].add(*row)
+            out[metric, scorer].extend(column.rows, values, repeats)
     return out
 
 

@@ -12,6 +12,7 @@ import sys
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,12 @@ from harness_noise.data.clusters import FieldReader, MissingFieldError, OuterFie
 from harness_noise.data.questions import Hashes, QuestionText, content_hash, excerpt, occurrences, text_hash
 from harness_noise.errors import FinalError, InputError
 
-from ...records import loads
+from ...records import loads, uncollected
 from ..scoring.choices import BRIER, Log, brier_score
 from ..scoring.gather import Column, Key
 from ..scoring.rescore import requests_of
 from .results import CLUSTER, SCORES
-from .scan import Row, Scan, Wanted, changed, may_be_rounded, metrics_of, stamp, whole_row
+from .scan import Row, Sample, Scan, Wanted, changed, may_be_rounded, metrics_of, stamp, whole_row
 
 QUESTION = (
     *("question", "problem", "query", "input", "prompt", "instruction"),
@@ -81,7 +82,7 @@ class Documents(_ReadAgain):
             for _, _, row, _, _, new in scan:
                 if new:
                     text, shown = _texts(_doc(row))
-                    inputs = _and(inputs, None if text is None else content_hash(text))
+                    inputs = _and(inputs, [None if text is None else content_hash(text)])
                     texts.append(shown)
         if scan.index.unique_keys() != self.hashes:
             raise InputError(
@@ -97,11 +98,11 @@ def _doc(row: Row) -> Mapping[str, Any]:
     return doc if type(doc) is dict else {"doc": doc}
 
 
-def _and(hashes: Hashes | None, value: Any) -> Hashes | None:
-    """The hashes with one more; None as soon as one is missing."""
-    if hashes is None or type(value) is not str:
+def _and(hashes: Hashes | None, values: Sequence[Any]) -> Hashes | None:
+    """The hashes with some more; None as soon as one is missing."""
+    if hashes is None or not set(map(type, values)) <= {str}:
         return None
-    hashes.append(value)
+    hashes.extend(values)
     return hashes
 
 
@@ -235,53 +236,62 @@ class Samples:
         self._labels: list[str | None] = []
         """Cluster labels; empty as long as no question has one."""
 
-    def add_scores(self, row: Row, document: int, scorer: str) -> None:
-        """The scores of one row."""
-        if self.wanted.brier and BRIER in row:
-            row[BRIER] = brier_score(row, self.wanted.doubled)
-        repeats = row.get(SCORES)
-        if type(repeats) is dict:
-            self.scored = True
-        else:
-            repeats = {}
-        for metric in dict.fromkeys((*metrics_of(row), *repeats)):
-            column = self.columns.get((metric, scorer))
-            if column is None:
-                column = self.columns[metric, scorer] = Column(raw=[] if metric in self.wanted.raw else None)
-            several = repeats.get(metric)
-            column.add(document, row.get(metric), several if type(several) is list else ())
-            self.answers = max(self.answers, column.counts[-1])
+    def add_scores(self, samples: Sequence[Sample]) -> None:
+        """The scores of some rows."""
+        for (scorer, *names), alike in groupby(samples, _measured):
+            _, _, rows, documents, _, _ = zip(*alike, strict=True)
+            if self.wanted.brier and BRIER in names[0]:
+                for row in rows:
+                    row[BRIER] = brier_score(row, self.wanted.doubled)
+            self.scored |= len(names) > 1
+            for metric in dict.fromkeys(chain.from_iterable(names)):
+                column = self.columns.get((metric, scorer))
+                if column is None:
+                    column = self.columns[metric, scorer] = Column(raw=[] if metric in self.wanted.raw else None)
+                several: list[Sequence[Any]] = [()] * len(rows)
+                if len(names) > 1 and metric in names[1]:
+                    several = [found if type(found := row[SCORES][metric]) is list else () for row in rows]
+                column.extend(documents, [row.get(metric) for row in rows], several)
+                self.answers = max(self.answers, *column.counts[-len(rows) :])
 
-    def add_choices(self, number: int, line: bytes, row: Row, document: int, scorer: str) -> None:
+    def add_choices(self, sample: Sample) -> None:
         """The choices of one row."""
-        log = self.logs.setdefault(scorer, Log(self.wanted.doubled))
+        number, line, row, document, scorer, _ = sample
+        log = self.logs.get(scorer)
+        if log is None:
+            log = self.logs[scorer] = Log(self.wanted.doubled)
         if may_be_rounded(row.get("target")):
             row = whole_row(line, json.loads, self.path, number)
         arguments = row.get("arguments")
-        if log.by_text and arguments is None:
+        if arguments is None and log.by_text:
             arguments = whole_row(line, loads, self.path, number).get("arguments")
         log.add(document, row, arguments)
 
-    def add_question(self, number: int, row: Row) -> None:
-        """One new question, by the number of its line."""
-        n, doc_id = len(self.doc_ids), row.get("doc_id")
-        self.targets = _and(self.targets, row.get("target_hash"))
-        self.prompts = _and(self.prompts, row.get("prompt_hash"))
-        if self._labels or self.wanted.cluster is not None or CLUSTER in row:
+    def add_questions(self, samples: Sequence[Sample]) -> None:
+        """Questions that are new."""
+        n, rows = len(self.doc_ids), [sample[2] for sample in samples]
+        self.targets = _and(self.targets, [row.get("target_hash") for row in rows])
+        self.prompts = _and(self.prompts, [row.get("prompt_hash") for row in rows])
+        ids = enumerate([row.get("doc_id") for row in rows], n)
+        if self._labels or self.wanted.cluster is not None or any(CLUSTER in row for row in rows):
             self._labels += [None] * (n - len(self._labels))
-            self._labels.append(self._cluster(number, row))
+            self._labels += [self._cluster(i, sample[0], sample[2]) for i, sample in enumerate(samples, n)]
         if self.wanted.key is not None:
-            self._named.append(_label(self.wanted.key, _doc(row), f"{self.path}, line {number}: question"))
+            key = self.wanted.key
+            self._named += [
+                _label(key, _doc(row), f"{self.path}, line {number}: question") for number, _, row, *_ in samples
+            ]
         if self.fields is not None:
-            self.fields.add(_doc(row))
-        self.doc_ids.append(doc_id if isinstance(doc_id, int) and abs(doc_id) < 2**62 else n)
+            for row in rows:
+                self.fields.add(_doc(row))
+        self.doc_ids.extend([key if isinstance(key, int) and abs(key) < 2**62 else i for i, key in ids])
 
-    def _cluster(self, number: int, row: Row) -> str | None:
+    def _cluster(self, question: int, number: int, row: Row) -> str | None:
         if self.wanted.cluster is None:
             label = None if CLUSTER in metrics_of(row) else row.get(CLUSTER)
         else:
             label = _label(self.wanted.cluster, _doc(row), f"{self.path}, line {number}: cluster")
-            self.outer.add(str(len(self.doc_ids)), label, _doc(row))
+            self.outer.add(str(question), label, _doc(row))
         return None if label is None else sys.intern(str(label))
 
     def name_questions(self, scan: Scan) -> None:
@@ -309,6 +319,13 @@ class Samples:
         return Documents(*self.again, self.hashes, self.distinct)
 
 
+def _measured(sample: Sample) -> tuple[Any, ...]:
+    """The filter of a row, the names of its metrics, and of those with scores per repeat, where it has any."""
+    row, scorer = sample[2], sample[4]
+    repeats = row.get(SCORES)
+    return (scorer, metrics_of(row), list(repeats)) if type(repeats) is dict else (scorer, metrics_of(row))
+
+
 def _label(label: Callable[[Mapping[str, Any]], str], doc: Mapping[str, Any], where: str) -> str:
     try:
         return label(doc)
@@ -324,6 +341,7 @@ def _answer_count(row: Row) -> int:
     return max(1, min(lengths, default=1))
 
 
+@uncollected()
 def read_samples(path: Path, wanted: Wanted) -> Samples:
     """Read a samples file.
 
@@ -331,15 +349,17 @@ def read_samples(path: Path, wanted: Wanted) -> Samples:
         InputError: the file is empty, damaged or still being written, or a document lacks the field of a SPEC.
     """
     samples, scan = Samples(path, wanted), Scan(path, wanted)
-    for number, line, row, document, scorer, new in scan:
+    for block in scan.blocks():
         if not samples.answers:
+            number, line, *_ = block[0]
             K = _answer_count(whole_row(line, loads, path, number))
             samples.answers = min(K, wanted.repeats or K)
         if wanted.choices:
-            samples.add_choices(number, line, row, document, scorer)
-        samples.add_scores(row, document, scorer)
-        if new:
-            samples.add_question(number, row)
+            for sample in block:
+                samples.add_choices(sample)
+        samples.add_scores(block)
+        if new := [sample for sample in block if sample[-1]]:
+            samples.add_questions(new)
     if not samples.answers:
         raise InputError(f"{path}: the file is empty; the run may have stopped before it wrote its samples")
     samples.name_questions(scan)

@@ -14,6 +14,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,12 +22,14 @@ from harness_noise.data.questions import Hashes, occurrences
 from harness_noise.errors import InputError
 from harness_noise.io.paths import BUFFER, POINTER, load_line, opened, refuse_pointer
 
-from ...records import JsonStream, loads
+from ...records import JsonStream, in_blocks, loads
 from .outputs import DAMAGED
 from .results import CLUSTER, SCORES
 
 LONGEST = 1 << 27
 """Bytes of a line, 128 MiB: ten times the longest that a harness is known to write. A longer one is refused."""
+_BLOCK = 1 << 18
+"""Bytes of lines that are read at once; more would not stay in the processor's cache."""
 _BULK = b', "arguments": {"gen_args_0": '
 _SKIPPED = frozenset(("arguments", "resps", "filtered_resps"))
 """What the bulk of a line holds; a file that has more there is decoded whole."""
@@ -35,10 +38,12 @@ _RESPONSES = b', "filtered_resps": '
 """What the tail of a line starts with where the choices' log-likelihoods are wanted."""
 _ADDRESS = re.compile(rb" at 0x[0-9a-fA-F]+>")
 Row = dict[str, Any]
+Sample = tuple[int, bytes, Row, int, str, bool]
+"""Line number, line, row (its bulk only with `whole`), document, filter, and whether the document is new."""
 
 
-def rows(path: Path, *, whole: bool = False, choices: bool = False) -> Iterator[tuple[int, bytes, Row, int]]:
-    """Each line of a samples file: its number, its bytes, its fields, and where its document ends in the bytes.
+def blocks(path: Path, *, whole: bool = False, choices: bool = False) -> Iterator[list[tuple[int, bytes, Row, int]]]:
+    """The lines of a samples file, some at a time: number, bytes, fields, and where the document ends in the bytes.
 
     The fields are without the bulk of the line (arguments and answers) unless `whole`; with `choices`, some
     of the bulk is there too (filtered_resps).
@@ -47,32 +52,41 @@ def rows(path: Path, *, whole: bool = False, choices: bool = False) -> Iterator[
         InputError: a file that cannot be read or that changes meanwhile, or a line that is not a JSON
             object or longer than LONGEST.
     """
-    number = 0
+    first = 1
     try:
         with opened(path) as file:
             before = stamp(path, file)
-            for line in _lines(path, file):
-                number += 1
-                if number == 1 and line.startswith(POINTER):
-                    refuse_pointer(path)
-                if len(line) == LONGEST and not line.endswith(b"\n"):
-                    raise InputError(
-                        f"{path}, line {number}: longer than {LONGEST} bytes, which no harness writes; the file is "
-                        "damaged or is no samples file"
-                    )
-                if line.isspace():
-                    continue
-                row, end = (None, 0) if whole else _cut(line, choices)
-                if row is not None and number == 1:
-                    whole = not whole_row(line, loads, path, number).keys() <= row.keys() | _SKIPPED
-                    row = None if whole else row
-                if row is None:
-                    row, end = whole_row(line, loads, path, number), len(line)
-                yield number, line, row, end
+            for lines in in_blocks(_lines(path, file), _BLOCK):
+                if first == 1:
+                    if lines[0].startswith(POINTER):
+                        refuse_pointer(path)
+                    row = None if whole else _cut(lines[0], choices)[0]
+                    if row is not None:
+                        whole = not whole_row(lines[0], loads, path, 1).keys() <= row.keys() | _SKIPPED
+                if found := list(_decoded(path, first, lines, whole, choices)):
+                    yield found
+                first += len(lines)
             if stamp(path, file) != before:
                 raise changed(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _decoded(
+    path: Path, first: int, lines: Sequence[bytes], whole: bool, choices: bool
+) -> Iterator[tuple[int, bytes, Row, int]]:
+    for number, line in enumerate(lines, first):
+        row, end = (None, 0) if whole else _cut(line, choices)
+        if row is None:
+            if line.isspace():
+                continue
+            if len(line) == LONGEST and not line.endswith(b"\n"):
+                raise InputError(
+                    f"{path}, line {number}: longer than {LONGEST} bytes, which no harness writes; the file is "
+                    "damaged or is no samples file"
+                )
+            row, end = whole_row(line, loads, path, number), len(line)
+        yield number, line, row, end
 
 
 def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
@@ -166,8 +180,8 @@ class Index:
         self.keys = Hashes()
         """The doc_hash of each document; a further occurrence has that of the first."""
         self._numbers: dict[int | tuple[str, int], int] = {}
-        """Python's own hash of a key and its occurrence, a third of their memory, or both themselves where two have one
-        hash → the document."""
+        """Python's own hash of a key, or from the second occurrence of key and occurrence, a third of their memory;
+        key and occurrence themselves where two have one hash → the document."""
         self._again: dict[int, int] = {}
         """Document → which occurrence of its key it is, from the second."""
         self._seen: dict[str, array[int]] = {}
@@ -182,9 +196,21 @@ class Index:
         document = first if seen[first] == 1 else self._number(key, seen[first])
         return document, document == new
 
+    def find_all(self, keys: Sequence[str], scorers: Sequence[str]) -> list[tuple[int, bool]]:
+        """What `find` says of each, in this order."""
+        n, hashes, one = len(self.keys), list(map(hash, keys)), len(set(scorers)) == 1
+        if not one or len(set(hashes)) < len(hashes) or not self._numbers.keys().isdisjoint(hashes):
+            return list(map(self.find, keys, scorers))
+        new = range(n, n + len(keys))
+        self._numbers.update(zip(hashes, new, strict=True))
+        self.keys.extend(keys)
+        seen = self._seen.setdefault(scorers[0], array("I"))
+        seen.extend([0] * (n - len(seen)) + [1] * len(new))
+        return [(document, True) for document in new]
+
     def _number(self, key: str, occurrence: int) -> int:
         new = len(self.keys)
-        document = self._numbers.setdefault(hash((key, occurrence)), new)
+        document = self._numbers.setdefault(hash(key if occurrence == 1 else (key, occurrence)), new)
         if document < new and (self.keys[document], self._again.get(document, 1)) != (key, occurrence):
             document = self._numbers.setdefault((key, occurrence), new)
         if document == new:
@@ -253,33 +279,54 @@ class Scan:
         self.index = Index()
         self.media = wanted.media
         """Whether a document holds an object that is identified by its memory address."""
+        self._past: dict[str, int] = {}
+        """Key → how many rows of it that do not name their filter have come before."""
 
-    def __iter__(self) -> Iterator[tuple[int, bytes, Row, int, str, bool]]:
-        """Line number, line, row (its bulk only with `whole`), document, filter, new."""
-        wanted, find = self.wanted, self.index.find
-        filters, n = wanted.filters, wanted.effective
-        past: dict[str, int] = {}
-        likelihoods = wanted.choices or wanted.brier
-        lines = rows(self.path, whole=self.whole, choices=likelihoods)
-        for position, (number, line, row, end) in enumerate(lines):
-            key: Any = row.get("doc_hash")
-            hashed = type(key) is str
-            if (self.exact and may_be_rounded(row)) or (not hashed and may_be_rounded(row.get("doc"))):
-                row = whole_row(line, json.loads, self.path, number)
+    def __iter__(self) -> Iterator[Sample]:
+        return chain.from_iterable(self.blocks())
+
+    def blocks(self) -> Iterator[list[Sample]]:
+        """The samples, some at a time."""
+        likelihoods, position = self.wanted.choices or self.wanted.brier, 0
+        for block in blocks(self.path, whole=self.whole, choices=likelihoods):
+            keys: list[Any] = [row.get("doc_hash") for _, _, row, _ in block]
+            hashed = set(map(type, keys)) == {str}
+            if self.exact or not hashed:
+                block = [(number, line, self._exact(number, line, row), end) for number, line, row, end in block]
             if not hashed:
-                key = doc_hash_of(row.get("doc"))
-            scorer = row.get("filter")
-            if type(scorer) is not str:
-                if n:
-                    block = position // n
-                else:
-                    block = past[key] = past.get(key, -1) + 1
-                scorer = filters[block % len(filters)]
-            document, new = find(key, scorer)
-            if (new or self.whole) and line.find(b">", 0, end) >= 0:
-                bulk = line.find(_BULK, 0, end)  # also of a line that was decoded whole: an answer may be anything
-                self.media |= _ADDRESS.search(line, 0, end if bulk < 0 else bulk) is not None
-            yield number, line, row, document, scorer, new
+                keys = [
+                    key if type(key) is str else doc_hash_of(item[2].get("doc"))
+                    for key, item in zip(keys, block, strict=True)
+                ]
+            scorers: list[Any] = [row.get("filter") for _, _, row, _ in block]
+            if set(map(type, scorers)) != {str}:
+                named = enumerate(zip(scorers, keys, strict=True), position)
+                scorers = [name if type(name) is str else self._unnamed(place, key) for place, (name, key) in named]
+            position += len(block)
+            found = self.index.find_all(keys, scorers)
+            for (_, line, _, end), (_, new) in zip(block, found, strict=True):
+                if (new or self.whole) and line.find(b">", 0, end) >= 0:
+                    bulk = line.find(_BULK, 0, end)  # also of a line that was decoded whole: an answer may be anything
+                    self.media |= _ADDRESS.search(line, 0, end if bulk < 0 else bulk) is not None
+            yield [
+                (number, line, row, document, scorer, new)
+                for (number, line, row, _), (document, new), scorer in zip(block, found, scorers, strict=True)
+            ]
+
+    def _exact(self, number: int, line: bytes, row: Row) -> Row:
+        """A row with its whole numbers as they were written, where they matter."""
+        if may_be_rounded(row if self.exact else type(row.get("doc_hash")) is not str and row.get("doc")):
+            return whole_row(line, json.loads, self.path, number)
+        return row
+
+    def _unnamed(self, position: int, key: str) -> str:
+        """The filter of a row that does not name it."""
+        filters, n = self.wanted.filters, self.wanted.effective
+        if n:
+            block = position // n
+        else:
+            block = self._past[key] = self._past.get(key, -1) + 1
+        return filters[block % len(filters)]
 
 
 def metrics_of(row: Row) -> list[str]:

@@ -67,8 +67,7 @@ def columns_of(task_scores: TaskScores, task: Any) -> dict[Key, Column]:
                 own = [choices.brier_score(row, doubled) for row in task_scores.rows[scorer]]
                 raw = [[value] for value in own]
             column = out[metric, scorer] = Column(raw=[])
-            for document, (value, repeats) in enumerate(zip(own, raw, strict=True)):
-                column.add(document, value, repeats)
+            column.extend(range(len(own)), own, raw)
     return out
 
 

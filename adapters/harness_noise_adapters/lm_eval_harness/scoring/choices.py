@@ -80,7 +80,7 @@ class Log:
 
     def _add(self, row: Mapping[str, Any], arguments: Any) -> None:
         likely, target, accurate = _loglikelihoods(row, self.doubled), row["target"], row.get(BESIDE)
-        gold = {"index": None if self.typed and isinstance(target, str) else _indices(str(target))}
+        gold = {"index": None if self.typed and isinstance(target, str) else _indices(target)}
         if self.by_text:
             texts, wanted = _choice_texts(arguments, len(likely)), None if type(target) is int else str(target).strip()
             gold["text"] = [i for i, text in enumerate(texts) if text == wanted]
@@ -91,7 +91,7 @@ class Log:
         if not self.right:
             raise LeftOutError(_UNKNOWN)
         for kind, right in self.right.items():
-            right.extend(i in (gold[kind] or ()) for i in range(len(likely)))
+            right += _marked(gold[kind] or (), len(likely))
         self.counts.append(len(likely))
         self.likely.extend(likely)
         self.accurate.append(float(accurate) if isinstance(accurate, (int, float)) else math.nan)
@@ -202,10 +202,22 @@ def brier_score(row: Mapping[str, Any], doubled: bool) -> Any:
     return float((wrong**2).sum())
 
 
-def _indices(target: str) -> list[int] | None:
+def _marked(indices: Sequence[int], n: int) -> bytes:
+    """(n,) 1 at the indices, else 0."""
+    out = bytearray(n)
+    for index in indices:
+        if 0 <= index < n:
+            out[index] = 1
+    return bytes(out)
+
+
+def _indices(target: Any) -> list[int] | None:
     """The index or indices that a logged target stands for; None if it is no such thing."""
+    if type(target) is int:
+        return [target]
+    text = str(target)
     try:
-        value = json.loads(target) if target.startswith("[") else int(target)
+        value = json.loads(text) if text.startswith("[") else int(text)
     except (ValueError, RecursionError):
         return None
     items = value if isinstance(value, list) else [value]

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from itertools import chain
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -36,6 +38,8 @@ from .choices import in_groups
 from .clusters import Labels
 from .rescore import at_once, is_first, pass_order, vote, with_passes
 
+_PLAIN = {float, int, bool}
+
 
 @dataclass(slots=True)
 class Column:
@@ -57,7 +61,25 @@ class Column:
     """The score of questions to which the metric does not apply; those without a score of lm-eval's are then such
     questions, too. None where the metric applies to all."""
 
-    def add(self, document: int, own: Any, repeats: Sequence[Any] = ()) -> None:
+    def extend(self, documents: Sequence[int], own: Sequence[Any], repeats: Sequence[Sequence[Any]]) -> None:
+        """Rows, each of which `add` could add by itself."""
+        several = sum(map(bool, repeats))
+        if own and set(map(type, own)) <= _PLAIN and several in (0, len(own)):
+            with suppress(TypeError, OverflowError):
+                values = array("d", own)
+                scores = array("d", list(chain.from_iterable(repeats))) if several else values
+                self.kinds.add("number")
+                self.own += values
+                self.values += scores
+                self.rows.extend(documents)
+                self.counts.extend(map(len, repeats) if several else [1] * len(own))
+                if self.raw is not None:
+                    self.raw += [(value, list(items or (value,))) for value, items in zip(own, repeats, strict=True)]
+                return
+        for row in zip(documents, own, repeats, strict=True):
+            self.add(*row)
+
+    def add(self, document: int, own: Any, repeats: Sequence[Any]) -> None:
         """One row: the number of its document, lm-eval's own value, and the scores per repeat where there are some."""
         kind, value = ("number", own) if type(own) is float else scalar(own)
         if self.raw is not None:

@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import fsum, nan
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -474,7 +473,8 @@ def _of_answers(docs: Sequence[Doc]) -> Doc:
         for name, value in doc.items():
             if isinstance(value, (int, float)):
                 measured.setdefault(name, []).append(value)
-    return {**docs[0], **{name: fmean(values) for name, values in measured.items() if len(set(values)) > 1}}
+    means = {name: fsum(values) / len(values) for name, values in measured.items() if len(set(values)) > 1}
+    return {**docs[0], **means}
 
 
 def compared(part: Scores, values: Sequence[float]) -> Scores:

@@ -21,7 +21,7 @@ from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..io.paths import LOOKS
 from ..results.forms import SCHEMA_VERSION, finite
-from ..results.rows import Comparison
+from ..results.rows import CANNOT, NOT_DECIDED, Comparison
 from ..results.sequential import Replay, Sequential
 from ..settings import Settings
 from ..stats import decision
@@ -37,9 +37,7 @@ from .references import benchmark_order, block_of, joined, same_run, within
 from .sample import Sample, align, group_parts, group_shares, is_scored, scored_pairs
 from .sequential import (
     ALL_ASKED,
-    CANNOT,
     NONE_TAKEN,
-    NOT_DECIDED,
     Look,
     Looks,
     Order,

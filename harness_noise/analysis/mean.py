@@ -17,7 +17,6 @@ from ..io.joining import check_clusters
 from ..results.diagnostics import OF_ALL_ANSWERS, UNSPLIT
 from ..results.forms import merge_notes
 from ..results.rows import PEOPLE, Analysis, Estimate, estimate
-from ..results.sequential import looks_of
 from ..settings import Settings
 from ..stats import intervals
 from ..stats.contrast import Design, sub_design
@@ -228,7 +227,7 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
         reasons.setdefault(item.reason, []).append(f"{item.task} {item.metric}")
     for reason, names in reasons.items():
         notes.append(f"no error bar for {some_of(names, 3)}: {reason}")
-    return Analysis(settings.to_dict(), tuple(estimates), tuple(notes), **looks_of([run]))
+    return Analysis(settings.to_dict(), tuple(estimates), tuple(notes), **_looks_of([run]))
 
 
 def _without_range(rows: Iterable[Estimate]) -> list[str]:
@@ -259,7 +258,19 @@ def analyze_runs(runs: Iterable[Run], settings: Settings) -> Analysis:
     parts = [analyze_run(run, settings) for run in runs]
     estimates = tuple(item for part in parts for item in part.estimates)
     notes_ = merge_notes(*(part.notes for part in parts), notes)
-    return Analysis(settings.to_dict(), estimates, notes_, **looks_of(runs))
+    return Analysis(settings.to_dict(), estimates, notes_, **_looks_of(runs))
+
+
+def _looks_of(runs: Sequence[Run]) -> dict[str, Any]:
+    """What runs say of stopping before their end, as fields of an Analysis."""
+    if not any(run.sequential or run.drawn for run in runs):
+        return {}
+    from ..results.sequential import Drawn, Sequential
+
+    return {
+        "sequential": tuple(Sequential(**item) for run in runs for item in run.sequential),
+        "drawn": tuple(Drawn(**item) for run in runs for item in run.drawn),
+    }
 
 
 def estimate_scores(scores: Scores, settings: Settings) -> Estimate:

@@ -28,8 +28,7 @@ from scipy import optimize
 
 from ..errors import InputError
 from ..results.forms import finite
-from ..results.sequential import CANNOT as CANNOT
-from ..results.sequential import NOT_DECIDED as NOT_DECIDED
+from ..results.rows import CANNOT, NOT_DECIDED
 from ..results.sequential import Sequential
 from ..stats.contrast import cluster_codes
 from ..stats.sequential import (

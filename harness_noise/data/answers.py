@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from math import fsum, nan
-from statistics import fmean
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -481,7 +480,8 @@ def _of_answers(docs: Sequence[Doc]) -> Doc:
         for name, value in doc.items():
             if isinstance(value, (int, float)):
                 measured.setdefault(name, []).append(value)
-    return {**docs[0], **{name: fmean(values) for name, values in measured.items() if len(set(values)) > 1}}
+    means = {name: fsum(values) / len(values) for name, values in measured.items() if len(set(values)) > 1}
+    return {**docs[0], **means}
 
 
 def compared(part: Scores) -> Scores:

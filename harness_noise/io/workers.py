@@ -10,7 +10,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -24,6 +24,8 @@ from .protocol import PartRead
 from .registry import ReadUnit, read_unit
 
 if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
     from distributed import Client
 
 
@@ -146,6 +148,7 @@ def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) ->
 def _pool(size: int) -> Iterator[ProcessPoolExecutor]:
     """New processes, which inherit neither threads nor locks, and which do not outlive the block."""
     import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
 
     before = set(multiprocessing.active_children())
     with _unwinding():

@@ -20,6 +20,8 @@ Words: TypeAlias = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Column:
+    """A column of a table, and what it shows of each row."""
+
     label: str
     cell: str | Callable[[Any], str] = field(default="", compare=False, repr=False)
     """What it shows of a row: fields as the JSON has them (see `fields_text`), or what a function makes of it."""
@@ -78,6 +80,8 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
+    """All that is shown of a result."""
+
     sections: tuple[Section, ...]
     legend: tuple[tuple[str, str, str], ...]
     """(mark, diagnostic code, what it means and what to do) for the marks in the Notes columns."""

@@ -12,8 +12,7 @@ from typing import Any
 from ..data.native_values import is_proportion
 from ..errors import some_of
 from ..results.diagnostics import explained
-from ..results.rows import Comparison, Difference, Estimate
-from ..results.sequential import CANNOT, NOT_DECIDED
+from ..results.rows import CANNOT, NOT_DECIDED, Comparison, Difference, Estimate
 from ..stats.tolerances import SLACK
 from . import fmt
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..results.rows import Analysis
-from ..results.sequential import CANNOT, NOT_DECIDED
+from ..results.rows import CANNOT, NOT_DECIDED, Analysis
 from ..stats.decision import WORDS
 from . import fmt
 from .columns import Column, Marks, Section, TextColumn, section

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ..data.scores import Measured
 from .forms import Document, Shown, finite, row
-from .gate import Gate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from ..arrays import FloatArray
     from ..stats.combine import Combined
     from ..stats.decision import Skew
+    from .gate import Gate
     from .sequential import Drawn, FullRow, Sequential
 
 
@@ -30,6 +30,8 @@ class ConfidenceInterval(NamedTuple):
     high: float | None
 
 
+NOT_DECIDED, CANNOT = "not decided", "cannot be decided"
+"""Decisions of a run that grows, at a look that did not decide: more answers may, or would not."""
 PEOPLE = "people_labels"
 """The estimand of a row that people's labels correct."""
 

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..data.scores import Measured
 from .forms import row
-
-if TYPE_CHECKING:
-    from ..data.scores import Run
-
-
-NOT_DECIDED, CANNOT = "not decided", "cannot be decided"
-"""Decisions of a run that grows, at a look that did not decide: more answers may, or would not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +169,3 @@ class PlanLooks(_Object):
     """… at twice the effect."""
     replay: Replay | None = None
     """The two runs of the pilot compared again in random orders; null without two."""
-
-
-def looks_of(runs: Iterable[Run]) -> dict[str, Any]:
-    """What runs say of stopping before their end, as fields of an Analysis."""
-    runs = list(runs)
-    return {
-        "sequential": tuple(Sequential(**item) for run in runs for item in run.sequential),
-        "drawn": tuple(Drawn(**item) for run in runs for item in run.drawn),
-    }

@@ -15,7 +15,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 
 import numpy as np
@@ -28,7 +28,6 @@ from .tolerances import ROUNDING, SLACK
 FEW = 8.0
 """Degrees of freedom below which power is an integral of ours."""
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
 _DEGREE = 48
 
 
@@ -58,18 +57,25 @@ def _noncentral(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:
     return np.asarray(below + 1 - above, dtype=np.float64)
 
 
+@cache
+def _quadrature() -> tuple[FloatArray, FloatArray]:
+    """Gauss and Legendre's nodes and weights; a small command does without them."""
+    nodes, weights = np.polynomial.legendre.leggauss(96)
+    return nodes, weights
+
+
 def _over_z(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:
     """E_z of P(s < (z + nc)/t), and the same of −nc; s has its singular point at 0, so z + nc is a power."""
-    total = np.zeros(len(nc))
+    total, (nodes, weights) = np.zeros(len(nc)), _quadrature()
     for shift in (nc, -nc):
         low = np.maximum(0.0, shift - 9.0) ** 0.25
         high = np.maximum(0.0, shift + 9.0) ** 0.25
         half = (high - low) / 2
-        w = low[:, None] + half[:, None] * (_NODES + 1)
+        w = low[:, None] + half[:, None] * (nodes + 1)
         z = w**4 - shift[:, None]
         density = np.exp(-z * z / 2) * (4 / np.sqrt(2 * np.pi)) * w**3
         below = special.gammainc(df[:, None] / 2, df[:, None] / 2 * (w**4 / t[:, None]) ** 2)
-        total += half * ((density * below) @ _WEIGHTS)
+        total += half * ((density * below) @ weights)
     return np.minimum(total, 1.0)
 
 

@@ -41,7 +41,7 @@ from .sample import (
     sample,
 )
 
-__all__ = ["analyze_run", "analyze_runs", "estimate_scores"]
+__all__ = ["analyze_run", "analyze_runs", "estimate_scores", "looks_of"]
 
 
 def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, ends: intervals.RangeEnds | None) -> str:
@@ -227,7 +227,7 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
         reasons.setdefault(item.reason, []).append(f"{item.task} {item.metric}")
     for reason, names in reasons.items():
         notes.append(f"no error bar for {some_of(names, 3)}: {reason}")
-    return Analysis(settings.to_dict(), tuple(estimates), tuple(notes), **_looks_of([run]))
+    return Analysis(settings.to_dict(), tuple(estimates), tuple(notes), **looks_of([run]))
 
 
 def _without_range(rows: Iterable[Estimate]) -> list[str]:
@@ -258,10 +258,10 @@ def analyze_runs(runs: Iterable[Run], settings: Settings) -> Analysis:
     parts = [analyze_run(run, settings) for run in runs]
     estimates = tuple(item for part in parts for item in part.estimates)
     notes_ = merge_notes(*(part.notes for part in parts), notes)
-    return Analysis(settings.to_dict(), estimates, notes_, **_looks_of(runs))
+    return Analysis(settings.to_dict(), estimates, notes_, **looks_of(runs))
 
 
-def _looks_of(runs: Sequence[Run]) -> dict[str, Any]:
+def looks_of(runs: Sequence[Run]) -> dict[str, Any]:
     """What runs say of stopping before their end, as fields of an Analysis."""
     if not any(run.sequential or run.drawn for run in runs):
         return {}

@@ -24,8 +24,6 @@ from .protocol import PartRead
 from .registry import ReadUnit, read_unit
 
 if TYPE_CHECKING:
-    from concurrent.futures import ProcessPoolExecutor
-
     from distributed import Client
 
 
@@ -145,7 +143,7 @@ def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) ->
 
 
 @contextmanager
-def _pool(size: int) -> Iterator[ProcessPoolExecutor]:
+def _pool(size: int) -> Iterator[Executor]:
     """New processes, which inherit neither threads nor locks, and which do not outlive the block."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor

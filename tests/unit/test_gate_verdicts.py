@@ -19,11 +19,11 @@ from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.drawing import with_record
 from harness_noise.analysis.gate import Bar, Floor, gated, judge
 from harness_noise.analysis.growing import judged_by_looks, observe
+from harness_noise.analysis.mean import looks_of
 from harness_noise.analysis.sequential import Look, StoppingRule
 from harness_noise.cli import main
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores, Skipped
-from harness_noise.results.sequential import looks_of
 from harness_noise.settings import Settings
 from harness_noise.stats.intervals import wilson
 from harness_noise.stats.planning import noncentrality

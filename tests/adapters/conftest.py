@@ -104,7 +104,6 @@ def canned() -> SimpleNamespace:
                 return function(*args, **options)
             finally:
                 gc.collect()
-                gc.freeze()  # what the first run has imported and made is not gone through after every other one
 
     def run(tasks: Any, log_dir: Path, model: Any = "mockllm/model", **options: Any) -> list[Any]:
         options = {"display": "none", "log_realtime": False, "log_dir": str(log_dir)} | options

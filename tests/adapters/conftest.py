@@ -32,6 +32,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _left_open() -> Iterator[None]:
+    """Inspect leaves event loops open: else a later test, of another module, would be told of them."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
 @pytest.fixture(autouse=True)
 def _flag_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """The flag of the environment these tests run in is not theirs."""

@@ -31,16 +31,17 @@ def painted(page: Path, profile: str) -> tuple[float, float]:
     for flag in ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}"):
         options.add_argument(flag)
     window = Chrome(options=options, service=ChromeService(shutil.which("chromedriver")))
-    script = (
-        "return [performance.getEntriesByName('first-contentful-paint')[0].startTime,"
-        "performance.getEntriesByType('navigation')[0].loadEventEnd]"
-    )
+    script = """const [done] = arguments;
+        new PerformanceObserver(list => {
+            const [first] = list.getEntriesByName('first-contentful-paint');
+            if (first) done([first.startTime, performance.getEntriesByType('navigation')[0].loadEventEnd]);
+        }).observe({type: 'paint', buffered: true});"""
     found = []
     try:
         for _ in range(ROUNDS):
             window.get("about:blank")
             window.get(page.as_uri())
-            found.append(window.execute_script(script))
+            found.append(window.execute_async_script(script))  # once it has painted
     finally:
         window.quit()
     first, all_ = (sorted(item[i] for item in found)[ROUNDS // 2] / 1000 for i in range(2))

@@ -103,9 +103,9 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
 
     keep = Keep(key is not None, bool(options.usage), options.apart, options.edits)
     logs = list({log.parent: log for log in logs_in(path)}.values()) if path.is_dir() else [path]
-    with uncollected():
+    with uncollected():  # only of files: in Inspect's own process its collector of garbage is left alone
         log_file = logfile.read(logs[0], accept, keep) if len(logs) == 1 else logfile.read_shards(logs, accept, keep)
-    return assemble(path, log_file, options)
+        return assemble(path, log_file, options)
 
 
 def cluster_fields(header: Header, spec: str | None) -> list[str]:
@@ -160,7 +160,6 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
     return None, False
 
 
-@uncollected()
 def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str | None = None) -> LogRun:
     """One log from what its file has, or a task that Inspect hands over.
 

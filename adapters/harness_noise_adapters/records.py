@@ -189,15 +189,15 @@ class CutError(ValueError):
 
 
 class JsonStream:
-    """One JSON document, walked through from its start to its end.
+    """One JSON document, walked through from its start to its end; `pairs` makes the objects, by default dicts.
 
     Every method raises ValueError for what is no JSON, CutError where it ends too early.
     """
 
-    def __init__(self, pieces: Iterable[bytes]) -> None:
+    def __init__(self, pieces: Iterable[bytes], pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> None:
         self._pieces = iter(pieces)
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        self._scan = json.JSONDecoder().raw_decode
+        self._scan = json.JSONDecoder(object_pairs_hook=pairs).raw_decode
         self._text = ""
         self._at = 0
         self._ended = False

@@ -158,15 +158,16 @@ def reason(error: BaseException) -> str:
 
 
 @cache
-def _codec() -> tuple[Callable[[bytes], Any], Callable[[Any], bytes]]:
+def _codec() -> tuple[Callable[[bytes], Any], Callable[[Any], bytes]] | None:
+    """Decoder and encoder of orjson; None where it is not installed."""
     try:
         import orjson
     except ImportError:
-        return json.loads, lambda value: json.dumps(value).encode()
+        return None
     return orjson.loads, orjson.dumps
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object of these names and values."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -181,14 +182,15 @@ def loads(data: bytes) -> Any:
     Raises:
         ValueError: it is no JSON, or an object has one name twice, of which every decoder keeps the last silently.
     """
-    decode, encode = _codec()
-    try:
-        value = decode(data)
-        if count(encode(value), ":") == count(data, ":"):  # a name that was dropped took its colon with it
-            return value
-    except (ValueError, TypeError):  # NaN, half a surrogate, deep nesting, or no JSON
-        pass
-    return json.loads(data, object_pairs_hook=_once)
+    if codec := _codec():
+        decode, encode = codec
+        try:
+            value = decode(data)
+            if count(encode(value), ":") == count(data, ":"):  # a name that was dropped took its colon with it
+                return value
+        except (ValueError, TypeError):  # NaN, half a surrogate, deep nesting, or no JSON
+            pass
+    return json.loads(data, object_pairs_hook=once)
 
 
 def count(data: bytes, character: str) -> int:

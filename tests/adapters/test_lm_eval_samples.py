@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import tracemalloc
 from itertools import chain
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from harness_noise.data.clusters import labeller
 from harness_noise.data.questions import content_hash, occurrences
 from harness_noise.errors import InputError
+from harness_noise.io import paths
 from harness_noise_adapters.lm_eval_harness.files import scan
 from harness_noise_adapters.lm_eval_harness.files.samples import read_samples
 from harness_noise_adapters.lm_eval_harness.files.scan import Index, Wanted
@@ -96,9 +98,11 @@ def test_both_decoders_and_whole_lines_say_the_same(tmp_path, monkeypatch, chang
         patch.setattr(scan, "_cut", lambda *_: (None, 0))
         assert told(path, wanted) == fast
         patch.setattr(scan, "loads", json.loads)
+        patch.setattr(paths, "_codec", lambda: None)
         assert told(path, wanted) == fast
     with monkeypatch.context() as patch:
         patch.setattr(scan, "loads", json.loads)
+        patch.setattr(paths, "_codec", lambda: None)
         assert told(path, wanted) == fast
         patch.setattr(scan, "_BLOCK", 1)
         assert told(path, wanted) == fast
@@ -124,15 +128,28 @@ def test_a_document_that_is_itself_a_sample(tmp_path):
     assert found.keys == tuple(f"{i:064x}" for i in range(3))
 
 
-def test_of_a_key_that_comes_twice_the_last_counts(tmp_path, monkeypatch):
-    text = json.dumps(line()).replace('"doc_id": 0,', '"doc_id": 0, "acc": 0.25, "doc_hash": "x", "filter": "y",')
-    path = tmp_path / "s.jsonl"
-    path.write_text(text + "\n")
-    for loads in (scan.loads, json.loads):
-        monkeypatch.setattr(scan, "loads", loads)
-        found = read_samples(path, Wanted("t"))
-        assert found.keys == ("0" * 64,)
-        assert {key: list(column.own) for key, column in found.columns.items()} == {("acc", "none"): [1.0]}
+@pytest.mark.parametrize("array", [False, True])
+@pytest.mark.parametrize(
+    ("name", "twice", "wanted"),
+    [
+        ("doc_id", '"doc_id": 2, "acc": 0.25', Wanted("t")),
+        ("target", '"target": "0", "target": "1"', Wanted("t", cluster=labeller("id"))),
+        ("acc", '"acc": 0.25, "acc": 1.0', Wanted("t")),
+        ("acc", '"acc": 0.25, "acc" : 1.0', Wanted("t")),
+        ("target_hash", '"target_hash": "b", "target_hash": "a"', Wanted("t")),
+        ("acc", '"acc": 0.25, "acc": 1.0', Wanted("t", choices=True)),
+        ("id", '"id": 3, "id": 2', Wanted("t", cluster=labeller("id"))),
+        ("id", '"id": 3, "id": 2', Wanted("t", key=labeller("id"))),
+    ],
+)
+def test_a_name_that_stands_twice_in_a_line_is_refused(tmp_path, name, twice, wanted, array):
+    path = write(tmp_path / "s.jsonl", [line(i) for i in range(4)])
+    assert len(read_samples(path, wanted).keys) == 4
+    lines = path.read_text().splitlines()
+    lines[2] = re.sub(rf'"{name}": [^,}}]+', twice, lines[2])
+    path.write_text(f"[{', '.join(lines)}]" if array else "\n".join(lines))
+    with pytest.raises(InputError, match=rf"{'' if array else 'line 3: '}.*'\w+' is in one of its objects twice"):
+        read_samples(path, wanted)
 
 
 def test_one_question_with_a_million_answers_among_many_is_refused(tmp_path):

@@ -80,16 +80,19 @@ def _profiled(callback: Callable[[FrameType, str, Any], None], function: Callabl
 def points(function: Callable[[], Any]) -> list[Point]:
     """The first and the last of the calls of each function of ours during `function`, at entry and at return."""
     seen: Counter[tuple[str, str, int, str]] = Counter()
+    resumed = set()
 
     def note(frame: FrameType, event: str, _arg: Any) -> None:
         place = _place(frame.f_code)
         if place is not None and _is_point(frame.f_code, event):
             seen[*place, event] += 1
+            if event == "call" and frame.f_code.co_flags & inspect.CO_GENERATOR:
+                resumed.add((*place, event))
 
     _profiled(note, function)
     assert seen, "no function of ours was called: no exception can be raised anywhere"
-    # a generator expression that is dropped early is entered once more, where nobody can see it fail
-    last = {key: 0 if key[1].endswith("<genexpr>") else count - 1 for key, count in seen.items()}
+    # a generator that is dropped early is entered once more, where nobody can see it fail
+    last = {key: 0 if key in resumed else count - 1 for key, count in seen.items()}
     return [Point(*key, n) for key in seen for n in dict.fromkeys((0, last[key]))]
 
 

@@ -23,12 +23,12 @@ from harness_noise.data.clusters import FieldReader, MissingFieldError, OuterFie
 from harness_noise.data.questions import Hashes, QuestionText, content_hash, excerpt, occurrences, text_hash
 from harness_noise.errors import FinalError, InputError
 
-from ...records import loads, uncollected
+from ...records import uncollected
 from ..scoring.choices import BRIER, Log, brier_score
 from ..scoring.gather import Column, Key
 from ..scoring.rescore import requests_of
 from .results import CLUSTER, SCORES
-from .scan import Row, Sample, Scan, Wanted, changed, may_be_rounded, metrics_of, stamp, whole_row
+from .scan import Row, Sample, Scan, Wanted, changed, exactly, may_be_rounded, metrics_of, stamp, whole_row
 
 QUESTION = (
     *("question", "problem", "query", "input", "prompt", "instruction"),
@@ -144,14 +144,14 @@ class SamplesLog(_ReadAgain):
         told: dict[int, QuestionText] = {}
         for number, line, _, document, name, _ in self.scan():
             if document in asked and (name == scorer or document not in told):
-                told[document] = _told(whole_row(line, json.loads, self.path, number))
+                told[document] = _told(whole_row(line, self.path, number, exactly))
         return [told.get(row, QuestionText()) for row in rows]
 
     def hashes(self, n: int, K: int) -> HashArray:
         """(n, K) hashes of what was generated, 0 where that is no text; a pass of its own."""
         out = np.zeros((n, K), dtype=np.uint64)
         for number, line, _, document, _, new in self.scan():
-            resps = whole_row(line, loads, self.path, number).get("resps") if new else None
+            resps = whole_row(line, self.path, number).get("resps") if new else None
             if isinstance(resps, list) and len(resps) == 1 and isinstance(resps[0], list):
                 texts = [text_hash(answer) if isinstance(answer, str) else 0 for answer in resps[0][:K]]
                 out[document, : len(texts)] = texts
@@ -261,10 +261,10 @@ class Samples:
         if log is None:
             log = self.logs[scorer] = Log(self.wanted.doubled)
         if may_be_rounded(row.get("target")):
-            row = whole_row(line, json.loads, self.path, number)
+            row = whole_row(line, self.path, number, exactly)
         arguments = row.get("arguments")
         if arguments is None and log.by_text:
-            arguments = whole_row(line, loads, self.path, number).get("arguments")
+            arguments = whole_row(line, self.path, number).get("arguments")
         log.add(document, row, arguments)
 
     def add_questions(self, samples: Sequence[Sample]) -> None:
@@ -352,7 +352,7 @@ def read_samples(path: Path, wanted: Wanted) -> Samples:
     for block in scan.blocks():
         if not samples.answers:
             number, line, *_ = block[0]
-            K = _answer_count(whole_row(line, loads, path, number))
+            K = _answer_count(whole_row(line, path, number))
             samples.answers = min(K, wanted.repeats or K)
         if wanted.choices:
             for sample in block:

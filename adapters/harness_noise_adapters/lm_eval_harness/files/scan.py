@@ -20,7 +20,8 @@ from typing import IO, Any
 
 from harness_noise.data.questions import Hashes, occurrences
 from harness_noise.errors import InputError
-from harness_noise.io.paths import BUFFER, POINTER, load_line, opened, refuse_pointer
+from harness_noise.io.paths import BUFFER, POINTER, load_line, once, opened, refuse_pointer
+from harness_noise.io.paths import loads as checked
 
 from ...records import JsonStream, in_blocks, loads
 from .outputs import DAMAGED
@@ -38,21 +39,26 @@ _RESPONSES = b', "filtered_resps": '
 """What the tail of a line starts with where the choices' log-likelihoods are wanted."""
 _ADDRESS = re.compile(rb" at 0x[0-9a-fA-F]+>")
 Row = dict[str, Any]
+Shape = tuple[tuple[str, ...], int]
+"""The names of a line and the colons in its tail: one of them tells that a name of the tail stands twice."""
 Sample = tuple[int, bytes, Row, int, str, bool]
 """Line number, line, row (its bulk only with `whole`), document, filter, and whether the document is new."""
 
 
-def blocks(path: Path, *, whole: bool = False, choices: bool = False) -> Iterator[list[tuple[int, bytes, Row, int]]]:
+def blocks(
+    path: Path, *, whole: bool = False, choices: bool = False, exact: bool = True
+) -> Iterator[list[tuple[int, bytes, Row, int]]]:
     """The lines of a samples file, some at a time: number, bytes, fields, and where the document ends in the bytes.
 
     The fields are without the bulk of the line (arguments and answers) unless `whole`; with `choices`, some
-    of the bulk is there too (filtered_resps).
+    of the bulk is there too (filtered_resps). Where only the scores matter (not `exact`), no name of theirs
+    stands twice, but one before them may: of the document, or the target.
 
     Raises:
         InputError: a file that cannot be read or that changes meanwhile, or a line that is not a JSON
-            object or longer than LONGEST.
+            object, has a name twice, or is longer than LONGEST.
     """
-    first = 1
+    first, shapes = 1, None if exact else set[Shape]()
     try:
         with opened(path) as file:
             before = stamp(path, file)
@@ -62,8 +68,8 @@ def blocks(path: Path, *, whole: bool = False, choices: bool = False) -> Iterato
                         refuse_pointer(path)
                     row = None if whole else _cut(lines[0], choices)[0]
                     if row is not None:
-                        whole = not whole_row(lines[0], loads, path, 1).keys() <= row.keys() | _SKIPPED
-                if found := list(_decoded(path, first, lines, whole, choices)):
+                        whole = not whole_row(lines[0], path, 1).keys() <= row.keys() | _SKIPPED
+                if found := list(_decoded(path, first, lines, whole, choices, shapes)):
                     yield found
                 first += len(lines)
             if stamp(path, file) != before:
@@ -73,10 +79,10 @@ def blocks(path: Path, *, whole: bool = False, choices: bool = False) -> Iterato
 
 
 def _decoded(
-    path: Path, first: int, lines: Sequence[bytes], whole: bool, choices: bool
+    path: Path, first: int, lines: Sequence[bytes], whole: bool, choices: bool, shapes: set[Shape] | None
 ) -> Iterator[tuple[int, bytes, Row, int]]:
     for number, line in enumerate(lines, first):
-        row, end = (None, 0) if whole else _cut(line, choices)
+        row, end = (None, 0) if whole else _cut(line, choices, shapes)
         if row is None:
             if line.isspace():
                 continue
@@ -85,7 +91,7 @@ def _decoded(
                     f"{path}, line {number}: longer than {LONGEST} bytes, which no harness writes; the file is "
                     "damaged or is no samples file"
                 )
-            row, end = whole_row(line, loads, path, number), len(line)
+            row, end = whole_row(line, path, number), len(line)
         yield number, line, row, end
 
 
@@ -97,7 +103,7 @@ def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _of_array(path: Path, file: IO[bytes]) -> Iterator[bytes]:
-    stream = JsonStream(iter(partial(file.read, BUFFER), b""))
+    stream = JsonStream(iter(partial(file.read, BUFFER), b""), once)
     try:
         for row in stream.items():
             yield json.dumps(row).encode()
@@ -124,8 +130,11 @@ def changed(path: Path) -> InputError:
     )
 
 
-def _cut(line: bytes, choices: bool) -> tuple[Row | None, int]:
+def _cut(line: bytes, choices: bool, shapes: set[Shape] | None = None) -> tuple[Row | None, int]:
     """What a line holds but for its bulk, and where that begins; None for a line that lm-eval did not write so.
+
+    Names that stand twice are looked for in every line, or with `shapes` in those that are unlike all lines before:
+    what it finds then is a name of the tail, where the scores are. It never looks into the bulk.
 
     An unescaped quote cannot stand inside a JSON string, so what is found is a key; one of a nested
     object leaves unbalanced braces behind, which do not parse.
@@ -141,15 +150,25 @@ def _cut(line: bytes, choices: bool) -> tuple[Row | None, int]:
     if stop < 0:
         return None, 0
     try:
-        row = loads(line[:start] + line[stop:])
-    except (ValueError, RecursionError):
+        text = line[:start] + line[stop:]
+        row = loads(text)
+        shape = tuple(row), line.count(b":", stop)
+        if shapes is None or shape not in shapes:
+            row = checked(text)
+            if shapes is not None:
+                shapes.add(shape)
+    except (TypeError, ValueError, RecursionError):
         return None, 0
     known = type(row) is dict and "doc_hash" in row and ("doc" in row or type(row["doc_hash"]) is str)
     return (row, start) if known else (None, 0)
 
 
-def whole_row(line: bytes, loads: Callable[[bytes], Any], path: Path, number: int) -> Row:
-    row = load_line(path, number, line, DAMAGED, loads)
+exactly = partial(json.loads, object_pairs_hook=once)
+"""Decodes JSON with whole numbers as they were written, of which orjson makes the nearest float."""
+
+
+def whole_row(line: bytes, path: Path, number: int, decode: Callable[[bytes], Any] = checked) -> Row:
+    row = load_line(path, number, line, DAMAGED, decode)
     if not isinstance(row, dict) or not {"doc_id", "doc", "doc_hash"} & row.keys():
         raise InputError(f"{path}, line {number}: not a sample of lm-eval (no doc_id, doc or doc_hash)")
     return row
@@ -288,7 +307,7 @@ class Scan:
     def blocks(self) -> Iterator[list[Sample]]:
         """The samples, some at a time."""
         likelihoods, position = self.wanted.choices or self.wanted.brier, 0
-        for block in blocks(self.path, whole=self.whole, choices=likelihoods):
+        for block in blocks(self.path, whole=self.whole, choices=likelihoods, exact=self.exact):
             keys: list[Any] = [row.get("doc_hash") for _, _, row, _ in block]
             hashed = set(map(type, keys)) == {str}
             if self.exact or not hashed:
@@ -316,7 +335,7 @@ class Scan:
     def _exact(self, number: int, line: bytes, row: Row) -> Row:
         """A row with its whole numbers as they were written, where they matter."""
         if may_be_rounded(row if self.exact else type(row.get("doc_hash")) is not str and row.get("doc")):
-            return whole_row(line, json.loads, self.path, number)
+            return whole_row(line, self.path, number, exactly)
         return row
 
     def _unnamed(self, position: int, key: str) -> str:

@@ -352,7 +352,7 @@ class Arena(Document):
 
     @property
     def models(self) -> tuple[Model, ...]:
-        return tuple(item for board in self.boards for item in board.models)
+        return tuple(model for board in self.boards for model in board.models)
 
     @property
     def benchmarks(self) -> tuple[Benchmark, ...]:
@@ -360,11 +360,11 @@ class Arena(Document):
 
     @property
     def pairs(self) -> Iterator[Difference]:
-        return (item for board in self.boards for item in board.pairs)
+        return (pair for board in self.boards for pair in board.pairs)
 
     @property
     def questions(self) -> Iterator[Question]:
-        return (item for board in self.boards for item in board.questions)
+        return (question for board in self.boards for question in board.questions)
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--format json` prints."""

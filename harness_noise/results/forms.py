@@ -69,7 +69,7 @@ class Document(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--format json` prints."""
-        shown = {name: json_value(getattr(self, name)) for name in (*self.always, *self._asked())}
+        shown = {name: json_value(getattr(self, name)) for name in (*self.always, *self._extra())}
         return document(getattr(self, "settings", {}), **shown)
 
     def to_frame(self, table: str | None = None) -> pd.DataFrame:
@@ -78,7 +78,7 @@ class Document(Shown):
         Raises:
             KeyError: there is no such list.
         """
-        tables = [name for name in (*self.always, *self._asked()) if name != "notes" and _has_rows(getattr(self, name))]
+        tables = [name for name in (*self.always, *self._extra()) if name != "notes" and _has_rows(getattr(self, name))]
         if table is not None and table not in tables:
             raise KeyError(f"no table {table!r}; there are {', '.join(tables)}")
         import pandas as pd
@@ -93,9 +93,9 @@ class Document(Shown):
     def _columns(self, table: str) -> Mapping[str, Sequence[Any]]:
         """The fields of the rows of a table, each with its values."""
         rows = list(getattr(self, table))
-        return {item.name: [getattr(one, item.name) for one in rows] for item in (fields(rows[0]) if rows else ())}
+        return {field.name: [getattr(row, field.name) for row in rows] for field in (fields(rows[0]) if rows else ())}
 
-    def _asked(self) -> list[str]:
+    def _extra(self) -> list[str]:
         return [name for name in self.if_any if getattr(self, name)]
 
     def to_json(self) -> str:
@@ -110,7 +110,7 @@ def document(settings: Mapping[str, Any], **parts: Any) -> dict[str, Any]:
 
 def row(result: DataclassInstance) -> dict[str, Any]:
     """The JSON form of one row: strict JSON, None for what cannot be estimated."""
-    return {item.name: json_value(getattr(result, item.name)) for item in fields(result)}
+    return {field.name: json_value(getattr(result, field.name)) for field in fields(result)}
 
 
 def json_value(value: Any) -> Any:
@@ -118,9 +118,9 @@ def json_value(value: Any) -> Any:
     if value is None or isinstance(value, (str, float, int)):  # nearly every value of the pairs of an arena
         return value
     if _has_rows(value):
-        return [json_value(item) for item in value]
+        return [json_value(element) for element in value]
     if isinstance(value, Mapping):
-        return {str(key): json_value(item) for key, item in value.items()}
+        return {str(key): json_value(content) for key, content in value.items()}
     return row(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
@@ -132,12 +132,12 @@ def _flat(name: str, values: Sequence[Any]) -> dict[str, Sequence[Any]]:
     """The columns of a field: `se_total: {median: …}` becomes `se_total_median`; lists of text are joined."""
     if set(map(type, values)) <= {float, int, bool, type(None)}:
         return {name: values}
-    items = [json_value(value) for value in values]
-    if not any(isinstance(item, dict) for item in items):
-        return {name: [_text(name, item) for item in items]}
+    cells = [json_value(value) for value in values]
+    if not any(isinstance(cell, dict) for cell in cells):
+        return {name: [_text(name, cell) for cell in cells]}
     form, nothing = BY_K.get(name, f"{name}_{{}}"), 0 if name == "missing" else None
-    inner = dict.fromkeys(key for item in items if item for key in item)
-    return {form.format(key): [_text(name, (item or {}).get(key, nothing)) for item in items] for key in inner}
+    inner = dict.fromkeys(key for cell in cells if cell for key in cell)
+    return {form.format(key): [_text(name, (cell or {}).get(key, nothing)) for cell in cells] for key in inner}
 
 
 def _text(name: str, value: Any) -> Any:

@@ -132,17 +132,17 @@ class Gate(Document):
     @property
     def failing(self) -> tuple[GateRow, ...]:
         """The rows in which a loss is shown."""
-        return tuple(item for item in self.rows if item.decides and item.passed is False)
+        return tuple(row for row in self.rows if row.decides and row.passed is False)
 
     @property
     def unjudged(self) -> tuple[GateRow, ...]:
         """The rows that cannot be judged, or are not decided."""
-        return tuple(item for item in self.rows if item.decides and item.passed is None)
+        return tuple(row for row in self.rows if row.decides and row.passed is None)
 
     @property
     def sentence(self) -> str:
         """The verdict in one line."""
-        judged = [item for item in self.rows if item.decides and item.passed is not None]
+        judged = [row for row in self.rows if row.decides and row.passed is not None]
         rows = f"{len(judged)} row{'s' * (len(judged) != 1)}"
         if self.outcome == FAIL:
             first = self.failing[0]
@@ -155,8 +155,8 @@ class Gate(Document):
             )
         elif self.outcome == CANNOT:
             text = self.left_out[0] if self.left_out else "no row"
-            for item in self.unjudged[:1]:
-                text = f"{item.name}: {item.reason or _undecided(item)}"
+            for row in self.unjudged[:1]:
+                text = f"{row.name}: {row.reason or _undecided(row)}"
             more_ = len(self.unjudged) + len(self.left_out) - 1
             text += f"; and {more_} more" if more_ > 0 else ""
         elif self.rule == "no-loss":
@@ -167,13 +167,13 @@ class Gate(Document):
         return f"{self.outcome}: {text}{left}"
 
     def _allowed(self) -> str:
-        kinds = {item.quantity for item in self.rows if item.decides}
+        kinds = {row.quantity for row in self.rows if row.decides}
         return f"the margin {self.margin:g}" if kinds == {"A − B"} and self.margin else "what is allowed"
 
     @staticmethod
     def _worth(judged: list[GateRow]) -> str:
-        sees = [item.sees for item in judged if item.sees is not None]
-        blind = any(item.sees is None and item.se for item in judged)
+        sees = [row.sees for row in judged if row.sees is not None]
+        blind = any(row.sees is None and row.se for row in judged)
         if not sees:
             return "; no loss that is possible would be shown with 80 % power" if blind else ""
         low, high = (f"{value:.2g}" for value in (min(sees), max(sees)))
@@ -207,13 +207,13 @@ def gate_text(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}".replace("-", "−")
 
 
-def _beyond(item: GateRow) -> str:
-    return f"{'above' if item.higher_is_better is False else 'below'} {gate_text(item.threshold)}"
+def _beyond(row: GateRow) -> str:
+    return f"{'above' if row.higher_is_better is False else 'below'} {gate_text(row.threshold)}"
 
 
-def _undecided(item: GateRow) -> str:
-    needed = "" if item.n_needed is None else f"; {item.n_needed:,} questions would exclude it, if nothing is lost"
-    if item.never:
+def _undecided(row: GateRow) -> str:
+    needed = "" if row.n_needed is None else f"; {row.n_needed:,} questions would exclude it, if nothing is lost"
+    if row.never:
         needed = "; no number of questions would: the noise of what it is held against is too large by itself"
-    text = f"limit {gate_text(item.limit)}, threshold {gate_text(item.threshold)}"
+    text = f"limit {gate_text(row.limit)}, threshold {gate_text(row.threshold)}"
     return f"a loss is neither shown nor excluded ({text}{needed})"

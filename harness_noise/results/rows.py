@@ -290,20 +290,20 @@ class Difference(_Row):
     permutation, which have none of their own, it is t's."""
 
 
-def _numbers(kind: type[_Row], known: Mapping[str, Any]) -> dict[str, Any]:
+def _numbers(kind: type[_Row], values: Mapping[str, Any]) -> dict[str, Any]:
     """The fields, with null for numbers that are missing or not finite."""
-    names = [item.name for item in fields(kind) if item.type == "float | None"]
-    return {**known, **{name: finite(known.get(name)) for name in names}}
+    names = [field.name for field in fields(kind) if field.type == "float | None"]
+    return {**values, **{name: finite(values.get(name)) for name in names}}
 
 
-def estimate(**known: Any) -> Estimate:
+def estimate(**values: Any) -> Estimate:
     """The row of these fields; numbers that are missing or not finite become null."""
-    return Estimate(**_numbers(Estimate, known))
+    return Estimate(**_numbers(Estimate, values))
 
 
-def difference(**known: Any) -> Difference:
+def difference(**values: Any) -> Difference:
     """The row of these fields; numbers that are missing or not finite become null."""
-    return Difference(**_numbers(Difference, known))
+    return Difference(**_numbers(Difference, values))
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class _Definitions(dict[str, dict[str, Any]]):
         """A reference to the object of a class: the fields of its dataclass."""
         if name not in self:
             self[name] = {}
-            self[name] = self.object({item.name: str(item.type) for item in fields(_KINDS[name])})
+            self[name] = self.object({field.name: str(field.type) for field in fields(_KINDS[name])})
         return {"$ref": f"#/$defs/{name}"}
 
     def object(self, types: dict[str, str]) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class _Definitions(dict[str, dict[str, Any]]):
 
     def gate(self) -> dict[str, Any]:
         """The verdict of a gate; its settings stand beside it."""
-        types = {item.name: str(item.type) for item in fields(Gate) if item.name in PARTS}
+        types = {field.name: str(field.type) for field in fields(Gate) if field.name in PARTS}
         shape = self.object(types | {"passed": "bool", "sentence": "str"})
         shape["properties"] |= {"outcome": {"enum": [PASS, FAIL, CANNOT]}, "adjust": {"enum": ["holm", "none"]}}
         return shape
@@ -79,7 +79,7 @@ class _Definitions(dict[str, dict[str, Any]]):
                 shape = self.json_of(_type_of(kind, name))
                 if shape not in shapes.setdefault(name, []):
                     shapes[name].append(shape)
-        return {name: found[0] if len(found) == 1 else {"anyOf": found} for name, found in shapes.items()}
+        return {name: forms[0] if len(forms) == 1 else {"anyOf": forms} for name, forms in shapes.items()}
 
 
 def _type_of(kind: type[Document], name: str) -> str:

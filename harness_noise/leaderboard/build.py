@@ -98,9 +98,9 @@ def _boards(
             if group is None:
                 lonely.setdefault((first.task, measured[0].name), []).append(first.metric)
             continue
-        found, remarks = boards_of(measured, group, settings, top)
+        sets, remarks = boards_of(measured, group, settings, top)
         notes += remarks
-        for of_board, board in found:
+        for of_board, board in sets:
             of_pairs = pair_slices(board, of_board, by, settings) if by and group is None else ()
             boards.append(replace(board, slices=of_pairs))
     if not boards:
@@ -114,14 +114,14 @@ def _boards(
 
 def _corpus_notes(runs: Sequence[Run]) -> list[str]:
     """What is not in the arena though runs report it: metrics that are no mean over questions."""
-    found: dict[str, list[str]] = {}
+    by_task: dict[str, list[str]] = {}
     for run in runs:
-        for item in run.corpus:
-            found.setdefault(item.task, []).append(item.metric)
+        for corpus in run.corpus:
+            by_task.setdefault(corpus.task, []).append(corpus.metric)
     return [
         f"{task}, {some_of(list(dict.fromkeys(metrics)), 4)}: not in the arena, which compares means over questions; "
         "`compare` resamples the whole corpus"
-        for task, metrics in found.items()
+        for task, metrics in by_task.items()
     ]
 
 
@@ -146,29 +146,29 @@ def _benchmarks(runs: Sequence[Run], names: Sequence[str]) -> Measurements:
     return of_tasks + [(group, measured) for group, measured in groups.values() if measured]
 
 
-def _across_harnesses(found: Measurements) -> tuple[Measurements, list[str]]:
+def _across_harnesses(benchmarks: Measurements) -> tuple[Measurements, list[str]]:
     """The benchmarks, and with each of them what other harnesses measured on its questions under another name.
 
     As `compare` does, where a run measured one thing only: accuracy of an Inspect log, score of a table.
     """
     out: Measurements = []
     notes = []
-    for group, measured in found:
+    for group, measured in benchmarks:
         first = measured[0]
         home = next((old for other, old in out if group is other is None and _same_elsewhere(old, measured)), None)
         if home is None:
             out.append((group, list(measured)))
             continue
-        one, other = home[0].parts[0], first.parts[0]
-        notes.append(f"compared {one.title} of {home[0].name} with {other.title} of {first.name}")
+        part, other = home[0].parts[0], first.parts[0]
+        notes.append(f"compared {part.title} of {home[0].name} with {other.title} of {first.name}")
         home += measured
     return out, notes
 
 
 def _same_elsewhere(old: Sequence[MeasuredRun], new: Sequence[MeasuredRun]) -> bool:
     """Whether two sets of runs, each of one harness, measured one thing each, on questions that they share."""
-    single = all(len(item.run.scores) == 1 and not item.run.groups and not item.run.corpus for item in (*old, *new))
-    apart = {item.run.harness for item in old}.isdisjoint(item.run.harness for item in new)
+    single = all(len(entry.run.scores) == 1 and not entry.run.groups and not entry.run.corpus for entry in (*old, *new))
+    apart = {entry.run.harness for entry in old}.isdisjoint(entry.run.harness for entry in new)
     a, b = old[0].parts[0], new[0].parts[0]
     opposed = {a.higher_is_better, b.higher_is_better} == {True, False}
     return single and apart and not opposed and bool(pair(a.questions, b.questions).rows_a)
@@ -193,16 +193,16 @@ def _baseline_last(
     """B is the later of two runs, so the baseline goes to the end."""
     if baseline is None:
         return runs, names, None
-    found = [
+    matches = [
         i
         for i, (run, name) in enumerate(zip(runs, names, strict=True))
         if baseline in (name, run.model, run.name, run.path)
     ]
-    if len(found) != 1:
-        problem = "is not among the runs" if not found else f"stands for {len(found)} runs"
+    if len(matches) != 1:
+        problem = "is not among the runs" if not matches else f"stands for {len(matches)} runs"
         raise InputError(f"the baseline {baseline!r} {problem}; there are {', '.join(names[:12])}")
-    order = [i for i in range(len(runs)) if i != found[0]] + found
-    return [runs[i] for i in order], tuple(names[i] for i in order), names[found[0]]
+    order = [i for i in range(len(runs)) if i != matches[0]] + matches
+    return [runs[i] for i in order], tuple(names[i] for i in order), names[matches[0]]
 
 
 def _nothing_shared(runs: Sequence[Run], names: Sequence[str], different: bool) -> str:
@@ -221,8 +221,8 @@ def boards_of(
     board = grid(measured, group)
     sets, notes = _sets(board.table), list(board.notes)
     if len(sets) == 1:
-        found, more = _board(measured, board, group, settings, top)
-        return [] if found is None else [(measured, found)], [*notes, *more]
+        result, more = _board(measured, board, group, settings, top)
+        return [] if result is None else [(measured, result)], [*notes, *more]
     name, metric = measured[0].parts[0].task if group is None else group.name, measured[0].parts[0].metric
     shared = [of_set for of_set in sets if len(of_set) > 1]
     alone = [measured[of_set[0]].name for of_set in sets if len(of_set) == 1]
@@ -233,7 +233,7 @@ def boards_of(
         boards, more = boards_of(some, None if group is None else replace(group, name=task), settings, top)
         out += boards
         notes += more
-        said.append(f"{task} of {some_of([item.name for item in some], 4)}")
+        said.append(f"{task} of {some_of([entry.name for entry in some], 4)}")
     if shared:
         left = (
             f"; {some_of(alone, 4)} {'has' if len(alone) == 1 else 'have'} no question of another run" if alone else ""
@@ -245,14 +245,14 @@ def boards_of(
     return out, notes
 
 
-def _renamed(item: MeasuredRun, group: Group | None, task: str) -> MeasuredRun:
-    return item if group is not None else replace(item, parts=tuple(replace(part, task=task) for part in item.parts))
+def _renamed(entry: MeasuredRun, group: Group | None, task: str) -> MeasuredRun:
+    return entry if group is not None else replace(entry, parts=tuple(replace(part, task=task) for part in entry.parts))
 
 
 def _sets(table: Table) -> list[list[int]]:
     """The runs that share questions, directly or by way of others."""
-    asked = (table.stats.count.T > 0).astype(np.float32)
-    n, which = connected_components(asked.T @ asked > 0, directed=False)
+    scored = (table.stats.count.T > 0).astype(np.float32)
+    n, which = connected_components(scored.T @ scored > 0, directed=False)
     return [np.flatnonzero(which == i).tolist() for i in range(n)]
 
 
@@ -264,17 +264,17 @@ def _board(
         return None, notes
     common = pairs.common
     models = _models(measured, group, board, pairs, settings)
-    scores = [item.values for item in board.samples]
+    scores = [sample.values for sample in board.samples]
     unit, solved = common["unit"] is None and not any(((x < 0) | (x > 1)).any() for x in scores), None
     if unit and common["higher_is_better"] is not False:
         solved = np.stack([(x >= 1).any(axis=1) for x in scores], axis=1)
     questions = _questions(common, board, solved, unit=unit)
     row = _benchmark(common, pairs, questions, models, solved is not None)
     models, row = ranked(models, row, board.table, solved, pairs, settings, top)
-    found = BenchmarkResult(
+    result = BenchmarkResult(
         row, models, pairs, questions, board.table.mean, plan=board.table.plan, texts=board.questions.texts
     )
-    return found, notes
+    return result, notes
 
 
 def _questions(common: Mapping[str, Any], board: Grid, solved: BoolArray | None, *, unit: bool) -> tuple[Question, ...]:
@@ -315,22 +315,22 @@ def _models(
     p_best = best_p(pairs)
     alpha = 1 - settings.level
     out = []
-    for m, item in enumerate(measured):
-        alone = replace(item.run, scores=item.parts, groups=(), skipped=(), corpus=(), parts=())
+    for m, entry in enumerate(measured):
+        alone = replace(entry.run, scores=entry.parts, groups=(), skipped=(), corpus=(), parts=())
         if group is not None:
-            alone = replace(alone, scores=(), groups=(own_group(item.run, group),), parts=item.parts)
+            alone = replace(alone, scores=(), groups=(own_group(entry.run, group),), parts=entry.parts)
         estimate = analyze_run(alone, settings).estimates[0]
         rates = share[m][~np.isnan(share[m])]
-        known = not np.isnan(p_best[m])
+        tested = not np.isnan(p_best[m])
         right = board.table.answers is None and higher and group is None
         by_k: dict[str, Any] = passes(board.samples[m].values, board.table.plan) if right else {}
         out.append(
             Model(
-                **columns_of(estimate) | {"model": item.name},
+                **columns_of(estimate) | {"model": entry.name},
                 win_rate=float(rates.mean()) if len(rates) else None,
                 **{"pass_at_k": None} | by_k,
-                among_best=bool(p_best[m] >= alpha) if known else None,
-                p_best=float(p_best[m]) if known else None,
+                among_best=bool(p_best[m] >= alpha) if tested else None,
+                p_best=float(p_best[m]) if tested else None,
             )
         )
     return tuple(out)
@@ -341,6 +341,7 @@ def _benchmark(
 ) -> Benchmark:
     c = pairs.columns
     n = c["n_questions"]
+    solved = None if questions[0].n_solved is None else np.array([bool(question.n_solved) for question in questions])
     with np.errstate(invalid="ignore", divide="ignore"):
         close = (np.abs(c["diff"]) < CLOSE * c["se_total"]) & (n > 0)
         # by the pair's own interval: what a benchmark resolves does not depend on how many models it has met
@@ -349,7 +350,6 @@ def _benchmark(
         size = np.abs(c["diff"])
         p = (c["mean_a"] + c["mean_b"]) / 2
         thumb = c["se_total"] / np.sqrt(p * (1 - p) / n)
-        solved = None if questions[0].n_solved is None else np.array([bool(one.n_solved) for one in questions])
         beta = thumb
         if solved is not None:
             beta = c["se_total"] / np.sqrt(planning.beta_variance(p, float(solved.mean())) / n)
@@ -387,9 +387,9 @@ def _steps(models: tuple[Model, ...], pairs: Pairs) -> tuple[Step, ...]:
     """Adjacent sizes of every family that the names show, the larger less the smaller."""
     families: dict[str, list[tuple[float, int]]] = {}
     for i, model in enumerate(models):
-        found = benchmark.size_of(model.model)
-        if found is not None:
-            families.setdefault(found[0], []).append((found[1], i))
+        size = benchmark.size_of(model.model)
+        if size is not None:
+            families.setdefault(size[0], []).append((size[1], i))
     gains, ses = pairs.sign * pairs.columns["diff"], pairs.columns["se_total"]
     gain_of, se_of = square(pairs, gains, -gains), square(pairs, ses, ses)
     out = []
@@ -410,38 +410,38 @@ def pair_slices(
 
     The slices are those of the run with the most questions; none where there are too many of them.
     """
-    widest = max(measured, key=lambda item: len(item.parts[0].questions))
+    widest = max(measured, key=lambda entry: len(entry.parts[0].questions))
     fields = widest.parts[0].questions.fields
     if fields is None or len(widest.parts) > 1:
         return ()
-    found = list(_slices(WithFields(widest.parts, (widest.run,), fields), by))
-    if not found or len(found) * len(board.pairs) > MOST_SLICES:
+    slices = list(_slices(WithFields(widest.parts, (widest.run,), fields), by))
+    if not slices or len(slices) * len(board.pairs) > MOST_SLICES:
         return ()
     alone = replace(settings, adjust="none")
     questions = widest.parts[0].questions
-    places = [pair(questions, item.parts[0].questions) for item in measured]
+    places = [pair(questions, entry.parts[0].questions) for entry in measured]
     out = []
-    for field, value, keys in found:
+    for field, value, keys in slices:
         chosen = [key in keys for key in questions.keys]
         some = [
-            replace(item, parts=(_of(item.parts[0], same, chosen),))
-            for item, same in zip(measured, places, strict=True)
+            replace(entry, parts=(_of(entry.parts[0], same, chosen),))
+            for entry, same in zip(measured, places, strict=True)
         ]
         pairs = pairs_of(some, grid(some, None), None, alone)[0]
         if pairs is not None:
             out.append(PairSlice(field, value, len(keys), pairs))
-    p = np.array([one.pairs.columns["p_value"] for one in out])
+    p = np.array([sliced.pairs.columns["p_value"] for sliced in out])
     if len(out) and settings.adjust != "none":
         p = np.column_stack([decision.adjusted(column, "bh") for column in p.T])
     return tuple(
-        replace(one, pairs=replace(one.pairs, columns=dict(one.pairs.columns) | {"p_adjusted": row}))
-        for one, row in zip(out, p, strict=True)
+        replace(sliced, pairs=replace(sliced.pairs, columns=dict(sliced.pairs.columns) | {"p_adjusted": row}))
+        for sliced, row in zip(out, p, strict=True)
     )
 
 
-def _slices(item: WithFields, by: Sequence[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
+def _slices(task: WithFields, by: Sequence[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
     """(field, value, the keys of its questions) of every slice."""
-    for cut in divided(item, by, []):
+    for cut in divided(task, by, []):
         keys = np.asarray(cut.item.parts[0].questions.keys, dtype=object)
         for code, label in enumerate(cut.labels):
             yield cut.field, label, frozenset(keys[cut.codes == code])

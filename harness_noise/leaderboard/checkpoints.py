@@ -72,7 +72,7 @@ def with_checkpoints(arena: Arena, runs: Mapping[str, Run], over: str) -> Arena:
 def _in_field(run: Run, over: str) -> tuple[str, float] | None:
     """The one number that a field has on all questions of a run, as the step of a series without a name."""
     fields = [part.questions.fields for part in run.scores]
-    values = {value for item in fields if item is not None for value in item.values.get(over, ())}
+    values = {value for own in fields if own is not None for value in own.values.get(over, ())}
     value = values.pop() if len(values) == 1 else None
     step = value if isinstance(value, float) else numeral(value) if isinstance(value, str) else None
     return None if step is None else ("", step)
@@ -99,10 +99,10 @@ def in_name(name: str, over: str) -> tuple[str, float] | None:
 
 def _rows(board: BenchmarkResult, series: Sequence[_Place], settings: Mapping[str, Any]) -> list[Checkpoint]:
     """A row for each checkpoint of one series, in their order."""
-    for one, other in pairwise(series):
-        if one.step == other.step:
-            names = [board.pairs.names[place.column] for place in (one, other)]
-            raise InputError(f"{' and '.join(names)} are both at {one.step:g}: name runs of two series differently")
+    for before, after in pairwise(series):
+        if before.step == after.step:
+            names = [board.pairs.names[place.column] for place in (before, after)]
+            raise InputError(f"{' and '.join(names)} are both at {before.step:g}: name runs of two series differently")
     c = board.pairs.columns
     changes = np.stack(
         [

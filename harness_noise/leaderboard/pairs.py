@@ -74,17 +74,17 @@ class Grid:
 
 def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
     """The runs of one task, or of the tasks of a group, one below the other."""
-    tasks = [_on_union(parts) for parts in zip(*(item.parts for item in measured), strict=True)]
+    tasks = [_on_union(parts) for parts in zip(*(entry.parts for entry in measured), strict=True)]
     shares = group_shares(measured[0].parts, group)
     samples = [stack(parts, shares) for parts in zip(*(task.parts for task in tasks), strict=True)]
-    scored = np.stack([item.stats.count > 0 for item in samples], axis=1)
-    ratio = any(item.per is not None for item in samples)
+    scored = np.stack([sample.stats.count > 0 for sample in samples], axis=1)
+    ratio = any(sample.per is not None for sample in samples)
     # a ratio is of the questions that its sums are of, so that every run has to have them
     keep: BoolArray = np.all(scored, axis=1) if ratio else np.any(scored, axis=1)
     scored &= keep[:, None]
     kept = np.flatnonzero(keep)
     if not keep.all():
-        samples = [item.take(kept) for item in samples]
+        samples = [sample.take(kept) for sample in samples]
     if ratio:
         samples = _ratios(samples)
     start = np.cumsum([0, *(len(task.questions) for task in tasks)])
@@ -98,7 +98,7 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
         _questions(tasks, kept),
         _table(samples, [place[at[scored[at, m]]] for m, at in enumerate(rows)]),
         # the scores as they were read: their copies on the union are needed no more
-        tuple(replace(own, parts=item.parts) for own, item in zip(samples, measured, strict=True)),
+        tuple(replace(sample, parts=entry.parts) for sample, entry in zip(samples, measured, strict=True)),
         tuple(labels[i] for i in kept),
         next((part.cluster_spec for task in tasks for part in task.parts if part.cluster_spec), None),
         _differ(prompts),
@@ -109,14 +109,14 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
 
 def _table(samples: Sequence[Sample], order: Sequence[IntArray]) -> Table:
     """The question statistics of all runs, whose own questions come in this order."""
-    stats = [item.stats for item in samples]
+    stats = [sample.stats for sample in samples]
     mean, var, count = (np.stack([getattr(x, name) for x in stats]) for name in ("mean", "var", "count"))
-    told = (np.array([getattr(x, name) for x in stats]) for name in ("identical", "answers_differ"))
+    flags = (np.array([getattr(x, name) for x in stats]) for name in ("identical", "answers_differ"))
     binary = all(bool((np.isnan(x.values) | (x.values == 0) | (x.values == 1)).all()) for x in samples)
     return Table(
-        QuestionStats(mean, var, count, *told),
+        QuestionStats(mean, var, count, *flags),
         samples[0].design(),
-        answers=None if binary else tuple(item.values for item in samples),
+        answers=None if binary else tuple(sample.values for sample in samples),
         order=None if all((np.diff(rows) > 0).all() for rows in order) else tuple(order),
     )
 
@@ -124,11 +124,11 @@ def _table(samples: Sequence[Sample], order: Sequence[IntArray]) -> Table:
 def _ratios(samples: Sequence[Sample]) -> list[Sample]:
     """The runs' ratios, linearised; one that is undefined has no value on any question."""
     out = []
-    for item in samples:
-        made = linearised(replace(item, labels=samples[0].labels))
+    for sample in samples:
+        made = linearised(replace(sample, labels=samples[0].labels))
         nothing = np.full_like(made.values, np.nan)
         made = replace(made, values=nothing, stats=question_stats(nothing)) if made.undefined else made
-        out.append(replace(made, labels=item.labels))
+        out.append(replace(made, labels=sample.labels))
     return out
 
 
@@ -152,10 +152,10 @@ def _on_union(parts: Sequence[Scores]) -> _Task:
     Matching starts with a run that knows its questions' texts, and has most of them.
     """
     each = [part.questions for part in parts]
-    textless = [one.documents is None and one.inputs is None for one in each]
+    textless = [of_run.documents is None and of_run.inputs is None for of_run in each]
     order = sorted(range(len(parts)), key=lambda m: (textless[m], -len(each[m])))
-    questions, found, said = union([each[m] for m in order])
-    rows, N = [found[place] for place in np.argsort(order)], len(questions)
+    questions, ordered, said = union([each[m] for m in order])
+    rows, N = [ordered[place] for place in np.argsort(order)], len(questions)
     notes = [f"{parts[0].task}: {note}" for note in said]
     with_clusters = [part for part in parts if part.clusters is not None]
     first = with_clusters[0] if with_clusters else None
@@ -190,10 +190,10 @@ def _on_union(parts: Sequence[Scores]) -> _Task:
 def _questions(tasks: Sequence[_Task], kept: IntArray) -> Questions:
     """The questions of all tasks that some run has scored, with what can be shown of them."""
     keys = [key if len(tasks) == 1 else f"{task.parts[0].task}: {key}" for task in tasks for key in task.questions.keys]
-    known = [task.questions.shown() for task in tasks]
-    if not any(known):
+    shown = [task.questions.shown() for task in tasks]
+    if not any(shown):
         return Questions(tuple(keys[i] for i in kept), tasks[0].questions.kind)
-    texts = [text for task, shown in zip(tasks, known, strict=True) for text in shown or ("",) * len(task.questions)]
+    texts = [text for task, own in zip(tasks, shown, strict=True) for text in own or ("",) * len(task.questions)]
     some = tuple(texts[i] for i in kept)
     return Questions(tuple(keys[i] for i in kept), tasks[0].questions.kind, texts=some)
 
@@ -228,16 +228,16 @@ def _differ(codes: IntArray) -> BoolArray:
     if not ((codes >= 0) & (codes != codes.max(axis=1, keepdims=True))).any():
         return np.zeros((codes.shape[1],) * 2, dtype=np.bool_)
     kinds, which = np.unique(codes.T, axis=0, return_inverse=True)
-    differ = np.array([((kinds != one) & (kinds >= 0) & (one >= 0)).any(axis=1) for one in kinds])
-    found: BoolArray = differ[np.ix_(which.ravel(), which.ravel())]
-    return found
+    differ = np.array([((kinds != kind) & (kinds >= 0) & (kind >= 0)).any(axis=1) for kind in kinds])
+    matrix: BoolArray = differ[np.ix_(which.ravel(), which.ravel())]
+    return matrix
 
 
 def pairs_of(
     measured: Sequence[MeasuredRun], board: Grid, group: Group | None, settings: Settings
 ) -> tuple[Pairs | None, list[str]]:
     """All pairs of the runs, with p-values adjusted over all of them; None where no two share a question."""
-    parts = [item.parts for item in measured]
+    parts = [entry.parts for entry in measured]
     first, plan, fixed = parts[0][0], board.table.plan, settings.questions_are == "fixed"
     task = first.task if group is None else group.name
     check_margin(settings, [part for items in parts for part in items])
@@ -250,7 +250,7 @@ def pairs_of(
     apart = int((c.of.n == 0).sum())
     if apart == len(c):
         return None, []
-    c = _without_wins(c) if any(item.ratio for item in board.samples) else c
+    c = _without_wins(c) if any(sample.ratio for sample in board.samples) else c
     notes = [f"{task}, {first.metric}: {apart} of {len(c)} pairs share no question"] if apart else []
     higher = next((x.higher_is_better for items in parts for x in items if x.higher_is_better is not None), None)
     if higher is None:
@@ -282,7 +282,7 @@ def pairs_of(
         flags["skewed"] = flags.get("skewed", np.False_) | _skewed(board.table, a, b)
     if not all_count_as_zero(settings.missing):
         flags["missing_matters"] = _missing_matters(parts, board, c, width)
-    names = (tuple(item.name for item in measured), tuple(item.run.name for item in measured))
+    names = (tuple(entry.name for entry in measured), tuple(entry.run.name for entry in measured))
     flags = {code: has for code, has in flags.items() if has.any()}
     missing = tuple(map(causes_of, parts))
     return Pairs(*names, missing, common, a, b, numbers, verdicts.codes, verdicts.words, flags), notes
@@ -307,11 +307,11 @@ def decided(
         from ..stats.resampling import by_wild, wild_pairs
 
         test = by_wild(wild_pairs(table, c, settings), len(c), settings)
-    found = decision.decide(of, settings, test)
+    decisions = decision.decide(of, settings, test)
     a_better = (of.diff > 0) == (common["higher_is_better"] is not False)
-    verdicts = decision.apply_adjustment(found, a_better, settings)
-    numbers = difference_columns(c.of, c.leads, c.sides, common["cluster"] is not None) | found.numbers()
-    return {**numbers, "interval": found.interval, "p_adjusted": verdicts.p_adjusted}, verdicts
+    verdicts = decision.apply_adjustment(decisions, a_better, settings)
+    numbers = difference_columns(c.of, c.leads, c.sides, common["cluster"] is not None) | decisions.numbers()
+    return {**numbers, "interval": decisions.interval, "p_adjusted": verdicts.p_adjusted}, verdicts
 
 
 def square(pairs: Pairs, a_less_b: AnyArray, b_less_a: AnyArray) -> FloatArray:
@@ -323,7 +323,7 @@ def square(pairs: Pairs, a_less_b: AnyArray, b_less_a: AnyArray) -> FloatArray:
 
 def _with_labels(columns: Columns, board: Grid) -> AnyArray | None:
     """(P,) what labels say of the judge of each pair, whose moments then know the labels; None where there are none."""
-    if all(item.corrected is None for item in board.samples):
+    if all(sample.corrected is None for sample in board.samples):
         return None
     judges, few = np.full(len(columns), None, dtype=object), np.zeros(len(columns), dtype=np.bool_)
     for i, models in enumerate(zip(columns.a.tolist(), columns.b.tolist(), strict=True)):
@@ -367,9 +367,9 @@ def _missing_matters(parts: Sequence[Sequence[Scores]], board: Grid, columns: Co
     a, b = columns.a, columns.b
     lacking = np.array([sum(x.n_missing - x.n_zero for x in items) for items in parts])
     unscored = np.array([sum(map(n_unscored, items)) for items in parts])
-    told: BoolArray = (lacking[a] + lacking[b] > 0) & (lacking[a] + lacking[b] == unscored[a] + unscored[b])
-    if not told.any():
-        return told
+    bounded: BoolArray = (lacking[a] + lacking[b] > 0) & (lacking[a] + lacking[b] == unscored[a] + unscored[b])
+    if not bounded.any():
+        return bounded
     both = np.array([(asked.T @ asked)[a, b] for asked, _ in board.missing])
     spread, shares = np.zeros(len(columns)), board.table.plan.shares
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -378,16 +378,16 @@ def _missing_matters(parts: Sequence[Sequence[Scores]], board: Grid, columns: Co
             holes = missing.T @ asked
             spread += np.where(weight > 0, weight * (holes[a, b] + holes[b, a]) / n, 0.0)
         reach = MISSING_SHARE * np.sqrt(np.maximum(columns.of.variance, 0.0))
-        found: BoolArray = told & (columns.of.n > 0) & (spread * width > reach)
-    return found
+        matters: BoolArray = bounded & (columns.of.n > 0) & (spread * width > reach)
+    return matters
 
 
 def _codes(measured: Sequence[MeasuredRun], board: Grid, columns: Columns, group: Group | None) -> dict[str, BoolArray]:
     """The diagnostics of the pairs' own numbers, and those of their runs."""
     a, b = columns.a, columns.b
     each = [
-        item.codes(group) | ({RATIO_UNDEFINED} if data.undefined else set())
-        for item, data in zip(measured, board.samples, strict=True)
+        entry.codes(group) | ({RATIO_UNDEFINED} if sample.undefined else set())
+        for entry, sample in zip(measured, board.samples, strict=True)
     ]
     out = dict(columns.flags)
     for code in sorted(set().union(*each)):

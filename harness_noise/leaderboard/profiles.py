@@ -125,15 +125,15 @@ def write(arena: Arena, path: str | Path, *, questions: bool = False) -> None:
             "a noise profile is for other models on the same benchmark, and `questions_are='fixed'` leaves the noise "
             "between questions out: write it without"
         )
-    known = [profile for board in arena.boards if (profile := _profile(board, questions)) is not None]
-    if not known:
+    profiles = [profile for board in arena.boards if (profile := _profile(board, questions)) is not None]
+    if not profiles:
         raise InputError("no benchmark has two models close enough to show its noise: give more models, or closer ones")
     content = {
         "kind": KIND,
         "schema_version": SCHEMA_VERSION,
         "harness_noise_version": __version__,
         "settings": dict(arena.settings),
-        "benchmarks": known,
+        "benchmarks": profiles,
     }
     write_text(Path(path), json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
@@ -142,8 +142,8 @@ def _profile(board: BenchmarkResult, questions: bool) -> dict[str, Any] | None:
     row, pairs = board.benchmark, board.pairs
     if row.se_total is None or pairs.common["unit"] is not None:  # the noise of a cost is that of its own models
         return None
-    out: dict[str, Any] = {item.name: json_value(getattr(row, item.name, None)) for item in fields(Profile)}
-    known = np.isfinite(pairs.columns["df"])
+    out: dict[str, Any] = {field.name: json_value(getattr(row, field.name, None)) for field in fields(Profile)}
+    has_df = np.isfinite(pairs.columns["df"])
     if questions:
         out["questions"] = _with_questions(board)
     means = [model.mean for model in board.models if model.mean is not None]
@@ -152,7 +152,7 @@ def _profile(board: BenchmarkResult, questions: bool) -> dict[str, Any] | None:
         "best_mean": best(means, default=None),
         "higher_is_better": pairs.common["higher_is_better"],
         "n_clusters": int(np.median(pairs.columns["n_clusters"])),
-        "df": float(np.median(pairs.columns["df"][known])) if known.any() else None,
+        "df": float(np.median(pairs.columns["df"][has_df])) if has_df.any() else None,
     }
 
 
@@ -187,11 +187,11 @@ def named(path: str | Path) -> tuple[NamedProfile, ...]:
 
 def read(path: str | Path) -> tuple[Profile, ...]:
     """The profiles of `named`."""
-    return tuple(found.profile for found in named(path))
+    return tuple(noise.profile for noise in named(path))
 
 
 def _parse(row: Mapping[str, Any]) -> Profile:
-    values = {item.name: _value(row[item.name], str(item.type)) for item in fields(Profile)}
+    values = {field.name: _value(row[field.name], str(field.type)) for field in fields(Profile)}
     profile = Profile(**values)
     if not (profile.n_questions >= 2 and profile.se_total.median > 0 and (profile.df or 1) > 0):
         raise ValueError(f"n_questions {profile.n_questions}, se_total {profile.se_total}, df {profile.df}")
@@ -204,7 +204,7 @@ def _value(value: Any, kind: str) -> Any:
     if value is None and plain != kind:
         return None
     if plain == "Spread":
-        return Spread(*(_value(value[item.name], "float") for item in fields(Spread)))
+        return Spread(*(_value(value[field.name], "float") for field in fields(Spread)))
     number = float(value) if plain == "float" and isinstance(value, int) else value
     if type(number).__name__ != plain or (plain in ("int", "float") and not abs(number) <= LARGEST):
         raise TypeError(f"{kind} {value!r:.80}")
@@ -217,18 +217,18 @@ def choose(profiles: Sequence[Profile], options: ReadOptions) -> Profile:
     Raises:
         InputError: none, or several.
     """
-    asked = (options.tasks, options.metrics, options.scorers)
-    found = [
-        item
-        for item in profiles
+    lists = (options.tasks, options.metrics, options.scorers)
+    matches = [
+        profile
+        for profile in profiles
         if all(
-            not given or any(is_meant(own, name) for name in given) for own, given in zip(item.key, asked, strict=True)
+            not some or any(is_meant(own, name) for name in some) for own, some in zip(profile.key, lists, strict=True)
         )
     ]
-    if len(found) == 1:
-        return found[0]
-    have = "; ".join(f"{item.task} / {item.metric} / {item.scorer}" for item in profiles[:12])
-    what = "no profile of that name" if not found else f"{len(found)} profiles"
+    if len(matches) == 1:
+        return matches[0]
+    have = "; ".join(f"{profile.task} / {profile.metric} / {profile.scorer}" for profile in profiles[:12])
+    what = "no profile of that name" if not matches else f"{len(matches)} profiles"
     raise InputError(f"{what} in the reference, which has {have}: name one with `tasks`, `metrics` and `scorers`")
 
 
@@ -258,18 +258,18 @@ def compare(
     check_scale("margin", margin, profile.scale, profile.metric, known=True)
     profile.check(a, b)
     diff, se, share = a - b, profile.se(a, b), profile.data_share
-    known = se > 0  # the rule of thumb has no noise at 0 and 1, where nothing is known of it
-    df = float(profile.df or profile.n_questions - 1) if known else math.nan
+    noisy = se > 0  # the rule of thumb has no noise at 0 and 1, where nothing is known of it
+    df = float(profile.df or profile.n_questions - 1) if noisy else math.nan
     of = decision.Differences(
         np.array([diff]),
-        np.array([se**2 if known else math.nan]),
+        np.array([se**2 if noisy else math.nan]),
         np.array([df]),
         zero=np.array([False]),
         p_zero=np.array([math.nan]),
     )
-    parts = (share, 1 - share) if known and share is not None else (math.nan, math.nan)
+    parts = (share, 1 - share) if noisy and share is not None else (math.nan, math.nan)
     data, prediction = (part * se**2 for part in parts)
-    codes = {"reference_noise", *decision.noise_codes(df if profile.cluster and known else math.nan)}
+    codes = {"reference_noise", *decision.noise_codes(df if profile.cluster and noisy else math.nan)}
     codes |= {"beyond_reference"} if profile.beyond(a, b) else set()
     shared = ("task", "metric", "scorer", "higher_is_better", "n_questions", "n_clusters", "cluster")
     row = RowDecision.of(
@@ -295,10 +295,10 @@ def compare(
         var_data=data,
         var_prediction=prediction,
     )
-    found = decided([row], settings)[0]
-    if profile.scale is None or found.ci_low is None or found.ci_high is None:
-        return found
-    return replace(found, ci_low=max(found.ci_low, -1.0), ci_high=min(found.ci_high, 1.0))
+    result = decided([row], settings)[0]
+    if profile.scale is None or result.ci_low is None or result.ci_high is None:
+        return result
+    return replace(result, ci_low=max(result.ci_low, -1.0), ci_high=min(result.ci_high, 1.0))
 
 
 KIND = "noise-profile"
@@ -308,9 +308,9 @@ _START = 300
 
 def _with_questions(board: BenchmarkResult) -> dict[str, Any]:
     """The models' means by question, as a profile keeps them."""
-    clusters = [one.cluster for one in board.questions]
+    clusters = [question.cluster for question in board.questions]
     return {
-        "keys": [one.question for one in board.questions],
+        "keys": [question.question for question in board.questions],
         "clusters": None if set(clusters) <= {None} else clusters,
         "models": [model.model for model in board.models],
         "means": [[None if math.isnan(x) else round(float(x), 12) for x in column] for column in board.scores.T],
@@ -353,12 +353,12 @@ def read_runs(path: str | Path) -> list[Run]:
     ]
 
 
-def _questions_of(row: dict[str, Any], item: dict[str, Any] | None) -> list[tuple[str, Scores]]:
-    if item is None:
+def _questions_of(row: dict[str, Any], stored: dict[str, Any] | None) -> list[tuple[str, Scores]]:
+    if stored is None:
         return []
-    keys, clusters = [str(key) for key in item["keys"]], item["clusters"]
-    means = np.array([[math.nan if x is None else float(x) for x in column] for column in item["means"]], dtype=float)
-    models = [str(model) for model in item["models"]]
+    keys, clusters = [str(key) for key in stored["keys"]], stored["clusters"]
+    means = np.array([[math.nan if x is None else float(x) for x in column] for column in stored["means"]], dtype=float)
+    models = [str(model) for model in stored["models"]]
     if means.shape != (len(models), len(keys)) or np.isinf(means).any() or len(set(models)) < len(models):
         raise ValueError(means.shape)
     labels = None if clusters is None else tuple(f"\x1f{i}" if x is None else str(x) for i, x in enumerate(clusters))
@@ -387,11 +387,11 @@ def locate(path: str | Path) -> Path:
     path = Path(path)
     if path.exists() or path.name != str(path) or path.suffix == ".json":
         return path
-    known = {_plain(name): name for name in names()}
-    if _plain(path.name) in known:
-        return FOLDER / f"{known[_plain(path.name)]}.json"
-    within = [item for item in known if _plain(path.name) and _plain(path.name) in item]
-    near = [known[item] for item in within or get_close_matches(_plain(path.name), known, n=3)]
+    name_of = {_plain(name): name for name in names()}
+    if _plain(path.name) in name_of:
+        return FOLDER / f"{name_of[_plain(path.name)]}.json"
+    within = [plain for plain in name_of if _plain(path.name) and _plain(path.name) in plain]
+    near = [name_of[plain] for plain in within or get_close_matches(_plain(path.name), name_of, n=3)]
     raise InputError(
         f"{path}: neither a file nor a benchmark whose noise comes with this package"
         f"{'; did you mean ' + ' or '.join(near) + '?' if near else '.'} `harness-noise references` lists them; "
@@ -401,12 +401,12 @@ def locate(path: str | Path) -> Path:
 
 def sentence(path: str | Path) -> str | None:
     """What a shipped profile rests on, for whoever uses it; None for a profile of one's own."""
-    found = named(path)[0]
-    if found.source is None:
+    noise = named(path)[0]
+    if noise.source is None:
         return None
     return (
-        f"the noise is that of {found.name}: {found.source['what']} ({found.source['repository'].partition('//')[2]}, "
-        f"{found.source['licence']}). It applies to models of similar accuracy that agree about as often, prompted the "
+        f"the noise is that of {noise.name}: {noise.source['what']} ({noise.source['repository'].partition('//')[2]}, "
+        f"{noise.source['licence']}). It applies to models of similar accuracy that agree about as often, prompted the "
         "same way"
     )
 

@@ -78,8 +78,8 @@ def ranked(
     dead = None if corrected else _dead(table.mean[:, leaders])
     order = None
     if simple is not None and len(simple[0]) > 1:
-        found = stability(sign * simple[0], simple[1], np.random.default_rng(settings.seed + 1))
-        order = found if np.isfinite(found.tau) else None  # where all models are alike there is no order
+        resampled = stability(sign * simple[0], simple[1], np.random.default_rng(settings.seed + 1))
+        order = resampled if np.isfinite(resampled.tau) else None  # where all models are alike there is no order
     return out, replace(
         row,
         solved_by_all=None if solved is None else int((solved | np.isnan(table.mean)).all(axis=1).sum()),
@@ -107,9 +107,9 @@ def _by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
     """(M, M) decisions of the pairs' own p-values, by Holm's method over all of them."""
     p = decision.adjusted(pairs.columns["p_value"], "holm")
     with np.errstate(invalid="ignore"):
-        told = p < 1 - settings.level
+        shown = p < 1 - settings.level
         ahead = pairs.sign * pairs.columns["diff"] > 0
-    better: BoolArray = square(pairs, told & ahead, told & ~ahead) == 1
+    better: BoolArray = square(pairs, shown & ahead, shown & ~ahead) == 1
     return better
 
 
@@ -189,9 +189,9 @@ def with_selection(arena: Arena, seed: int) -> Arena:
 
 
 def _selection(board: BenchmarkResult, seed: int) -> Selection | None:
-    plan, known = board.plan, np.flatnonzero(~np.isnan(board.scores).all(axis=0))
-    shared = np.flatnonzero(~np.isnan(board.scores[:, known]).any(axis=1))
-    if plan is None or len(known) < 2 or not len(shared):
+    plan, scored = board.plan, np.flatnonzero(~np.isnan(board.scores).all(axis=0))
+    shared = np.flatnonzero(~np.isnan(board.scores[:, scored]).any(axis=1))
+    if plan is None or len(scored) < 2 or not len(shared):
         return None
     if plan.crossed is not None:
         raise InputError(
@@ -199,8 +199,8 @@ def _selection(board: BenchmarkResult, seed: int) -> Selection | None:
             "crossed ways: name one of them with `cluster`"
         )
     sign = board.pairs.sign
-    values, plan = sign * board.scores[np.ix_(shared, known)], sub_design(plan, shared)
-    names = [board.models[m].model for m in known]
+    values, plan = sign * board.scores[np.ix_(shared, scored)], sub_design(plan, shared)
+    names = [board.models[m].model for m in scored]
     means = plan.weights @ values
     second, best = np.argsort(means, kind="stable")[-2:]
     chosen = chosen_by_half(values, plan, np.random.default_rng(seed))
@@ -232,10 +232,10 @@ def _selected(row: Selection) -> str:
 
 def _budget(board: BenchmarkResult) -> list[Budget]:
     """What tells the best model from each rival that is not shown to be worse, the largest difference first."""
-    pairs, known = board.pairs, [m for m, model in enumerate(board.models) if model.mean is not None]
-    if not known:
+    pairs, scored = board.pairs, [m for m, model in enumerate(board.models) if model.mean is not None]
+    if not scored:
         return []
-    best = min(known, key=lambda m: board.models[m].rank or len(board.models))
+    best = min(scored, key=lambda m: board.models[m].rank or len(board.models))
     rows = []
     for i in np.flatnonzero((pairs.a == best) | (pairs.b == best)).tolist():
         rival, pair = board.models[int(pairs.a[i] + pairs.b[i]) - best], pairs[i]
@@ -348,9 +348,9 @@ def _with_frontier(board: BenchmarkResult, other: BenchmarkResult | None, alpha:
     cost = _of_names(other, names)
     both = np.fmax(np.where(np.isnan(score), 1.0, score), np.where(np.isnan(cost), 1.0, cost))
     np.fill_diagonal(both, np.nan)
-    told = ~np.isnan(score) & ~np.isnan(cost)
+    comparable = ~np.isnan(score) & ~np.isnan(cost)
     models = tuple(
-        _placed(model, both[m], np.fmin(score[:, m], cost[:, m]), names, alpha) if told[m].any() else model
+        _placed(model, both[m], np.fmin(score[:, m], cost[:, m]), names, alpha) if comparable[m].any() else model
         for m, model in enumerate(board.models)
     )
     return replace(board, models=models, beside=other)

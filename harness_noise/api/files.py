@@ -71,7 +71,7 @@ def profiles(name: str | Path | None = None) -> tuple[NamedProfile, ...]:
     """
     from ..leaderboard import profiles
 
-    return tuple(item for each in (profiles.names() if name is None else [name]) for item in profiles.named(each))
+    return tuple(noise for each in (profiles.names() if name is None else [name]) for noise in profiles.named(each))
 
 
 def write_profile(result: Arena, path: str | Path, *, with_questions: bool = False, force: bool = False) -> Path:
@@ -149,8 +149,8 @@ def write_html(
     place = Path(place)
     if isinstance(result, Arena):
         return html.write_arena(result, place, command, words)
-    asked = getattr(result, "by_question", ())
-    write_text(place, html.page(result, command=command, questions=asked, words=words))
+    questions = getattr(result, "by_question", ())
+    write_text(place, html.page(result, command=command, questions=questions, words=words))
     return [place]
 
 
@@ -310,8 +310,8 @@ class _Export:
         self.notes += result.notes
         rows = [row for row in result.estimates if {"skipped_metric", "mean_mismatch"}.isdisjoint(row.diagnostics)]
         if rows:
-            known = self.added.setdefault(Path(run.name), [])
-            known += [f"{row.task} {row.metric}".strip() for row in rows if row.se is not None]
+            names = self.added.setdefault(Path(run.name), [])
+            names += [f"{row.task} {row.metric}".strip() for row in rows if row.se is not None]
         else:
             self.notes.append(f"{run.name}: nothing to add, so it is not written")
         return result
@@ -373,7 +373,7 @@ def label_sample(
     request = Request.of("label", settings, choices, sources=sources)
     if output is not None and Path(str(output)).exists() and not force:
         raise InputError(f"{output} is there already, and may hold labels: name another file, or say `force=True`")
-    found = sample(request.runs(sources), n, by_score=by_score, blind=blind, seed=request.settings.seed)
+    drawn = sample(request.runs(sources), n, by_score=by_score, blind=blind, seed=request.settings.seed)
     if output is not None:
-        write_label_sample(found, Path(str(output)))
-    return found
+        write_label_sample(drawn, Path(str(output)))
+    return drawn

@@ -123,8 +123,8 @@ def gate(
                 "are labelled, too: leave `ratio`, `store` and further baselines out"
             )
         new, *baselines = request.corrected([new, *baselines])
-    asked = comparable(new) if kept else new
-    result = analysis.judge(asked, baselines, floors, bar, request.settings, budget=budget, tested=self_test)
+    judged = comparable(new) if kept else new
+    result = analysis.judge(judged, baselines, floors, bar, request.settings, budget=budget, tested=self_test)
     notes = list(result.notes)
     if recovery is not None:
         notes.append(f"`ratio` {recovery:g} is the recovery_threshold of {thresholds}")

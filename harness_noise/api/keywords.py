@@ -124,12 +124,12 @@ def chosen_settings(
         TypeError: a keyword that the function does not have.
         InputError: a value out of range, or a setting that the function does not obey.
     """
-    known = Settings.__dataclass_fields__
-    unknown = [name for name in choices if name not in known and name not in accepted.__annotations__]
+    fields = Settings.__dataclass_fields__
+    unknown = [name for name in choices if name not in fields and name not in accepted.__annotations__]
     if unknown:
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
-    given = {name: value for name, value in choices.items() if name in known and value is not None}
-    chosen = replace(settings or Settings(), **given)
+    changes = {name: value for name, value in choices.items() if name in fields and value is not None}
+    chosen = replace(settings or Settings(), **changes)
     chosen.check(function)
     return chosen
 
@@ -208,17 +208,17 @@ class Request:
             return runs
         from ..analysis import labels as analysis
 
-        known = analysis.LabelOptions(bool(self.labels.get("labels_at_random")), self.labels.get("label_range"))
+        label_options = analysis.LabelOptions(bool(self.labels.get("labels_at_random")), self.labels.get("label_range"))
         scorer = self.labels.get("labels_scorer")
         if scorer:
-            return [analysis.scored_by(run, scorer, known, self.settings) for run in runs]
-        return analysis.corrected_runs(runs, read_labels(self.labels["labels"]), known, self.settings)
+            return [analysis.scored_by(run, scorer, label_options, self.settings) for run in runs]
+        return analysis.corrected_runs(runs, read_labels(self.labels["labels"]), label_options, self.settings)
 
-    def check_measures(self, **given: Any) -> None:
+    def check_measures(self, **keywords: Any) -> None:
         """Refuse what is about one score where other measures are asked for.
 
         Args:
-            **given: keywords that only a score obeys, with their values; `combine` is for one measure alone.
+            **keywords: those that only a score obeys, with their values; `combine` is for one measure alone.
 
         Raises:
             InputError: names the keyword.
@@ -227,7 +227,7 @@ class Request:
         several = len(self.options.measures) > 1
         one_scale = {"margin": self.settings.margin is not None, "range": self.settings.range is not None}
         of_one = ("combine", *one_scale)
-        for name, value in (given | one_scale | {"labels": self.labels}).items():
+        for name, value in (keywords | one_scale | {"labels": self.labels}).items():
             if value and (several if name in of_one else others):
                 about = "one measure" if name in of_one else "a score alone"
                 listed = ", ".join(self.options.measures)
@@ -257,7 +257,7 @@ class Request:
         """
         if not sources:
             raise InputError("no run is given: give a path, a Run or a DataFrame, or a list of them")
-        readers = (partial(runs_of, item, self.options) for item in self.watched(sources, "reading", len(sources)))
+        readers = (partial(runs_of, source, self.options) for source in self.watched(sources, "reading", len(sources)))
         return self.joined(those_with(readers) if some else [run for reader in readers for run in reader()])
 
     def joined(self, runs: list[Run]) -> list[Run]:
@@ -270,13 +270,13 @@ class Request:
 
     def references(self, sources: Source | Sequence[Source]) -> list[Run]:
         """The runs that references are: of each source, or of a noise profile that has means by question."""
-        given = listed(sources)
-        if not given:
+        several = listed(sources)
+        if not several:
             return []
         from ..leaderboard import profiles
 
         out: list[Run] = []
-        for source in given:
+        for source in several:
             profile = is_path(source) and profiles.is_profile(str(source))
             out += profiles.read_runs(str(source)) if profile else self.runs([source])
         return out
@@ -292,7 +292,7 @@ class Request:
             return [(first, second)]
         # of two places, what lies in one is joined, though both may call the model by one name
         apart = self.as_repeats and len(sources) == 2 and not baseline
-        runs = [run for side in ([[item] for item in sources] if apart else [sources]) for run in self.runs(side)]
+        runs = [run for side in ([[source] for source in sources] if apart else [sources]) for run in self.runs(side)]
         if not baseline:
             return [pair_of(runs, sources, models, many="compare all of them with one by `baseline=RUN`, ")]
         check_obeyed("baseline", {"models": models})
@@ -308,16 +308,16 @@ class Request:
 def _about_labels(choices: Mapping[str, Any], settings: Settings, own: Mapping[str, Any] | None) -> dict[str, Any]:
     """The keywords about people's labels that were given; what cannot be computed with them is refused."""
     names = ("labels", "labels_scorer", "label_range", "labels_at_random")
-    given = {name: choices[name] for name in names if not (choices.get(name) is None or choices.get(name) is False)}
-    sources = [name for name in names[:2] if name in given]
+    chosen = {name: choices[name] for name in names if not (choices.get(name) is None or choices.get(name) is False)}
+    sources = [name for name in names[:2] if name in chosen]
     if len(sources) == 2:
         raise InputError("`labels` and `labels_scorer` both say where the labels are: give one of them")
-    if given and not sources:
-        raise InputError(f"`{next(iter(given))}` is about people's labels: give `labels` or `labels_scorer`, too")
-    if given:
+    if chosen and not sources:
+        raise InputError(f"`{next(iter(chosen))}` is about people's labels: give `labels` or `labels_scorer`, too")
+    if chosen:
         settings.check("labels")
         check_obeyed("labels", dict(own or {}))
-    low, high = given.get("label_range", (0, 1))
+    low, high = chosen.get("label_range", (0, 1))
     if not low < high:
         raise InputError(f"`label_range` {low:g}, {high:g} must be the lowest and the highest label, such as 1, 5")
-    return given
+    return chosen

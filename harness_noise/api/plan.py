@@ -154,7 +154,7 @@ def plan(
     >>> hn.plan(effect=0.03, accuracy=0.7).n_questions
     1834
     """
-    given = dict(locals())
+    arguments = dict(locals())
     from ..analysis.plan import Asked, plan_of
     from ..io.sources import listed, names, of_models
     from ..results.rows import Difference, Estimate
@@ -163,17 +163,17 @@ def plan(
         raise InputError("`alpha` is 1 − `level`: give one of them")
     sources: list[Any] = [runs] if isinstance(runs, (Estimate, Difference)) else listed(runs)
     form = _form(sources, references, omega2, accuracy)
-    own = {name: value for name, value in given.items() if name in KEYWORDS}
+    own = {name: value for name, value in arguments.items() if name in KEYWORDS}
     request = Request.of("plan", settings, choices, own, form=form, sources=sources)
-    given["alpha"] = round(1 - request.settings.level, 12) if alpha is None else alpha
-    asked = Asked(**{item.name: given[item.name] for item in fields(Asked)})
+    arguments["alpha"] = round(1 - request.settings.level, 12) if alpha is None else alpha
+    inputs = Asked(**{field.name: arguments[field.name] for field in fields(Asked)})
     if references is not None:
-        return _of_profile(references, asked, request, looks=looks)
+        return _of_profile(references, inputs, request, looks=looks)
     pilot = sources
     if form == "plan":
-        found = request.runs(sources)
-        pilot = request.corrected([*of_models(found, sources, names(models))] if models else [*found])
-    return plan_of(asked, pilot, request.settings, two_like_this=two_like_this, looks=looks, answers=answers)
+        read_runs = request.runs(sources)
+        pilot = request.corrected([*of_models(read_runs, sources, names(models))] if models else [*read_runs])
+    return plan_of(inputs, pilot, request.settings, two_like_this=two_like_this, looks=looks, answers=answers)
 
 
 EXAMPLES = (
@@ -193,31 +193,31 @@ def _form(sources: Sequence[Any], references: object, omega2: float | None, accu
     from ..results.rows import Difference, Estimate
 
     places = {"runs": sources or None, "references": references, "omega2": omega2, "accuracy": accuracy}
-    given = [name for name, value in places.items() if value is not None]
-    if len(given) != 1 and given != ["references", "accuracy"]:
-        which = f"{len(given)} of them are given: {', '.join(f'`{name}`' for name in given)}" if given else EXAMPLES
+    named = [name for name, value in places.items() if value is not None]
+    if len(named) != 1 and named != ["references", "accuracy"]:
+        which = f"{len(named)} of them are given: {', '.join(f'`{name}`' for name in named)}" if named else EXAMPLES
         raise InputError(
             "the noise comes from one of `runs` RUN [RUN], `references` NAME, `omega2` (with `sigma2`) and `accuracy` "
             f"P; {which}"
         )
-    if given == ["runs"]:
+    if named == ["runs"]:
         return "plan_row" if isinstance(sources[0], (Estimate, Difference)) else "plan"
-    return {"references": "plan_profile", "omega2": "plan_numbers", "accuracy": "plan_accuracy"}[given[0]]
+    return {"references": "plan_profile", "omega2": "plan_numbers", "accuracy": "plan_accuracy"}[named[0]]
 
 
-def _of_profile(path: str | Path, asked: Asked, request: Request, *, looks: Looks | str | None) -> Plan:
+def _of_profile(path: str | Path, inputs: Asked, request: Request, *, looks: Looks | str | None) -> Plan:
     """The plan with the noise of a benchmark's profile; where one answer to each question says nothing of ω² alone."""
     from ..analysis.plan import plan_of
     from ..leaderboard import profiles
     from ..settings import check_scale
 
     profile = request.profile(path)
-    check_scale("effect", asked.effect, profile.scale, profile.metric)
-    if asked.accuracy is not None:
-        profile.check(asked.accuracy)
-    beyond = asked.accuracy is not None and profile.beyond(asked.accuracy)
-    n = profile.n_questions if asked.effect is asked.n is asked.target_se is None else asked.n
-    numbers = replace(asked, accuracy=None, n=n, **profile.planning(asked.accuracy))
+    check_scale("effect", inputs.effect, profile.scale, profile.metric)
+    if inputs.accuracy is not None:
+        profile.check(inputs.accuracy)
+    beyond = inputs.accuracy is not None and profile.beyond(inputs.accuracy)
+    n = profile.n_questions if inputs.effect is inputs.n is inputs.target_se is None else inputs.n
+    numbers = replace(inputs, accuracy=None, n=n, **profile.planning(inputs.accuracy))
     result = plan_of(numbers, [], request.settings, looks=looks)
     said = f"The noise is that of other models on {profile.task}; no answer of the models to be compared was seen"
     source = profiles.sentence(path)

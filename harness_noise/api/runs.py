@@ -203,22 +203,22 @@ def compare(
     """
     by, models = names(by), names(models)
     sides: list[Any] = [[x] if _number(x) is not None else listed(x) for x in ((a,) if b is None else (a, b))]
-    given, whole = [source for side in sides for source in side], listed(references)
-    numbers, against = [_number(source) for source in given], [] if baseline is None else listed(baseline)
+    sources, whole = [source for side in sides for source in side], listed(references)
+    numbers, against = [_number(source) for source in sources], [] if baseline is None else listed(baseline)
     if "columns" in choices:
-        choices["columns"] = of_sides(choices["columns"] or {}, given)
+        choices["columns"] = of_sides(choices["columns"] or {}, sources)
     check_one_of("fail_on", fail_on, FailOn)
-    asked = {"questions": questions or None, "by_question": by_question}
-    own = asked | {"by": by, "looks": looks, "combine": combine, "baseline": against, "references": whole}
+    extras = {"questions": questions or None, "by_question": by_question}
+    own = extras | {"by": by, "looks": looks, "combine": combine, "baseline": against, "references": whole}
     form = "compare"
     pairs: list[tuple[Run, Run]] = []
     if any(number is not None for number in numbers):
         form = "counts" if all(isinstance(number, tuple) for number in numbers) else "profile"
     # a gate must not pass because the file with the regression could not be read
-    read: dict[str, Any] = {"sources": (*given, *against, *whole), "fields": by, "strict": fail_on == "regression"}
+    read: dict[str, Any] = {"sources": (*sources, *against, *whole), "fields": by, "strict": fail_on == "regression"}
     request = Request.of("compare", settings, choices, own, form=form, **read)
     if request.settings.unpaired:
-        check_obeyed("unpaired", asked)
+        check_obeyed("unpaired", extras)
     request.check_measures(references=whole, looks=looks, combine=combine, fail_on=fail_on != "none")
     if form != "compare":
         result = _of_numbers(numbers, models, whole, request)
@@ -228,7 +228,7 @@ def compare(
         if request.labels:
             each = {id(run): run for pair in pairs for run in pair}
             corrected = dict(zip(each, request.corrected([*each.values()]), strict=True))
-            pairs = [(corrected[id(one)], corrected[id(other)]) for one, other in pairs]
+            pairs = [(corrected[id(first)], corrected[id(second)]) for first, second in pairs]
         result = _of_pairs(pairs, complete, request.settings, by, questions)
         if combine:
             from ..analysis.combine import combined
@@ -283,9 +283,9 @@ def _looked(
         what, other = ("slices", "`by`") if result.slices else ("combined rows", "`combine`")
         raise InputError(f"`looks` corrects rows for repeated looks, but {what} are not: leave `looks` or {other} out")
     memory = growing.beside(pairs[0][0].path)
-    found = growing.look(*pairs[0], settings, StoppingRule.parse("decided", looks=looks).looks, memory, complete)
+    looks_taken = growing.look(*pairs[0], settings, StoppingRule.parse("decided", looks=looks).looks, memory, complete)
     note = f"the looks at {pairs[0][0].model} are kept in {memory}"
-    return growing.judged_by_looks(replace(result, notes=(*result.notes, note)), found, settings)
+    return growing.judged_by_looks(replace(result, notes=(*result.notes, note)), looks_taken, settings)
 
 
 def _number(side: object) -> Number | None:
@@ -294,9 +294,9 @@ def _number(side: object) -> Number | None:
         return float(side)
     if not isinstance(side, tuple) or len(side) != 2:
         return None
-    right, asked = side
-    counted = isinstance(asked, Integral) and isinstance(right, Real) and float(right).is_integer()
-    return (int(right), int(asked)) if counted else None
+    right, total = side
+    counted = isinstance(total, Integral) and isinstance(right, Real) and float(right).is_integer()
+    return (int(right), int(total)) if counted else None
 
 
 def _of_numbers(
@@ -327,8 +327,8 @@ def _of_numbers(
 
     profile = request.profile(profiles[0])
     row = noise.compare(profile, *scores, names=called, level=settings.level, margin=settings.margin)
-    told = noise.sentence(profiles[0])
-    return Comparison(settings.to_dict(), (row,), () if told is None else (told,))
+    source = noise.sentence(profiles[0])
+    return Comparison(settings.to_dict(), (row,), () if source is None else (source,))
 
 
 def _no_noise(numbers: Sequence[float]) -> str:
@@ -390,14 +390,14 @@ def explain(
     from ..analysis.explain import explain_runs
 
     on, sides = names(on), [listed(side) for side in ((a,) if b is None else (a, b))]
-    given = [source for side in sides for source in side]
-    request = Request.of("explain", settings, choices, sources=given, fields=on)
+    sources = [source for side in sides for source in side]
+    request = Request.of("explain", settings, choices, sources=sources, fields=on)
     if b is not None:
         runs = [*request.pair(sides, names(models))[0]]
     else:
-        runs = request.runs(given)
-        if models or not len(runs) == len(given) == 1:
-            runs = of_models(runs, given, names(models))
+        runs = request.runs(sources)
+        if models or not len(runs) == len(sources) == 1:
+            runs = of_models(runs, sources, names(models))
     return explain_runs(runs[0], runs[1] if len(runs) > 1 else None, on, request.settings, names(categories))
 
 
@@ -479,8 +479,8 @@ def arena(
         raise InputError(f"`top` {top} is not a number of models")
     if dask is not None and jobs > 1:
         raise InputError("`jobs` is for processes of this machine and `dask` for a cluster: give one of them")
-    given = request.corrected(request.joined(_read_many(sources, request, jobs, dask, over)))
-    result = compute(given, request.settings, baseline=baseline_model, top=top, by=by, over=over)
+    read_runs = request.corrected(request.joined(_read_many(sources, request, jobs, dask, over)))
+    result = compute(read_runs, request.settings, baseline=baseline_model, top=top, by=by, over=over)
     if frontier is not None:
         result = with_frontier(result, frontier.removesuffix(HIGHER), request.settings.level)
     result = with_selection(result, request.settings.seed) if select else result
@@ -508,12 +508,12 @@ def _read_many(
             read = [(source, options if isinstance(source, Run) else along) for source in places]
             out += [run for source, how in read for run in runs_of(source, how)]
             continue
-        found, errors = registry.read_what_can_be(places, along, read_units)
+        read_runs, errors = registry.read_what_can_be(places, along, read_units)
         if errors and options.strict:
             raise errors[0]
         for error in errors:
             request.say(f"left out: {error}")
-        out += found
+        out += read_runs
     return out
 
 
@@ -563,6 +563,6 @@ def factors(
     columns = tuple(dict.fromkeys(column for column in factors.values() if column not in RUN_LEVEL))
     sources = listed(runs)
     request = Request.of("factors", settings, choices, sources=sources, factors=columns, apart=True)  # all count
-    found = request.runs(sources, some=True)
-    result = factors_of_runs(found, factors, more)
-    return replace(result, notes=merge_notes(result.notes, *(run.notes for run in found)))
+    read_runs = request.runs(sources, some=True)
+    result = factors_of_runs(read_runs, factors, more)
+    return replace(result, notes=merge_notes(result.notes, *(run.notes for run in read_runs)))

@@ -109,9 +109,9 @@ def label(runs: tuple[str, ...], output: Path, **choices: Any) -> None:
     """
     from .. import label_sample
 
-    found = label_sample(runs, output=output, **options.keywords(choices))
+    drawn = label_sample(runs, output=output, **options.keywords(choices))
     if not choices["quiet"]:
-        options.hints(found.notes)
+        options.hints(drawn.notes)
     options.wrote([output], choices)
 
 
@@ -125,12 +125,12 @@ def references(name: str | None) -> None:
     """
     from .. import profiles
 
-    for known in profiles(name):
-        figures = _figures(known.profile)
+    for noise in profiles(name):
+        figures = _figures(noise.profile)
         if name is None:
-            click.echo(f"{known.name:34} " + ", ".join(f"{key} {value}" for key, value in figures.items()))
+            click.echo(f"{noise.name:34} " + ", ".join(f"{key} {value}" for key, value in figures.items()))
             continue
-        about = {"task": known.profile.task, "metric": known.profile.metric, **(known.source or {})}
+        about = {"task": noise.profile.task, "metric": noise.profile.metric, **(noise.source or {})}
         for key, value in {**figures, **about}.items():
             click.echo(f"{key:13} {value}")
 
@@ -160,10 +160,10 @@ def export(runs: tuple[str, ...], output: Path | None, in_place: bool, form: str
     """
     from .. import export
 
-    asked = options.keywords(choices)
+    keywords = options.keywords(choices)
     for path in options.progress(runs, "exporting", len(runs)):
         try:
-            result = export(path, output, in_place=in_place, form=form, **asked)
+            result = export(path, output, in_place=in_place, form=form, **keywords)
         except InputError as error:
             options.hints(() if choices["quiet"] else getattr(error, "__notes__", ()))
             raise
@@ -198,9 +198,9 @@ def adapters(format_file: str | None) -> None:
     """List the harnesses and file formats that can be read."""
     from .. import adapters
 
-    found = adapters(format_file)
-    width = max(map(len, found))
-    for name, reads in found.items():
+    formats = adapters(format_file)
+    width = max(map(len, formats))
+    for name, reads in formats.items():
         click.echo(f"{name:{width}}  {reads}")
 
 
@@ -230,7 +230,7 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, (item.help or "").splitlines()[0]) for name, item in self.commands.items()])
+            formatter.write_dl([(name, (cmd.help or "").splitlines()[0]) for name, cmd in self.commands.items()])
 
 
 @click.group(

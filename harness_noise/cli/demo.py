@@ -31,7 +31,7 @@ def command(out: Path, debug: bool) -> None:
     from ..io import registry as adapters
 
     every: dict[str, Any] = {name: adapters.load(name) for name in reversed(adapters.names())}
-    harnesses = {name: item for name, item in every.items() if hasattr(item, "demo") and item.installed()}
+    harnesses = {name: adapter for name, adapter in every.items() if hasattr(adapter, "demo") and adapter.installed()}
     if not harnesses:
         raise InputError("the demo needs a harness: pip install 'harness-noise[lm-eval,inspect]'")
     out.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def _eight_models(adapter: Any, out: Path, log: TextIO) -> None:
     from harness_noise_adapters.word_problems import MODELS, PAIR
 
     _title(f"{adapter.name}: all pairs of eight models")
-    with _harness(log, told=False):
+    with _harness(log, aloud=False):
         folder = adapter.demo(out, lambda _: None, [model for model in MODELS if model not in PAIR])[0].parent
     _type("arena", folder, "--html", out / "arena", "--format", "sentence")
 
@@ -93,7 +93,7 @@ def _stopped_early(adapter: Any, out: Path, log: TextIO) -> None:
 
 
 @contextlib.contextmanager
-def _harness(log: TextIO, *, told: bool = True) -> Iterator[Callable[[list[str]], None]]:
+def _harness(log: TextIO, *, aloud: bool = True) -> Iterator[Callable[[list[str]], None]]:
     """What a harness prints goes to `log`; of that its results are also shown, and what this package says of them.
 
     Yields a function that shows a command.
@@ -112,7 +112,7 @@ def _harness(log: TextIO, *, told: bool = True) -> Iterator[Callable[[list[str]]
         notes = [line for line in log.read().splitlines() if line.startswith("harness-noise: ")]
         log.write(said.getvalue())
         place = log.tell()
-        for line in (*notes, *_results(said.getvalue())) if told else ():
+        for line in (*notes, *_results(said.getvalue())) if aloud else ():
             click.echo(line, file=terminal)
         said.seek(0)
         said.truncate()

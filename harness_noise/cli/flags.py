@@ -19,11 +19,11 @@ def parameter_of(flag: str) -> str:
     return next((name for name, other in reversed(_flags().items()) if other == flag), "")
 
 
-def _flag(found: re.Match[str]) -> str:
-    name, value = found[1], found[2]
+def _flag(match: re.Match[str]) -> str:
+    name, value = match[1], match[2]
     flag = _flags().get(name) or _flags().get(name.removeprefix("write_"))
     if flag is None:
-        return found[0]
+        return match[0]
     return flag if value in (None, "True") else f"{flag} {_plain(value)}"
 
 
@@ -32,12 +32,12 @@ def _plain(value: str) -> str:
     from ast import literal_eval
 
     try:
-        known = literal_eval(value)
+        literal = literal_eval(value)
     except (ValueError, SyntaxError):  # (LOW, HIGH), {'question': …}
         return re.sub(r"""['"(){}\s]""", "", value).replace(":", "=")
-    if isinstance(known, dict):
-        return ",".join(f"{name}={_quoted(str(text))}" for name, text in known.items())
-    return ",".join(map(str, known)) if isinstance(known, (tuple, list)) else str(known)
+    if isinstance(literal, dict):
+        return ",".join(f"{name}={_quoted(str(text))}" for name, text in literal.items())
+    return ",".join(map(str, literal)) if isinstance(literal, (tuple, list)) else str(literal)
 
 
 def _quoted(text: str) -> str:

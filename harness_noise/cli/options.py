@@ -76,12 +76,12 @@ class Numbers(ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
-            found = tuple(map(float, str(value).split(",")))
+            numbers = tuple(map(float, str(value).split(",")))
         except ValueError:
-            found = ()
-        if len(found) not in self.counts:
+            numbers = ()
+        if len(numbers) not in self.counts:
             self.fail(f"{value!r} is not {self.what}.", param, ctx)
-        return found
+        return numbers
 
 
 RANGE = Numbers("the metric's lowest and highest value, such as 0,1 or 0,100", 2)
@@ -92,7 +92,7 @@ class Values(Choice):
 
     def __init__(self, name: str, consumer: str) -> None:
         self.all, some = get_args(_types()[name]), obeyed(name, consumer)  # None: all
-        super().__init__([item for item in self.all if some is None or item in (_FIELDS[name].default, *some)])
+        super().__init__([choice for choice in self.all if some is None or choice in (_FIELDS[name].default, *some)])
         self.setting, self.consumer = name, consumer
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -351,14 +351,14 @@ def mapping(pairs: Iterable[str], option: str, *, one_word: bool = False) -> dic
 
 def keywords(choices: Mapping[str, Any]) -> dict[str, Any]:
     """A command's options as the keywords of the function that it calls, without those of printing."""
-    given = {name: value for name, value in choices.items() if name not in _OF_PRINTING and value is not None}
-    if "columns" in given:
-        given["columns"] = mapping(given["columns"].split(","), "--columns")
-    if "groups" in given:
-        given["groups"] = mapping(given["groups"], "--group")
-    if "models" in given:
-        given["models"] = [name.strip() for name in given["models"].split(",")]
-    return given | {"progress": progress, "say": lambda text: hints([text])}
+    chosen = {name: value for name, value in choices.items() if name not in _OF_PRINTING and value is not None}
+    if "columns" in chosen:
+        chosen["columns"] = mapping(chosen["columns"].split(","), "--columns")
+    if "groups" in chosen:
+        chosen["groups"] = mapping(chosen["groups"], "--group")
+    if "models" in chosen:
+        chosen["models"] = [name.strip() for name in chosen["models"].split(",")]
+    return chosen | {"progress": progress, "say": lambda text: hints([text])}
 
 
 def answer(function: Callable[..., R], choices: dict[str, Any], *sides: Any, **more: Any) -> R:
@@ -389,8 +389,8 @@ def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
 def _show(table: Result, choices: dict[str, Any]) -> None:
     """Print a result, or write it to a file; hints go to stderr."""
     form, output = choices["form"], choices["output"]
-    told = getattr(table, "shows_notes", False) and form not in ("json", "csv")
-    if not choices["quiet"] and not told:
+    in_table = getattr(table, "shows_notes", False) and form not in ("json", "csv")
+    if not choices["quiet"] and not in_table:
         hints(getattr(table, "notes", ()))
     shown: dict[str, Any] = {name: choices.get(name, False) for name in ("details", "wide")}
     shown |= {"legend": choices["legend"] or (False if choices["quiet"] else None), "words": in_flags}

@@ -78,8 +78,8 @@ def digits_of_flip(flip: Flip) -> int:
 def value_of(row: Any) -> float | None:
     """What a row estimates: a mean, a difference or a coefficient."""
     names = ("mean", "diff", "estimate", "coefficient")
-    found: float | None = next(getattr(row, name) for name in names if hasattr(row, name))
-    return found
+    value: float | None = next(getattr(row, name) for name in names if hasattr(row, name))
+    return value
 
 
 def number(value: float | None, digits: int) -> str:
@@ -97,21 +97,21 @@ def with_error(value: float | None, se: float | None) -> str:
     return number(value, digits) if se is None else f"{number(value, digits)} ± {number(se, digits)}"
 
 
-def data_noise(item: Estimate | Difference) -> str:
+def data_noise(row: Estimate | Difference) -> str:
     """`se_data`; where its estimate is negative "< x", x its upper limit rounded up: noise below that is not seen."""
-    digits = digits_of(item)
-    if item.var_data is None or item.var_data >= 0 or item.se_data_upper is None:
-        return number(item.se_data, digits)
+    digits = digits_of(row)
+    if row.var_data is None or row.var_data >= 0 or row.se_data_upper is None:
+        return number(row.se_data, digits)
     unit = 10.0**-digits
-    return f"< {number(max(1, math.ceil(item.se_data_upper / unit - SLACK)) * unit, digits)}"
+    return f"< {number(max(1, math.ceil(row.se_data_upper / unit - SLACK)) * unit, digits)}"
 
 
-def mean_interval_name(item: Estimate) -> str:
+def mean_interval_name(row: Estimate) -> str:
     """The interval's method and its degrees of freedom: "Wilson, t 19 df"."""
-    name = "" if item.interval == "none" else _METHODS.get(item.interval, item.interval)
-    if item.df is None or item.interval not in ("t", "wilson", "korn-graubard", "bootstrap"):
+    name = "" if row.interval == "none" else _METHODS.get(row.interval, row.interval)
+    if row.df is None or row.interval not in ("t", "wilson", "korn-graubard", "bootstrap"):
         return name
-    return f"{name}, {'' if name == 't' else 't '}{degrees(item.df)} df"
+    return f"{name}, {'' if name == 't' else 't '}{degrees(row.df)} df"
 
 
 def estimator_name(name: str) -> str:
@@ -119,10 +119,10 @@ def estimator_name(name: str) -> str:
     return name.upper() if name.startswith("cr") else name
 
 
-def if_missing(item: Estimate, joint: str = " … ") -> str:
+def if_missing(row: Estimate, joint: str = " … ") -> str:
     """The mean if all missing answers were wrong, and if all were right, where that matters."""
-    ends = (item.mean_if_missing_wrong, item.mean_if_missing_right)
-    return joint.join(number(end, digits_of(item)) for end in ends) if "missing_matters" in item.diagnostics else ""
+    ends = (row.mean_if_missing_wrong, row.mean_if_missing_right)
+    return joint.join(number(end, digits_of(row)) for end in ends) if "missing_matters" in row.diagnostics else ""
 
 
 def interval(low: float | None, high: float | None, digits: int) -> str:
@@ -171,13 +171,13 @@ def of_each(a: int, b: int) -> str:
     return f"{a:,}" if a == b else f"{a:,} : {b:,}"
 
 
-def test_name(what: str, item: Difference) -> str:
+def test_name(what: str, row: Difference) -> str:
     """The name of a difference's test, or of its interval."""
     name = _METHODS.get(what, what)
     if name == "t":
-        borrowed = ", borrowed noise" if item.test == "reference" else ""
-        return ("t" if item.df is None else f"t, {degrees(item.df)} df") + borrowed
-    return f"cluster {name}" if what in ("bootstrap", "permutation", "wild") and item.cluster else name
+        borrowed = ", borrowed noise" if row.test == "reference" else ""
+        return ("t" if row.df is None else f"t, {degrees(row.df)} df") + borrowed
+    return f"cluster {name}" if what in ("bootstrap", "permutation", "wild") and row.cluster else name
 
 
 def degrees(df: float) -> str:
@@ -185,32 +185,32 @@ def degrees(df: float) -> str:
     return f"{df:,.0f}" if df >= 100 or df == round(df) else f"{df:.1f}"
 
 
-def interval_words(item: Difference) -> str:
+def interval_words(row: Difference) -> str:
     """Name of the interval for a sentence, which also says where its far end is extended."""
-    name = test_name(item.interval, item)
-    if "few_flips" not in item.diagnostics or item.interval != "t":
+    name = test_name(row.interval, row)
+    if "few_flips" not in row.diagnostics or row.interval != "t":
         return name
-    if item.diff is None or item.ci_low is None or item.ci_high is None:
+    if row.diff is None or row.ci_low is None or row.ci_high is None:
         return name
-    if math.isclose(item.ci_high - item.diff, item.diff - item.ci_low, rel_tol=SLACK):
+    if math.isclose(row.ci_high - row.diff, row.diff - row.ci_low, rel_tol=SLACK):
         return name
-    return f"{name}, far end extended because few {'clusters' if item.cluster else 'questions'} differ"
+    return f"{name}, far end extended because few {'clusters' if row.cluster else 'questions'} differ"
 
 
-def has_t(item: Difference) -> bool:
+def has_t(row: Difference) -> bool:
     """Whether p can come from a t test: where nothing varies there is none, and p is 1 or the sign test's."""
-    return item.test != "t" or "zero_variance" not in item.diagnostics
+    return row.test != "t" or "zero_variance" not in row.diagnostics
 
 
-def by_test(item: Difference) -> str:
+def by_test(row: Difference) -> str:
     """What p comes from, and what the interval, where that is something else."""
-    test = item.test
-    if item.p_value is None or not has_t(item):
-        test = "sign" if item.p_sign is not None and item.interval != "t" else item.interval
-    if test == "none" or (item.p_value is None and item.ci_low is None):
+    test = row.test
+    if row.p_value is None or not has_t(row):
+        test = "sign" if row.p_sign is not None and row.interval != "t" else row.interval
+    if test == "none" or (row.p_value is None and row.ci_low is None):
         return MISSING
-    name, shown = test_name(test, item), test_name(item.interval, item)
-    return name if shown == name or item.interval == "none" else f"{name}; CI: {shown}"
+    name, shown = test_name(test, row), test_name(row.interval, row)
+    return name if shown == name or row.interval == "none" else f"{name}; CI: {shown}"
 
 
 def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
@@ -218,53 +218,53 @@ def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
     rows = list(items)
     out = [THESE_QUESTIONS] if any(row.estimand == "these_questions" for row in rows) else []
     judged = [(what_of(row), row.judge) for row in rows if row.judge is not None]
-    told: dict[str, dict[str, None]] = {_UNUSED: {}, _ADDS_NOTHING: {}, _ADDS_NOISE: {}}
+    by_sentence: dict[str, dict[str, None]] = {_UNUSED: {}, _ADDS_NOTHING: {}, _ADDS_NOISE: {}}
     for what, judge in judged:
         if judge.gain is None or judge.gain >= GAINS_NOTHING:
             continue
         if judge.r2 is None:
-            told[_UNUSED][what] = None
+            by_sentence[_UNUSED][what] = None
         elif judge.gain < 1 / GAINS_NOTHING:
-            told[_ADDS_NOISE][f"{what}, gain {number(judge.gain, 2)}"] = None
+            by_sentence[_ADDS_NOISE][f"{what}, gain {number(judge.gain, 2)}"] = None
         else:
-            told[_ADDS_NOTHING][f"{what}, R² {number(judge.r2, 2)}"] = None
-    said = [sentence.format("; ".join(rows_of)) for sentence, rows_of in told.items() if rows_of]
+            by_sentence[_ADDS_NOTHING][f"{what}, R² {number(judge.r2, 2)}"] = None
+    said = [sentence.format("; ".join(rows_of)) for sentence, rows_of in by_sentence.items() if rows_of]
     return [*out, PEOPLE_LABELS, *said] if judged else out
 
 
-def judge_words(item: Estimate | Difference) -> str:
+def judge_words(row: Estimate | Difference) -> str:
     """ "the judge's own mean 0.57, bias −0.01 ± 0.02"; empty without labels."""
-    if item.judge is None:
+    if row.judge is None:
         return ""
-    own = "own difference" if isinstance(item, Difference) else "own mean"
-    known = "" if item.judge.bias_se is None else f", bias {bias(item)}"
-    return f"the judge's {own} {number(item.judge.mean_judge, digits_of(item))}{known}"
+    own = "own difference" if isinstance(row, Difference) else "own mean"
+    added = "" if row.judge.bias_se is None else f", bias {bias(row)}"
+    return f"the judge's {own} {number(row.judge.mean_judge, digits_of(row))}{added}"
 
 
-def bias(item: Estimate | Difference) -> str:
+def bias(row: Estimate | Difference) -> str:
     """What people's labels add to a judge's mean, with its standard error."""
-    found = () if item.judge is None else (item.judge.bias, item.judge.bias_se)
-    return " ± ".join(number(value, digits_of(item)) for value in found if value is not None)
+    numbers = () if row.judge is None else (row.judge.bias, row.judge.bias_se)
+    return " ± ".join(number(value, digits_of(row)) for value in numbers if value is not None)
 
 
-def pairing(item: Difference) -> str:
+def pairing(row: Difference) -> str:
     """How the two runs were compared, or, for bare numbers, where the noise comes from."""
-    if item.test == "reference":
-        return f"standard error borrowed from other models on {plain(item.task)}, no answer of either was seen"
-    return "unpaired" if "unpaired" in item.diagnostics else "paired"
+    if row.test == "reference":
+        return f"standard error borrowed from other models on {plain(row.task)}, no answer of either was seen"
+    return "unpaired" if "unpaired" in row.diagnostics else "paired"
 
 
-def names_of(item: Difference | Flip) -> tuple[str, str]:
+def names_of(row: Difference | Flip) -> tuple[str, str]:
     """A's and B's names: the models', and where these are equal with the first part in which the runs' paths differ."""
-    if item.model_a != item.model_b or item.run_a == item.run_b:
-        return item.model_a, item.model_b
-    a, b = telling_parts([item.run_a, item.run_b])
-    return f"{item.model_a} ({a})", f"{item.model_b} ({b})"
+    if row.model_a != row.model_b or row.run_a == row.run_b:
+        return row.model_a, row.model_b
+    a, b = telling_parts([row.run_a, row.run_b])
+    return f"{row.model_a} ({a})", f"{row.model_b} ({b})"
 
 
-def pair_of(item: Difference | Flip) -> tuple[str, str, str, str]:
+def pair_of(row: Difference | Flip) -> tuple[str, str, str, str]:
     """Which two runs a row is about."""
-    return item.model_a, item.run_a, item.model_b, item.run_b
+    return row.model_a, row.run_a, row.model_b, row.run_b
 
 
 def plain(text: str) -> str:

@@ -41,7 +41,7 @@ def escaped(text: str) -> str:
     Letters that pdfTeX lacks are shown by XeTeX and LuaTeX, and by their numbers otherwise.
     """
     runs = groupby(fmt.plain(text), key=lambda c: _known(c) is not None)
-    return "".join("".join(_known(c) or "" for c in run) if known else _other("".join(run)) for known, run in runs)
+    return "".join("".join(_known(c) or "" for c in run) if plain else _other("".join(run)) for plain, run in runs)
 
 
 def _known(c: str) -> str | None:
@@ -65,7 +65,7 @@ def render(table: Result, *, details: bool = False) -> str:
     """
     summary = summarise(table)
     notes = [f"{mark}: {meaning.partition(TO_DO)[0]}" for mark, _, meaning in summary.legend]
-    paper = {sentence(item) for item in table.rows} if isinstance(table, (Analysis, Comparison)) else set()
+    paper = {sentence(row) for row in table.rows} if isinstance(table, (Analysis, Comparison)) else set()
     notes += [line for line in summary.sentences if line not in paper]
     parts = [r"% needs \usepackage{booktabs}"]
     notes = notes if paper else [*summary.lead, *notes]
@@ -104,7 +104,7 @@ def _slug(table: Result, i: int) -> str:
     """Letters, digits and dashes."""
     names = ["plan" if table.kind == "table" else table.kind]
     if isinstance(table, (Analysis, Comparison)):
-        names += [re.sub(r"[^a-z0-9]+", "-", item.task.lower()).strip("-") for item in table.rows[:1]]
+        names += [re.sub(r"[^a-z0-9]+", "-", row.task.lower()).strip("-") for row in table.rows[:1]]
     slug = "-".join(filter(None, names))[:60]
     return slug if i == 0 else f"{slug}-{i + 1}"
 
@@ -116,8 +116,8 @@ def _with_errors(table: Analysis | Comparison, section: Section) -> Section:
     if not section.rows or value not in labels:
         return section
     at = len(labels) - 1 - labels[::-1].index(value)  # the names of two runs stand under the same words
-    columns = tuple(replace(one, label=f"{value} ± SE") if i == at else one for i, one in enumerate(section.columns))
-    errors = ("" if item.se is None else f" ± {fmt.number(item.se, fmt.digits_of(item))}" for item in table.rows)
+    columns = (*section.columns[:at], replace(section.columns[at], label=f"{value} ± SE"), *section.columns[at + 1 :])
+    errors = ("" if row.se is None else f" ± {fmt.number(row.se, fmt.digits_of(row))}" for row in table.rows)
     rows = zip(section.rows, errors, strict=True)
     lines = tuple((*cells[:at], f"{cells[at]}{error}", *cells[at + 1 :]) for cells, error in rows)
     whole = replace(section, columns=columns, rows=lines)
@@ -136,13 +136,13 @@ def _lifted(section: Section) -> tuple[Section, str]:
 
 def _caption(table: Analysis | Comparison) -> str:
     """Whose numbers they are, and how they were made."""
-    items: Sequence[Estimate | Difference] = table.rows
-    if not items:
+    rows: Sequence[Estimate | Difference] = table.rows
+    if not rows:
         return "Nothing to show."
     if isinstance(table, Analysis):
-        models = list(dict.fromkeys(item.model for item in table.estimates if item.model))
+        models = list(dict.fromkeys(row.model for row in table.estimates if row.model))
         whose = f"Mean scores{f' of {models[0]}' if len(models) == 1 else ''}."
     else:
         pairs = list(dict.fromkeys(map(fmt.names_of, table.comparisons)))
         whose = "{} (A) against {} (B).".format(*pairs[0]) if len(pairs) == 1 else "Differences."
-    return f"{whose} {methods(items, table.settings)}"
+    return f"{whose} {methods(rows, table.settings)}"

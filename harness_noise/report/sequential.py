@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from ..results.sequential import FullRow, PlanLooks, Sequential
 
 
-def plan_section(found: PlanLooks, effect: float, digits: int) -> Section:
+def plan_section(plan: PlanLooks, effect: float, digits: int) -> Section:
     """A plan that stops when it is decided."""
-    looks = "after every block" if found.looks == "anytime" else str(found.looks)
+    looks = "after every block" if plan.looks == "anytime" else str(plan.looks)
     rows = [
         ("looks", looks),
-        ("questions at most", f"{found.n_max:,} (without looks {found.n_fixed:,})"),
-        ("power", f"{100 * found.power:.0f} %"),
-        ("questions on average, no difference", f"{round(found.n_expected_none):,}"),
-        (f"… a difference of {fmt.number(effect, digits)}", f"{round(found.n_expected_effect):,}"),
-        (f"… a difference of {fmt.number(2 * effect, digits)}", f"{round(found.n_expected_double):,}"),
+        ("questions at most", f"{plan.n_max:,} (without looks {plan.n_fixed:,})"),
+        ("power", f"{100 * plan.power:.0f} %"),
+        ("questions on average, no difference", f"{round(plan.n_expected_none):,}"),
+        (f"… a difference of {fmt.number(effect, digits)}", f"{round(plan.n_expected_effect):,}"),
+        (f"… a difference of {fmt.number(2 * effect, digits)}", f"{round(plan.n_expected_double):,}"),
     ]
-    if found.replay is not None:
-        again = found.replay
+    if plan.replay is not None:
+        again = plan.replay
         undecided = sum(again.decisions.get(word, 0.0) for word in (WORDS[0], CANNOT))
         words = ", ".join(f"{word} {100 * share:.0f} %" for word, share in again.decisions.items())
         rows += [
@@ -39,27 +39,27 @@ def plan_section(found: PlanLooks, effect: float, digits: int) -> Section:
     return Section("Stopping when it is decided", (Column("Design", text=True), Column("")), tuple(rows))
 
 
-def look_section(items: Sequence[Sequential], title: str = "Looks at a run that grows") -> Section:
+def look_section(rows: Sequence[Sequential], title: str = "Looks at a run that grows") -> Section:
     """What the looks at a run say."""
-    means = {item.rule == "se" for item in items}
+    means = {row.rule == "se" for row in rows}
     what = "mean" if means == {True} else "A − B" if means == {False} else "estimate"
-    asked = "questions that were answered by now, of all; where they have several answers, those"
+    meaning = "questions that were answered by now, of all; where they have several answers, those"
     columns = (
         TextColumn("Task", "task"),
         TextColumn("Metric", "metric"),
         Column("look", _look, "looks that were taken, and how many were planned"),
-        Column("asked", lambda row: _asked(row).split(" to ")[0].removesuffix(" questions"), asked),
+        Column("asked", lambda row: _asked(row).split(" to ")[0].removesuffix(" questions"), meaning),
         Column(what, "estimate", "median-unbiased where it stopped; else the mean"),
         Column("interval", fmt.interval_of, "valid whenever the looks stop it"),
         Column("p", "p_value", "allowing for the looks"),
         Column("plain", "estimate_unadjusted", "the mean as if nobody had looked before"),
         TextColumn("Decision", "decision"),
     )
-    return section(title, items, columns)
+    return section(title, rows, columns)
 
 
-def _look(item: Sequential) -> str:
-    return f"{item.look}" if item.looks == "anytime" else f"{item.look} of {fmt.plain(str(item.looks))}"
+def _look(row: Sequential) -> str:
+    return f"{row.look}" if row.looks == "anytime" else f"{row.look} of {fmt.plain(str(row.looks))}"
 
 
 def stopping(table: Analysis, marks: Marks) -> tuple[list[Section], list[str]]:
@@ -71,49 +71,47 @@ def stopping(table: Analysis, marks: Marks) -> tuple[list[Section], list[str]]:
 
 def told(table: Analysis) -> list[str]:
     """Sentences for a paper: what made a run stop, and of which tasks a random part was asked."""
-    return [stopped(item) for item in table.sequential] + [
-        f"{fmt.plain(item.task)}: {item.n_asked:,} of {item.n_total:,} questions, drawn at random"
-        f"{', uncertain ones more often' * bool(item.chances)}{_seed(item.order_seed)}."
-        for item in table.drawn
-        if not item.stopped_early and item.n_asked < item.n_total
+    return [stopped(row) for row in table.sequential] + [
+        f"{fmt.plain(row.task)}: {row.n_asked:,} of {row.n_total:,} questions, drawn at random"
+        f"{', uncertain ones more often' * bool(row.chances)}{_seed(row.order_seed)}."
+        for row in table.drawn
+        if not row.stopped_early and row.n_asked < row.n_total
     ]
 
 
-def stopped(item: Sequential) -> str:
+def stopped(row: Sequential) -> str:
     """What a paper says of a run that stopped."""
-    digits = fmt.digits_of(item)
-    looks = f"look {_look(item)}"
-    order = f"in random order{_seed(item.order_seed)}"
-    if item.complete:
-        how = f"all {item.n_total:,} questions were asked, {order}, {fmt.plain(item.rule)}, {looks}"
+    digits = fmt.digits_of(row)
+    looks = f"look {_look(row)}"
+    order = f"in random order{_seed(row.order_seed)}"
+    if row.complete:
+        how = f"all {row.n_total:,} questions were asked, {order}, {fmt.plain(row.rule)}, {looks}"
     else:
-        word = item.decision if item.decision == NOT_DECIDED else "stopped early"
-        how = f"{word} at {looks}, {fmt.plain(item.rule)}, after {_asked(item)} {order}"
-    what = "mean" if item.rule == "se" else "A − B"
-    rest = ": the rest cannot decide it" if item.decision == CANNOT else ""
+        word = row.decision if row.decision == NOT_DECIDED else "stopped early"
+        how = f"{word} at {looks}, {fmt.plain(row.rule)}, after {_asked(row)} {order}"
+    what = "mean" if row.rule == "se" else "A − B"
+    rest = ": the rest cannot decide it" if row.decision == CANNOT else ""
     return (
-        f"{what} = {fmt.number(item.estimate, digits)}, {100 * item.level:g} % CI "
-        + fmt.interval(item.ci_low, item.ci_high, digits)
-        + ("" if item.rule == "se" else ", both allowing for the looks")
-        + f" (plain: {fmt.number(item.estimate_unadjusted, digits)}) on {fmt.plain(item.task)} "
-        + f"({fmt.metric_name(item.metric, item.scorer)}; {how}): {fmt.plain(item.decision)}{rest}."
+        f"{what} = {fmt.number(row.estimate, digits)}, {100 * row.level:g} % CI "
+        + fmt.interval(row.ci_low, row.ci_high, digits)
+        + ("" if row.rule == "se" else ", both allowing for the looks")
+        + f" (plain: {fmt.number(row.estimate_unadjusted, digits)}) on {fmt.plain(row.task)} "
+        + f"({fmt.metric_name(row.metric, row.scorer)}; {how}): {fmt.plain(row.decision)}{rest}."
     )
 
 
-def _asked(item: Sequential) -> str:
+def _asked(row: Sequential) -> str:
     """300 of 1,000 questions, or 1,200 of 5,000 answers to 1,000 questions."""
-    if (item.n_answers_total or 0) > item.n_total:
-        return (
-            f"{item.n_answers:,} of {item.n_answers_total:,} answers to {item.n_asked:,} of {item.n_total:,} questions"
-        )
-    return f"{item.n_asked:,} of {item.n_total:,} questions"
+    if (row.n_answers_total or 0) > row.n_total:
+        return f"{row.n_answers:,} of {row.n_answers_total:,} answers to {row.n_asked:,} of {row.n_total:,} questions"
+    return f"{row.n_asked:,} of {row.n_total:,} questions"
 
 
 def _seed(seed: int | None) -> str:
     return "" if seed is None else f" (seed {seed})"
 
 
-def full_section(items: Sequence[FullRow], marks: Marks) -> Section:
+def full_section(rows: Sequence[FullRow], marks: Marks) -> Section:
     """Whole benchmarks, from parts of them; `marks` gives the letters of the diagnostics."""
 
     def population(row: FullRow) -> str:
@@ -132,7 +130,7 @@ def full_section(items: Sequence[FullRow], marks: Marks) -> Section:
         Column("gain", _gain, "variance of the plain mean of the part over that of the estimate"),
         marks.column(),
     )
-    return section("The whole benchmark, from a part of it", items, columns)
+    return section("The whole benchmark, from a part of it", rows, columns)
 
 
 def _r2(row: FullRow) -> str:
@@ -167,12 +165,12 @@ def _more_answers(row: Budget) -> str:
     return fmt.MISSING if row.more_repeats is None else f"{row.more_repeats:,}"
 
 
-def _new_questions(item: Budget, arena: Arena) -> str:
+def _new_questions(row: Budget, arena: Arena) -> str:
     """Questions to add, and where they come in clusters how many new ones of the size seen these are."""
-    if item.more_questions is None:
+    if row.more_questions is None:
         return fmt.MISSING
-    board = next(one for one in arena.boards if one.key == item.key)
-    pair = board.pairs.find(item.best, item.model)
+    board = next(board for board in arena.boards if board.key == row.key)
+    pair = board.pairs.find(row.best, row.model)
     if pair.cluster is None:
-        return f"{item.more_questions:,}"
-    return f"{item.more_questions:,} ({round(item.more_questions * pair.n_clusters / pair.n_questions):,} clusters)"
+        return f"{row.more_questions:,}"
+    return f"{row.more_questions:,} ({round(row.more_questions * pair.n_clusters / pair.n_questions):,} clusters)"

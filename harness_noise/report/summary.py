@@ -79,9 +79,9 @@ def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summ
         return explanation.summarise(table)
     from . import arena_summary
 
-    found = arena_summary.summarise(table, brief=brief)
-    told = slice_sentences(table) if len(table.boards) <= arena_summary.BOARDS else []
-    return replace(found, sentences=(*found.sentences, *told))
+    shown = arena_summary.summarise(table, brief=brief)
+    of_slices = slice_sentences(table) if len(table.boards) <= arena_summary.BOARDS else []
+    return replace(shown, sentences=(*shown.sentences, *of_slices))
 
 
 NO_SAMPLES = (
@@ -134,11 +134,11 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
     return Summary((first_table, *by_slice, *stopped), marks.legend(), tuple(sentences), tuple(lead))
 
 
-def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
+def _run_names(rows: Sequence[Estimate]) -> dict[tuple[str, str], str]:
     """(model, run) → what tells the run apart, where the model's name does not."""
     models: dict[str, dict[str, None]] = {}
-    for item in items:
-        models.setdefault(item.model, {})[item.run] = None
+    for row in rows:
+        models.setdefault(row.model, {})[row.run] = None
     return {
         (model, run): part
         for model, runs in models.items()
@@ -154,8 +154,8 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
     names = [*([TextColumn("A − B", fmt.models_of)] if several else []), *TASK]
     adjusted = len(every) > 1 and table.settings.get("adjust") != "none"
     keys = f"a b diff ci p {'p_adj ' if adjusted else ''}test verdict"
-    known = every and not several and fmt.names_of(every[0]) != ("A", "B")
-    title = fmt.plain("A = {}, B = {}".format(*fmt.names_of(every[0]))) if known else ""
+    named = every and not several and fmt.names_of(every[0]) != ("A", "B")
+    title = fmt.plain("A = {}, B = {}".format(*fmt.names_of(every[0]))) if named else ""
     left = len(every) - len(rows)
     more = f"{left} more rows: `details=True` shows them, `format='csv'` has them all." if left else ""
     results = [*names, *difference_columns(keys, fmt.level_of(every)), marks.column()] if rows or not left else []
@@ -255,8 +255,8 @@ def flip_listings(flips: Sequence[Flip]) -> tuple[Listing, ...]:
         scores = " against ".join(fmt.number(mean, fmt.digits_of_flip(flip)) for mean in (flip.mean_a, flip.mean_b))
         lines = [("Question", flip.text or "not in the log")]
         lines += [("Target", flip.target)] if flip.target is not None else []
-        told = zip(fmt.names_of(flip), (flip.answers_a, flip.answers_b), strict=True)
-        lines += [(name, text) for name, answers in told for text in counted(answers)]
+        sides = zip(fmt.names_of(flip), (flip.answers_a, flip.answers_b), strict=True)
+        lines += [(name, text) for name, answers in sides for text in counted(answers)]
         shown = tuple((fmt.plain(label), _lines(text)) for label, text in lines)
         out.append((fmt.plain(f"{i}. {whose}{fmt.what_of(flip)}, {flip.question}{cluster}: {scores}"), shown))
     return tuple(out)
@@ -393,33 +393,33 @@ def _no_sign(rows: Sequence[Heterogeneity], what: str, *, several: bool) -> str:
 
 def untested(rows: Sequence[EstimateSlice | DifferenceSlice]) -> str:
     """Why none of these slices has a p; empty where some have."""
-    if any(item.p_adjusted is not None for item in rows):
+    if any(row.p_adjusted is not None for row in rows):
         return ""
-    codes = [set(item.diagnostics) for item in rows]
-    if all("too_few_clusters" in found for found in codes):
+    codes = [set(row.diagnostics) for row in rows]
+    if all("too_few_clusters" in of_row for of_row in codes):
         return "each lies in one cluster, which alone does not tell its noise"
-    if all(found & {"too_few_clusters", "too_few_questions"} for found in codes):
+    if all(of_row & {"too_few_clusters", "too_few_questions"} for of_row in codes):
         return "each lies in one cluster or has one question, which alone does not tell its noise"
     return "none has a p-value"
 
 
 def _standing_out(table: Analysis | Comparison | Arena) -> str:
     rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
-    tested = [item for item in rows if item.p_adjusted is not None]
-    told = sorted(filter(significance_tone, tested), key=lambda item: item.p_adjusted or 0.0)
+    tested = [row for row in rows if row.p_adjusted is not None]
+    significant = sorted(filter(significance_tone, tested), key=lambda row: row.p_adjusted or 0.0)
     if not tested:
         return f"None of {len(rows)} slices could be tested: {untested(rows)}."
     of = f"{len(rows)} slices"
     if len(tested) < len(rows):
         of = f"the {len(tested)} slices that could be tested (of {len(rows)})"
     what = "have a difference" if isinstance(table, Comparison) else "differ from the rest"
-    if not told:
+    if not significant:
         return f"None of {of} is shown to {what} (p adjusted for all of them, Benjamini–Hochberg)."
-    several = len({(fmt.models_of(item), fmt.what_of(item)) for item in rows}) > 1
+    several = len({(fmt.models_of(row), fmt.what_of(row)) for row in rows}) > 1
     names = []
-    for item in told:
-        value = fmt.number(fmt.value_of(item), fmt.digits_of(item))
-        where = f", {fmt.models_of(item)} on {fmt.what_of(item)}" if several else ""
-        names.append(f"{fmt.plain(item.field)} = {fmt.shorten(item.value, 40)} ({value}{where})")
+    for row in significant:
+        value = fmt.number(fmt.value_of(row), fmt.digits_of(row))
+        where = f", {fmt.models_of(row)} on {fmt.what_of(row)}" if several else ""
+        names.append(f"{fmt.plain(row.field)} = {fmt.shorten(row.value, 40)} ({value}{where})")
     rate = f"false discovery rate {fmt.percent(1 - rows[0].level)}, Benjamini–Hochberg"
-    return f"{len(told)} of {of} {what} ({rate}): {some_of(names, 5)}."
+    return f"{len(significant)} of {of} {what} ({rate}): {some_of(names, 5)}."

@@ -89,15 +89,15 @@ def json(table: Result) -> str:
     return _HIDDEN.sub(_escape, table.to_json()) + "\n"
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return r"\ufffd" if 0xD800 <= code < 0xE000 else f"\\u{code:04x}"
 
 
 def csv(table: Result) -> str:
     """Every field of every row, or of every question asked for; what a spreadsheet would run is quoted."""
-    asked = isinstance(table, Comparison) and table.questions
-    columns = table.flat_columns("questions" if asked else table.kind)
+    listed = isinstance(table, Comparison) and table.questions
+    columns = table.flat_columns("questions" if listed else table.kind)
     out = io.StringIO()
     writer = csv_.writer(out, lineterminator="\n")
     writer.writerow(map(_cell, columns))
@@ -150,7 +150,7 @@ def markdown(table: Result, *, wide: bool = False, words: Words = str) -> str:
 def sentence(table: Result) -> str:
     """One sentence for each row and group, for a paper."""
     if isinstance(table, (Analysis, Comparison)):
-        lines = [of_row(item) for item in table.rows]
+        lines = [of_row(row) for row in table.rows]
     else:
         summary = summarise(table)
         lines = [*summary.lead, *summary.sentences]

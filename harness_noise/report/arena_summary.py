@@ -43,8 +43,8 @@ def summarise(arena: Arena, *, brief: bool = False) -> Summary:
         sections.append(budget_section(arena))
     sections += [checkpoint_table(rows, arena.settings["level"]) for _, rows in checkpoints(arena)]
     alone = len(arena.boards) == 1
-    told = [(board_name(board), sentences(board)) for board in arena.boards]
-    lead = (*checkpoint_sentences(arena), *(f"{name}: {line}" for name, lines in told for line in lines[:1]))
+    said = [(board_name(board), sentences(board)) for board in arena.boards]
+    lead = (*checkpoint_sentences(arena), *(f"{name}: {line}" for name, lines in said for line in lines[:1]))
     if len(arena.boards) > BOARDS:
         rest = (
             f"The models and pairs of these {len(arena.boards)} benchmarks are too many to show here: choose some by "
@@ -62,7 +62,7 @@ def summarise(arena: Arena, *, brief: bool = False) -> Summary:
             title += f" ({len(rows)} of {len(board.pairs)}, neighbours in rank first)"
         pairs = pair_table([board.pairs[i] for i in rows], None if brief and few else marks, title)
         sections.append(replace(pairs, detail=few))
-    more = [line if alone else f"{name}: {line}" for name, lines in told for line in lines[1:]]
+    more = [line if alone else f"{name}: {line}" for name, lines in said for line in lines[1:]]
     more += fmt.estimand_line([model for board in arena.boards for model in board.models])
     return Summary(tuple(sections), marks.legend(), tuple(more), lead)
 
@@ -100,11 +100,11 @@ def _best_words(board: BenchmarkResult) -> str:
     elif best:
         text = f"{len(best)} of {row.n_models} models are not significantly worse than the best ({level}): "
         text += some_of(best, 8)
-    if odd := _short(item.model for item in board.models if "mean_mismatch" in item.diagnostics):
+    if odd := _short(model.model for model in board.models if "mean_mismatch" in model.diagnostics):
         text = "; ".join(filter(None, [text, f"{some_of(odd, 8)}: {ODD}"]))
     pairs = board.pairs
     worse = {*pairs.a[pairs.verdict == decision.B].tolist(), *pairs.b[pairs.verdict == decision.A].tolist()}
-    only = _short(item.model for m, item in enumerate(board.models) if item.among_best is False and m not in worse)
+    only = _short(model.model for m, model in enumerate(board.models) if model.among_best is False and m not in worse)
     if best and only:
         text += ". That is tested one-sided and for the best alone; tested two-sided, as the pairs are, "
         text += f"{some_of(only, 4)} {'is' if len(only) == 1 else 'are'} not shown to be worse than another model"
@@ -280,15 +280,15 @@ def _frontier_words(board: BenchmarkResult) -> str:
     """Which models are on the frontier, and which are not."""
     if board.beside is None:
         return ""
-    told = []
+    parts = []
     for place, words in (
         ("yes", "on the frontier"),
         ("no", "off it (another is better and cheaper)"),
         ("open", "open"),
     ):
-        if models := _short(item.model for item in board.models if item.frontier == place):
-            told.append(f"{some_of(models, 8)} {words}")
-    return f"Score and {board.beside.benchmark.metric}: {'; '.join(told)}" if told else ""
+        if models := _short(model.model for model in board.models if model.frontier == place):
+            parts.append(f"{some_of(models, 8)} {words}")
+    return f"Score and {board.beside.benchmark.metric}: {'; '.join(parts)}" if parts else ""
 
 
 def checkpoints(arena: Arena, key: tuple[str, str, str] | None = None) -> list[tuple[str, list[Checkpoint]]]:
@@ -383,8 +383,8 @@ def matrix(board: BenchmarkResult, title: str) -> Section:
 def judged(board: BenchmarkResult) -> BoolArray:
     """(P,) of which pairs anything is known: an interval or a p-value."""
     columns = board.pairs.columns
-    known: BoolArray = np.isfinite(columns["p_value"]) | np.isfinite(columns["ci_low"])
-    return known
+    finite: BoolArray = np.isfinite(columns["p_value"]) | np.isfinite(columns["ci_low"])
+    return finite
 
 
 _SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}
@@ -394,7 +394,7 @@ _SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}
 def ranked(board: BenchmarkResult) -> list[Model]:
     """The models, the best first."""
     sign = 1.0 if board.pairs.common["higher_is_better"] is False else -1.0
-    return sorted(board.models, key=lambda item: sign * item.mean if item.mean is not None else np.inf)
+    return sorted(board.models, key=lambda model: sign * model.mean if model.mean is not None else np.inf)
 
 
 def chosen_pairs(board: BenchmarkResult, limit: int) -> list[int]:
@@ -402,7 +402,7 @@ def chosen_pairs(board: BenchmarkResult, limit: int) -> list[int]:
     pairs = board.pairs
     if len(pairs) <= limit:
         return list(range(len(pairs)))
-    place = {item.model: i for i, item in enumerate(ranked(board))}
+    place = {model.model: i for i, model in enumerate(ranked(board))}
     rank = np.array([place[name] for name in pairs.names])
     gap = np.abs(rank[pairs.a] - rank[pairs.b])
     order = np.lexsort((np.minimum(rank[pairs.a], rank[pairs.b]), gap))[:limit]
@@ -457,10 +457,10 @@ SIMILAR = 0.7
 
 def _top_words(board: BenchmarkResult) -> str:
     """Which models may be among the best, if that was asked."""
-    if all(item.in_top is None for item in board.models):
+    if all(model.in_top is None for model in board.models):
         return ""
     sure, maybe = (
-        some_of(_short(item.model for item in board.models if item.in_top == word), 8) or "none"
+        some_of(_short(model.model for model in board.models if model.in_top == word), 8) or "none"
         for word in ("yes", "maybe")
     )
     n, level = board.benchmark.n_top, fmt.percent(board.pairs.common["level"])
@@ -473,7 +473,7 @@ def _order_words(board: BenchmarkResult) -> str:
     row = board.benchmark
     if row.order_tau is None or row.same_best is None:
         return ""
-    leaders = _short(item.model for item in board.models if item.rank == 1)
+    leaders = _short(model.model for model in board.models if model.rank == 1)
     first = f"{leaders[0]} is" if len(leaders) == 1 else "the same model is"
     return (
         f"When the questions are resampled, the ranking {'stays similar' if row.order_tau >= SIMILAR else 'changes'} "

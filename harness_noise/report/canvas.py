@@ -154,25 +154,25 @@ class Axis:
     @classmethod
     def around(cls, values: Iterable[float], label: str = "") -> Axis:
         """An axis that has room for the values."""
-        found = [value for value in values if math.isfinite(value)]
-        low, high = min(found, default=0.0), max(found, default=1.0)
+        finite = [value for value in values if math.isfinite(value)]
+        low, high = min(finite, default=0.0), max(finite, default=1.0)
         more = 0.05 * (high - low) if high > low else 0.5 * abs(high) or 0.5
         return cls(low - more, high + more, label)
 
     def share(self, values: Any) -> FloatArray:
         """Where the values lie, 0 at `low` and 1 at `high`."""
-        found: FloatArray = np.asarray(values, dtype=np.float64)
+        x: FloatArray = np.asarray(values, dtype=np.float64)
         if self.log:
-            return np.asarray((np.log(found) - math.log(self.low)) / (math.log(self.high) - math.log(self.low)))
-        return np.asarray((found - self.low) / (self.high - self.low))
+            return np.asarray((np.log(x) - math.log(self.low)) / (math.log(self.high) - math.log(self.low)))
+        return np.asarray((x - self.low) / (self.high - self.low))
 
     def ticks(self, most: int = 6) -> list[float]:
         """Round numbers on it."""
         if self.log:
             powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
             steps = (1.0,) if len(powers) > 4 else (1.0, 2.0, 5.0)
-            found = [digit * 10.0**power for power in powers for digit in steps]
-            return [value for value in found if self.low * 0.999 <= value <= self.high * 1.001]
+            marks = [digit * 10.0**power for power in powers for digit in steps]
+            return [value for value in marks if self.low * 0.999 <= value <= self.high * 1.001]
         rough = (self.high - self.low) / most
         unit = 10.0 ** math.floor(math.log10(rough))
         step = next(factor * unit for factor in (1, 2, 2.5, 5, 10) if factor * unit >= rough * 0.999)
@@ -240,8 +240,8 @@ class Drawing:
         left, top, width, height = self.box
         columns, rows = int(width * 1.5), int(height * 1.5)
         across, down = (self.px(x) - left) / width * columns, (self.py(y) - top) / height * rows
-        found, _, _ = np.histogram2d(down, across, bins=(rows, columns), range=[[0, rows], [0, columns]])
-        alpha = np.where(found > 0, 70 + 185 * np.minimum(1, np.log1p(found) / math.log(12)), 0)
+        counts, _, _ = np.histogram2d(down, across, bins=(rows, columns), range=[[0, rows], [0, columns]])
+        alpha = np.where(counts > 0, 70 + 185 * np.minimum(1, np.log1p(counts) / math.log(12)), 0)
         blue = np.full((rows, columns, 3), (70, 130, 180))
         self.image(np.dstack([blue, alpha]).astype(np.uint8), "")
 

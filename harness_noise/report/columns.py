@@ -98,7 +98,7 @@ class Summary:
         """The summary with its sentences and its advice in other words: with flags for parameters, say."""
         return replace(
             self,
-            sections=tuple(item.worded(words) for item in self.sections),
+            sections=tuple(section.worded(words) for section in self.sections),
             legend=tuple((mark, code, words(meaning)) for mark, code, meaning in self.legend),
             sentences=tuple(map(words, self.sentences)),
             lead=tuple(map(words, self.lead)),
@@ -115,8 +115,8 @@ def section(
 ) -> Section:
     """A section with one line for each row, without the optional columns that say nothing."""
     lines = tuple(tuple(column.text_of(row) for column in columns) for row in rows)
-    told = [any(line[i] not in ("", fmt.MISSING) for line in lines) for i in range(len(columns))]
-    kept = [i for i, column in enumerate(columns) if told[i] or not column.optional]
+    filled = [any(line[i] not in ("", fmt.MISSING) for line in lines) for i in range(len(columns))]
+    kept = [i for i, column in enumerate(columns) if filled[i] or not column.optional]
     toned = ((i, column.label, column.tone(row)) for i, row in enumerate(rows) for column in columns if column.tone)
     tones = {(i, label): tone for i, label, tone in toned if tone}
     return Section(title, tuple(columns), lines, detail, more, tones).keeping(kept)
@@ -137,8 +137,8 @@ class Marks:
             clustered: whether the row counts clusters; None: it is no row of questions.
         """
         for code in codes:
-            known = self._clustered.setdefault(code, set())
-            known |= set() if clustered is None else {clustered}
+            kinds = self._clustered.setdefault(code, set())
+            kinds |= set() if clustered is None else {clustered}
         return " ".join(_letter(i) for i, code in enumerate(self._clustered) if code in codes)
 
     def column(self) -> Column:

@@ -102,8 +102,8 @@ def noise(board: BenchmarkResult) -> Picture | None:
     for p, y, colour, dash, label in curves:
         drawing.line(p, y, colour, dash=dash, label=label)
     for i, (label, column) in enumerate(parts):
-        known = np.isfinite(c[column][close])
-        _marks(drawing, board, close[known], mean[known], c[column][close][known], i, label)
+        finite = np.isfinite(c[column][close])
+        _marks(drawing, board, close[finite], mean[finite], c[column][close][finite], i, label)
     alt, total = f"{len(close)} close pairs of {len(board.pairs)}", row.se_total
     if total is not None:
         alt += f"; total standard error {total.median:.4f} at the median, from {total.min:.4f} to {total.max:.4f}"
@@ -226,9 +226,9 @@ def _shrunk(image: Any, height: int = 400, width: int = 400) -> Any:
     for axis, limit in ((0, height), (1, width)):
         if image.shape[axis] > limit:
             edges = np.linspace(0, image.shape[axis], limit + 1).astype(int)[:-1]
-            known = np.add.reduceat(~np.isnan(image), edges, axis=axis)
+            scored = np.add.reduceat(~np.isnan(image), edges, axis=axis)
             with np.errstate(invalid="ignore"):
-                image = np.add.reduceat(np.nan_to_num(image), edges, axis=axis) / np.where(known > 0, known, np.nan)
+                image = np.add.reduceat(np.nan_to_num(image), edges, axis=axis) / np.where(scored > 0, scored, np.nan)
     return image
 
 
@@ -246,12 +246,12 @@ def difficulty(board: BenchmarkResult) -> Picture | None:
         up = [0.0, *np.repeat(np.cumsum(counts) / len(values), 2)]
         models = f"{size} model{'s' if size > 1 else ''} at {low:.2f}–{high:.2f}"
         fit = benchmark.fit_beta(values)
-        told = f"Beta({fit[0]:.2f}, {fit[1]:.2f})" if fit else "no fit"
-        drawing.curve([*np.repeat(steps, 2), 1.0], up, i, label=models, title=f"{models}: {told}")
+        fitted = f"Beta({fit[0]:.2f}, {fit[1]:.2f})" if fit else "no fit"
+        drawing.curve([*np.repeat(steps, 2), 1.0], up, i, label=models, title=f"{models}: {fitted}")
         if fit is not None:
             y = betainc(*fit, x)
-            drawing.points(x, y, i, told, [f"{told}: {b:.2f} at {a:.2f}" for a, b in zip(x, y, strict=True)])
-        words.append(f"models at {low:.2f} to {high:.2f}: {told}")
+            drawing.points(x, y, i, fitted, [f"{fitted}: {b:.2f} at {a:.2f}" for a, b in zip(x, y, strict=True)])
+        words.append(f"models at {low:.2f} to {high:.2f}: {fitted}")
     alt = f"Lines are data, marks fits. {'; '.join(words)}."
     return drawing.done("difficulty", "Distribution of difficulty by accuracy", alt)
 
@@ -259,9 +259,9 @@ def difficulty(board: BenchmarkResult) -> Picture | None:
 def _difficulties(board: BenchmarkResult) -> list[tuple[float, float, int, FloatArray]]:
     """(lowest mean, highest mean, models, sorted means of the questions) of four groups of models of like accuracy."""
     means = np.array([np.nan if model.mean is None else model.mean for model in board.models])
-    known = np.flatnonzero(np.isfinite(means))
+    scored = np.flatnonzero(np.isfinite(means))
     groups = []
-    for part in np.array_split(known[np.argsort(means[known], kind="stable")], min(4, len(known))):
+    for part in np.array_split(scored[np.argsort(means[scored], kind="stable")], min(4, len(scored))):
         block = board.scores[:, part]
         block = block[np.isfinite(block).any(axis=1)]
         if len(block):
@@ -325,14 +325,14 @@ def frontier(board: BenchmarkResult) -> Picture | None:
     if board.beside is None:
         return None
     cost = {row.model: row for row in board.beside.models if row.mean is not None}
-    known = [(row, place) for row, place in _models(board) if row.mean is not None and row.model in cost]
-    if not known:
+    both = [(row, place) for row, place in _models(board) if row.mean is not None and row.model in cost]
+    if not both:
         return None
-    across = _mean_axis([cost[row.model] for row, _ in known], board.beside)
-    drawing = Drawing(across, _mean_axis([row for row, _ in known], board))
+    across = _mean_axis([cost[row.model] for row, _ in both], board.beside)
+    drawing = Drawing(across, _mean_axis([row for row, _ in both], board))
     counts = []
     for i, (where, label) in enumerate((("yes", "on the frontier"), ("open", "open"), ("no", "beaten in both"))):
-        kept = [(row, cost[row.model], place) for row, place in known if (row.frontier or "open") == where]
+        kept = [(row, cost[row.model], place) for row, place in both if (row.frontier or "open") == where]
         counts.append(f"{len(kept)} {label}")
         for row, other, place in kept:
             drawing.line(_ends(other), [row.mean] * 3, COLOURS[i], data_m=place)
@@ -341,7 +341,7 @@ def frontier(board: BenchmarkResult) -> Picture | None:
             x, y = [other.mean for _, other, _ in kept], [row.mean for row, *_ in kept]
             titles = [f"{model_title(row)}; {numbers(other)}" for row, other, _ in kept]
             drawing.points(x, y, i, label, titles, [place for *_, place in kept])
-    measured = f"{len(known)} models by score and {board.beside.benchmark.metric}, with intervals"
+    measured = f"{len(both)} models by score and {board.beside.benchmark.metric}, with intervals"
     return drawing.done("frontier", "Frontier", f"{measured}: {', '.join(counts)}.")
 
 
@@ -367,12 +367,12 @@ def matrix(board: BenchmarkResult) -> Picture | None:
 
     for i, (row, place) in enumerate(rows):
         write(i + 0.85, i + 0.5, label_of(row.model), text_anchor="end", fill=canvas.INK, data_m=place)
-    pairs, told = board.pairs, 0
+    pairs, n_separable = board.pairs, 0
     among = judged(board) & np.isin(pairs.a, list(at)) & np.isin(pairs.b, list(at))
     for k in np.flatnonzero(among).tolist():
         pair, a, b = pairs[k], int(pairs.a[k]), int(pairs.b[k])
         ahead = {"A better": 1, "B better": -1}.get(pair.verdict, 0) * (1 if at[a] < at[b] else -1)
-        told += ahead != 0
+        n_separable += ahead != 0
         row_, column = sorted((at[a], at[b]))
         colour = {1: COLOURS[0], -1: COLOURS[1]}.get(ahead, LINE)
         title = f"{pair_title(pair)}; adjusted p {fmt.equals_p(pair.p_adjusted)}"
@@ -383,24 +383,24 @@ def matrix(board: BenchmarkResult) -> Picture | None:
             write(column + 0.5, row_ + 0.5, "+" if ahead > 0 else "−", text_anchor="middle", **sign)
     of = f"the {M} best models" if len(board.models) > M else f"{M} models"
     alt = f"Each cell is a pair of {of}: the model to its left against the one below it. + better, − worse, grey not "
-    return drawing.done("matrix", "Every pair", f"{alt}separable; {told} pairs are, all pairs tested together.")
+    return drawing.done("matrix", "Every pair", f"{alt}separable; {n_separable} pairs are, all pairs tested together.")
 
 
 def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
     """The means of checkpoints in their order, each series a line with its band."""
     series = [rows for _, rows in checkpoints(arena, board.key)]
     every = [[row for row in rows if row.mean is not None and row.ci_low is not None] for rows in series]
-    known = [rows for rows in every if rows]
-    if not any(len(rows) > 1 for rows in known):
+    drawn = [rows for rows in every if rows]
+    if not any(len(rows) > 1 for rows in drawn):
         return None
     place = {row.model: str(i) for i, row in enumerate(board.models)}
-    across = Axis.around([row.step for rows in known for row in rows], "step")
-    drawing = Drawing(across, _mean_axis([row for rows in known for row in rows], board))
-    for i, rows in enumerate(known):
+    across = Axis.around([row.step for rows in drawn for row in rows], "step")
+    drawing = Drawing(across, _mean_axis([row for rows in drawn for row in rows], board))
+    for i, rows in enumerate(drawn):
         x, colour = [row.step for row in rows], COLOURS[i % len(COLOURS)]
         low, mean, high = zip(*map(_ends, rows), strict=True)
         drawing.area(x, low, high, colour, 0.16)
-        drawing.curve(x, mean, i, label=rows[0].series if len(known) > 1 else "")
+        drawing.curve(x, mean, i, label=rows[0].series if len(drawn) > 1 else "")
         for row in rows:
             title = f"step {step_text(row.step)}: {numbers(row)}"
             if row.since_first is not None:
@@ -416,7 +416,7 @@ def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
 def passes(board: BenchmarkResult) -> Picture | None:
     """pass@k of the models with several answers."""
     held = [(m, model.pass_at_k or {}) for m, model in enumerate(board.models)]
-    curves = sorted(((m, curve) for m, curve in held if len(curve) > 1), key=lambda item: -item[1][1])
+    curves = sorted(((m, curve) for m, curve in held if len(curve) > 1), key=lambda entry: -entry[1][1])
     if not curves:
         return None
     most = max(max(curve) for _, curve in curves)
@@ -456,8 +456,8 @@ def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture 
     if not rows:
         return None
     shown = sorted(sorted(rows, key=lambda row: abs(row.value))[:ROWS], key=lambda row: -pairs.sign * row.value)
-    told = sum(not row.hollow for row in shown)
-    alt = f"{told} of {len(shown)} intervals exclude 0: these models differ from {rival}"
+    n_apart = sum(not row.hollow for row in shown)
+    alt = f"{n_apart} of {len(shown)} intervals exclude 0: these models differ from {rival}"
     if len(rows) > ROWS:
         alt += f"; the {len(rows) - ROWS} models furthest away are not drawn"
     label = f"difference to {name(names[against], 24)}, {_level(board)} CI"
@@ -470,10 +470,10 @@ DISTINCT = 31
 BINS = 21
 
 
-def numbers(item: Estimate | Difference | Checkpoint) -> str:
+def numbers(row: Estimate | Difference | Checkpoint) -> str:
     """A row's estimate with its interval."""
-    ends = "" if item.ci_low is None else f" {fmt.interval_of(item)}"
-    return f"{fmt.number(fmt.value_of(item), fmt.digits_of(item))}{ends}"
+    ends = "" if row.ci_low is None else f" {fmt.interval_of(row)}"
+    return f"{fmt.number(fmt.value_of(row), fmt.digits_of(row))}{ends}"
 
 
 def opening(table: Result) -> list[Picture]:
@@ -498,57 +498,57 @@ def colour_of(row: Estimate | Difference) -> tuple[str, bool]:
     return {"A better": (COLOURS[0], False), "B better": (COLOURS[1], False)}.get(row.verdict, (MUTED, True))
 
 
-def _row(item: Estimate | Difference, label: str, said: str = "") -> Row:
+def _row(row: Estimate | Difference, label: str, said: str = "") -> Row:
     """A row with its name and its numbers."""
-    title = f"{label}: {numbers(item)}{said}"
-    return Row(label, item.ci_low, fmt.value_of(item) or 0.0, item.ci_high, title, *colour_of(item))
+    title = f"{label}: {numbers(row)}{said}"
+    return Row(label, row.ci_low, fmt.value_of(row) or 0.0, row.ci_high, title, *colour_of(row))
 
 
 def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None) -> list[Picture]:
     """The intervals of all rows, one figure for each metric, which is one scale."""
     out = []
-    known = [item for item in rows if fmt.value_of(item) is not None]
-    several = len({item.task for item in rows}) > 1
-    models = len({fmt.models_of(item) for item in rows}) > 1
-    for i, metric in enumerate(dict.fromkeys(fmt.metric_name(item.metric, item.scorer) for item in known)):
-        found = [item for item in known if fmt.metric_name(item.metric, item.scorer) == metric]
-        first, drawn = found[0], []
-        for item in found[:ROWS]:
-            named = [fmt.plain(item.task)] * (several or not models) + [fmt.models_of(item)] * models
+    estimated = [row for row in rows if fmt.value_of(row) is not None]
+    several = len({row.task for row in rows}) > 1
+    models = len({fmt.models_of(row) for row in rows}) > 1
+    for i, metric in enumerate(dict.fromkeys(fmt.metric_name(row.metric, row.scorer) for row in estimated)):
+        on_scale = [row for row in estimated if fmt.metric_name(row.metric, row.scorer) == metric]
+        first, drawn = on_scale[0], []
+        for row in on_scale[:ROWS]:
+            named = [fmt.plain(row.task)] * (several or not models) + [fmt.models_of(row)] * models
             label = " ".join(filter(None, named)) or metric
-            drawn.append(_row(item, label, f", {item.verdict}" if isinstance(item, Difference) else ""))
+            drawn.append(_row(row, label, f", {row.verdict}" if isinstance(row, Difference) else ""))
         sides, what = None, "means"
         if isinstance(first, Difference):
             a, b = ("A", "B") if models else fmt.names_of(first)
             sides, what = _sides(a, b, first.higher_is_better), "differences"
-        more = f" (the first {ROWS} of {len(found)})" if len(found) > ROWS else ""
-        alt = f"{len(drawn)} {what}{more}, {fmt.level_of(found)} intervals" if len(found) > 1 else drawn[0].title
-        if sides and len(found) > 1:
-            alt += f"; {sum(not colour_of(item)[1] for item in found)} of {len(found)} are significant"
-        label = f"{'A − B' if sides else 'mean'}, {fmt.level_of(found)} CI ({name(metric, 30)})"
+        more = f" (the first {ROWS} of {len(on_scale)})" if len(on_scale) > ROWS else ""
+        alt = f"{len(drawn)} {what}{more}, {fmt.level_of(on_scale)} intervals" if len(on_scale) > 1 else drawn[0].title
+        if sides and len(on_scale) > 1:
+            alt += f"; {sum(not colour_of(row)[1] for row in on_scale)} of {len(on_scale)} are significant"
+        label = f"{'A − B' if sides else 'mean'}, {fmt.level_of(on_scale)} CI ({name(metric, 30)})"
         out.append(forest(f"rows-{i}", name(metric, 40), alt + ".", drawn, label, sides=sides, margin=margin))
     return out
 
 
 def slices(
-    picture: str, found: Sequence[DifferenceSlice | EstimateSlice], whole: Estimate | Difference, margin: float | None
+    picture: str, slices: Sequence[DifferenceSlice | EstimateSlice], whole: Estimate | Difference, margin: float | None
 ) -> Picture | None:
     """The slices of one row, one below the other, the whole on top."""
-    known = [item for item in found if fmt.value_of(item) is not None][: ROWS - 1]
-    if not known or fmt.value_of(whole) is None:
+    shown = [sliced for sliced in slices if fmt.value_of(sliced) is not None][: ROWS - 1]
+    if not shown or fmt.value_of(whole) is None:
         return None
     compared = isinstance(whole, Difference)
     rows = [_slice_row("all questions", whole, bold=True)]
-    title, labels = slice_names([(item.field, item.value) for item in known])
-    rows += [_slice_row(label, item) for label, item in zip(labels, known, strict=True)]
-    alt = f"{len(known)} slices{f' (of {len(found)})' if len(known) < len(found) else ''}"
-    tested = sum(item.p_adjusted is not None for item in known)
-    told = sum(bool(significance_tone(item)) for item in known)
+    title, labels = slice_names([(sliced.field, sliced.value) for sliced in shown])
+    rows += [_slice_row(label, sliced) for label, sliced in zip(labels, shown, strict=True)]
+    alt = f"{len(shown)} slices{f' (of {len(slices)})' if len(shown) < len(slices) else ''}"
+    tested = sum(sliced.p_adjusted is not None for sliced in shown)
+    differing = sum(bool(significance_tone(sliced)) for sliced in shown)
     if not tested:
-        alt += f"; none of them could be tested: {untested(known)}."
+        alt += f"; none of them could be tested: {untested(shown)}."
     else:
-        of = "them" if tested == len(known) else f"the {tested} that could be tested"
-        alt += f" with their intervals, {told} of {of} differ from "
+        of = "them" if tested == len(shown) else f"the {tested} that could be tested"
+        alt += f" with their intervals, {differing} of {of} differ from "
         alt += f"{'0' if compared else 'the other questions'} after adjustment (filled)."
     label = f"{'A − B' if compared else 'mean'} ({fmt.metric_name(whole.metric, whole.scorer)})"
     sides = _sides("A", "B", whole.higher_is_better) if compared else None
@@ -563,12 +563,12 @@ def slice_names(slices: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
     return "By slice", [f"{fmt.shorten(field, 60)} = {fmt.shorten(value, 80)}" for field, value in slices]
 
 
-def _slice_row(label: str, item: Estimate | Difference, *, bold: bool = False) -> Row:
-    p = getattr(item, "p_adjusted", 0.0)  # the mean of all questions is not held against anything
-    told = p is not None and p < 1 - item.level
-    said = f", n = {item.n_questions}" + (f", adjusted p {fmt.p_text(p)}" if p else "")
-    row = _row(item, label, said)
-    return replace(row, colour=row.colour if told else MUTED, hollow=not told, bold=bold)
+def _slice_row(label: str, row: Estimate | Difference, *, bold: bool = False) -> Row:
+    p = getattr(row, "p_adjusted", 0.0)  # the mean of all questions is not held against anything
+    significant = p is not None and p < 1 - row.level
+    said = f", n = {row.n_questions}" + (f", adjusted p {fmt.p_text(p)}" if p else "")
+    drawn = _row(row, label, said)
+    return replace(drawn, colour=drawn.colour if significant else MUTED, hollow=not significant, bold=bold)
 
 
 def clusters(picture: str, d: FloatArray, labels: Sequence[str], sign: float = 1.0) -> Picture | None:
@@ -620,8 +620,8 @@ def bins(d: FloatArray) -> list[tuple[float, float, str, int]]:
     values, counts = np.unique(np.round(d, 9), return_counts=True)
     if len(values) <= DISTINCT:
         half = float(np.diff(values).min()) / 2 if len(values) > 1 else 0.5
-        known = zip(values.tolist(), counts.tolist(), strict=True)
-        return [(value - half, value + half, f"= {fmt.number(value, 3)}", n) for value, n in known]
+        bars = zip(values.tolist(), counts.tolist(), strict=True)
+        return [(value - half, value + half, f"= {fmt.number(value, 3)}", n) for value, n in bars]
     reach = float(np.abs(d).max())
     counts, edges = np.histogram(d, np.linspace(-reach, reach, BINS + 1))
     held = zip(pairwise(edges.tolist()), counts.tolist(), strict=True)

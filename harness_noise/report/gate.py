@@ -38,8 +38,8 @@ def summarise(gate: Gate) -> Summary:
     ]  # fmt: skip
     names = dict.fromkeys(("A", row.model) for row in gate.rows if row.model)
     names |= dict.fromkeys(("B", row.against) for row in gate.rows if row.against)
-    told = len({name for _, name in names}) == len(names) < 3  # of two runs of one model the names say nothing
-    title = fmt.plain(", ".join(f"{side} = {name}" for side, name in names)) if told else ""
+    named = len({name for _, name in names}) == len(names) < 3  # of two runs of one model the names say nothing
+    title = fmt.plain(", ".join(f"{side} = {name}" for side, name in names)) if named else ""
     sections = [section(title, gate.rows, columns), *_self_test(gate), *_budget(gate)]
     lead = (fmt.plain(gate.sentence), *map(fmt.plain, gate.warnings))
     tone = {"pass": "good", "fail": "bad"}.get(gate.outcome, "unsure")

@@ -45,10 +45,10 @@ def fragment(table: summary.Result) -> str:
 def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
     """The table with names that fit a page; the whole names are in JSON and CSV."""
 
-    def clip(item: Any) -> Any:
+    def clip(row: Any) -> Any:
         names = ("task", "metric", "scorer", "model", "model_a", "model_b", "cluster")
-        have = {name: getattr(item, name, None) for name in names}
-        return replace(item, **{name: fmt.shorten(text, 60) for name, text in have.items() if text})
+        have = {name: getattr(row, name, None) for name in names}
+        return replace(row, **{name: fmt.shorten(text, 60) for name, text in have.items() if text})
 
     if isinstance(table, Analysis):
         return replace(table, estimates=tuple(map(clip, table.estimates)))
@@ -109,7 +109,7 @@ RUNS = 40
 
 def foot(
     settings: Mapping[str, Any],
-    items: Sequence[Estimate | Difference],
+    rows: Sequence[Estimate | Difference],
     runs: Iterable[tuple[str, str]],
     command: str | None,
 ) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def foot(
         "command": command,
         "runs": [(fmt.shorten(model, 60), fmt.shorten(path, 200)) for model, path in named[:RUNS]],
         "more_runs": max(0, len(named) - RUNS),
-        "words": methods(items, settings) if items else "",
+        "words": methods(rows, settings) if rows else "",
         "settings": settings,
     }
 
@@ -163,7 +163,7 @@ def page(
     shown_whole = summary.summarise(table)
     rows: Sequence[Estimate | Difference] = table.rows
     details = _details(whole, questions)
-    flipped = any(one.flips or one.cards for one in details)
+    flipped = any(detail.flips or detail.cards for detail in details)
     lost = summary.lost_to_adjustment(table) if isinstance(table, Comparison) else []
     return render(
         "result.html",
@@ -172,27 +172,27 @@ def page(
         pictures=figures.opening(table),
         legend=shown_whole.legend,
         heading="Differences" if isinstance(table, Comparison) else "Means",
-        sentences=[*(sentence(item) for item in rows if item.se is not None), *lost],
+        sentences=[*(sentence(row) for row in rows if row.se is not None), *lost],
         details=details,
         words=words,
-        sections=[one for one in shown_whole.sections if not (flipped and one.title == summary.FLIPPED)],
+        sections=[section for section in shown_whole.sections if not (flipped and section.title == summary.FLIPPED)],
         data=whole.to_dict(),
-        foot=foot(table.settings, rows, [pair for item in rows for pair in _runs(item)], command),
+        foot=foot(table.settings, rows, [pair for row in rows for pair in _runs(row)], command),
         notes=table.notes,
     )
 
 
-def _runs(item: Estimate | Difference) -> list[tuple[str, str]]:
-    if isinstance(item, Estimate):
-        return [(item.model, item.run)]
-    return [(item.model_a, item.run_a), (item.model_b, item.run_b)]
+def _runs(row: Estimate | Difference) -> list[tuple[str, str]]:
+    if isinstance(row, Estimate):
+        return [(row.model, row.run)]
+    return [(row.model_a, row.run_a), (row.model_b, row.run_b)]
 
 
 def _title(table: Analysis | Comparison) -> str:
     if isinstance(table, Analysis):
-        names = list(dict.fromkeys(item.model for item in table.estimates))
+        names = list(dict.fromkeys(row.model for row in table.estimates))
         return f"{', '.join(names[:3])}{' and others' if len(names) > 3 else ''}: means with their noise"
-    pairs = list(dict.fromkeys(fmt.names_of(item) for item in table.comparisons))
+    pairs = list(dict.fromkeys(fmt.names_of(row) for row in table.comparisons))
     if len(pairs) == 1:
         return f"{fmt.shorten(pairs[0][0], 80)} against {fmt.shorten(pairs[0][1], 80)}"
     return f"{len(pairs)} comparisons"
@@ -219,48 +219,48 @@ def _headline(table: Comparison) -> dict[str, str]:
 def _details(table: Analysis | Comparison, questions: Sequence[ByQuestion]) -> list[Detail]:
     """The rows that have slices or questions, those with the smallest p where there are many."""
     rows: Sequence[Any] = table.rows
-    by = {_key(item): item for item in questions if len(item.keys)}
-    found = []
-    for i, item in enumerate(rows):
-        slices = [one for one in table.slices if _key(one) == _key(item)]
-        if slices or _key(item) in by:
-            found.append((getattr(item, "p_value", None), i, item, slices))
-    found.sort(key=lambda one: 1.0 if one[0] is None else one[0])
-    told = table.questions if isinstance(table, Comparison) else ()
+    by = {_key(answers): answers for answers in questions if len(answers.keys)}
+    candidates = []
+    for i, row in enumerate(rows):
+        slices = [sliced for sliced in table.slices if _key(sliced) == _key(row)]
+        if slices or _key(row) in by:
+            candidates.append((getattr(row, "p_value", None), i, row, slices))
+    candidates.sort(key=lambda candidate: 1.0 if candidate[0] is None else candidate[0])
+    shown = table.questions if isinstance(table, Comparison) else ()
     out = []
-    for _, i, item, slices in sorted(found[:DETAILS], key=lambda one: one[1]):
-        key, asked = f"row-{i}", by.get(_key(item))
-        pictures = _inside(key, item, slices, asked, table.settings.get("margin"))
-        cards = [one for one in told if (one.answers_a or one.answers_b) and _key(one) == _key(item)]
-        flips = [asked.flip(k) for k in asked.most_flipped(FLIPS)] if asked is not None and not cards else []
+    for _, i, row, slices in sorted(candidates[:DETAILS], key=lambda candidate: candidate[1]):
+        key, answers = f"row-{i}", by.get(_key(row))
+        pictures = _inside(key, row, slices, answers, table.settings.get("margin"))
+        cards = [flip for flip in shown if (flip.answers_a or flip.answers_b) and _key(flip) == _key(row)]
+        flips = [answers.flip(k) for k in answers.most_flipped(FLIPS)] if answers is not None and not cards else []
         listed = summary.flip_table(flips) if flips else None
-        out.append(Detail(key, _detail_title(item, table), pictures, listed, cards))
+        out.append(Detail(key, _detail_title(row, table), pictures, listed, cards))
     return out
 
 
-def _key(item: Any) -> tuple[str, ...]:
+def _key(row: Any) -> tuple[str, ...]:
     fields = ("task", "metric", "scorer", "model", "model_a", "model_b", "run", "run_a", "run_b")
-    return tuple(str(getattr(item, name, "")) for name in fields)
+    return tuple(str(getattr(row, name, "")) for name in fields)
 
 
-def _detail_title(item: Any, table: Analysis | Comparison) -> str:
+def _detail_title(row: Any, table: Analysis | Comparison) -> str:
     """What a row is about, with its models where the page has several."""
     several = len(set(map(fmt.models_of, table.rows))) > 1
-    return f"{fmt.models_of(item)}, {fmt.what_of(item)}" if several else fmt.what_of(item)
+    return f"{fmt.models_of(row)}, {fmt.what_of(row)}" if several else fmt.what_of(row)
 
 
 def _inside(
-    key: str, item: Any, slices: Sequence[Any], asked: ByQuestion | None, margin: float | None
+    key: str, row: Any, slices: Sequence[Any], answers: ByQuestion | None, margin: float | None
 ) -> list[Picture]:
     """A row's slices, its clusters and its questions, as far as they are known."""
-    sign = -1.0 if item.higher_is_better is False else 1.0
-    pictures = [figures.slices(f"slices-{key}", slices, item, margin)]
-    if asked is not None:
+    sign = -1.0 if row.higher_is_better is False else 1.0
+    pictures = [figures.slices(f"slices-{key}", slices, row, margin)]
+    if answers is not None:
         # where each slice is one cluster, its figure shows them
-        if asked.clusters is not None and not (slices and all(one.n_clusters == 1 for one in slices)):
-            pictures.append(figures.clusters(f"clusters-{key}", asked.diff, asked.clusters, sign))
-        pictures.append(figures.histogram(f"questions-{key}", asked.diff, sign))
-    return [one for one in pictures if one is not None]
+        if answers.clusters is not None and not (slices and all(sliced.n_clusters == 1 for sliced in slices)):
+            pictures.append(figures.clusters(f"clusters-{key}", answers.diff, answers.clusters, sign))
+        pictures.append(figures.histogram(f"questions-{key}", answers.diff, sign))
+    return [picture for picture in pictures if picture is not None]
 
 
 PAIRS = 500
@@ -292,8 +292,8 @@ def write_arena(arena: Arena, folder: Path, command: str | None = None, words: W
 
 def _foot(arena: Arena, boards: Sequence[BenchmarkResult], command: str | None) -> dict[str, Any]:
     runs = [pair for board in boards for pair in zip(board.pairs.names, board.pairs.runs, strict=True)]
-    items = [board.pairs[i] for board in boards for i in arena_summary.chosen_pairs(board, PAIRS)]
-    return foot({**arena.settings, "baseline": arena.baseline}, items, runs, command)
+    rows = [board.pairs[i] for board in boards for i in arena_summary.chosen_pairs(board, PAIRS)]
+    return foot({**arena.settings, "baseline": arena.baseline}, rows, runs, command)
 
 
 def _index_page(arena: Arena, names: list[str], command: str | None, words: Words) -> str:
@@ -312,7 +312,7 @@ def _index_page(arena: Arena, names: list[str], command: str | None, words: Word
         sentences=arena_summary.checkpoint_sentences(arena),
         leaderboard=arena_summary.leaderboard(arena),
         best=arena_summary.BEST,
-        pictures=[one for board in arena.boards[:4] if (one := figures.steps(arena, board)) is not None],
+        pictures=[picture for board in arena.boards[:4] if (picture := figures.steps(arena, board)) is not None],
         section=arena_summary.benchmarks(arena),
         slices=summary.slice_sections(arena, marks),
         slice_words=summary.slice_sentences(arena)[-1:],
@@ -334,7 +334,7 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
     name = arena_summary.board_name(board)
     pictures = figures.pictures(arena, board)
     data = board_data(board, pictures)
-    ahead = [one for one in pictures if one.name in ("steps", "means", "matrix")]
+    ahead = [picture for picture in pictures if picture.name in ("steps", "means", "matrix")]
     return render(
         "board.html",
         title=name,
@@ -345,14 +345,14 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
         ],
         facts=_facts(arena, board),
         models=models,
-        model_places=[str(place[item.model]) for item in order],
+        model_places=[str(place[model.model]) for model in order],
         ahead=ahead,
-        pictures=[one for one in pictures if one not in ahead],
+        pictures=[picture for picture in pictures if picture not in ahead],
         pairs=arena_summary.pair_table([board.pairs[i] for i in rows], marks, "Pairs"),
         pair_places=[f"{board.pairs.a[i]} {board.pairs.b[i]}" for i in rows],
         pairs_left_out=len(board.pairs) - len(rows),
         data=data,
-        choices=[(place[item.model], item.model) for item in order],
+        choices=[(place[model.model], model.model) for model in order],
         steps=_steps(board),
         questions=arena_summary.question_table(board, QUESTIONS),
         question_places=list(map(str, arena_summary.chosen_questions(board, QUESTIONS))),
@@ -382,9 +382,9 @@ def _steps(board: BenchmarkResult) -> list[str]:
 
 
 def _question_words(board: BenchmarkResult) -> str:
-    q, suspects = board.questions, sum(bool(one.suspect) for one in board.questions)
-    lacking = sum(one.n_models < board.benchmark.n_models for one in q)
-    parts, solved = [f"{len(q)} questions"], Counter(one.n_solved for one in q)
+    q, suspects = board.questions, sum(bool(question.suspect) for question in board.questions)
+    lacking = sum(question.n_models < board.benchmark.n_models for question in q)
+    parts, solved = [f"{len(q)} questions"], Counter(question.n_solved for question in q)
     if None not in solved:
         parts.append(f"solved by no model: {solved[0]}, by one only: {solved[1]}")
     parts += [f"without the score of some model: {lacking}"] if lacking else []
@@ -392,7 +392,7 @@ def _question_words(board: BenchmarkResult) -> str:
     text = "; ".join(parts) + "."
     if len(q) > QUESTIONS:
         text += f" Shown are {QUESTIONS}: the suspects, then the hardest."
-    signal = [one.tau for one in q if one.tau is not None]
+    signal = [question.tau for question in q if question.tau is not None]
     return f"{text} The median tau is {fmt.number(float(np.median(signal)), 2)}." if signal else text
 
 
@@ -415,7 +415,7 @@ def board_data(board: BenchmarkResult, drawn: Sequence[Picture]) -> dict[str, An
     if len(pairs) > PICKER_PAIRS:
         return None
     data: dict[str, Any] = {
-        "names": [fmt.shorten(item, 60) for item in pairs.names],
+        "names": [fmt.shorten(name, 60) for name in pairs.names],
         "n_pairs": len(pairs),
         "level": pairs.common["level"],
         "sign": -1 if pairs.common["higher_is_better"] is False else 1,
@@ -426,13 +426,13 @@ def board_data(board: BenchmarkResult, drawn: Sequence[Picture]) -> dict[str, An
         "questions": _question_codes(board),
         "slices": _slice_columns(board),
         "figures": {
-            one.name: {
-                "rows": None if len(one.points.rows) == len(pairs) else packed(one.points.rows, "<u4"),
-                "x": packed(np.clip(100 * one.points.x, 0, 65535), "<u2"),
-                "y": packed(np.clip(100 * one.points.y, 0, 65535), "<u2"),
+            picture.name: {
+                "rows": None if len(picture.points.rows) == len(pairs) else packed(picture.points.rows, "<u4"),
+                "x": packed(np.clip(100 * picture.points.x, 0, 65535), "<u2"),
+                "y": packed(np.clip(100 * picture.points.y, 0, 65535), "<u2"),
             }
-            for one in drawn
-            if one.points is not None
+            for picture in drawn
+            if picture.points is not None
         },
     }
     columns = {"diff": "diff", "low": "ci_low", "high": "ci_high", "se": "se", "total": "se_total", "p": "p_adjusted"}
@@ -450,19 +450,19 @@ def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
     scores = board.scores
     if scores.size > CELLS or not np.isfinite(scores).any():
         return None
-    known = np.isfinite(scores)
-    levels = np.unique(scores[known])
+    scored = np.isfinite(scores)
+    levels = np.unique(scores[scored])
     if len(levels) > LEVELS:
         levels = np.linspace(levels[0], levels[-1], LEVELS)
     codes: IntArray = np.full(scores.shape, len(levels))
     middles = (levels[1:] + levels[:-1]) / 2
-    codes[known] = np.searchsorted(middles, scores[known])
+    codes[scored] = np.searchsorted(middles, scores[scored])
     codes = codes.T.ravel()
     halves = len(levels) <= HALVES
     if halves:
         codes = np.pad(codes, (0, len(codes) % 2))
         codes = codes[::2] + 16 * codes[1::2]
-    texts = board.texts or [one.question for one in board.questions]
+    texts = board.texts or [question.question for question in board.questions]
     return {
         "n": len(scores),
         "names": [fmt.shorten(text, 80) for text in texts],
@@ -477,10 +477,10 @@ def _slice_columns(board: BenchmarkResult) -> dict[str, Any] | None:
     if not board.slices:
         return None
     columns = {"diff": "diff", "low": "ci_low", "high": "ci_high", "p": "p_adjusted"}
-    found: dict[str, Any] = {
-        key: packed(np.concatenate([one.pairs.columns[column] for one in board.slices]), "<f4")
+    data: dict[str, Any] = {
+        key: packed(np.concatenate([sliced.pairs.columns[column] for sliced in board.slices]), "<f4")
         for key, column in columns.items()
     }
-    title, labels = figures.slice_names([(one.field, one.value) for one in board.slices])
+    title, labels = figures.slice_names([(sliced.field, sliced.value) for sliced in board.slices])
     short = [fmt.shorten(label, 60) for label in labels]
-    return found | {"title": title, "labels": short, "n": [one.n_questions for one in board.slices]}
+    return data | {"title": title, "labels": short, "n": [sliced.n_questions for sliced in board.slices]}

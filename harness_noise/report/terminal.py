@@ -121,8 +121,8 @@ def _joined(sections: Sequence[Section]) -> list[Section]:
     out: list[Section] = []
     for section in sections:
         if out and section.detail and len(section.rows) == len(out[-1].rows) == 1 and not section.more:
-            known = {column.label for column in out[-1].columns}
-            more = section.keeping([i for i, column in enumerate(section.columns) if column.label not in known])
+            labels = {column.label for column in out[-1].columns}
+            more = section.keeping([i for i, column in enumerate(section.columns) if column.label not in labels])
             out[-1] = out[-1].beside(more)
         else:
             out.append(section)
@@ -149,8 +149,8 @@ def _drawn(section: Section, width: int) -> Iterator[RenderableType]:
 
 def _terms(section: Section, width: int) -> RenderableType:
     """A single row: the labels and values that there are, in as many columns as there is room for."""
-    known = [i for i, cell in enumerate(section.rows[0]) if cell not in ("", MISSING)]
-    kept = sorted(known, key=lambda i: not section.columns[i].label)
+    filled = [i for i, cell in enumerate(section.rows[0]) if cell not in ("", MISSING)]
+    kept = sorted(filled, key=lambda i: not section.columns[i].label)
     pairs = [(Text(section.columns[i].label or "notes"), _cell(section, 0, i)) for i in kept]
     for parts in range(MOST_PARTS, 0, -1):
         height = -(-len(pairs) // parts)

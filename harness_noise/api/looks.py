@@ -67,7 +67,6 @@ def boundaries(
     Hwang, Shih & DeCani (1990); Lan & DeMets (1983); Armitage, McPherson & Rowe (1969) for the integration.
     """
     chosen = chosen_settings("boundaries", settings, {"level": level})
-    chosen.check("boundaries")
     StoppingRule(looks=looks, level=chosen.level, spending=spending)
     if isinstance(looks, str):
         raise InputError(
@@ -143,7 +142,6 @@ def compare_in_sequence(
     Jennison & Turnbull (2000); Lan & DeMets (1983); Waudby-Smith et al. (2024) for "anytime".
     """
     chosen = chosen_settings("compare_in_sequence", settings, {**choices, "level": level})
-    chosen.check("compare_in_sequence")
     rule = StoppingRule(
         looks=looks,
         margin=chosen.margin or 0.0,
@@ -222,7 +220,6 @@ def estimate_from_part(
     Särndal, Swensson & Wretman (1992), ch. 6, the generalised regression estimator, cross-fitted.
     """
     chosen = chosen_settings("estimate_from_part", settings, {**choices, "level": level})
-    chosen.check("estimate_from_part")
     X, rows = np.array(references, dtype=np.float64), np.asarray(asked)
     X = X[:, None] if X.ndim == 1 else X
     if X.ndim != 2 or rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):

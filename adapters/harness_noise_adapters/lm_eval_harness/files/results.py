@@ -51,8 +51,7 @@ def inject(
     reported = {key for row in results["results"].values() for key in row}
     for estimate in analysis.estimates:
         # what lm-eval does not report (acc_prob, a further pass@k) adds no metric to its table
-        which = estimate.key
-        if f"{estimate.metric},{estimate.scorer}" not in reported or which in elsewhere:
+        if f"{estimate.metric},{estimate.scorer}" not in reported or estimate.key in elsewhere:
             continue
         if additions := _additions(estimate, visible=rows, group=estimate.task in groups):
             _add(results, estimate, additions, group=estimate.task in groups)

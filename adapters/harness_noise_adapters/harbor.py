@@ -73,12 +73,12 @@ def _kind(path: Path) -> str:
 def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], Any, list[str]]:
     """The trials of a folder, what the job says of itself, and what is to be said of those that cannot be read."""
     kind = _kind(folder / RESULT)
-    job, found, notes, unfinished = None, [], [], 0
+    job, trials, notes, unfinished = None, [], [], 0
     for name in sorted(child.name for child in folder.iterdir()):
         file = folder / RESULT if name == RESULT else folder.joinpath(name, RESULT)
         try:
             if name != RESULT or kind == "trial":
-                found.append(read_trial(file))
+                trials.append(read_trial(file))
             elif kind == "job":
                 job = document(file, DAMAGED)
         except InputError as error:
@@ -90,12 +90,12 @@ def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], A
                 notes.append(f"left out: {error}")
     if unfinished:
         notes.append(f"{folder}: {unfinished} trials have no {RESULT}: they are still running, or were lost")
-    if not found:
+    if not trials:
         raise InputError(f"{folder}: no trial in it has a result{f' ({notes[0]})' if notes else DAMAGED}")
     planned = field(job, "n_total_trials")
-    if isinstance(planned, int) and planned > len(found):
-        notes.append(f"{folder}: of {planned} trials of the job {len(found)} are read")
-    return found, job, notes
+    if isinstance(planned, int) and planned > len(trials):
+        notes.append(f"{folder}: of {planned} trials of the job {len(trials)} are read")
+    return trials, job, notes
 
 
 def _native(job: Any, group: list[dict[str, Any]], name: str, *, alone: bool) -> float | None:

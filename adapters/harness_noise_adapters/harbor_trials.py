@@ -34,18 +34,18 @@ HIDDEN = re.compile("key|token|secret|password|auth|credential", re.IGNORECASE)
 
 def read_trial(path: Path) -> dict[str, Any]:
     """The fields of one answer."""
-    found = document(path, DAMAGED, dict)
-    info: Any = found.get("agent_info")
-    rewards = field(found.get("verifier_result"), "rewards")
-    name, agent, checksum = found.get("task_name"), field(info, "name"), found.get("task_checksum")
+    data = document(path, DAMAGED, dict)
+    info: Any = data.get("agent_info")
+    rewards = field(data.get("verifier_result"), "rewards")
+    name, agent, checksum = data.get("task_name"), field(info, "name"), data.get("task_checksum")
     if not (isinstance(name, str) and isinstance(agent, str) and isinstance(rewards, dict | None)):
         raise InputError(f"{path}: no task, agent and rewards{DAMAGED}")
-    source, version, asked = str(found.get("source") or "adhoc"), info.get("version"), info.get("model_info")
-    model = field(asked, "name")
-    labels = (f"{agent}@{version}" if version not in (None, "unknown") else agent, field(asked, "provider"), model)
-    said = _settings(field(found.get("config"), "agent", "kwargs"), version, name.rpartition("/")[2])
-    later = found.get("step_results")
-    steps = [found, *(later if isinstance(later, list) else ())]
+    source, version, model_info = str(data.get("source") or "adhoc"), info.get("version"), info.get("model_info")
+    model = field(model_info, "name")
+    labels = (f"{agent}@{version}" if version not in (None, "unknown") else agent, field(model_info, "provider"), model)
+    said = _settings(field(data.get("config"), "agent", "kwargs"), version, name.rpartition("/")[2])
+    later = data.get("step_results")
+    steps = [data, *(later if isinstance(later, list) else ())]
     raised = [text for step in steps if isinstance(text := field(step, "exception_info", "exception_type"), str)]
     causes = [CAUSES.get(text.removesuffix("Error")) for text in raised]
     invalid = next(filter(INVALID.__contains__, causes), None)
@@ -55,35 +55,35 @@ def read_trial(path: Path) -> dict[str, Any]:
         "system": "/".join(str(label) for label in labels if label) + (f" ({said})" if said else ""),
         "key": "__".join(str(part) for part in (agent, model, source) if part), "exception": (*raised, "none")[0],
         "lost": cause if invalid or not rewards else None,
-        "started": found.get("started_at") or "", "checksum": checksum,
+        "started": data.get("started_at") or "", "checksum": checksum,
         "rewards": {key: score(value, f"{path}, {key}") for key, value in (rewards or {}).items()},
     }  # fmt: skip
     if INSTANCE.fullmatch(name):
         trial["repository"] = name.rpartition("-")[0]
-    return trial | _costs(found, steps)
+    return trial | _costs(data, steps)
 
 
-def _costs(found: dict[str, Any], steps: list[Any]) -> dict[str, float]:
+def _costs(data: dict[str, Any], steps: list[Any]) -> dict[str, float]:
     """What a trial has used, as `TrialResult.compute_token_cost_totals` counts it, and its seconds."""
     out: dict[str, float] = {}
-    contexts = [used] if (used := found.get("agent_result")) else [field(step, "agent_result") for step in steps]
+    contexts = [used] if (used := data.get("agent_result")) else [field(step, "agent_result") for step in steps]
     for context in contexts:
         for cost in COSTS if isinstance(context, dict) else ():
             if (value := number(context.get(cost))) is not None:
                 out[cost] = out.get(cost, 0.0) + value
     with suppress(ValueError, TypeError):  # not known, or one of them is without its time zone
-        begun, ended = (field(found, "agent_execution", end) for end in ("started_at", "finished_at"))
+        begun, ended = (field(data, "agent_execution", end) for end in ("started_at", "finished_at"))
         out["seconds"] = (datetime.fromisoformat(ended) - datetime.fromisoformat(begun)).total_seconds()
     return out
 
 
-def _settings(known: Any, version: Any, task: str) -> str:
+def _settings(kwargs: Any, version: Any, task: str) -> str:
     """An agent's settings, for its name: without words that may be a secret, and with a hash of what is long.
 
     A setting that names the task (an id of the trial) is that of the agent for every task.
     """
     out = []
-    for key, value in sorted(known.items()) if isinstance(known, dict) else ():
+    for key, value in sorted(kwargs.items()) if isinstance(kwargs, dict) else ():
         said = str(value)
         if len(task) > SHORT and task in said:
             said = re.sub(rf"(?<!\w){re.escape(task)}(?!\w)", "TASK", said)

@@ -49,19 +49,19 @@ class HelmAdapter(ReadOnly):
         if not (isinstance(name, str) and isinstance(model, str)):
             raise InputError(f"{folder / SPEC}: no name and model of a run{DAMAGED}")
         task = MODEL.sub("", name).replace(":,", ":").strip(":,")
-        texts = {str(field(item, "id")): field(item, "input", "text") for item in _list(folder / INSTANCES)}
+        texts = {str(field(row, "id")): field(row, "input", "text") for row in _list(folder / INSTANCES)}
         answers = Answers(folder, options, kind="instance id", text="input")
         trials = set()
-        for place, item in enumerate(items(stats, DAMAGED), 1):
-            instance, found, told = field(item, "instance_id"), field(item, "stats"), field(item, "train_trial_index")
-            trial = 0 if told is None else told
-            if not (isinstance(instance, str) and isinstance(found, list)) or number(trial) is None:
+        for place, row in enumerate(items(stats, DAMAGED), 1):
+            instance, listed, index = field(row, "instance_id"), field(row, "stats"), field(row, "train_trial_index")
+            trial = 0 if index is None else index
+            if not (isinstance(instance, str) and isinstance(listed, list)) or number(trial) is None:
                 raise InputError(f"{stats}, entry {place}: no instance and its stats{DAMAGED}")
             trials.add(trial)
-            perturbation = _perturbation(item)
+            perturbation = _perturbation(row)
             words = texts.get(instance) if perturbation == "none" else None
             doc = {"instance_id": instance, "perturbation": perturbation, "trial": trial, "input": words}
-            for metric, split, stat in _metrics(found):  # the part of the instances that HELM itself tells apart
+            for metric, split, stat in _metrics(listed):  # the part of the instances that HELM itself tells apart
                 value, of_split = score(stat.get("mean"), f"{stats}, entry {place}, {metric}"), _named(task, split)
                 answers.add(of_split, metric, perturbation, instance, trial, value, {**doc, "split": split})
         answers.repeats_are_runs = len(trials) > 1
@@ -101,13 +101,13 @@ def _named(task: str, split: str) -> str:
     return f"{task} ({split})" if split else task
 
 
-def _perturbation(item: Any) -> str:
+def _perturbation(row: Any) -> str:
     """The perturbation of an instance with its settings; "none" of one as it is."""
-    found = field(item, "perturbation")
-    if not isinstance(found, dict) or not found:
+    perturbation = field(row, "perturbation")
+    if not isinstance(perturbation, dict) or not perturbation:
         return "none"
-    settings = ", ".join(f"{key}={value}" for key, value in sorted(found.items()) if key not in COMMON)
-    return f"{found.get('name')} ({settings})" if settings else str(found.get("name"))
+    settings = ", ".join(f"{key}={value}" for key, value in sorted(perturbation.items()) if key not in COMMON)
+    return f"{perturbation.get('name')} ({settings})" if settings else str(perturbation.get("name"))
 
 
 def _list(path: Path) -> Iterable[Any]:

@@ -54,7 +54,7 @@ def _run(place: Path, folder: Path, files: list[Path], options: ReadOptions) -> 
     answers = Answers(place, options, kind="lighteval id", text="query")
     for file in files:
         _add(answers, file)
-    date = max(found[2] for file in files if (found := FILE.fullmatch(file.name)))
+    date = max(match[2] for file in files if (match := FILE.fullmatch(file.name)))
     parts = folder.parts[:-1] if folder.name in date else folder.parts
     at = max((i for i, part in enumerate(parts) if part == "details"), default=len(parts) - 2)
     model = "/".join(parts[at + 1 :]) or folder.name
@@ -67,8 +67,8 @@ def _run(place: Path, folder: Path, files: list[Path], options: ReadOptions) -> 
 def _add(answers: Answers, file: Path) -> None:
     """The answers of one task."""
     refuse_pointer(file)
-    found = FILE.fullmatch(file.name)
-    task, number = found[1] if found else file.stem, 0
+    match = FILE.fullmatch(file.name)
+    task, number = match[1] if match else file.stem, 0
     with readable(file):
         for number, row in parquet_rows(file, COLUMNS):
             _row(answers, f"{file}, row {number}", task, number, row)
@@ -91,9 +91,9 @@ def _row(answers: Answers, where: str, task: str, number: int, row: dict[str, An
 
 def _describe(answers: Answers, path: Path, model: str) -> str:
     """lighteval's own means; and the model's name as it gives it."""
-    found = document(path, DAMAGED)
-    results = field(found, "results")
+    data = document(path, DAMAGED)
+    results = field(data, "results")
     for key, values in results.items() if isinstance(results, dict) else ():
         for metric, value in values.items() if isinstance(values, dict) else ():
             answers.describe(key, metric, "none", native=number(value))
-    return str(field(found, "config_general", "model_name") or model)
+    return str(field(data, "config_general", "model_name") or model)

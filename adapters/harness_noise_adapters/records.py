@@ -93,10 +93,10 @@ def document(path: Path, damaged: str = "", kind: type = object) -> Any:
         InputError: see `harness_noise.io.paths.load`; or it is not of this kind, a dict or a list.
     """
     with uncollected():
-        found = load(path, damaged)
-    if not isinstance(found, kind):
-        raise InputError(f"{path}: no {kind.__name__}, but {type(found).__name__}{damaged}")
-    return found
+        data = load(path, damaged)
+    if not isinstance(data, kind):
+        raise InputError(f"{path}: no {kind.__name__}, but {type(data).__name__}{damaged}")
+    return data
 
 
 _PART = 1 << 17
@@ -113,9 +113,9 @@ def items(path: Path, damaged: str = "") -> Iterator[Any]:
     """
     n = 0
     with suppress(OSError, ValueError, RecursionError):
-        for found in _parts(path):
-            yield from found
-            n += len(found)
+        for part in _parts(path):
+            yield from part
+            n += len(part)
         return
     yield from document(path, damaged, list)[n:]
 
@@ -137,19 +137,19 @@ def _parts(path: Path) -> Iterator[list[Any]]:
     yield checked(text)
 
 
-def field(found: Any, *names: str) -> Any:
+def field(value: Any, *names: str) -> Any:
     """The value at the end of the names, None where any of them is not there."""
     for name in names:
-        if not isinstance(found, dict):
+        if not isinstance(value, dict):
             return None
-        found = found.get(name)
-    return found
+        value = value.get(name)
+    return value
 
 
 def number(value: Any) -> float | None:
     """A value that a harness reports of itself; None where it is no number, NaN, or without end."""
-    known = isinstance(value, (int, float)) and abs(value) <= float_info.max
-    return float(value) if known else None
+    finite = isinstance(value, (int, float)) and abs(value) <= float_info.max
+    return float(value) if finite else None
 
 
 def score(value: Any, where: object) -> float | None:

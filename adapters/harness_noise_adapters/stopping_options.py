@@ -45,12 +45,12 @@ class StoppingOptions:
 
 
 def checked(
-    given: Mapping[str, Any], named: Named, *, level: float, seed: int, idle: Sequence[str] = ("metric",)
+    options: Mapping[str, Any], named: Named, *, level: float, seed: int, idle: Sequence[str] = ("metric",)
 ) -> dict[str, Any]:
     """The fields of `StoppingOptions` by name.
 
     Args:
-        given: option → value; None for what is not given.
+        options: option → value; None for what is not given.
         named: how the user writes an option.
         level: 1 − the error of the whole procedure.
         seed: of the random order.
@@ -60,20 +60,20 @@ def checked(
         InputError: a value that is not understood, or an option that does nothing without another, or beside it.
     """
     for option in idle:
-        if given.get(option) is not None and all(given.get(user) is None for user in USERS[option]):
+        if options.get(option) is not None and all(options.get(user) is None for user in USERS[option]):
             raise InputError(does_nothing(option, named))
-    sample = given.get("sample")
+    sample = options.get("sample")
     if sample is not None:
         from harness_noise.analysis.drawing import wanted
 
         wanted(sample, 2)
-    paths: Any = given.get("reference")
+    paths: Any = options.get("reference")
     several = isinstance(paths, Sequence) and not isinstance(paths, str)
     references = [text_of(path, "reference", named) for path in (paths if several else [paths])]
     return {
-        "rule": _rule(given, named, level, seed),
-        "against": text_of(given.get("against"), "against", named),
-        "metric": text_of(given.get("metric"), "metric", named),
+        "rule": _rule(options, named, level, seed),
+        "against": text_of(options.get("against"), "against", named),
+        "metric": text_of(options.get("metric"), "metric", named),
         "sample": None if sample is None else str(sample),
         "references": tuple(path for path in references if path is not None),
     }
@@ -85,9 +85,9 @@ def does_nothing(option: str, named: Named) -> str:
     return f"{named(option)} does nothing without {first} or {second}: add one of them, or leave it out"
 
 
-def _rule(given: Mapping[str, Any], named: Named, level: float, seed: int) -> StoppingRule | None:
-    until = text_of(given.get("until"), "until", named)
-    chosen = {name: given[name] for name in (*OF_DECIDED, *OF_UNTIL) if given.get(name) is not None}
+def _rule(options: Mapping[str, Any], named: Named, level: float, seed: int) -> StoppingRule | None:
+    until = text_of(options.get("until"), "until", named)
+    chosen = {name: options[name] for name in (*OF_DECIDED, *OF_UNTIL) if options.get(name) is not None}
     if until is None:
         if chosen:
             need = named("until", "decided")
@@ -104,7 +104,7 @@ def _rule(given: Mapping[str, Any], named: Named, level: float, seed: int) -> St
         raise InputError(
             f"{named('until', 'decided')} needs the run to compare with: name it with {named('against', 'RUN')}"
         )
-    if rule.se is not None and (idle := [name for name in OF_DECIDED if given.get(name) is not None]):
+    if rule.se is not None and (idle := [name for name in OF_DECIDED if options.get(name) is not None]):
         raise InputError(
             f"{named(idle[0])} is for {named('until', 'decided')}; {named('until', until)} looks after every block"
         )
@@ -120,19 +120,19 @@ def text_of(value: object, option: str, named: Named) -> str | None:
     return str(value).strip()
 
 
-def whole_number(given: object, what: str) -> int:
+def whole_number(value: object, what: str) -> int:
     """The number; an InputError names `what` it should be of."""
     try:
-        if isinstance(given, bool) or (isinstance(given, float) and not given.is_integer()):
+        if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
             raise TypeError
-        return int(given)  # type: ignore[call-overload, no-any-return]
+        return int(value)  # type: ignore[call-overload, no-any-return]
     except (TypeError, ValueError):
-        raise InputError(f"{what} must be a whole number, not {given!r}") from None
+        raise InputError(f"{what} must be a whole number, not {value!r}") from None
 
 
-def number(given: object, what: str) -> float:
+def number(value: object, what: str) -> float:
     """The number; an InputError names `what` it should be of."""
     try:
-        return float(given)  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise InputError(f"{what} must be a number, not {given!r}") from None
+        raise InputError(f"{what} must be a number, not {value!r}") from None

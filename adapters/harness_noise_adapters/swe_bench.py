@@ -59,8 +59,8 @@ class SweBenchAdapter(ReadOnly):
         for instance, doc in outcomes.items():
             value = LOST.get(doc["outcome"], float(doc["outcome"] == "resolved"))
             repository = _SUFFIX.sub("", instance).removeprefix("instance_").rpartition("-")[0]
-            known = {"instance_id": instance, "repository": repository or instance, **doc}
-            answers.add("swe-bench", "resolved", "none", instance, None, value, known)
+            fields = {"instance_id": instance, "repository": repository or instance, **doc}
+            answers.add("swe-bench", "resolved", "none", instance, None, value, fields)
         answers.describe("swe-bench", "resolved", "none", native=native, native_of_answers=True, bounds=(0.0, 1.0))
         folder = {DETAILS: file.parent.parent, PRO: file.parent}.get(file.name, file if file.is_dir() else None)
         return [answers.run(folder.name if folder else file.stem.rpartition(".")[0] or file.stem, self.name)]
@@ -75,22 +75,22 @@ def _is_submission(path: Path) -> bool:
 
 def _of_file(path: Path, notes: list[str]) -> tuple[Outcomes, float | None]:
     """The outcomes, and the harness's own rate of solved ones; what is to be said comes to the notes."""
-    found = document(path, DAMAGED, dict)
-    if "total_instances" not in found:
-        return {key: _solved(path, key, report) for key, report in found.items()}, None
-    lists = {name: found.get(f"{name}_ids") or [] for name in OUTCOMES}
+    data = document(path, DAMAGED, dict)
+    if "total_instances" not in data:
+        return {key: _solved(path, key, report) for key, report in data.items()}, None
+    lists = {name: data.get(f"{name}_ids") or [] for name in OUTCOMES}
     if not all(isinstance(ids, list) and all(isinstance(key, str) for key in ids) for ids in lists.values()):
         raise InputError(f"{path}: it has counts where the instances should be listed: which were solved is not known")
     outcomes: Outcomes = {key: {"outcome": name} for name, ids in lists.items() for key in ids}
     solved = set(lists["resolved"])
     both = solved & {key for name in OUTCOMES[:3] for key in lists[name]}
-    told = found.get("resolved_instances", len(solved))
-    if both or not outcomes or told != len(solved):
-        what = f"{told!r:.40} solved instances are counted and {len(solved)} listed"
+    count = data.get("resolved_instances", len(solved))
+    if both or not outcomes or count != len(solved):
+        what = f"{count!r:.40} solved instances are counted and {len(solved)} listed"
         what = f"{min(both)} is listed as solved and as not solved" if both else what
         raise InputError(f"{path}: {what if outcomes else 'it lists no instance'}{DAMAGED}")
-    if found["total_instances"] != len(outcomes):
-        notes.append(f"{path}: of {found['total_instances']!s:.40} instances {len(outcomes)} are listed and read")
+    if data["total_instances"] != len(outcomes):
+        notes.append(f"{path}: of {data['total_instances']!s:.40} instances {len(outcomes)} are listed and read")
         return outcomes, None
     return outcomes, len(solved) / len(outcomes)
 

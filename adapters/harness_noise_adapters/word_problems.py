@@ -78,7 +78,7 @@ def problems(instances: int = 10) -> tuple[Problem, ...]:
         while len(questions) < instances:
             a, b, c = random.randint(6, 19), random.randint(2, 9), random.randint(2, 5)
             questions[text.format(x=random.choice(NAMES), a=a, b=b, c=c)] = solve(a, b, c)
-        out += [Problem(f"{template}-{i}", template, *item) for i, item in enumerate(questions.items())]
+        out += [Problem(f"{template}-{i}", template, *pair) for i, pair in enumerate(questions.items())]
     return tuple(out)
 
 

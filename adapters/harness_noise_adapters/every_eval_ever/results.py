@@ -41,30 +41,31 @@ class Results:
         data = document(path, DAMAGED)
         items = value_at(data, "evaluation_results")
         for needed in ("metric_config", "score_details"):
-            if not isinstance(items, list) or not all(isinstance(value_at(item, needed), dict) for item in items):
+            if not isinstance(items, list) or not all(isinstance(value_at(result, needed), dict) for result in items):
                 raise InputError(f"{path}: no list of evaluation_results, each with its {needed}{DAMAGED}")
-        configs = [item["metric_config"] for item in items]
+        configs = [result["metric_config"] for result in items]
         metrics = [str(config.get("metric_id") or config.get("metric_name") or "score") for config in configs]
-        names = [(str(item.get(NAME)), metric) for item, metric in zip(items, metrics, strict=True)]
+        names = [(str(result.get(NAME)), metric) for result, metric in zip(items, metrics, strict=True)]
         unique = [
-            name if names.count(name) == 1 else (str(item.get(RESULT) or name[0]), name[1])
-            for item, name in zip(items, names, strict=True)
+            name if names.count(name) == 1 else (str(result.get(RESULT) or name[0]), name[1])
+            for result, name in zip(items, names, strict=True)
         ]
         return cls(path, data, unique)
 
     @property
     def items(self) -> list[dict[str, Any]]:
         """The results themselves."""
-        found: list[dict[str, Any]] = self.data.get("evaluation_results", [])
-        return found
+        results: list[dict[str, Any]] = self.data.get("evaluation_results", [])
+        return results
 
     def called(self, key: str) -> list[int]:
         """The places of the results that have this id or name."""
-        return [i for i, item in enumerate(self.items) if key in (str(item.get(RESULT)), str(item.get(NAME)))]
+        return [i for i, result in enumerate(self.items) if key in (str(result.get(RESULT)), str(result.get(NAME)))]
 
     def alone(self, harness: str) -> Run:
         """The run of which there are no samples: each result is listed without an error bar."""
-        why, values = "its samples are not here", [number(item["score_details"].get("score")) for item in self.items]
+        why = "its samples are not here"
+        values = [number(result["score_details"].get("score")) for result in self.items]
         skipped = tuple(Skipped(*name, "none", why, value) for name, value in zip(self.names, values, strict=True))
         about = self.data.get("model_info")
         model = value_at(about, "id") or value_at(about, "name") or (self.path and self.path.stem)
@@ -72,8 +73,8 @@ class Results:
 
     def described(self, part: Scores, place: int) -> Scores:
         """The scores with the names, range, direction and value that the result at this place gives."""
-        item, (task, metric) = self.items[place], self.names[place]
-        config, value = item["metric_config"], number(item["score_details"].get("score"))
+        result, (task, metric) = self.items[place], self.names[place]
+        config, value = result["metric_config"], number(result["score_details"].get("score"))
         ends = [end for name in ("min_score", "max_score") if (end := number(config.get(name))) is not None]
         bounds = (0.0, 1.0) if config.get("score_type") == "binary" else (ends[0], ends[1]) if len(ends) == 2 else None
         lower = config.get("lower_is_better")

@@ -32,11 +32,11 @@ def read_samples(samples: Path, results: Results, options: ReadOptions) -> list[
     runs, lost = reader.read(), len(reader.unscored)
     name, date = str(results.path or samples), str(results.data.get("evaluation_timestamp") or "")
     notes = [f"{samples}: {lost} samples belong to no result; they are missing under each"] if lost else []
-    found = []
+    out = []
     for run in runs:
         scores = tuple(reader.described(part, results) for part in run.scores)
-        found.append(replace(run, name=name, date=date, notes=(*run.notes[1:], *notes), scores=scores))
-    return found
+        out.append(replace(run, name=name, date=date, notes=(*run.notes[1:], *notes), scores=scores))
+    return out
 
 
 class _Reader(RowReader):
@@ -65,8 +65,8 @@ class _Reader(RowReader):
             )
         if len(places) != 1:
             return part if apart else replace(part, task=key, metric="score")
-        found = results.described(part, places[0])
-        return replace(found, task=part.task, native=None) if apart else found
+        scores = results.described(part, places[0])
+        return replace(scores, task=part.task, native=None) if apart else scores
 
     def documents(self, keys: Sequence[str]) -> _Words | None:
         if isinstance(self.path, Path) and "question" not in self.chosen:
@@ -98,11 +98,11 @@ class _Words:
 
     def read(self) -> tuple[Sequence[str] | None, Sequence[str] | None]:
         """Hashes and beginnings; no hashes where a sample has no words."""
-        known: dict[str, tuple[str, str]] = {}
+        by_key: dict[str, tuple[str, str]] = {}
         for _, rows in objects(self.samples):
             for row in rows:
-                told = str(field(row, "input", "raw") or ""), str(row.get("sample_hash") or "")
-                known.setdefault(cell_text(row.get("sample_id")) or "", told)
-        of_each = [known.get(key, ("", "")) for key in self.keys]
+                pair = str(field(row, "input", "raw") or ""), str(row.get("sample_hash") or "")
+                by_key.setdefault(cell_text(row.get("sample_id")) or "", pair)
+        of_each = [by_key.get(key, ("", "")) for key in self.keys]
         words = [text or hashed for text, hashed in of_each]
         return tuple(map(content_hash, words)) if all(words) else None, tuple(excerpt(text) for text, _ in of_each)

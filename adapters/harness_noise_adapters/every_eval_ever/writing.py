@@ -31,10 +31,10 @@ def write_again(results: Results, samples: Path, rows: Iterable[Estimate], out: 
     Returns:
         the files written.
     """
-    known = {(row.task, row.metric): row for row in rows if row.se is not None}
+    by_name = {(row.task, row.metric): row for row in rows if row.se is not None}
     for result, name in zip(results.items, results.names, strict=True):
-        if name in known:
-            result["score_details"]["uncertainty"] = uncertainty(known[name])
+        if name in by_name:
+            result["score_details"]["uncertainty"] = uncertainty(by_name[name])
     text = json.dumps(results.data, indent=2, ensure_ascii=False, allow_nan=False)
     assert results.path is not None  # a run with samples and results
     return _written({out / results.path.name: text.encode(), out / samples.name: samples.read_bytes()})
@@ -91,11 +91,11 @@ def uncertainty(row: Estimate) -> dict[str, Any]:
     """What the schema has room for of an estimate: the standard error, the interval, the number of questions."""
     clustered = "" if row.cluster is None else f", clustered by {row.cluster} ({row.n_clusters} clusters)"
     by = f"harness-noise: {row.estimator} of {row.n_questions} questions{clustered}"
-    found: dict[str, Any] = {"standard_error": {"value": row.se, "method": by}, "num_samples": row.n_questions}
+    out: dict[str, Any] = {"standard_error": {"value": row.se, "method": by}, "num_samples": row.n_questions}
     if row.ci_low is not None and row.ci_high is not None:
         ends = {"lower": row.ci_low, "upper": row.ci_high, "confidence_level": row.level}
-        found["confidence_interval"] = ends | {"method": f"harness-noise: {row.interval}"}
-    return found
+        out["confidence_interval"] = ends | {"method": f"harness-noise: {row.interval}"}
+    return out
 
 
 def _plain(name: str) -> str:
@@ -106,10 +106,10 @@ def _plain(name: str) -> str:
 def _seconds(date: str) -> str:
     """Seconds since 1970, "0" where the run does not say when it was made."""
     try:
-        found = datetime.fromisoformat(re.sub(r"T(\d\d)-(\d\d)-(\d\d)", r"T\1:\2:\3", date))
+        moment = datetime.fromisoformat(re.sub(r"T(\d\d)-(\d\d)-(\d\d)", r"T\1:\2:\3", date))
     except ValueError:
         return date if date.isdecimal() else "0"
-    return str(int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()))
+    return str(int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()))
 
 
 def _key(part: Scores) -> str:
@@ -140,18 +140,18 @@ def _result(part: Scores, row: Estimate) -> dict[str, Any]:
 def _samples(parts: Sequence[tuple[Scores, Estimate]], evaluation: str, model: str) -> Iterator[dict[str, Any]]:
     """A line for each answer under each metric; the words as far as the run has them."""
     for part, row in parts:
-        known, n = part.questions.log, len(part.questions)
-        texts = known.read(range(n), part.scorer) if known is not None else [QuestionText()] * n
+        log, n = part.questions.log, len(part.questions)
+        texts = log.read(range(n), part.scorer) if log is not None else [QuestionText()] * n
         shown, best = part.questions.shown() or [""] * n, (row.range or (0.0, 1.0))[1]
-        asked = int((part.values != part.values).sum()) == part.n_missing - part.n_zero
-        for i, (key, told) in enumerate(zip(part.questions.keys, texts, strict=True)):
-            raw, reference = told.text or shown[i], [] if told.target is None else [told.target]
+        all_asked = int((part.values != part.values).sum()) == part.n_missing - part.n_zero
+        for i, (key, question) in enumerate(zip(part.questions.keys, texts, strict=True)):
+            raw, reference = question.text or shown[i], [] if question.target is None else [question.target]
             words = "".join([raw, *reference])
             for k, value in enumerate(part.values[i].tolist()):
                 lost = value != value
-                if lost and not asked:
+                if lost and not all_asked:
                     continue  # never asked for
-                said = told.answers[k : k + 1]
+                said = question.answers[k : k + 1]
                 yield {
                     "schema_version": VERSION, "evaluation_id": evaluation, "model_id": model,
                     "evaluation_name": part.task, "evaluation_result_id": _key(part), "sample_id": key,

@@ -42,14 +42,14 @@ def benchmark() -> Task:
     from inspect_ai.scorer import match
     from inspect_ai.solver import Generate, TaskState, solver
 
-    known = {problem.id: problem for problem in problems()}
+    by_id = {problem.id: problem for problem in problems()}
     models = {model.name: model for model in MODELS}
 
     @solver
     def simulated():  # type: ignore[no-untyped-def]
         async def solve(state: TaskState, generate: Generate) -> TaskState:
             model = models[state.model.name]
-            text = model.answer(known[str(state.sample_id)], f"inspect {state.epoch}")
+            text = model.answer(by_id[str(state.sample_id)], f"inspect {state.epoch}")
             state.output = ModelOutput.from_content(str(state.model), text)
             return state
 

@@ -141,10 +141,10 @@ def _export(change: _Change, target: Path, sources: Unchanged) -> Path:
     if _is_done(source, change.native, target, header.results):
         sweep(target.parent)
         return target
-    known = len(header.log_updates or ())
+    n_edits = len(header.log_updates or ())
     header = _recorded(header, change.analysis)
     if source.suffix == ".json":
-        _write_json(source, target, header, known, sources)
+        _write_json(source, target, header, n_edits, sources)
     else:
         _write_header(header, source, target, sources)
     return target
@@ -259,14 +259,14 @@ def _write_header(header: EvalLog, source: Path, target: Path, sources: Unchange
         sources.check(source)
 
 
-def _write_json(source: Path, target: Path, header: EvalLog, known: int, sources: Unchanged) -> None:
+def _write_json(source: Path, target: Path, header: EvalLog, n_edits: int, sources: Unchanged) -> None:
     """Replace the text of three top-level values and keep every other byte.
 
     Args:
         source: the log as it is.
         target: the file to write.
-        header: with the new results, and the new edit behind the `known` older ones.
-        known: how many edits the source has.
+        header: with the new results, and the new edit behind the `n_edits` older ones.
+        n_edits: how many edits the source has.
         sources: what the header was read from.
     """
     assert header.results is not None
@@ -274,7 +274,7 @@ def _write_json(source: Path, target: Path, header: EvalLog, known: int, sources
     sources.check(source)
     values = dict(_members(text))
     old = {name: json.loads(text[slice(*values[name])]) for name in CHANGED if name in values}
-    new = [entry.model_dump(mode="json", exclude_none=True) for entry in (header.log_updates or [])[known:]]
+    new = [entry.model_dump(mode="json", exclude_none=True) for entry in (header.log_updates or [])[n_edits:]]
     changes: dict[str, Any] = {
         "results": old["results"] | {"scores": _raw_scores(source, old["results"], header.results)},
         "log_updates": [*old.get("log_updates", []), *new],

@@ -55,16 +55,16 @@ def flag(metadata: Mapping[str, Any] | None, environment: Mapping[str, str] = os
     if not on:
         return None
 
-    def given(name: str) -> Any:
+    def setting(name: str) -> Any:
         value = metadata.get(f"noise_{name}")
         return value if value is not None else environment.get(f"HARNESS_NOISE_{name.upper()}") or None
 
-    chosen: dict[str, Any] = {name: value for name in NAMES if (value := given(name)) is not None}
+    chosen: dict[str, Any] = {name: value for name in NAMES if (value := setting(name)) is not None}
     if "level" in chosen:
         chosen["level"] = number(chosen["level"], "noise_level")
     if "cluster" in chosen:
         chosen["cluster"] = cluster_text(chosen["cluster"])
-    return Flag(Settings(**chosen), _written(metadata, (*ASKING, *ASKING_HOW)), _measures(given("measures") or ()))
+    return Flag(Settings(**chosen), _written(metadata, (*ASKING, *ASKING_HOW)), _measures(setting("measures") or ()))
 
 
 def _measures(value: Any) -> tuple[str, ...]:
@@ -92,10 +92,10 @@ def misspelled(metadata: Mapping[str, Any] | None, *, on: bool) -> str | None:
     """
     from difflib import get_close_matches
 
-    known = (*ASKING, *ASKING_HOW, *NAMES, "measures")
+    names = (*ASKING, *ASKING_HOW, *NAMES, "measures")
     for name in map(str, metadata or {}):
         stem = name.removeprefix("noise_")
-        near = get_close_matches(stem, known, 1, 0.8) if stem != name and stem not in known else []
+        near = get_close_matches(stem, names, 1, 0.8) if stem != name and stem not in names else []
         if near and (on or near[0] in ASKING):
             return f"{name} is no setting: write noise_{near[0]}, or call it otherwise"
     return None

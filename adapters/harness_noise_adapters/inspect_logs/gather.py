@@ -115,9 +115,9 @@ def numbers(values: Sequence[Any]) -> Numbers:
         with contextlib.suppress(OverflowError):
             return Numbers(np.asarray(values, dtype=np.float64), 0)
     if kinds <= {str, type(None)}:
-        known = {value: _number(value) for value in set(values)}
-        if None not in known.values():
-            return Numbers(np.fromiter(map(known.__getitem__, values), np.float64, len(values)), 0)
+        by_word = {value: _number(value) for value in set(values)}
+        if None not in by_word.values():
+            return Numbers(np.fromiter(map(by_word.__getitem__, values), np.float64, len(values)), 0)
     converted = [_number(value) for value in values]
     words = [value for value, number in zip(values, converted, strict=True) if number is None]
     out = np.asarray([0.0 if number is None else number for number in converted], dtype=np.float64)
@@ -231,7 +231,7 @@ class TaskAnswers:
     """The places of its answers."""
     questions: Questions
     """The questions of the grid's rows."""
-    known: TaskClusters
+    task_clusters: TaskClusters
     """Its samples, in which the clusters are looked up."""
     spec: str | None
     """Of the clusters, as the user or the run has named them."""
@@ -242,7 +242,7 @@ class TaskAnswers:
 
     @property
     def name(self) -> str:
-        return self.known.task
+        return self.task_clusters.task
 
     @property
     def cancelled(self) -> bool:
@@ -297,7 +297,7 @@ class GatheredMeans:
 def gather(task: TaskAnswers) -> GatheredMeans:
     """The Scores of every mean over repeats and questions that the EvalScores report."""
     header = task.log.header
-    out = GatheredMeans(*task.known.of_run(task.spec, header.stopping.get(RECORD)))
+    out = GatheredMeans(*task.task_clusters.of_run(task.spec, header.stopping.get(RECORD)))
     for i, label in _labels(header.scores, task.grid.repeats).items():
         es = header.scores[i]
         native = _Native(task, i, label, task.reduce(es), out)
@@ -308,7 +308,7 @@ def gather(task: TaskAnswers) -> GatheredMeans:
     for key, of_key in out.own_clusters.items():
         out.notes.append(f"{task.name}: {key} is the cluster of {', '.join(of_key)}, as its own stderr has it")
     if out.open_ and task.spec == "auto" and not out.own_clusters:
-        out.notes.append(task.known.auto_hint())
+        out.notes.append(task.task_clusters.auto_hint())
     return out
 
 
@@ -460,8 +460,8 @@ class _Native:
         parts = self._keyed(values, keys)
         explained = [name for part in parts for name in part.metrics]
         if not parts or self.unexplained(parts, explained):
-            known = {part.key for part in parts}
-            parts += self._other_keys(values, [key for key in keys if key not in known])
+            used = {part.key for part in parts}
+            parts += self._other_keys(values, [key for key in keys if key not in used])
         return parts or [_Part(None, refused=_NO_SCORE)]
 
     def _keyed(self, values: Column, keys: Sequence[str]) -> list[_Part]:
@@ -521,7 +521,7 @@ class _Native:
             for name in _values(self.es)
             if name not in usual
             and not (alone and metrics[name].group is not None)
-            and not any(close(metrics[known].value, metrics[name].value) for known in means)
+            and not any(close(metrics[mean].value, metrics[name].value) for mean in means)
         ]
 
     def _compared(self, part: _Part, ours: float) -> _Compared:
@@ -623,7 +623,7 @@ class _Native:
     def _clusters(self, part: _Part, called: str) -> Clusters:
         """Those of the task, or where nobody has named any, those that the scorer's own stderr names."""
         own = own_cluster(self.es, part.key) if self.out.open_ else None
-        if own is None or (by_key := self.task.known.labels_or_none(own, plain=True))[0] is None:
+        if own is None or (by_key := self.task.task_clusters.labels_or_none(own, plain=True))[0] is None:
             return self.out.clusters
         self.out.own_clusters.setdefault(own, []).append(called)
         return by_key
@@ -655,8 +655,8 @@ class _Native:
         edited = any(es.scorer in row.edited for row in rows)
         pairs = [row.edited.get(es.scorer, (row.scores.get(es.scorer), None)) for row in rows] if edited else []
         edits = tables(list(zip(*pairs, strict=True)))
-        known = texts.any() or any(table is not None for table in (again, panel, edits))
-        return Gradings(texts, again, panel, edits) if known else None
+        graded = texts.any() or any(table is not None for table in (again, panel, edits))
+        return Gradings(texts, again, panel, edits) if graded else None
 
 
 def _of_key(values: Iterable[Any], key: str) -> Column:

@@ -180,9 +180,9 @@ def _estimates(run: Run, settings: Settings) -> tuple[list[Estimate], list[str]]
 
 def _place(live: Live, results: EvalResults, read: LogRun, estimates: Sequence[Estimate]) -> list[str]:
     """Append estimates to the EvalScores that they are of; what the user should know, one sentence each."""
-    placed = insert(results, read, estimates)
-    live.told = [(row, results.scores[index]) for index, part in placed.items() for row in part.values()]
-    return [*_left_out(live, results, read), *_remarks(live.spec.task, [row for row, _ in live.told])]
+    parts = insert(results, read, estimates)
+    live.placed = [(row, results.scores[index]) for index, part in parts.items() for row in part.values()]
+    return [*_left_out(live, results, read), *_remarks(live.spec.task, [row for row, _ in live.placed])]
 
 
 def _left_out(live: Live, results: EvalResults, read: LogRun) -> list[str]:
@@ -251,7 +251,7 @@ def run_end(data: RunEnd) -> None:
         _warn(live)
     try:
         looks = [live.stopper.sequential for live in lives if live.stopper is not None]
-        close([told for live in lives for told in live.told], looks)
+        close([pair for live in lives for pair in live.placed], looks)
     except Exception as error:  # noqa: BLE001  the evals are done and stay so
         logger.warning("noise: the closing lines could not be printed (%s)", error_message(error))
 
@@ -364,15 +364,15 @@ def _short(es: EvalScore) -> EvalScore:
     metrics: dict[str, EvalMetric] = {}
     for name, metric in es.metrics.items():
         stem = name.removeprefix(OF_KEYS)
-        known = next((ours for ours in NAMES if stem == ours or stem.startswith(ours + "_")), None)
-        if known is None or metric.group != inject.GROUP:
+        base = next((ours for ours in NAMES if stem == ours or stem.startswith(ours + "_")), None)
+        if base is None or metric.group != inject.GROUP:
             metrics[name] = metric
-        elif known in SHORT:
-            metrics[SHORT[known] + stem.removeprefix(known)] = metric
+        elif base in SHORT:
+            metrics[SHORT[base] + stem.removeprefix(base)] = metric
     return es.model_copy(update={"metrics": metrics})
 
 
-def close(told: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequential | None] = ()) -> None:
+def close(placed: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequential | None] = ()) -> None:
     """One plain line for each task at the end of a run, and one for each that was looked at."""
     from inspect_ai.util import display_type
     from rich.console import Console
@@ -381,15 +381,15 @@ def close(told: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequential
     from harness_noise.report.sentences import closing_lines
     from harness_noise.report.sequential import stopped
 
-    if not told or display_type() == "none":
+    if not placed or display_type() == "none":
         return
-    own = {id(estimate): es.metrics.get("stderr") for estimate, es in told}
+    own = {id(estimate): es.metrics.get("stderr") for estimate, es in placed}
 
     def native_se(estimate: Estimate) -> float | None:
         metric = own[id(estimate)]
         return float(metric.value) if metric is not None and metric.value > 0 else None
 
-    lines = closing_lines([estimate for estimate, _ in told], "Inspect", native_se)
+    lines = closing_lines([estimate for estimate, _ in placed], "Inspect", native_se)
     lines += [stopped(sequential) for sequential in looks if sequential is not None]
     for line in (*lines, "Next: harness-noise compare LOG BASELINE tests a run against another one."):
         Console().print(Text(line))

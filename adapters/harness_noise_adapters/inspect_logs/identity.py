@@ -21,7 +21,7 @@ class LogIdentity:
     """What a log says of itself, for those that lie beside it."""
 
     path: Path
-    asked: tuple[str, ...]
+    eval_key: tuple[str, ...]
     """Task, its id, model and data set: a log, its copies and its retries have the same. So have, in logs of
     other programs, different runs; hence the answers."""
     answers: bytes
@@ -46,14 +46,14 @@ def mark(key: str, epoch: int, sample: Mapping[str, Any]) -> bytes:
     scores = sample.get("scores") or sample.get("score")
     if not scores:
         return b""
-    known = sample.get("uuid")
-    if not known:
+    content = sample.get("uuid")
+    if not content:
         named = sorted(scores.items(), key=str) if isinstance(scores, dict) else [("", scores)]
-        known = [
-            (name, item.get("value"), item.get("answer")) if isinstance(item, dict) else (name, item)
-            for name, item in named
+        content = [
+            (name, score.get("value"), score.get("answer")) if isinstance(score, dict) else (name, score)
+            for name, score in named
         ]
-    return blake2b(f"{key}\x1f{epoch}\x1f{known}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return blake2b(f"{key}\x1f{epoch}\x1f{content}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 def fingerprint(keys: Sequence[str], values: FloatArray) -> str:
@@ -111,12 +111,12 @@ def joined(parts: Sequence[PartRead | InputError]) -> list[Run | InputError]:
     """
     refused = [part for part in parts if isinstance(part, InputError)]
     read = [part for part in parts if not isinstance(part, InputError)]
-    known = [part for part in read if part.about is not None]
+    identified = [part for part in read if part.about is not None]
     left_out: dict[Path, str] = {}
     for reasons in (_merged, _broken, _copied):
-        logs = [(part.runs[0], part.about) for part in known if part.about.path not in left_out]
+        logs = [(part.runs[0], part.about) for part in identified if part.about.path not in left_out]
         left_out |= reasons(logs)
-    kept = [part.runs[0] for part in known if part.about.path not in left_out]
+    kept = [part.runs[0] for part in identified if part.about.path not in left_out]
     if left_out:
         newest = max(range(len(kept)), key=lambda i: kept[i].date)
         notes = (f"left out: {why}" for why in left_out.values())
@@ -138,11 +138,11 @@ def _merged(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
 
 def _broken(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
     """The logs that ended early where another one of the same task, model and data set did not."""
-    whole = {(about.asked[0], *about.asked[2:]): about.path for _, about in logs if about.complete}
+    whole = {(about.eval_key[0], *about.eval_key[2:]): about.path for _, about in logs if about.complete}
     return {
         about.path: f"{about.path}: ended before Inspect computed its results; {there} did not"
         for _, about in logs
-        if not about.complete and (there := whole.get((about.asked[0], *about.asked[2:]))) is not None
+        if not about.complete and (there := whole.get((about.eval_key[0], *about.eval_key[2:]))) is not None
     }
 
 
@@ -151,7 +151,7 @@ def _copied(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
     out: dict[Path, str] = {}
     kept: dict[tuple[str, ...], list[tuple[Path, Any]]] = {}
     for _, about in sorted(logs, key=lambda log: log[0].date, reverse=True):
-        same = kept.setdefault(about.asked, []) if about.asked[1] else []
+        same = kept.setdefault(about.eval_key, []) if about.eval_key[1] else []
         answers = np.frombuffer(about.answers, np.uint64)
         where = next((path for path, more in same if np.isin(answers, more).all()), None)
         if where is None:

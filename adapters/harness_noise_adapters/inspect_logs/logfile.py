@@ -402,10 +402,10 @@ def _lost(header: Header, answers: SampleAnswers, fields: Sequence[str]) -> bool
     """Whether the summaries lack choices, as those of an old Inspect do, or have cut what is needed: an input, a
     target, or a value that `fields` (SPECs) make use of."""
     questions = answers.questions.values()
-    asked = any(solver.endswith("multiple_choice") for solver in header.solvers)
-    if asked and not any(question.has_choices for question in questions):
+    multiple_choice = any(solver.endswith("multiple_choice") for solver in header.solvers)
+    if multiple_choice and not any(question.has_choices for question in questions):
         return True
-    values = (item for question in questions for item in question.metadata.items())
+    values = (entry for question in questions for entry in question.metadata.items())
     cut = {key for key, value in values if is_cut_value(value)}
     return any(question.cut for question in questions) or any(
         field == "auto" or key in field for key in cut for field in fields
@@ -417,7 +417,7 @@ def _reductions(rows: Iterable[Any]) -> Reductions:
     for row in rows:
         if isinstance(row, dict):
             of = reductions.setdefault((str(row.get("scorer")), str(row.get("reducer"))), {})
-            of.update({str(one.get("sample_id")): one.get("value") for one in objects_in(row.get("samples"))})
+            of.update({str(score.get("sample_id")): score.get("value") for score in objects_in(row.get("samples"))})
     return reductions
 
 
@@ -531,9 +531,9 @@ def _samples(path: Path, wanted: set[str]) -> Iterator[Mapping[str, Any]]:
 def _told(samples: Sequence[Mapping[str, Any]], scorer: str) -> QuestionText:
     if not samples:
         return QuestionText()
-    given, target = samples[0].get("input"), samples[0].get("target")
+    prompt, target = samples[0].get("input"), samples[0].get("target")
     return QuestionText(
-        text=input_text(given) if isinstance(given, (str, list)) else None,
+        text=input_text(prompt) if isinstance(prompt, (str, list)) else None,
         target=target_text(target) if isinstance(target, (str, list)) else None,
         answers=tuple(_answer(sample, scorer) for sample in samples),
     )

@@ -81,8 +81,8 @@ def _wrap_results(callers: Mapping[str, str | None], subject: Callable[[], Any],
     try:
         modules = list(map(import_module, callers))
         for module, caller in zip(modules, callers.values(), strict=True):
-            known = inspect.signature(module.eval_results).parameters.keys() >= USED
-            if not known or (caller is not None and "log" not in inspect.signature(getattr(module, caller)).parameters):
+            fits = inspect.signature(module.eval_results).parameters.keys() >= USED
+            if not fits or (caller is not None and "log" not in inspect.signature(getattr(module, caller)).parameters):
                 return False
         for module in modules:
             _wrap(module, "eval_results", functools.partial(_with_noise, subject, add, failed))

@@ -52,8 +52,8 @@ def read_one(path: Path, options: ReadOptions) -> PartRead:
         run = Run(error.header.model, where, "inspect", where, skipped=(skipped,), date=error.header.created)
         return PartRead((run,))
     head = log.header
-    asked = (head.task, head.task_id, head.model, *head.dataset)
-    return PartRead((log.run,), LogIdentity(path, asked, log.answers, head.computed or head.status == "success"))
+    eval_key = (head.task, head.task_id, head.model, *head.dataset)
+    return PartRead((log.run,), LogIdentity(path, eval_key, log.answers, head.computed or head.status == "success"))
 
 
 @dataclass(eq=False)
@@ -144,9 +144,9 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
     Without one it is what the run was made with: the noise settings in its metadata, or the
     parameters of the metrics that we added.
     """
-    asked = spec_for(options.cluster, header.task)
-    if asked is not None:
-        return asked, True
+    spec = spec_for(options.cluster, header.task)
+    if spec is not None:
+        return spec, True
     setting = header.metadata.get("noise_cluster")
     if setting is not None:
         return spec_for(cluster_text(setting), header.task), False
@@ -173,7 +173,7 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
         InputError: it has nothing that can be analysed, or not the clusters that `options` name.
     """
     task = _task(path, replace(log_file, header=_scored(path, log_file)), options, recorded)
-    header, notes, metadata = task.log.header, task.known.notes, task.known.metadata
+    header, notes, metadata = task.log.header, task.task_clusters.notes, task.task_clusters.metadata
     gathered = gather(task)
     if not gathered.means:
         reasons = "; ".join(dict.fromkeys(f"{skipped.scorer}: {skipped.reason}" for skipped in gathered.skipped))
@@ -209,22 +209,22 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
 
 
 def _task(path: Path, log_file: LogFile, options: ReadOptions, recorded: str | None) -> TaskAnswers:
-    """The answers that are gathered; what is to be said of them is among the notes of `known`."""
+    """The answers that are gathered; what is to be said of them is among the notes of `task_clusters`."""
     header, rows = log_file.header, log_file.answers
     places = grid(*rows.places(), order=header.sample_ids)
     firsts = [rows.question(key, at) for key, at in zip(places.keys, places.first, strict=True)]
-    known = TaskClusters(header.task, places.keys, [question.metadata for question in firsts])
-    spec, asked = _spec(header, options)
+    task_clusters = TaskClusters(header.task, places.keys, [question.metadata for question in firsts])
+    spec, by_user = _spec(header, options)
     spec = spec or spec_for(recorded, header.task)
-    if asked:
-        _check_clusters(path, known, spec)
+    if by_user:
+        _check_clusters(path, task_clusters, spec)
     return TaskAnswers(
         log=log_file,
         grid=places,
-        questions=_questions(path, log_file, places.keys, firsts, options, known.notes),
-        known=known,
+        questions=_questions(path, log_file, places.keys, firsts, options, task_clusters.notes),
+        task_clusters=task_clusters,
         spec=spec,
-        excluded=_invalidated(header, [row.invalid for row in rows.rows.values()], known.notes),
+        excluded=_invalidated(header, [row.invalid for row in rows.rows.values()], task_clusters.notes),
         missing=options.missing,
     )
 
@@ -233,7 +233,7 @@ def _hints(task: TaskAnswers, gathered: GatheredMeans) -> list[str]:
     """What to say of a log whose questions are known to have clusters, which nobody has named."""
     if not gathered.open_ or gathered.clusters[0] is not None or gathered.own_clusters:
         return []
-    shared = natural(task.name, task.known.metadata) if task.log.paths and task.spec != "auto" else None
+    shared = natural(task.name, task.task_clusters.metadata) if task.log.paths and task.spec != "auto" else None
     return [] if shared is None else [f"{task.name}: its questions share {shared}; use `cluster='auto'`"]
 
 
@@ -242,8 +242,8 @@ def _with_record(run: Run, task: TaskAnswers) -> Run:
     sequential, drawn = drawing.recorded(task.log.header.stopping.get(RECORD))
     if sequential and task.log.paths and not _still_decided(task):
         words = " and ".join(row["decision"] for row in sequential)
-        told = f"{task.name}: its scores have changed since it was stopped, so what was decided then ({words}) is void"
-        run, sequential = replace(run, notes=(*run.notes, told)), []
+        note = f"{task.name}: its scores have changed since it was stopped, so what was decided then ({words}) is void"
+        run, sequential = replace(run, notes=(*run.notes, note)), []
     return drawing.with_record(run, sequential, drawn)
 
 
@@ -254,10 +254,10 @@ def _still_decided(task: TaskAnswers) -> bool:
     return all(still_fits(row, parts) for row in rows if isinstance(row, dict))
 
 
-def _check_clusters(path: Path, known: TaskClusters, spec: str | None) -> None:
+def _check_clusters(path: Path, task_clusters: TaskClusters, spec: str | None) -> None:
     """Refuse clusters that the user has named and the samples do not have."""
     try:
-        known.labels(spec)
+        task_clusters.labels(spec)
     except FinalError as error:
         raise FinalError(f"{path}: {error}; name another with `cluster`, or `cluster='none'`") from None
 
@@ -271,7 +271,7 @@ def _questions(
     notes: list[str],
 ) -> Questions:
     task, key = log_file.header.task, options.question_field(path)
-    known = Questions(
+    questions = Questions(
         keys=ids,
         kind="sample id",
         inputs=tuple(sample.input for sample in firsts),
@@ -281,7 +281,7 @@ def _questions(
         log=SampleLog(log_file.paths, ids),
     )
     if key is None:
-        return known
+        return questions
     label = labeller(key)
     try:
         keys = [
@@ -295,7 +295,7 @@ def _questions(
     if repeated := len(keys) - len(set(keys)):
         notes.append(f"{task}: {repeated} samples repeat an earlier value of {key}; they are numbered")
     # a key that the user vouches for is not checked against the text, which another harness words otherwise
-    return replace(known, keys=occurrences(keys), kind="question", inputs=None, targets=None)
+    return replace(questions, keys=occurrences(keys), kind="question", inputs=None, targets=None)
 
 
 def _fields(task: str, ids: Sequence[str], firsts: Sequence[SampleQuestion], options: ReadOptions) -> Fields | None:
@@ -321,12 +321,12 @@ def _invalidated(header: Header, invalid: Sequence[bool], notes: list[str]) -> B
 
 def _remarks(path: Path, log: LogFile) -> list[str]:
     header, task = log.header, log.header.task
-    n, asked = len(log.answers) + log.n_not_seen, header.total_samples - header.not_asked
+    n, n_asked = len(log.answers) + log.n_not_seen, header.total_samples - header.not_asked
     out = []
     if header.not_asked and RECORD not in header.stopping:
         out.append(f"{task}: {header.not_asked} of {header.total_samples} answers were left out by an early stopping")
-    if n < asked:
-        out.append(f"{task}: {asked - n} of {asked} answers were never given (status {header.status})")
+    if n < n_asked:
+        out.append(f"{task}: {n_asked - n} of {n_asked} answers were never given (status {header.status})")
     if not header.computed and header.status != "success":
         out.append(
             f"{task}: the run ended before Inspect computed its results (status {header.status}); the rows are of the "

@@ -136,7 +136,7 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
         raise NotALogError("it has no `eval`, which says what was run")
     named = {}
     for name in ("task", "model"):
-        value = one(spec.get(name))
+        value = unwrapped(spec.get(name))
         if not isinstance(value, str):
             raise NotALogError(f"schema: eval.{name} is {kind_of(value)}, not a text")
         named[name] = value
@@ -148,7 +148,7 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
     results = object_of(log.get("results"), "results", faults)
     plan = object_of(log.get("plan"), "plan", faults)
     steps, scorers = objects_in(plan.get("steps")), _configured(spec.get("scorers"))
-    ids, reducers, epochs = dataset.get("sample_ids"), config.get("epochs_reducer"), one(config.get("epochs"))
+    ids, reducers, epochs = dataset.get("sample_ids"), config.get("epochs_reducer"), unwrapped(config.get("epochs"))
     epochs, total = epochs if isinstance(epochs, int) else 1, results.get("total_samples")
     if not isinstance(total, int):
         n = len(ids) if isinstance(ids, list) else dataset.get("samples")
@@ -183,24 +183,24 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
     )
 
 
-def _headline(found: Any) -> tuple[str, str, str] | None:
-    if not isinstance(found, dict):
+def _headline(headline: Any) -> tuple[str, str, str] | None:
+    if not isinstance(headline, dict):
         return None
-    scorer, name, reducer = (str(found.get(key) or "") for key in ("scorer", "score", "reducer"))
+    scorer, name, reducer = (str(headline.get(key) or "") for key in ("scorer", "score", "reducer"))
     return scorer, name, reducer
 
 
-def _roles(given: Any) -> dict[str, str]:
+def _roles(by_role: Any) -> dict[str, str]:
     """Role → model; a log has a model, or its whole configuration."""
-    roles = given.items() if isinstance(given, dict) else ()
-    named = {role: one(value.get("model") if isinstance(value, dict) else value) for role, value in roles}
+    roles = by_role.items() if isinstance(by_role, dict) else ()
+    named = {role: unwrapped(value.get("model") if isinstance(value, dict) else value) for role, value in roles}
     return {role: model for role, model in named.items() if isinstance(model, str)}
 
 
 def _is_cached(*places: Any) -> bool:
     """Whether any configuration of a model's calls, or the parameters of a step of the plan, name a cache."""
-    known = objects_in([*places, *(step.get("params") for step in objects_in(list(places)))])
-    return any(place.get("cache") not in (None, False) for place in known)
+    configs = objects_in([*places, *(step.get("params") for step in objects_in(list(places)))])
+    return any(place.get("cache") not in (None, False) for place in configs)
 
 
 def uncomputed(header: Header, answers: SampleAnswers) -> Header:
@@ -211,8 +211,8 @@ def uncomputed(header: Header, answers: SampleAnswers) -> Header:
         values = answers.column(scorer) or ()
         keys = dict.fromkeys(key for value in values if isinstance(value, dict) for key in value)
         for name in [key for key in keys if None not in by_key] or [scorer]:
-            known = by_key.get(None) or by_key.get(name) or by_key.get("*") or {}
-            metrics = {metric: NativeMetric(metric, math.nan, None, params, None) for metric, params in known.items()}
+            options = by_key.get(None) or by_key.get(name) or by_key.get("*") or {}
+            metrics = {metric: NativeMetric(metric, math.nan, None, params, None) for metric, params in options.items()}
             rows.append(ScoreRow(name, scorer, None, metrics))
     return replace(header, scores=rows, computed=False)
 
@@ -229,10 +229,10 @@ def _configured(specs: Any) -> dict[str, dict[str, Any]]:
     return out
 
 
-def _metrics_by_key(given: Any) -> dict[str | None, dict[str, Any]]:
+def _metrics_by_key(declared: Any) -> dict[str | None, dict[str, Any]]:
     """Key of a scorer's dictionaries, None for the scorer itself → metric → its options."""
-    by_key: dict[str | None, dict[str, Any]] = {None: _named(given)} if isinstance(given, list) else {}
-    for part in objects_in(given) if isinstance(given, list) else objects_in([given]):
+    by_key: dict[str | None, dict[str, Any]] = {None: _named(declared)} if isinstance(declared, list) else {}
+    for part in objects_in(declared) if isinstance(declared, list) else objects_in([declared]):
         by_key |= {key: _named(metrics) for key, metrics in part.items() if isinstance(metrics, list)}
     return by_key
 
@@ -271,16 +271,16 @@ def _score_rows(results: Mapping[str, Any], faults: Faults) -> list[ScoreRow]:
     return out
 
 
-def _metrics(given: Any, faults: Faults) -> dict[str, NativeMetric]:
-    if isinstance(given, list):
-        if given:
+def _metrics(metrics: Any, faults: Faults) -> dict[str, NativeMetric]:
+    if isinstance(metrics, list):
+        if metrics:
             faults["metrics of results.scores is a list, not an object"] += 1
-        given = {str(metric.get("name")): metric for metric in given if isinstance(metric, dict)}
+        metrics = {str(metric.get("name")): metric for metric in metrics if isinstance(metric, dict)}
     out = {}
-    for key, metric in object_of(given, "metrics of results.scores", faults).items():
+    for key, metric in object_of(metrics, "metrics of results.scores", faults).items():
         if not isinstance(metric, dict):
             metric = {"value": metric}
-        value = one(metric.get("value"))
+        value = unwrapped(metric.get("value"))
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             if value is not None:
                 faults[f"the value of metric {key} is {kind_of(value)}, not a number"] += 1
@@ -296,7 +296,7 @@ def _metrics(given: Any, faults: Faults) -> dict[str, NativeMetric]:
     return out
 
 
-def one(value: Any) -> Any:
+def unwrapped(value: Any) -> Any:
     """A value that some writers put into a list of its own."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
@@ -316,7 +316,7 @@ def object_of(value: Any, what: str, faults: Faults) -> dict[str, Any]:
 
 
 def _text(value: Any, default: str = "") -> str:
-    value = one(value)
+    value = unwrapped(value)
     return value if isinstance(value, str) else default
 
 
@@ -430,8 +430,8 @@ class SampleAnswers:
     @property
     def lacks_usage(self) -> bool:
         """Whether usage is wanted, and these are summaries of an Inspect that did not write it there."""
-        known = [{"model_usage", "total_time"} & row.usage.keys() for row in self.rows.values()]
-        return self.keep.usage and bool(known) and not any(known)
+        measures = [{"model_usage", "total_time"} & row.usage.keys() for row in self.rows.values()]
+        return self.keep.usage and bool(measures) and not any(measures)
 
     def places(self) -> tuple[Sequence[Any], Sequence[int] | None]:
         """(N,) ids and epochs; no epochs where the k-th answer to a question is its repeat k."""
@@ -443,8 +443,8 @@ class SampleAnswers:
 
     def column(self, scorer: str | None) -> list[Any] | None:
         """(N,) the values of a scorer, None where it gave none; None for one that nobody knows."""
-        given = [row.scores for row in self.rows.values()]
-        return [scores.get(scorer) for scores in given] if any(scorer in scores for scores in given) else None
+        all_scores = [row.scores for row in self.rows.values()]
+        return [scores.get(scorer) for scores in all_scores] if any(scorer in scores for scores in all_scores) else None
 
     def scorers(self) -> list[str]:
         """The names of the scorers that gave any value."""
@@ -477,7 +477,7 @@ class SampleAnswers:
         key, epoch = sample.get("id"), sample.get("epoch")
         if type(key) is str and type(epoch) is int:
             return intern(key), epoch
-        key, epoch = one(key), one(epoch)
+        key, epoch = unwrapped(key), unwrapped(epoch)
         if isinstance(key, bool) or not isinstance(key, (str, int, float)):
             raise NotALogError(f"schema: the id of sample {len(self) + 1} is {kind_of(key)}")
         if isinstance(epoch, str) and epoch.strip().isdecimal() and len(epoch) < 10:
@@ -491,11 +491,11 @@ class SampleAnswers:
 
     def _answer(self, name: str, epoch: int, sample: Mapping[str, Any]) -> SampleAnswer:
         if "score" in sample and "scores" not in sample:
-            given: Mapping[Any, Any] = {None: sample["score"]}
+            by_scorer: Mapping[Any, Any] = {None: sample["score"]}
         else:
-            given = object_of(sample.get("scores"), "scores of a sample", self.faults)
-        scores, votes, edits, usage = dict(given), {}, {}, _NONE
-        for scorer, score in given.items():
+            by_scorer = object_of(sample.get("scores"), "scores of a sample", self.faults)
+        scores, votes, edits, usage = dict(by_scorer), {}, {}, _NONE
+        for scorer, score in by_scorer.items():
             if isinstance(score, dict):
                 scores[scorer] = score.get("value")
                 if (metadata := score.get("metadata")) is not None:
@@ -519,11 +519,11 @@ class SampleAnswers:
         )
 
     def _question(self, epoch: int, sample: Mapping[str, Any]) -> SampleQuestion:
-        given, target, choices = (sample.get(name) for name in ("input", "target", "choices"))
-        for name, value in (("input", given), ("target", "" if target is None else target)):
+        prompt, target, choices = (sample.get(name) for name in ("input", "target", "choices"))
+        for name, value in (("input", prompt), ("target", "" if target is None else target)):
             if not isinstance(value, (str, list)):
                 self.faults[f"the {name} of a sample is {kind_of(value)}"] += 1
-        text = input_text(given if isinstance(given, list) else as_text(given))
+        text = input_text(prompt if isinstance(prompt, list) else as_text(prompt))
         target = list(map(as_text, target)) if isinstance(target, list) else as_text(target)
         return SampleQuestion(
             epoch=epoch,
@@ -532,7 +532,7 @@ class SampleAnswers:
             text=" ".join(text[:400].split())[:200],
             metadata=object_of(sample.get("metadata"), "metadata of a sample", self.faults),
             has_choices=isinstance(choices, list),
-            cut=_is_cut(given) or _is_cut(target),
+            cut=_is_cut(prompt) or _is_cut(target),
             whole=(text, target_text(target)) if self.keep.whole else None,
         )
 

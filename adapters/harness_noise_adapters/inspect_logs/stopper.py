@@ -61,18 +61,18 @@ class StoppingSettings(StoppingOptions):
         Raises:
             InputError: one that is not understood, or two that exclude each other.
         """
-        given = flag.asking
-        repeats, seed = given.get("repeats"), given.get("seed")
+        options = flag.asking
+        repeats, seed = options.get("repeats"), options.get("seed")
         seed = None if seed is None else whole_number(seed, "noise_seed")
-        asked = checked(given, written, level=flag.settings.level, seed=seed or 0, idle=("metric", "seed"))
+        fields = checked(options, written, level=flag.settings.level, seed=seed or 0, idle=("metric", "seed"))
         if repeats not in (None, "auto"):
             raise InputError(f"noise_repeats {repeats!r}: write auto; a fixed number of answers is --epochs")
-        if repeats and asked["rule"] is not None:
+        if repeats and fields["rule"] is not None:
             raise InputError(
                 "noise_repeats=auto and noise_until: both decide how many epochs are asked, so only one of the two can "
                 "stop the run; leave one out"
             )
-        return cls(repeats=bool(repeats), seed=seed, **asked)
+        return cls(repeats=bool(repeats), seed=seed, **fields)
 
 
 def written(option: str, value: object = "") -> str:
@@ -408,11 +408,11 @@ class Stopper:
             out["sequential"] = [last.to_dict() | {"fingerprint": mark, "late": late}]
             out["against"] = self.against
         early = self.stopped and len(answers) < len(self.block)
-        asked = len({key for key, _ in answers}) if self.stopped else len(self.part)
-        if (asked < len(self.questions) or early) and not self.cut:
+        n_asked = len({key for key, _ in answers}) if self.stopped else len(self.part)
+        if (n_asked < len(self.questions) or early) and not self.cut:
             drawn = Drawn(
                 task=self.task,
-                n_asked=asked,
+                n_asked=n_asked,
                 n_total=len(self.questions),
                 order_seed=self.part_seed if self.asking.sample is not None or last is None else last.order_seed,
                 stopped_early=early,
@@ -439,7 +439,7 @@ class Live:
     """What to say of the last results; earlier ones were of an unfinished task."""
     to_say: list[str] = field(default_factory=list)
     """What others have to say of the task, whatever becomes of its results."""
-    told: list[tuple[Estimate, EvalScore]] = field(default_factory=list)
+    placed: list[tuple[Estimate, EvalScore]] = field(default_factory=list)
     """What the closing lines of the run are about: our means beside Inspect's own."""
     results: EvalResults | None = None
     """What Inspect's own panel is going to show."""
@@ -448,9 +448,9 @@ class Live:
     stopper: Stopper | None = None
     """What may end it before everything is asked."""
 
-    def header(self, **found: Any) -> Header:
+    def header(self, **values: Any) -> Header:
         """What its log says of itself, with the other top-level values of it that are known."""
-        return header_of({"eval": self.spec.model_dump(), **found}, Faults())
+        return header_of({"eval": self.spec.model_dump(), **values}, Faults())
 
 
 current: ContextVar[Live | None] = ContextVar("harness_noise_live", default=None)

@@ -57,8 +57,8 @@ def refused(spec: EvalSpec, on: Flag) -> str | None:
         samples = [sample for sample in dataset if sample.id in ids]
         metadata = [sample.metadata or {} for sample in samples]
         try:
-            known = TaskClusters(spec.task, [str(sample.id) for sample in samples], metadata)
-            known.labels(spec_for(cluster, spec.task))
+            task_clusters = TaskClusters(spec.task, [str(sample.id) for sample in samples], metadata)
+            task_clusters.labels(spec_for(cluster, spec.task))
         except InputError as error:
             return f"{spec.task}: noise_cluster: {error}"
     return stop_early(running, on.asking) if on.asking else None
@@ -185,19 +185,19 @@ def _questions(samples: Sequence[Sample]) -> tuple[Questions, list[Mapping[str, 
     return questions, [sample.metadata or {} for sample in samples]
 
 
-def _clusters(known: TaskClusters, named: str | None, scorers: Scorers) -> tuple[str, ...] | None:
+def _clusters(task_clusters: TaskClusters, named: str | None, scorers: Scorers) -> tuple[str, ...] | None:
     """The clusters that the noise of the task has; where the user's own cannot be had, it does not start."""
-    spec = spec_for(named, known.task)
+    spec = spec_for(named, task_clusters.task)
     try:
-        known.labels(spec)
+        task_clusters.labels(spec)
     except MissingFieldError as error:
-        raise InputError(f"{known.task}: {error}") from None
-    (labels, _), open_ = known.of_run(spec)
+        raise InputError(f"{task_clusters.task}: {error}") from None
+    (labels, _), open_ = task_clusters.of_run(spec)
     if labels is not None or not open_:
         return labels
     metrics = (named.values() for by_key in scorers.values() for named in by_key.values())
     keys = {options.get("cluster") for each in metrics for options in each} - {None}
-    return known.labels_or_none(keys.pop(), plain=True)[0] if len(keys) == 1 else None
+    return task_clusters.labels_or_none(keys.pop(), plain=True)[0] if len(keys) == 1 else None
 
 
 def _overlap(task: str, questions: Questions, other: Scores, where: str) -> list[str]:

@@ -41,7 +41,7 @@ def with_usage(scores: Sequence[Scores], task: TaskAnswers, names: Sequence[str]
     codes = (CACHED_USAGE,) if header.cached else ()
     usage = {}
     for name in names:
-        values = [known[name] for known in each]
+        values = [measures[name] for measures in each]
         column = np.array([np.nan if isinstance(value, str) else value for value in values])
         missing = Counter(
             value for value, counts in zip(values, counted, strict=True) if counts and isinstance(value, str)
@@ -56,14 +56,14 @@ def _of_sample(sample: Mapping[str, Any], header: Header, names: Sequence[str]) 
     """The measures of one answer, a number or a cause."""
     if sample.get("error"):  # it broke off, and has used less than an answer takes
         return dict.fromkeys(names, "error")
-    given = sample.get("model_usage")
-    by_model = given if isinstance(given, dict) else {}
+    model_usage = sample.get("model_usage")
+    by_model = model_usage if isinstance(model_usage, dict) else {}
     tokens = _own_tokens(by_model, sample.get("role_usage"), header)
     metadata = sample.get("metadata")
-    known = dict(metadata) if isinstance(metadata, dict) else {}
-    known |= {"time": sample.get("total_time"), "working_time": sample.get("working_time")}
-    known |= tokens | {"message_count": sample.get("message_count"), "cached": header.cached and not by_model}
-    return usage_of(known, names, f"sample of {header.task}")
+    fields = dict(metadata) if isinstance(metadata, dict) else {}
+    fields |= {"time": sample.get("total_time"), "working_time": sample.get("working_time")}
+    fields |= tokens | {"message_count": sample.get("message_count"), "cached": header.cached and not by_model}
+    return usage_of(fields, names, f"sample of {header.task}")
 
 
 def _own_tokens(by_model: Mapping[str, Any], by_role: Any, header: Header) -> dict[str, Any]:
@@ -101,8 +101,8 @@ def _notes(header: Header, samples: Iterable[Mapping[str, Any]]) -> list[str]:
     """What other models have used, which is not in the measures, and whether some calls may have used nothing."""
     others: Counter[str] = Counter()
     for sample in samples:
-        given = sample.get("model_usage")
-        for model, usage in given.items() if isinstance(given, dict) else ():
+        model_usage = sample.get("model_usage")
+        for model, usage in model_usage.items() if isinstance(model_usage, dict) else ():
             tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
             if model != header.model and isinstance(tokens, int):
                 others[model] += tokens

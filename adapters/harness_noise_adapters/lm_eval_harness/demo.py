@@ -79,19 +79,19 @@ def register() -> None:
 
         def __init__(self, model: str = MODELS[0].name, **kwargs: Any) -> None:
             super().__init__()
-            simulated = next((known for known in MODELS if known.name == model), None)
+            simulated = next((each for each in MODELS if each.name == model), None)
             if simulated is None:
                 raise InputError(SIMULATED)
             self.simulated = simulated
             self.draws: Counter[str] = Counter()
 
         def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
-            known = {each.question: each for each in problems()}
-            if any(request.args[0] not in known for request in requests):
+            by_question = {each.question: each for each in problems()}
+            if any(request.args[0] not in by_question for request in requests):
                 raise InputError(SIMULATED)
             answers = []
             for request in requests:
-                problem = known[request.args[0]]
+                problem = by_question[request.args[0]]
                 answers.append(self.simulated.answer(problem, self.draws[problem.id]))
                 self.draws[problem.id] += 1
             return answers

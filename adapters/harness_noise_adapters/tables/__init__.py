@@ -123,8 +123,8 @@ class TableReader(RowReader):
         self.used = {theirs for ours, theirs in columns.names.items() if ours != "cluster"}
         self.outer = defaultdict(partial(OuterFields, columns.unused))
         self.measurable = columns.numeric
-        known = (*options.fields, *options.usage, *(() if options.cluster is None else (options.cluster,)))
-        self.pooled = None if options.factors else Pooled(self.path, columns, known)  # `factors` asks for other noise
+        specs = (*options.fields, *options.usage, *(() if options.cluster is None else (options.cluster,)))
+        self.pooled = None if options.factors else Pooled(self.path, columns, specs)  # `factors` asks for other noise
         self.n_rows = self.n_counted = 0
         self.right, self.of_how_many = array("q"), array("q")
         """Of each row that counts answers, how many were right, and of how many."""

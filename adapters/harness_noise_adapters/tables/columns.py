@@ -42,7 +42,7 @@ class NoScoreError(InputError):
 
 def score_of(path: Path | Rows, line: int, column: str, value: Any) -> float:
     """A score: a number, a truth value, the word of a verdict, or NaN where the cell is empty."""
-    given = value
+    raw = value
     if isinstance(value, str):
         plain = value.strip().lower()
         if plain in MISSING:
@@ -55,7 +55,7 @@ def score_of(path: Path | Rows, line: int, column: str, value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.inf
     if abs(number) > HUGE:
-        shown = repr(given) if len(repr(given)) <= _SHOWN else f"{repr(given)[:_SHOWN]}…"
+        shown = repr(raw) if len(repr(raw)) <= _SHOWN else f"{repr(raw)[:_SHOWN]}…"
         raise NoScoreError(
             f"{path}, line {line}: {column} {shown} is not a finite number, true or false, or another verdict "
             f"({', '.join(_KNOWN)})"
@@ -77,12 +77,12 @@ def answers_of(value: Any) -> list[Any] | None:
     if isinstance(value, str):
         if not value.lstrip().startswith("["):
             return None
-        plain = re.sub(r"\b(true|false|none|nan)\b", lambda found: _JSON[found[0].lower()], value, flags=re.IGNORECASE)
+        plain = re.sub(r"\b(true|false|none|nan)\b", lambda match: _JSON[match[0].lower()], value, flags=re.IGNORECASE)
         try:
             value = json.loads(plain)
         except (ValueError, RecursionError):
             return None
-    return value if isinstance(value, list) and not any(isinstance(item, (list, dict)) for item in value) else None
+    return value if isinstance(value, list) and not any(isinstance(score, (list, dict)) for score in value) else None
 
 
 _JSON = {"true": "true", "false": "false", "none": "null", "nan": "null"}
@@ -199,14 +199,14 @@ class TableColumns:
         names = dict(chosen)
         words = None if "question" in chosen else _beside_words(names, free, plain, head)
         count = None
-        for ours, known in NAMES.items():
+        for ours, aliases in NAMES.items():
             if ours in names or ours in off:
                 continue
-            found = _named(path, ours, known, free, plain)
-            if found is None and ours == "question":
-                found = next(iter(_last_resort(free, plain, head)), None)
-            if found is not None:
-                names[ours] = found
+            column = _named(path, ours, aliases, free, plain)
+            if column is None and ours == "question":
+                column = next(iter(_last_resort(free, plain, head)), None)
+            if column is not None:
+                names[ours] = column
         if "score" not in names:
             counted = {plain[name]: name for name in free}
             if "pass1" in counted:
@@ -290,24 +290,24 @@ def plain_name(name: str) -> str:
 
 
 def _named(
-    path: Path | Rows, ours: str, known: Sequence[str], free: Sequence[str], plain: Mapping[str, str]
+    path: Path | Rows, ours: str, aliases: Sequence[str], free: Sequence[str], plain: Mapping[str, str]
 ) -> str | None:
     """The one column that goes by a known name; ours wins, two others are ambiguous."""
-    found = [name for name in free if plain[name] in known]
-    found = found or [name for name in free if plain[name] in NEXT.get(ours, ())]
-    own = [name for name in found if plain[name] == known[0]]
+    matches = [name for name in free if plain[name] in aliases]
+    matches = matches or [name for name in free if plain[name] in NEXT.get(ours, ())]
+    own = [name for name in matches if plain[name] == aliases[0]]
     if len(own) == 1:
         return own[0]
-    if len(found) > 1:
-        several = " and ".join(map(repr, found))
-        raise InputError(f"{path}: {several} could each be the {ours}: say which with `columns` {ours}={found[0]}")
-    return found[0] if found else None
+    if len(matches) > 1:
+        several = " and ".join(map(repr, matches))
+        raise InputError(f"{path}: {several} could each be the {ours}: say which with `columns` {ours}={matches[0]}")
+    return matches[0] if matches else None
 
 
 def _last_resort(free: Sequence[str], plain: Mapping[str, str], head: Sequence[Record]) -> list[str]:
     """The columns whose names may mean anything, the likeliest first: one of random ids names rows, not questions."""
-    found = [name for last in LAST_RESORT for name in free if plain[name] == last]
-    return sorted(found, key=lambda name: all(_UUID.fullmatch(str(record.get(name))) for record in head))
+    matches = [name for last in LAST_RESORT for name in free if plain[name] == last]
+    return sorted(matches, key=lambda name: all(_UUID.fullmatch(str(record.get(name))) for record in head))
 
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -333,10 +333,10 @@ def _telling(
 ) -> str | None:
     """The column with the words of a question that has no `words` beside it; an id that the user named needs none."""
     prompts = () if vouched else (name for kind in PROMPTS for name in free if plain[name] == kind)
-    asked = len({cell_text(record.get(question)) for record in head})
+    n_questions = len({cell_text(record.get(question)) for record in head})
     for name in (question, *prompts):
         words = [_words(record.get(name)) for record in head]
-        if is_worded(words) and 2 * len(set(words)) > asked:  # an instruction that all share says nothing
+        if is_worded(words) and 2 * len(set(words)) > n_questions:  # an instruction that all share says nothing
             return str(name)
     return None
 

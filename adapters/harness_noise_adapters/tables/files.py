@@ -59,10 +59,10 @@ def stem(path: Path | Rows) -> str:
     return Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
 
 
-def columns_of(path: Path | Rows, given: Mapping[str, str]) -> dict[str, str]:
+def columns_of(path: Path | Rows, columns: Mapping[str, str]) -> dict[str, str]:
     """What `--columns` says of this file: `score=COL` of every file, `FILE:score=COL` of the one of that name."""
-    everywhere = {name: column for name, column in given.items() if ":" not in name}
-    for name, column in given.items():
+    everywhere = {name: column for name, column in columns.items() if ":" not in name}
+    for name, column in columns.items():
         file, _, ours = name.rpartition(":")
         if file and file in (path.name, stem(path), str(path)):
             everywhere[ours] = column
@@ -231,12 +231,12 @@ def _csv(path: Path) -> Iterator[tuple[int, Record]]:
 
 
 def _json_lines(path: Path, rows: str | None) -> Iterator[tuple[int, Record]]:
-    for numbers, found in objects(path):
+    for numbers, lines in objects(path):
         if rows is None:
-            yield from zip(numbers, found, strict=True)
+            yield from zip(numbers, lines, strict=True)
         else:
-            for number, row in zip(numbers, found, strict=True):
-                yield from ((number, item) for item in _inside(path, f"line {number}", row, rows))
+            for number, row in zip(numbers, lines, strict=True):
+                yield from ((number, record) for record in _inside(path, f"line {number}", row, rows))
 
 
 def document(path: Path) -> Any:
@@ -244,27 +244,27 @@ def document(path: Path) -> Any:
     advice = "; write one object to a line (JSONL), which is read line by line"
     if path.suffix.lower() == ".gz":
         with _opened(path) as file:
-            found = load(path, advice=advice, data=file)
+            data = load(path, advice=advice, data=file)
     else:
-        found = load(path, advice=advice)
-    if isinstance(found, dict) and {"columns", "data"} <= found.keys() <= {"columns", "data", "index"}:
-        names, cells = found["columns"], found["data"]
+        data = load(path, advice=advice)
+    if isinstance(data, dict) and {"columns", "data"} <= data.keys() <= {"columns", "data", "index"}:
+        names, cells = data["columns"], data["data"]
         if not (isinstance(names, list) and isinstance(cells, list) and len(set(map(str, names))) == len(names)):
             raise InputError(f"{path}: `columns` and `data` are no table: names that differ, and a list of rows")
         for number, row in enumerate(cells, 1):
             if not isinstance(row, list) or len(row) != len(names):
                 raise InputError(f"{path}, entry {number}: not {len(names)} cells, one for each of the columns")
         return [dict(zip(map(str, names), row, strict=True)) for row in cells]
-    return found
+    return data
 
 
-def _json(path: Path, rows: str | None, found: Any) -> Iterator[tuple[int, Record]]:
-    if rows is None and isinstance(found, dict):
-        places = [place for place, _ in sorted(lists_in(found), key=lambda item: -len(item[1]))]
+def _json(path: Path, rows: str | None, data: Any) -> Iterator[tuple[int, Record]]:
+    if rows is None and isinstance(data, dict):
+        places = [place for place, _ in sorted(lists_in(data), key=lambda pair: -len(pair[1]))]
         if len(places) != 1:
             raise InputError(_no_rows(path, places))
         (rows,) = places
-    items = found if rows is None else _inside(path, "", found, rows)
+    items = data if rows is None else _inside(path, "", data, rows)
     if not isinstance(items, list):
         raise InputError(f"{path}: a JSON table must be a list of objects, one for each answer")
     for number, row in enumerate(items, 1):
@@ -293,25 +293,25 @@ _NAMED = 6
 
 def lists_in(value: Any, prefix: str = "", depth: int = 3) -> Iterator[tuple[str, list[Any]]]:
     """The lists of objects inside an object, each with its dotted path."""
-    for name, item in value.items():
-        if isinstance(item, list) and item and all(isinstance(row, dict) for row in item):
-            yield f"{prefix}{name}", item
-        elif isinstance(item, dict) and depth > 1:
-            yield from lists_in(item, f"{prefix}{name}.", depth - 1)
+    for name, inner in value.items():
+        if isinstance(inner, list) and inner and all(isinstance(row, dict) for row in inner):
+            yield f"{prefix}{name}", inner
+        elif isinstance(inner, dict) and depth > 1:
+            yield from lists_in(inner, f"{prefix}{name}.", depth - 1)
 
 
 def _inside(path: Path, where: str, outer: Any, rows: str) -> list[Record]:
     """The rows at a path inside an object; what the object says of model and task counts for each."""
     at = f"{path}{where and f', {where}'}"
     try:
-        found = value_of(rows, outer) if isinstance(outer, dict) else None
+        value = value_of(rows, outer) if isinstance(outer, dict) else None
     except MissingFieldError as error:
         have = ", ".join(error.fields) or "none"
         raise InputError(f"{at}: `columns` rows={rows}: no such field; there are {have}") from None
-    if not isinstance(found, list):
-        raise InputError(f"{at}: `columns` rows={rows} is no list of objects, but {type(found).__name__}")
+    if not isinstance(value, list):
+        raise InputError(f"{at}: `columns` rows={rows} is no list of objects, but {type(value).__name__}")
     said = {name: outer[name] for name in SHARED if isinstance(outer.get(name), str)}
-    return [said | _object(path, f"{rows}, entry {number}", row) for number, row in enumerate(found, 1)]
+    return [said | _object(path, f"{rows}, entry {number}", row) for number, row in enumerate(value, 1)]
 
 
 SHARED = ("model", "model_id", "model_name", "task", "task_name", "benchmark", "dataset")

@@ -143,8 +143,8 @@ class RowReader:
         return key
 
     def _task(self, row: Record) -> str:
-        found = None if self.task is None else cell_text(self.task(row))
-        return found or cell_text(of_file(self.preset.task)(self.source.file)) or self.preset.name
+        name = None if self.task is None else cell_text(self.task(row))
+        return name or cell_text(of_file(self.preset.task)(self.source.file)) or self.preset.name
 
     def rows(self) -> Iterator[Record]:
         """The rows, one by one."""
@@ -169,19 +169,19 @@ class RowReader:
             answered = {*zip(cells.places, cells.repeats, strict=False)}
             for of_model, of_task, question, cause, line, row in self.unscored:
                 repeat = None if self.repeat is None else cell_text(self.repeat(row))
-                known = question in cells.keys and (repeat is None or (cells.keys[question], repeat) in answered)
-                if (of_model, of_task) == (model, task) and not known:
+                scored = question in cells.keys and (repeat is None or (cells.keys[question], repeat) in answered)
+                if (of_model, of_task) == (model, task) and not scored:
                     self.answer(cells, question, row, line, nan, cause)
 
     def add_plain(self, rows: Sequence[Record]) -> bool:
         """Rows that say no more than the question and a number, at once; False: some do, and nothing has been added."""
         if any(_any(cause, applies, rows) for cause, applies in self.causes):
             return False
-        asked = [(rule, [*filter(rule.applies, rows)] if rule.applies else rows) for rule in self.rules]
-        asked = [(rule, its_rows) for rule, its_rows in asked if its_rows]
-        if not asked:
+        by_rule = [(rule, [*filter(rule.applies, rows)] if rule.applies else rows) for rule in self.rules]
+        by_rule = [(rule, its_rows) for rule, its_rows in by_rule if its_rows]
+        if not by_rule:
             return True
-        (rule, rows), *others = asked
+        (rule, rows), *others = by_rule
         if others or rule.get is None:
             return False
         names, *about = (values(rows) for values in self.key_columns)
@@ -214,7 +214,7 @@ class RowReader:
             if cause is not None:
                 self.lost(line, row, cause)
             return
-        question = self.asked(line, row)
+        question = self.question_of(line, row)
         model, task, metric, scorer = (
             get and cell_text(get(row)) for get in (self.model, self.task, self.metric, self.scorer)
         )
@@ -228,7 +228,7 @@ class RowReader:
                     beside = next((why for why, applies in rule.causes if applies(holder)), cause)
                     self.answer(self.cells(model, task, name, scorer, rule), question, row, line, value, beside)
 
-    def asked(self, line: int, row: Record) -> str:
+    def question_of(self, line: int, row: Record) -> str:
         """The question of a row."""
         question = self.question(row)
         if question is None:
@@ -239,7 +239,7 @@ class RowReader:
     def lost(self, line: int, row: Record, cause: Cause | None) -> None:
         """A row that has no score: of which metrics, is known when all rows are."""
         model, task = ("" if get is None else cell_text(get(row)) or "" for get in (self.model, self.task))
-        self.unscored.append((model, task, self.asked(line, row), cause, line, row))
+        self.unscored.append((model, task, self.question_of(line, row), cause, line, row))
 
     def cells(self, model: str | None, task: str | None, metric: str, scorer: str | None, rule: _Rule) -> Cells:
         """The answers under one metric."""
@@ -358,15 +358,15 @@ class RowReader:
 
     def _questions(self, model: str, key: Key, cells: Cells) -> Questions:
         keys = tuple(cells.keys)
-        known = fields_of(self.path, key[0], cells.records, self.used, self.options.fields)
-        told = self.text is not None and "" not in cells.hashes.odd()
+        fields = fields_of(self.path, key[0], cells.records, self.used, self.options.fields)
+        worded = self.text is not None and "" not in cells.hashes.odd()
         texts = tuple(cells.texts) if len(self.preset.question) > 1 and any(cells.texts) else None
         return Questions(
             keys,
-            inputs=cells.hashes if told else None,
+            inputs=cells.hashes if worded else None,
             texts=texts,
             documents=self.documents(keys),
-            fields=known,
+            fields=fields,
             log=RowLog(self.again, keys, (model, *key)),
         )
 
@@ -377,7 +377,7 @@ class RowReader:
     def is_of(self, row: Record, key: Sequence[str]) -> bool:
         """Whether a row is of this model, task, metric and scorer."""
         gets = (self.model, self.task, self.metric, self.scorer)
-        return all(get is None or (cell_text(get(row)) or known) == known for get, known in zip(gets, key, strict=True))
+        return all(get is None or (cell_text(get(row)) or name) == name for get, name in zip(gets, key, strict=True))
 
 
 def as_chosen(source: Recognised, chosen: Mapping[str, str]) -> Recognised:
@@ -400,8 +400,8 @@ def as_chosen(source: Recognised, chosen: Mapping[str, str]) -> Recognised:
 def _any(cause: Cause, applies: Callable[[Any], bool], rows: Sequence[Record]) -> bool:
     """Whether any row tells of a cause."""
     path = next(iter(cause.where))
-    known = rows if set(path) & set(".*|{") else [row for row in rows if row.get(path) is not None]
-    return any(map(applies, known))
+    holders = rows if set(path) & set(".*|{") else [row for row in rows if row.get(path) is not None]
+    return any(map(applies, holders))
 
 
 def _texts(values: Sequence[Any]) -> list[Any]:
@@ -442,10 +442,10 @@ class RowLog:
         preset = reader.preset
         text, target, answer = getter(preset.text), getter(preset.target), getter(preset.answer)
 
-        def told(found: Sequence[Record]) -> QuestionText:
-            if not found:
+        def question_text(records: Sequence[Record]) -> QuestionText:
+            if not records:
                 return QuestionText()
-            answers = tuple(cell_text(answer(row)) or "" for row in found) if preset.answer else ()
-            return QuestionText(cell_text(text(found[0])), cell_text(target(found[0])), answers)
+            answers = tuple(cell_text(answer(row)) or "" for row in records) if preset.answer else ()
+            return QuestionText(cell_text(text(records[0])), cell_text(target(records[0])), answers)
 
-        return [told(wanted[self.keys[row]]) for row in rows]
+        return [question_text(wanted[self.keys[row]]) for row in rows]

@@ -55,9 +55,9 @@ def _columns(path: Path | Rows, head: Sequence[Record]) -> dict[str, str]:
     """Our name → the file's."""
     have = {plain_name(str(name)): str(name) for record in head for name in record}
     names = {
-        ours: have[next(name for name in known if name in have)]
-        for ours, known in _NAMES.items()
-        if have.keys() & set(known)
+        ours: have[next(name for name in aliases if name in have)]
+        for ours, aliases in _NAMES.items()
+        if have.keys() & set(aliases)
     }
     for needed in ("question", "label"):
         if needed not in names:

@@ -117,11 +117,11 @@ def _made(kind: type[T], place: str, data: Any, **more: Any) -> T:
     """One entry of a formats file."""
     if not isinstance(data, dict):
         raise InputError(f"{place}: is no table of names and values")
-    known = {item.name: item for item in fields(kind) if item.name not in more}  # type: ignore[arg-type]
-    if unknown := data.keys() - known.keys():
-        raise InputError(f"{place}: {min(unknown)!r} is not known; there are {', '.join(sorted(known))}")
+    by_name = {each.name: each for each in fields(kind) if each.name not in more}  # type: ignore[arg-type]
+    if unknown := data.keys() - by_name.keys():
+        raise InputError(f"{place}: {min(unknown)!r} is not known; there are {', '.join(sorted(by_name))}")
     for name, value in data.items():
-        wanted = _TYPES[str(known[name].type).partition("[")[0]]
+        wanted = _TYPES[str(by_name[name].type).partition("[")[0]]
         listed = value if isinstance(value, list) else []
         if not isinstance(value, wanted) or {*map(type, listed)} - {str, int, float}:
             raise InputError(f"{place}: {name} is not what it should be, but {value!r:.60}")
@@ -140,23 +140,23 @@ def _preset(file: str, name: str, data: Any) -> Preset:
         data |= {key: [data[key]]} if isinstance(data.get(key), str) else {}
     scores = data.pop("score", None)
     made = []
-    for item in scores if isinstance(scores, list) else [{"path": scores} if isinstance(scores, str) else scores]:
-        beside = _causes(place, item.pop("missing", ()) if isinstance(item, dict) else ())
-        made.append(_made(ScorePath, f"{place}: score", item, missing=beside))
+    for entry in scores if isinstance(scores, list) else [{"path": scores} if isinstance(scores, str) else scores]:
+        beside = _causes(place, entry.pop("missing", ()) if isinstance(entry, dict) else ())
+        made.append(_made(ScorePath, f"{place}: score", entry, missing=beside))
     causes = _causes(place, data.pop("missing", ()))
     preset = _made(Preset, place, data, name=name, score=made, missing=causes)
-    if not (preset.when and preset.question and all(item.path for item in made)):
+    if not (preset.when and preset.question and all(score.path for score in made)):
         raise InputError(f"{place}: says neither `when` a file is of this format nor which path is the `question`")
     return preset
 
 
 def _causes(place: str, data: Any) -> list[Cause]:
-    made = [_made(Cause, f"{place}: missing", item) for item in data]
-    for item in made:
-        if item.cause and item.cause not in CAUSES:
-            raise InputError(f"{place}: missing: {item.cause!r} is no cause; there are {', '.join(CAUSES)}")
-        if not item.where:
-            raise InputError(f"{place}: missing: {item.cause}: `where` says nothing, so every answer would be missing")
+    made = [_made(Cause, f"{place}: missing", entry) for entry in data]
+    for cause in made:
+        if cause.cause and cause.cause not in CAUSES:
+            raise InputError(f"{place}: missing: {cause.cause!r} is no cause; there are {', '.join(CAUSES)}")
+        if not cause.where:
+            raise InputError(f"{place}: missing: {cause.cause}: `where` says nothing, so every answer would be missing")
     return made
 
 
@@ -193,7 +193,7 @@ def formats_in(file: str, text: str) -> tuple[Preset, ...]:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{file}: not TOML ({error})") from None
-    return tuple(_preset(file, name, item) for name, item in data.items())
+    return tuple(_preset(file, name, entry) for name, entry in data.items())
 
 
 def is_empty(value: Any) -> bool:
@@ -224,11 +224,11 @@ def column(spec: str, get: Getter | None) -> Callable[[Sequence[Any]], list[Any]
     steps = [] if not spec or set(spec) & set(" *|{@") else [itemgetter(name) for name in spec.split(".")]
 
     def values(rows: Sequence[Any]) -> list[Any]:
-        found: Iterable[Any] = rows
+        picked: Iterable[Any] = rows
         for step in steps:
-            found = map(step, found)
+            picked = map(step, picked)
         try:
-            return list(found) if steps else list(map(get, rows))
+            return list(picked) if steps else list(map(get, rows))
         except (KeyError, TypeError, IndexError):
             return list(map(get, rows))
 
@@ -287,11 +287,11 @@ def spread(path: str, row: Any) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(inside, (list, dict)):
         named = inside.items() if isinstance(inside, dict) else enumerate(inside)
         rest = getter(after[1:]) if after else None
-        for name, item in named:
+        for name, value in named:
             if rest is None:
-                yield str(name), row, item
-            elif isinstance(item, Mapping):
-                yield str(name), item, rest(item)
+                yield str(name), row, value
+            elif isinstance(value, Mapping):
+                yield str(name), value, rest(value)
         return
     pattern = _pattern(path)
     for name in row:
@@ -362,12 +362,12 @@ class Recognised:
     def _lines(self, path: Path) -> Iterator[tuple[Sequence[int], Sequence[Record]]]:
         self.file = {}
         for numbers, rows in objects(path, _unwanted(self.preset)):
-            told = {i: name for name in self.preset.document for i, row in enumerate(rows) if name in row}
-            for i, name in sorted(told.items()):
+            file_lines = {i: name for name in self.preset.document for i, row in enumerate(rows) if name in row}
+            for i, name in sorted(file_lines.items()):
                 if self.file.setdefault(name, rows[i][name]) != rows[i][name]:
                     raise InputError(f"{path}, line {numbers[i]}: a second {name!r}: two runs in one file; split it")
-            kept = [i for i in range(len(rows)) if i not in told] if told else []
-            yield ([numbers[i] for i in kept], [rows[i] for i in kept]) if told else (numbers, rows)
+            kept = [i for i in range(len(rows)) if i not in file_lines] if file_lines else []
+            yield ([numbers[i] for i in kept], [rows[i] for i in kept]) if file_lines else (numbers, rows)
 
 
 def kinds(preset: Preset) -> tuple[str, set[str]] | None:
@@ -381,10 +381,10 @@ def kinds(preset: Preset) -> tuple[str, set[str]] | None:
 
 def _unwanted(preset: Preset) -> Callable[[bytes], bool] | None:
     """A function that says, without decoding it, whether a line is of a kind that nobody asks for; None: none can."""
-    told = kinds(preset)
-    if told is None:
+    kind = kinds(preset)
+    if kind is None:
         return None
-    key, wanted = f'"{told[0]}":'.encode(), {word.encode() for word in told[1]}
+    key, wanted = f'"{kind[0]}":'.encode(), {word.encode() for word in kind[1]}
 
     def unwanted(line: bytes) -> bool:
         at = -1 if len(line) <= _SHORT else line.find(key)
@@ -420,8 +420,8 @@ def recognised(path: Path | Rows, own: str | None, chosen: Mapping[str, str]) ->
         if not set(chosen) <= set(OURS):
             return table
         head = [] if whole is not None else [row for _, row in islice(records(path), _HEAD)]
-    known = (_as_of(path, preset, whole, head) for preset in all_presets(own))
-    return next((source for source in known if source is not None), table)
+    sources = (_as_of(path, preset, whole, head) for preset in all_presets(own))
+    return next((source for source in sources if source is not None), table)
 
 
 TABLE = Preset(name="table", reads="a table", when=(), question=(), score=())
@@ -431,22 +431,22 @@ def _as_of(path: Path | Rows, preset: Preset, whole: Any, head: Sequence[Record]
     """The file with this format; None where it is of another."""
     if whole is not None:
         file = whole if isinstance(whole, dict) else {}
-        found = whole if isinstance(whole, list) else _list_at(whole, preset.rows)
-        row = next(iter(found or ()), None)
+        rows = whole if isinstance(whole, list) else _list_at(whole, preset.rows)
+        row = next(iter(rows or ()), None)
     else:
-        told = [line for line in head if any(name in line for name in preset.document)]
-        file, found = {name: line[name] for line in told for name in preset.document if name in line}, None
-        row = next((line for line in head if line not in told), None)
+        file_lines = [line for line in head if any(name in line for name in preset.document)]
+        file, rows = {name: line[name] for line in file_lines for name in preset.document if name in line}, None
+        row = next((line for line in head if line not in file_lines), None)
     about = [path.replace(OF_FILE, "") for path in preset.when if path.startswith(OF_FILE)]
     if not all(is_there(path, file) for path in about):
         return None
-    if about and preset.rows and isinstance(whole, dict) and found is None:
+    if about and preset.rows and isinstance(whole, dict) and rows is None:
         raise InputError(
             f"{path}: a file of {preset.name} ({preset.reads}) with no answers in it, at {' or '.join(preset.rows)}"
         )
     of_row = [way for way in preset.when if not way.startswith(OF_FILE)]
-    known = isinstance(row, Mapping) and all(is_there(way, row) for way in of_row)
-    return Recognised(path, preset, file, found) if known else None
+    fits = isinstance(row, Mapping) and all(is_there(way, row) for way in of_row)
+    return Recognised(path, preset, file, rows) if fits else None
 
 
 OURS = ("question", "model", "task", "repeat", "cluster")
@@ -456,12 +456,12 @@ OURS = ("question", "model", "task", "repeat", "cluster")
 def _list_at(whole: Any, places: Sequence[str]) -> list[Any] | None:
     """The first of the lists that has rows."""
     for place in places:
-        found: list[Any] = []
+        rows: list[Any] = []
         for path in place.split(" + "):
             value = getter(path)(whole) if isinstance(whole, dict) else None
-            found += value if isinstance(value, list) else []
-        if found:
-            return found
+            rows += value if isinstance(value, list) else []
+        if rows:
+            return rows
     return None
 
 
@@ -481,9 +481,9 @@ def of_row(spec: str) -> Getter | None:
     return getter(" | ".join(ways)) if ways else None
 
 
-def rendered(template: str, **known: Any) -> float | None:
+def rendered(template: str, **values: Any) -> float | None:
     """The number that a template comes to; None where something in it is not there."""
     try:
-        return float(labeller(template)(known))
+        return float(labeller(template)(values))
     except (FinalError, ValueError):
         return None

@@ -78,7 +78,7 @@ def clusters_of(
 
 def levels_of(path: Path | Rows, line: int, record: Record, names: Sequence[str]) -> tuple[str, ...]:
     """What the answer of a row was made with."""
-    found = []
+    levels = []
     for name in names:
         try:
             level = cell_text(value_of(name, record))
@@ -87,8 +87,8 @@ def levels_of(path: Path | Rows, line: int, record: Record, names: Sequence[str]
         if level is None:
             have = ", ".join(map(str, record))
             raise InputError(f"{path}, line {line}: factor column {name!r} is not there or empty; there are {have}")
-        found.append(level)
-    return tuple(found)
+        levels.append(level)
+    return tuple(levels)
 
 
 _WATCHED = 20_000
@@ -128,7 +128,7 @@ def _beside(path: Path | Rows, columns: TableColumns, tables: Sequence[Cells]) -
     ambiguous = sum(len(set(names.values())) for names in double)
     ids = sum(len(cells.keys) - len(names) for cells, names in zip(tables, double, strict=True))
     unique = all(len(cells.distinct()) == len(cells.keys) for cells in tables) and not ambiguous
-    shared, distinct = (sum(found) for found in zip(*map(_shared_words, tables), strict=True))
+    shared, distinct = (sum(counts) for counts in zip(*map(_shared_words, tables), strict=True))
     counted = "repeat" in columns.names and all(map(_counted, tables))
     if 2 * ambiguous > ids or (unique and shared and (counted or 2 * shared > distinct)):
         columns.names["question"], columns.words = words, None
@@ -210,10 +210,10 @@ class Pooled:
     the user has to say what that is: it would be taken for the model's own noise.
     """
 
-    def __init__(self, path: Path | Rows, columns: TableColumns, known: Sequence[str]) -> None:
+    def __init__(self, path: Path | Rows, columns: TableColumns, specs: Sequence[str]) -> None:
         self.path, self.columns = path, columns
-        asked = "repeat" not in columns.names and columns.count is None and not {"repeat", "question"} & {*columns.off}
-        names = [name for name in columns.unused if not mentioned(name, known)] if asked else []
+        watch = "repeat" not in columns.names and columns.count is None and not {"repeat", "question"} & {*columns.off}
+        names = [name for name in columns.unused if not mentioned(name, specs)] if watch else []
         self._hashes: dict[str, list[int]] = {name: [] for name in names}
         self._texts: dict[str, list[Any]] = {name: [] for name in names}
         """The first values."""
@@ -250,12 +250,12 @@ class Pooled:
             questions.append(n + (np.cumsum(several) - 1)[places[which]])
             rows.append(of_row[which])
             n += int(several.sum())
-        asked, at = np.concatenate(questions), np.concatenate(rows)
-        if n < 2 or not asked.size:
+        q, at = np.concatenate(questions), np.concatenate(rows)
+        if n < 2 or not q.size:
             return
         most = max(int(cells.counts().max()) for cells in tables)
         for name, hashes in self._hashes.items():
-            if self._tells_apart(name, asked, np.array(hashes, dtype=np.int64)[at]):
+            if self._tells_apart(name, q, np.array(hashes, dtype=np.int64)[at]):
                 raise InputError(self._question(name, n, most))
 
     def _tells_apart(self, name: str, q: IntArray, values: IntArray) -> bool:

@@ -134,7 +134,7 @@ def _write_samples(
     columns = samples.columns
     # what follows from the answers (acc_prob, pass@k) is no score of lm-eval's
     parts = [part for part in reading.run.scores if part.task == task and (part.metric, part.scorer) in columns]
-    asked = {
+    masks = {
         (part.metric, part.scorer): columns[part.metric, part.scorer].matrix(len(part.questions))[1] for part in parts
     }
     clusters = parts[0].clusters if parts else samples.clusters
@@ -143,7 +143,7 @@ def _write_samples(
             if document >= len(samples.keys):
                 raise InputError(f"{source}: the file grew while it was read; wait for the run to end")
             scores = {
-                part.metric: part.values[document][asked[part.metric, scorer][document]].tolist()
+                part.metric: part.values[document][masks[part.metric, scorer][document]].tolist()
                 for part in parts
                 if part.scorer == scorer and part.metric in row
             }

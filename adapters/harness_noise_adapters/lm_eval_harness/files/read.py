@@ -46,7 +46,7 @@ def wanted_of(native: Native, task: str, spec: ClusterSpec | None, options: Read
     key, repeats = options.columns.get("question"), config.get("repeats")
     cluster = None if spec is None else resolve(spec, task)
     plain = config.get("output_type") == "multiple_choice" and config.get("process_results") is None
-    asked = not options.metrics or any(fnmatchcase(choices.METRIC, pattern) for pattern in options.metrics)
+    wants_choices = not options.metrics or any(fnmatchcase(choices.METRIC, pattern) for pattern in options.metrics)
     return Wanted(
         task=task,
         filters=tuple(dict.fromkeys(scorer for _, scorer in native.reported.get(task, ()))) or ("none",),
@@ -61,7 +61,7 @@ def wanted_of(native: Native, task: str, spec: ClusterSpec | None, options: Read
             for metric in (aggregations if native.results else aggregates.PAIR_METRICS)
             if _is_raw(metric, aggregations.get(metric))
         ),
-        choices=plain and choices.BESIDE in aggregations and asked,
+        choices=plain and choices.BESIDE in aggregations and wants_choices,
         brier=plain and aggregations.get(choices.BRIER, "") in (None, choices.BRIER),
         doubled="acc_mutual_info" in aggregations,
     )
@@ -250,13 +250,13 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
             "or give the scores of the answers as a table with the columns question and score"
         )
     notes += limited(native, list(samples))
-    asked = {
+    by_task = {
         task: AskedQuestions(
-            found.doc_ids, found.targets, found.clusters, native.carried_spec.get(task, CLUSTER), found.unlabelled
+            logged.doc_ids, logged.targets, logged.clusters, native.carried_spec.get(task, CLUSTER), logged.unlabelled
         )
-        for task, found in samples.items()
+        for task, logged in samples.items()
     }
-    labels = clusters(spec, asked, notes)
+    labels = clusters(spec, by_task, notes)
     gathered.skipped += unread
     rows = [
         GroupRow(name, key, value, native.leaves(name), native.weighting(name, key[0]))

@@ -80,8 +80,8 @@ def rescored(
     except StoppedError as error:
         if error.name == InputError.__name__:
             raise InputError(str(error)) from None
-        known = error.name in ("", NotSafeError.__name__)
-        raise NotSafeError(str(error) if known else f"it cannot be scored ({error.name}: {error})") from None
+        ours = error.name in ("", NotSafeError.__name__)
+        raise NotSafeError(str(error) if ours else f"it cannot be scored ({error.name}: {error})") from None
     return out, list(notes)
 
 

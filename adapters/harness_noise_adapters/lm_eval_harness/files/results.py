@@ -47,15 +47,14 @@ def inject(
             lm-eval's value, a percentage; these stand in the block only.
     """
     remove(results)
-    asked = {estimate.task for estimate in analysis.estimates} - set(results["results"])
+    groups = {estimate.task for estimate in analysis.estimates} - set(results["results"])
     reported = {key for row in results["results"].values() for key in row}
     for estimate in analysis.estimates:
         # what lm-eval does not report (acc_prob, a further pass@k) adds no metric to its table
-        which = estimate.key
-        if f"{estimate.metric},{estimate.scorer}" not in reported or which in elsewhere:
+        if f"{estimate.metric},{estimate.scorer}" not in reported or estimate.key in elsewhere:
             continue
-        if additions := _additions(estimate, visible=rows, asked=estimate.task in asked):
-            _add(results, estimate, additions, asked=estimate.task in asked)
+        if additions := _additions(estimate, visible=rows, group=estimate.task in groups):
+            _add(results, estimate, additions, group=estimate.task in groups)
     results[BLOCK] = analysis.to_dict()
 
 
@@ -110,9 +109,9 @@ def _added_keys(metric: str, scorer: str) -> tuple[str, ...]:
     return (*carriers, *_native_keys(f"{metric}_avg", scorer))
 
 
-def _additions(estimate: Estimate, *, visible: bool, asked: bool) -> dict[str, float]:
+def _additions(estimate: Estimate, *, visible: bool, group: bool) -> dict[str, float]:
     clustered = estimate.cluster is not None
-    shown = visible and (estimate.repeats_max > 1 or clustered or asked)
+    shown = visible and (estimate.repeats_max > 1 or clustered or group)
     parts = (estimate.se_total, estimate.se_data, estimate.se_prediction, estimate.ci_low, estimate.ci_high)
     values = (*parts, estimate.se if clustered else None, *((estimate.mean, estimate.se) if shown else (None, None)))
     pairs = zip(_added_keys(estimate.metric, estimate.scorer), values, strict=True)
@@ -121,9 +120,9 @@ def _additions(estimate: Estimate, *, visible: bool, asked: bool) -> dict[str, f
     return {key: float(value) for key, value in pairs if value is not None and math.isfinite(value)}
 
 
-def _add(results: dict[str, Any], estimate: Estimate, additions: Mapping[str, float], *, asked: bool) -> None:
+def _add(results: dict[str, Any], estimate: Estimate, additions: Mapping[str, float], *, group: bool) -> None:
     row = results["results"]
-    if asked:
+    if group:
         results.setdefault("groups", {}).setdefault(estimate.task, {"name": estimate.task, "alias": estimate.task})
         row.setdefault(estimate.task, {"name": estimate.task, "alias": estimate.task})
     native = set(row[estimate.task])
@@ -208,8 +207,8 @@ class Native:
         for entry in map(_mapping, _sequence(self.config(task).get("metric_list"))):
             if isinstance(metric := entry.get("metric"), str):
                 value = entry.get("aggregation")
-                known = value if isinstance(value, str) else default_of(metric) if value is None else None
-                out.setdefault(metric, known)
+                aggregation = value if isinstance(value, str) else default_of(metric) if value is None else None
+                out.setdefault(metric, aggregation)
         return out
 
     def taken(self, task: str) -> dict[str, int]:
@@ -276,8 +275,8 @@ def name_of(arguments: Any, *others: object) -> str | None:
     """The name that lm-eval's tracker takes from `--model_args`, a text or a mapping; else the first other one."""
     if isinstance(arguments, str):
         arguments = dict(argument.split("=", 1) for argument in arguments.split(",") if "=" in argument)
-    given = arguments if isinstance(arguments, Mapping) else {}
-    return next((name for name in (*map(given.get, _NAMING), *others) if isinstance(name, str) and name), None)
+    model_args = arguments if isinstance(arguments, Mapping) else {}
+    return next((name for name in (*map(model_args.get, _NAMING), *others) if isinstance(name, str) and name), None)
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -140,12 +140,12 @@ class SamplesLog(_ReadAgain):
 
     def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
         """What is told of these questions, by their place; nothing of one that the file has lost."""
-        asked = set(rows)
-        told: dict[int, QuestionText] = {}
+        wanted = set(rows)
+        texts: dict[int, QuestionText] = {}
         for number, line, _, document, name, _ in self.scan():
-            if document in asked and (name == scorer or document not in told):
-                told[document] = _told(whole_row(line, self.path, number, exactly))
-        return [told.get(row, QuestionText()) for row in rows]
+            if document in wanted and (name == scorer or document not in texts):
+                texts[document] = _told(whole_row(line, self.path, number, exactly))
+        return [texts.get(row, QuestionText()) for row in rows]
 
     def hashes(self, n: int, K: int) -> HashArray:
         """(n, K) hashes of what was generated, 0 where that is no text; a pass of its own."""
@@ -250,7 +250,7 @@ class Samples:
                     column = self.columns[metric, scorer] = Column(raw=[] if metric in self.wanted.raw else None)
                 several: list[Sequence[Any]] = [()] * len(rows)
                 if len(names) > 1 and metric in names[1]:
-                    several = [found if type(found := row[SCORES][metric]) is list else () for row in rows]
+                    several = [scores if type(scores := row[SCORES][metric]) is list else () for row in rows]
                 column.extend(documents, [row.get(metric) for row in rows], several)
                 self.answers = max(self.answers, *column.counts[-len(rows) :])
 

@@ -69,8 +69,8 @@ def blocks(
                     row = None if whole else _cut(lines[0], choices)[0]
                     if row is not None:
                         whole = not whole_row(lines[0], path, 1).keys() <= row.keys() | _SKIPPED
-                if found := list(_decoded(path, first, lines, whole, choices, shapes)):
-                    yield found
+                if block := list(_decoded(path, first, lines, whole, choices, shapes)):
+                    yield block
                 first += len(lines)
             if stamp(path, file) != before:
                 raise changed(path)
@@ -159,8 +159,8 @@ def _cut(line: bytes, choices: bool, shapes: set[Shape] | None = None) -> tuple[
                 shapes.add(shape)
     except (TypeError, ValueError, RecursionError):
         return None, 0
-    known = type(row) is dict and "doc_hash" in row and ("doc" in row or type(row["doc_hash"]) is str)
-    return (row, start) if known else (None, 0)
+    complete = type(row) is dict and "doc_hash" in row and ("doc" in row or type(row["doc_hash"]) is str)
+    return (row, start) if complete else (None, 0)
 
 
 exactly = partial(json.loads, object_pairs_hook=once)
@@ -217,8 +217,8 @@ class Index:
 
     def find_all(self, keys: Sequence[str], scorers: Sequence[str]) -> list[tuple[int, bool]]:
         """What `find` says of each, in this order."""
-        n, hashes, one = len(self.keys), list(map(hash, keys)), len(set(scorers)) == 1
-        if not one or len(set(hashes)) < len(hashes) or not self._numbers.keys().isdisjoint(hashes):
+        n, hashes, single = len(self.keys), list(map(hash, keys)), len(set(scorers)) == 1
+        if not single or len(set(hashes)) < len(hashes) or not self._numbers.keys().isdisjoint(hashes):
             return list(map(self.find, keys, scorers))
         new = range(n, n + len(keys))
         self._numbers.update(zip(hashes, new, strict=True))
@@ -314,22 +314,22 @@ class Scan:
                 block = [(number, line, self._exact(number, line, row), end) for number, line, row, end in block]
             if not hashed:
                 keys = [
-                    key if type(key) is str else doc_hash_of(item[2].get("doc"))
-                    for key, item in zip(keys, block, strict=True)
+                    key if type(key) is str else doc_hash_of(entry[2].get("doc"))
+                    for key, entry in zip(keys, block, strict=True)
                 ]
             scorers: list[Any] = [row.get("filter") for _, _, row, _ in block]
             if set(map(type, scorers)) != {str}:
                 named = enumerate(zip(scorers, keys, strict=True), position)
                 scorers = [name if type(name) is str else self._unnamed(place, key) for place, (name, key) in named]
             position += len(block)
-            found = self.index.find_all(keys, scorers)
-            for (_, line, _, end), (_, new) in zip(block, found, strict=True):
+            documents = self.index.find_all(keys, scorers)
+            for (_, line, _, end), (_, new) in zip(block, documents, strict=True):
                 if (new or self.whole) and line.find(b">", 0, end) >= 0:
                     bulk = line.find(_BULK, 0, end)  # also of a line that was decoded whole: an answer may be anything
                     self.media |= _ADDRESS.search(line, 0, end if bulk < 0 else bulk) is not None
             yield [
                 (number, line, row, document, scorer, new)
-                for (number, line, row, _), (document, new), scorer in zip(block, found, scorers, strict=True)
+                for (number, line, row, _), (document, new), scorer in zip(block, documents, scorers, strict=True)
             ]
 
     def _exact(self, number: int, line: bytes, row: Row) -> Row:

@@ -125,19 +125,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace, inner: Callable[[argparse.Namespace], None]) -> None:
     wanted = vars(args).pop("noise", False)  # lm-eval rejects what it does not know
-    given = {name: value for name in _FLAGS if (value := vars(args).pop(f"noise_{name}", None)) not in (None, False)}
+    flags = {name: value for name in _FLAGS if (value := vars(args).pop(f"noise_{name}", None)) not in (None, False)}
     with _own_config(args) as in_yaml:
         if not wanted and in_yaml is None:
-            if given:
+            if flags:
                 raise InputError(
-                    f"--noise_{next(iter(given))} does nothing without --noise: add --noise, or leave it out"
+                    f"--noise_{next(iter(flags))} does nothing without --noise: add --noise, or leave it out"
                 )
             inner(args)
             return
         from .hook import Session, installed
 
         try:
-            session = Session(_options(given, in_yaml))
+            session = Session(_options(flags, in_yaml))
         except InputError:
             raise
         except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the run
@@ -152,12 +152,12 @@ def _run(args: argparse.Namespace, inner: Callable[[argparse.Namespace], None]) 
         raise KeyboardInterrupt
 
 
-def _options(given: dict[str, Any], in_yaml: dict[str, Any] | None) -> Options:
+def _options(flags: dict[str, Any], in_yaml: dict[str, Any] | None) -> Options:
     """Flags over the file of `--noise_config` over the `noise:` block."""
     chosen = dict(in_yaml or {})
-    if "config" in given:
-        chosen |= read_file(given.pop("config"))
-    for name, value in given.items():
+    if "config" in flags:
+        chosen |= read_file(flags.pop("config"))
+    for name, value in flags.items():
         if name.startswith("no_"):
             chosen[name.removeprefix("no_")] = False
         else:

@@ -104,8 +104,8 @@ def task_facts(scores: TaskScores, task: Any, results: Mapping[str, Any], column
         reported={key: values.get(key) for key in columns},
         aggregations={metric: _aggregation(task, metric) for metric, _ in columns},
         higher_is_better=results["higher_is_better"].get(scores.name, {}),
-        used={scorer: found.used for scorer, found in scores.filters.items()},
-        at_once=[scorer for scorer, found in scores.filters.items() if not found.singly],
+        used={scorer: filter_scores.used for scorer, filter_scores in scores.filters.items()},
+        at_once=[scorer for scorer, filter_scores in scores.filters.items() if not filter_scores.singly],
         mismatch=[(metric, scorer) for metric, scorer in columns if metric in scores.filters[scorer].mismatch],
         copied=scores.copied,
         identical=scores.identical is True,
@@ -293,7 +293,7 @@ def cluster_labels(
     questions: Mapping[str, Sequence[Row]], options: Options, notes: list[str], carried: Carried
 ) -> dict[str, tuple[Labels, str | None]]:
     """Task → the clusters of its questions, and their SPEC in words; tasks without clusters are left out."""
-    asked: dict[str, AskedQuestions] = {}
+    by_task: dict[str, AskedQuestions] = {}
     out: dict[str, tuple[Labels, str | None]] = {}
     for name, rows in questions.items():
         if name in carried:
@@ -306,9 +306,9 @@ def cluster_labels(
                 labels = tuple(map(labeller(wanted, name), (row["doc"] for row in rows)))
             except InputError as error:
                 notes.append(f"{name}: not clustered: {error}")
-        asked[name] = AskedQuestions([row["doc_id"] for row in rows], [row["target_hash"] for row in rows], labels)
-    given = None if options.cluster == ClusterSpec() else options.cluster
-    return out | clusters(given, asked, notes, flag=options.named("cluster"), whole=True)
+        by_task[name] = AskedQuestions([row["doc_id"] for row in rows], [row["target_hash"] for row in rows], labels)
+    spec = None if options.cluster == ClusterSpec() else options.cluster
+    return out | clusters(spec, by_task, notes, flag=options.named("cluster"), whole=True)
 
 
 def _group_rows(groups: NativeGroups, results: Mapping[str, Any]) -> Iterator[GroupRow]:

@@ -76,7 +76,7 @@ class Growing:
         asking.in_rounds(task.name for unit in self.units if unit.in_rounds for task in unit.tasks)
         self.notes = [*population.notes, *_several(self.units, self.options)]
         self.grown = Grown()
-        self.asked: dict[str, list[int]] | None = None
+        self.part: dict[str, list[int]] | None = None
         """The documents that were asked, by task; None where they are all."""
 
     def evaluate(self) -> Any:
@@ -89,17 +89,17 @@ class Growing:
                 self._grow()
             for unit in self.units:
                 unit.blocks = unit.blocks or len(unit.order.ends)
-            self.asked = self._part()
+            self.part = self._part()
         except Exception as error:
             if self.asking.model_failed:
                 raise
             self._give_up(error)
         try:
-            return self.asking.whole(self.asked)
+            return self.asking.whole(self.part)
         except Exception:
             if self.asking.model_failed:
                 raise
-            return self.asking.whole(self.asked)  # a fault of the task's own comes again, without the model
+            return self.asking.whole(self.part)  # a fault of the task's own comes again, without the model
 
     def _give_up(self, error: Exception) -> None:
         """Stop looking, and ask everything that may be asked."""
@@ -111,13 +111,13 @@ class Growing:
             with suppress(Exception):
                 self.asking.all_rounds()
         with suppress(Exception):
-            self.asked = self._part()
+            self.part = self._part()
 
     def _part(self) -> dict[str, list[int]] | None:
         """The documents that were asked, by task; None where they are all."""
-        asked = {task: numbers for unit in self.units for task, numbers in unit.asked().items()}
+        part = {task: numbers for unit in self.units for task, numbers in unit.asked().items()}
         total = sum(task.n_total for unit in self.units for task in unit.tasks)
-        return None if sum(map(len, asked.values())) == total else {task: asked[task] for task in self.asking.tasks}
+        return None if sum(map(len, part.values())) == total else {task: part[task] for task in self.asking.tasks}
 
     def record(self, run: Run) -> Run:
         """The run with what made it stop, and which questions were drawn."""
@@ -238,9 +238,9 @@ def _drawn(unit: Unit) -> Iterator[Drawn]:
     """What to record of the tasks whose questions, or answers, were not all asked."""
     last = None if unit.look is None else unit.look.sequential
     early = last is not None and (last.n_asked < last.n_total or (last.n_answers or 0) < (last.n_answers_total or 0))
-    asked, seed = unit.asked(), unit.order.seed
+    part, seed = unit.asked(), unit.order.seed
     for task in unit.tasks:
-        n = len(asked.get(task.name, ()))
+        n = len(part.get(task.name, ()))
         if n < task.n_total or early:
             yield Drawn(
                 task=task.name,

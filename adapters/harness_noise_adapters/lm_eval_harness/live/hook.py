@@ -44,7 +44,7 @@ class Session:
     """The noise of the last run; None where there was none, or where it could not be had."""
     collected: Collected | None = None
     """The last run's scores, and the raw values per repeat of every metric."""
-    given: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     """The arguments of the last call of `simple_evaluate`."""
     native: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """lm-eval's own values of the last run."""
@@ -124,7 +124,7 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
     @wraps(original)
     def simple_evaluate(*args: Any, **kwargs: Any) -> Any:
         try:
-            session.given = arguments = signature.bind(*args, **kwargs).arguments
+            session.arguments = arguments = signature.bind(*args, **kwargs).arguments
             check_partial(session.options, arguments)
             _ = session.others  # the runs that the options name are read now
             manager, options = arguments.get("task_manager"), session.options
@@ -144,7 +144,7 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
         try:
             results = original(*args, **kwargs)
         finally:
-            session.given = {}
+            session.arguments = {}
         if session.part is not None and isinstance(results, dict) and "config" in results:
             results["config"]["samples"] = session.part  # lm-eval itself does not record which it was given
         return results
@@ -234,7 +234,7 @@ def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
                 with suppress(Exception):
                     session.failed("the task objects could not be put back", error)
         session.interrupted = run.asking.interrupted
-        session.part = run.growing.asked if run.growing is not None else None
+        session.part = run.growing.part if run.growing is not None else None
         if not isinstance(results, dict):  # None where the rank is not 0
             return results
         try:
@@ -284,7 +284,7 @@ class _Live:
         session = self.session
         self.asking.record(results)
         with same_random_state():
-            name = model_name(self.lm, session.given)
+            name = model_name(self.lm, session.arguments)
             carried = {} if self.growing is None else self.growing.carried
             tasks, options = self.asking.tasks, session.options
             collected = collect(results, tasks, self.groups, self.asking, options, name, carried)
@@ -325,14 +325,14 @@ def annotated_rows(collected: Collected) -> dict[int, dict[str, Any]]:
     return out
 
 
-def model_name(lm: Any, given: Mapping[str, Any]) -> str:
+def model_name(lm: Any, args: Mapping[str, Any]) -> str:
     """The name that lm-eval's tracker takes from the model's arguments; else what the model calls itself, or its kind.
 
     Args:
         lm: the model.
-        given: the arguments of `simple_evaluate`, where it was called.
+        args: the arguments of `simple_evaluate`, where it was called.
     """
     model = innermost(lm)
-    named = (getattr(getattr(model, "config", None), "_name_or_path", None), given.get("model"), type(model).__name__)
+    named = (getattr(getattr(model, "config", None), "_name_or_path", None), args.get("model"), type(model).__name__)
     own = (getattr(model, "pretrained", None), getattr(model, "model", None))
-    return str(name_of(given.get("model_args"), *own, *named))
+    return str(name_of(args.get("model_args"), *own, *named))

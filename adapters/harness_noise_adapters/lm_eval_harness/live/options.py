@@ -38,13 +38,13 @@ class RepeatsSpec:
     """(glob of tasks, K ≥ 1, or 0 for `auto`); the last that matches counts."""
 
     @classmethod
-    def parse(cls, given: object, where: str) -> RepeatsSpec:
+    def parse(cls, value: object, where: str) -> RepeatsSpec:
         """From K, `auto`, TASK=K, several of them, or a mapping task → K.
 
         Raises:
             InputError: a K that is no number of answers.
         """
-        return cls(tuple((task or "*", _repeats(K, where)) for task, K in _pairs(given)))
+        return cls(tuple((task or "*", _repeats(K, where)) for task, K in _pairs(value)))
 
     def _of(self, task: str) -> int | None:
         """K of a task, 0 for `auto`; None where nothing was said of it."""
@@ -102,29 +102,29 @@ class Options(StoppingOptions):
         return _named(name, value, where=self.where)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], where: str = "noise options") -> Options:
+    def of(cls, options: Mapping[str, Any], where: str = "noise options") -> Options:
         """From a mapping as a YAML block or keyword arguments give it; `where` is named in errors."""
-        known = (*_OURS, *_SETTINGS)
-        unknown = [name for name in given if name not in known]
+        names = (*_OURS, *_SETTINGS)
+        unknown = [name for name in options if name not in names]
         if unknown:
-            raise InputError(f"{where}: unknown option {unknown[0]!r}; there are {', '.join(known)}")
-        spec, text = clusters(given.get("cluster"), where)
-        chosen = {name: given[name] for name in _SETTINGS if given.get(name) is not None}
+            raise InputError(f"{where}: unknown option {unknown[0]!r}; there are {', '.join(names)}")
+        spec, text = clusters(options.get("cluster"), where)
+        chosen = {name: options[name] for name in _SETTINGS if options.get(name) is not None}
         for name, kind in (("level", number), ("seed", whole_number)):
             if name in chosen:
                 chosen[name] = kind(chosen[name], f"{where}: {name}")
         settings = Settings(**chosen, cluster=text)
-        repeats = RepeatsSpec.parse(given.get("repeats"), where)
+        repeats = RepeatsSpec.parse(options.get("repeats"), where)
         return cls(
             repeats=repeats,
             cluster=spec,
-            groups=groups(given.get("groups"), where),
-            rows=_flag(given.get("rows"), f"{where}: rows"),
-            reseed=_flag(given.get("reseed"), f"{where}: reseed"),
+            groups=groups(options.get("groups"), where),
+            rows=_flag(options.get("rows"), f"{where}: rows"),
+            reseed=_flag(options.get("reseed"), f"{where}: reseed"),
             settings=settings,
             where=where,
             **checked(
-                {**given, "repeats": "auto" if repeats.auto else None},
+                {**options, "repeats": "auto" if repeats.auto else None},
                 partial(_named, where=where),
                 level=settings.level,
                 seed=settings.seed,
@@ -134,11 +134,11 @@ class Options(StoppingOptions):
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Options:
         """From HARNESS_NOISE_REPEATS, _CLUSTER, _GROUPS (NAME=PATTERN,…), _ROWS, _RESEED, _LEVEL, …"""
-        given: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         for name in (*_OURS, *_SETTINGS):
             if value := environment.get(ENVIRONMENT + name.upper(), "").strip():
-                given[name] = value.split(",") if name == "reference" else value
-        return replace(cls.of(given, f"environment {ENVIRONMENT}…"), of_many=True)
+                options[name] = value.split(",") if name == "reference" else value
+        return replace(cls.of(options, f"environment {ENVIRONMENT}…"), of_many=True)
 
 
 def read_file(path: str | Path) -> dict[str, Any]:
@@ -165,24 +165,24 @@ def block(content: object, where: str) -> dict[str, Any]:
     return {str(key): value for key, value in content.items()}
 
 
-def clusters(given: object, where: str) -> tuple[ClusterSpec, str | None]:
+def clusters(value: object, where: str) -> tuple[ClusterSpec, str | None]:
     """One SPEC, several (the flag repeated), or a mapping task → SPEC; parsed, and as one text."""
-    if given is None:
+    if value is None:
         return ClusterSpec(), None
-    if isinstance(given, Mapping):
-        by_task = {str(task): str(spec) for task, spec in given.items()}
+    if isinstance(value, Mapping):
+        by_task = {str(task): str(spec) for task, spec in value.items()}
         return ClusterSpec.parse(by_task), ",".join(f"{task}={spec}" for task, spec in by_task.items())
-    texts = [given] if isinstance(given, str) else given
+    texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
         raise InputError(f"{where}: cluster must be a SPEC, a list of them, or a mapping of task to SPEC")
     text = joined(texts)
     return ClusterSpec.parse(text), text
 
 
-def groups(given: object, where: str) -> dict[str, str]:
+def groups(value: object, where: str) -> dict[str, str]:
     """A mapping, or NAME=PATTERN texts."""
     out = {}
-    for name, pattern in _pairs(given):
+    for name, pattern in _pairs(value):
         if not (name and pattern):
             text = f"{name}={pattern}" if name else pattern
             raise InputError(f"{where}: group {text!r} is not NAME=PATTERN, such as mgsm=mgsm_direct_*")
@@ -190,9 +190,9 @@ def groups(given: object, where: str) -> dict[str, str]:
     return out
 
 
-def _pairs(given: object) -> Iterator[tuple[str, Any]]:
+def _pairs(entries: object) -> Iterator[tuple[str, Any]]:
     """(name, value) of mappings and of NAME=VALUE texts, one or several; the name is empty where there is none."""
-    for entry in given if isinstance(given, (list, tuple)) else () if given is None else (given,):
+    for entry in entries if isinstance(entries, (list, tuple)) else () if entries is None else (entries,):
         if isinstance(entry, Mapping):
             yield from ((str(name), value) for name, value in entry.items())
         elif isinstance(entry, str):
@@ -212,20 +212,20 @@ def _named(name: str, value: object = "", *, where: str) -> str:
     return parameter("groups" if name == "group" else name, value) if value != "" else f"`{name}`"
 
 
-def _repeats(given: object, where: str) -> int:
+def _repeats(value: object, where: str) -> int:
     """K; 0 for `auto`."""
-    if isinstance(given, str) and given.strip() == "auto":
+    if isinstance(value, str) and value.strip() == "auto":
         return 0
-    K = whole_number(given, f"{where}: repeats")
+    K = whole_number(value, f"{where}: repeats")
     if K < 1:
         raise InputError(f"{where}: repeats must be at least 1, not {K}: it is the number of answers per question")
     return K
 
 
-def _flag(given: object, where: str) -> bool:
-    if given is None or isinstance(given, bool):
-        return given is not False
-    text = str(given).strip().lower()
+def _flag(value: object, where: str) -> bool:
+    if value is None or isinstance(value, bool):
+        return value is not False
+    text = str(value).strip().lower()
     if text in ("1", "true", "yes", "on", "0", "false", "no", "off"):
         return text in ("1", "true", "yes", "on")
-    raise InputError(f"{where} must be true or false, not {given!r}")
+    raise InputError(f"{where} must be true or false, not {value!r}")

@@ -170,10 +170,10 @@ class Population:
 
     def units(self) -> list[Unit]:
         """What stops together, each with its order; without a rule one block."""
-        known = self._known()
+        tasks = self._tasks()
         self._check_metric()
         return [
-            self._unit(name, [known[task] for task in members], metrics) for name, members, metrics in self._members()
+            self._unit(name, [tasks[task] for task in members], metrics) for name, members, metrics in self._members()
         ]
 
     def _check_metric(self) -> None:
@@ -211,7 +211,7 @@ class Population:
                 owner[task] = name
         return [*units, *((task, [task], None) for task in self.asking.tasks if task not in owner)]
 
-    def _known(self) -> dict[str, TaskQuestions]:
+    def _tasks(self) -> dict[str, TaskQuestions]:
         cluster = self.options.cluster
         rows = {name: _rows(task, is_parallel(resolve(cluster, name))) for name, task in self.asking.tasks.items()}
         labels = cluster_labels(rows, self.options, [], {})  # what there is to say is said after the run
@@ -297,8 +297,8 @@ class Population:
                     if chances is not None or task.chances:
                         each = [len(mine) / len(task.documents)] * len(rows) if chances is None else chances
                         keys = {i: task.questions.keys[rows[i][1]] for i in mine}
-                        known = task.chances or {}  # of the run compared with, of whose part this is one
-                        task.chances = {key: known.get(key, 1.0) * float(each[i]) for i, key in keys.items()}
+                        earlier = task.chances or {}  # of the run compared with, of whose part this is one
+                        task.chances = {key: earlier.get(key, 1.0) * float(each[i]) for i, key in keys.items()}
                 drawn = {of_task[i] for i in kept}
                 if missing := [task.name for number, task in enumerate(tasks) if number not in drawn]:
                     raise InputError(
@@ -325,10 +325,10 @@ class Population:
         """(n,) probabilities of being drawn; None where all questions have the same."""
         assert self.options.sample is not None
         expected = [expected_scores(t.questions, t.name, self.others.references, self.options.metric) for t in tasks]
-        known = [scores[document] for number, document in rows if (scores := expected[number]) is not None]
-        if len(known) < len(rows):
+        predictions = [scores[document] for number, document in rows if (scores := expected[number]) is not None]
+        if len(predictions) < len(rows):
             return None
-        return drawing_chances(self.options.sample, np.array(known), labels, [number for number, _ in rows])
+        return drawing_chances(self.options.sample, np.array(predictions), labels, [number for number, _ in rows])
 
     def _answers(self, tasks: Sequence[TaskQuestions], of_task: Sequence[int]) -> list[int] | None:
         """(n,) answers to each question; None where all get one, or as many as pay."""
@@ -407,8 +407,8 @@ class Grown:
 
     def parts(self, unit: Unit, key: tuple[str, str]) -> list[Scores]:
         """The scores of all questions of a unit that have been asked, by task."""
-        asked = unit.asked()
-        return [self._part(task, asked.get(task.name, []), (task.name, *key)) for task in unit.tasks]
+        part = unit.asked()
+        return [self._part(task, part.get(task.name, []), (task.name, *key)) for task in unit.tasks]
 
     def _part(self, task: TaskQuestions, documents: Sequence[int], key: tuple[str, str, str]) -> Scores:
         rows, first = self._rows[key], self._first[key]

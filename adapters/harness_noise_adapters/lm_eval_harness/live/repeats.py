@@ -195,7 +195,7 @@ class Asking:
             if requests:
                 _, context, continuation = requests[pos]
                 lengths = len(context) + len(continuation), max(len(context), len(continuation))
-            fits = [size for known, size in batches if lengths[0] <= known[0] and lengths[1] <= known[1]]
+            fits = [size for tried, size in batches if lengths[0] <= tried[0] and lengths[1] <= tried[1]]
             if fits and self._keeps_batches:
                 return max(fits)
             batches.append((lengths, detect(requests, pos) if requests else detect()))
@@ -271,8 +271,8 @@ class Asking:
     def whole(self, part: Part | None, **changes: Any) -> Any:
         """lm-eval's own result: of these questions, or of all."""
         samples = None if part is None else {name: _Numbers(numbers) for name, numbers in part.items()}
-        given = {"limit": None, "samples": samples, "log_samples": True}
-        return self._evaluate(**{**self._arguments, **given, **changes})
+        selection = {"limit": None, "samples": samples, "log_samples": True}
+        return self._evaluate(**{**self._arguments, **selection, **changes})
 
     def _build(self, name: str, task: Any, original: Callable[..., Any]) -> Callable[..., None]:
         def build_all_requests(*args: Any, samples: Sequence[int] | None = None, **kwargs: Any) -> None:
@@ -324,12 +324,12 @@ class Asking:
                 except Exception as error:  # noqa: BLE001 - the model is not asked yet, and the run needs no such warning
                     with suppress(Exception):
                         self._warn(f"it is not known whether --use_cache answers ({error_message(error)})")
-            given: Any = []
+            replies: Any = []
             if fresh or not self.in_blocks:
                 self.model_failed = self._inside = True
                 try:
-                    given = call(fresh, *args, **kwargs)
-                    given = list(given) if self.in_blocks else given
+                    replies = call(fresh, *args, **kwargs)
+                    replies = list(replies) if self.in_blocks else replies
                 finally:
                     self._inside = False
                 self.model_failed = False
@@ -338,7 +338,7 @@ class Asking:
                 try:
                     model = innermost(self.lm)
                     again = call if model is self.lm else model.generate_until
-                    self._call = lambda asked: again(asked, *args, **kwargs)
+                    self._call = lambda batch: again(batch, *args, **kwargs)
                     self._ask_again(self._call, fresh)
                 except (SystemExit, GeneratorExit):
                     raise
@@ -346,8 +346,8 @@ class Asking:
                     with suppress(Exception):
                         self._stopped(error)
             if not self.in_blocks:
-                return given
-            for request, answer in zip(fresh, given, strict=True):
+                return replies
+            for request, answer in zip(fresh, replies, strict=True):
                 self._answers[id(request)].append(answer)
             return [self._answers[id(request)][number] for request, number in numbered]
 
@@ -361,14 +361,14 @@ class Asking:
         from lm_eval.api.model import hash_args
 
         ours = self._ours()
-        asked = {id(request): request for request in requests if id(request) in ours}.values()
+        distinct = {id(request): request for request in requests if id(request) in ours}.values()
         cached = sum(
             not request.args[1].get("do_sample", False) and hash_args(GENERATE, request.args) in self.lm.dbdict
-            for request in asked
+            for request in distinct
         )
         if cached:
             self._warn(
-                f"{cached} of the harness's own {len(asked)} answers come from --use_cache; the further repeats are "
+                f"{cached} of the harness's own {len(distinct)} answers come from --use_cache; the further repeats are "
                 "asked anew and are not cached"
             )
 
@@ -378,11 +378,11 @@ class Asking:
         if not rounds:
             return
         with self._apart():
-            for done, asked in enumerate(rounds, start=1):
-                answers = list(call(asked))
-                if len(answers) != len(asked):
-                    raise ValueError(f"{len(answers)} answers to {len(asked)} requests")
-                for request, answer in zip(asked, answers, strict=True):
+            for done, batch in enumerate(rounds, start=1):
+                answers = list(call(batch))
+                if len(answers) != len(batch):
+                    raise ValueError(f"{len(answers)} answers to {len(batch)} requests")
+                for request, answer in zip(batch, answers, strict=True):
                     self._further[id(request)].append(answer)
                 self._done = done, len(rounds)
 

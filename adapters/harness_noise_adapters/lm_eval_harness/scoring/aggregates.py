@@ -124,15 +124,15 @@ def corpus_scores(raw: Raw, aggregation: Aggregation, budget: CallingTime, **fie
         raise NotPossibleError("a value is infinite")
     fields["n_missing"] = sum(value is None for doc in records for value in doc)
     quiet = _quietly(aggregation)
-    known, call = _timed(quiet, first)
-    if not math.isfinite(known):
+    expected, call = _timed(quiet, first)
+    if not math.isfinite(expected):
         raise NotPossibleError("its aggregation is not a finite number")
-    if (summed := _summed(aggregation, records, known)) is not None:
+    if (summed := _summed(aggregation, records, expected)) is not None:
         return CorpusScores(stats=summed[0], value=summed[1], **fields)
     if call > _PATIENCE:
         budget.spend(call, K)
     again, call = _timed(quiet, first)  # the first call may have loaded a library
-    if not close(known, again):
+    if not close(expected, again):
         raise NotPossibleError("its aggregation does not give the same value twice")
     budget.spend(call, K)
     return CorpusScores(records=tuple(map(tuple, records)), aggregate=quiet, **fields)
@@ -188,9 +188,9 @@ Rows = list[list[list[float] | None]]
 """Document → repeat → the S numbers that are summed."""
 
 
-def _summed(aggregation: Aggregation, records: list[list[Any]], known: float) -> tuple[FloatArray, Value] | None:
+def _summed(aggregation: Aggregation, records: list[list[Any]], expected: float) -> tuple[FloatArray, Value] | None:
     """(n, K, S) what is summed over questions, and the metric from the sums; None where it is none of lm-eval's that
-    is known, or does not reproduce `known`."""
+    is known, or does not reproduce `expected`."""
     name = getattr(aggregation, "__name__", "")
     if aggregation is not span_f1 and not str(getattr(aggregation, "__module__", "")).startswith("lm_eval.api.metrics"):
         return None
@@ -209,7 +209,7 @@ def _summed(aggregation: Aggregation, records: list[list[Any]], known: float) ->
             ours = float(value(np.nansum(stats[:, :1], axis=0))[0])
     except (TypeError, ValueError, AttributeError, AssertionError, KeyError, IndexError):
         return None
-    return (stats, value) if close(ours, known) else None
+    return (stats, value) if close(ours, expected) else None
 
 
 def _pair(pair: Any) -> list[float]:

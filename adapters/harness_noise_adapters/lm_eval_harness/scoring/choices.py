@@ -125,8 +125,8 @@ class Log:
             rows = np.flatnonzero(counts == C)
             where = starts[rows][:, None] + np.arange(C)
             best = right[where][np.arange(len(rows)), likely[where].argmax(axis=1)]
-            known = ~np.isnan(accurate[rows])
-            if (best[known] != (accurate[rows][known] > 0)).any():
+            scored = ~np.isnan(accurate[rows])
+            if (best[scored] != (accurate[rows][scored] > 0)).any():
                 return None
             out[rows] = acc_probs(likely[where], right[where])
         return out

@@ -87,17 +87,17 @@ def parallel_labels(tasks: Mapping[str, AskedQuestions]) -> dict[str, Labels | N
     A task belongs to the family if its reference answers are those of the first task wherever both
     have the index; another one gets None (it is not clustered).
     """
-    known: dict[int, str] = {}
+    targets: dict[int, str] = {}
     out: dict[str, Labels | None] = {}
-    for task, asked in tasks.items():
-        pairs = list(zip(asked.doc_ids, asked.targets or (), strict=True))
-        same = all(known.get(index, target) == target for index, target in pairs)
-        shared = not known or any(index in known for index, _ in pairs)
-        if not (same and shared and len(set(asked.doc_ids)) == len(pairs)):
+    for task, docs in tasks.items():
+        pairs = list(zip(docs.doc_ids, docs.targets or (), strict=True))
+        same = all(targets.get(index, target) == target for index, target in pairs)
+        shared = not targets or any(index in targets for index, _ in pairs)
+        if not (same and shared and len(set(docs.doc_ids)) == len(pairs)):
             out[task] = None
             continue
-        known.update(pairs)
-        out[task] = tuple(str(index) for index in asked.doc_ids)
+        targets.update(pairs)
+        out[task] = tuple(str(index) for index in docs.doc_ids)
     return out
 
 
@@ -138,19 +138,19 @@ def clusters(
     """
     if spec is None:
         _hint(tasks, notes, flag)
-        return {task: (asked.labels, asked.carried_spec) for task, asked in tasks.items() if asked.labels is not None}
+        return {task: (docs.labels, docs.carried_spec) for task, docs in tasks.items() if docs.labels is not None}
     labels_of: dict[str, Labels | None] = {}
     families: dict[str, dict[str, AskedQuestions]] = {}
     unknown: list[str] = []
-    for task, asked in tasks.items():
+    for task, docs in tasks.items():
         wanted = resolve(spec, task)
         if wanted is None:
             if spec.for_task(task) == "auto":
                 unknown.append(task)
         elif not is_parallel(wanted):
-            labels_of[task] = asked.labels
-        elif asked.targets is not None:
-            families.setdefault(wanted, {})[task] = asked
+            labels_of[task] = docs.labels
+        elif docs.targets is not None:
+            families.setdefault(wanted, {})[task] = docs
     if unknown:
         notes.append(f"{some_of(unknown, 1)}: no natural cluster is known: the questions count as independent")
     for family in families.values():
@@ -168,13 +168,13 @@ def clusters(
 
 def _hint(tasks: Mapping[str, AskedQuestions], notes: list[str], flag: str) -> None:
     natural: dict[str, list[str]] = {}
-    for task, asked in tasks.items():
-        if asked.unlabelled:
+    for task, docs in tasks.items():
+        if docs.unlabelled:
             notes.append(
-                f"{task}: {asked.unlabelled} of {len(asked.doc_ids)} questions carry no cluster, so none is used and "
+                f"{task}: {docs.unlabelled} of {len(docs.doc_ids)} questions carry no cluster, so none is used and "
                 f"the questions count as independent; name one with {flag}"
             )
-        elif asked.labels is None and (spec := describe(ClusterSpec("auto"), task)) is not None:
+        elif docs.labels is None and (spec := describe(ClusterSpec("auto"), task)) is not None:
             natural.setdefault(spec, []).append(task)
     for spec, members in natural.items():
         if len(members) > 1 or not is_parallel(preset(members[0])):

@@ -381,10 +381,10 @@ def _drop(task: TaskFacts, columns: Mapping[Key, Column]) -> None:
 
 
 def _drops(task: TaskFacts, key: Key, column: Column) -> bool:
-    known = [value for value in column.own if value == value]
-    if min(known, default=0.0) != NOT_APPLIED or (task.aggregation(key[0]).registered and not key[0].isdecimal()):
+    scores = [value for value in column.own if value == value]
+    if min(scores, default=0.0) != NOT_APPLIED or (task.aggregation(key[0]).registered and not key[0].isdecimal()):
         return False
-    rest, value = [score for score in known if score != NOT_APPLIED], task.reported.get(key)
+    rest, value = [score for score in scores if score != NOT_APPLIED], task.reported.get(key)
     if rest and value is not None:
         return close(sum(rest) / len(rest), value)
     return key[0].isdecimal() and value in (None, NOT_APPLIED) and min(rest, default=0.0) >= 0
@@ -399,7 +399,7 @@ def _mean_of(task: TaskFacts, measured: _Metric, notes: list[str]) -> Iterator[S
         notes.append(note)
     differ = bool((np.fmin.reduce(values, axis=1) < np.fmax.reduce(values, axis=1)).any())
     texts = task.texts() if differ else None
-    known = None if texts is None or texts.shape != values.shape else np.where(np.isnan(values), 0, texts)
+    graded = None if texts is None or texts.shape != values.shape else np.where(np.isnan(values), 0, texts)
     part = Scores(
         task.name,
         *key,
@@ -410,10 +410,10 @@ def _mean_of(task: TaskFacts, measured: _Metric, notes: list[str]) -> Iterator[S
         native=None if mean_of == "neither" else measured.value,
         native_is_first=mean_of == "first" and K > 1,
         n_missing=int(np.count_nonzero(np.isnan(values) & measured.asked)),
-        diagnostics=_codes(task, key, K, alike=known is not None and all_alike(known)),
+        diagnostics=_codes(task, key, K, alike=graded is not None and all_alike(graded)),
         version=task.version,
         answers_differ=K > 1 and not differ and task.answers_differ(),
-        gradings=None if known is None else Gradings(known),
+        gradings=None if graded is None else Gradings(graded),
     )
     if K > 1 or not together:
         yield part
@@ -456,16 +456,16 @@ def _has_mean(values: FloatArray, own: FloatArray) -> bool:
     return np.allclose(means, own, rtol=1e-9, atol=1e-9, equal_nan=True)
 
 
-def _not_a_mean(task: TaskFacts, item: _Metric) -> str | None:
+def _not_a_mean(task: TaskFacts, measured: _Metric) -> str | None:
     """Why a metric has no per-question mean; None if it has one."""
-    key, column, values, value = item.key, item.column, item.values, item.value
+    key, column, values, value = measured.key, measured.column, measured.values, measured.value
     aggregation = task.aggregation(key[0])
     if key[0] == BYPASS:
         return "the run only predicted (predict_only): nothing was scored"
     if "other" in column.kinds:
         why = "a live run with --noise has its aggregation" if task.reported else "the results file would name it"
         return f"its value on a question is not one number (bleu and f1 are made from all questions at once); {why}"
-    first, whole, own = _means(item)
+    first, whole, own = _means(measured)
     if "text" in column.kinds or ("numeral" in column.kinds and not (value is not None and close(own, value, 1e-6))):
         return "its values are text"
     # a reduction over repeats may report another name than that of the single score

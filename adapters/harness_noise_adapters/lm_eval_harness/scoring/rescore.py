@@ -57,8 +57,8 @@ class FilterScores:
 
 def requests_of(arguments: Any) -> list[tuple[Any, ...]]:
     """What the model was asked for one sample, from its `arguments`: objects in a file, tuples in a live run."""
-    given = arguments.values() if isinstance(arguments, Mapping) else arguments
-    return [tuple(request.values()) if isinstance(request, Mapping) else tuple(request) for request in given]
+    requests = arguments.values() if isinstance(arguments, Mapping) else arguments
+    return [tuple(request.values()) if isinstance(request, Mapping) else tuple(request) for request in requests]
 
 
 def native_values(rows: Sequence[Row]) -> dict[str, list[Any]]:
@@ -111,8 +111,8 @@ def rescore(
         if pass_order(metric) > 1:  # a single answer has no pass@k; what a task makes of one is no score
             values[metric] = [[value] for value in native.get(metric, [None] * len(rows))]
     if unsafe:
-        known = _expanded(native, native_K)
-        values = {metric: _join(known.get(metric), values[metric], native_K) for metric in metrics}
+        expanded = _expanded(native, native_K)
+        values = {metric: _join(expanded.get(metric), values[metric], native_K) for metric in metrics}
         return FilterScores(values, native, native_K)
     differ = (metric for metric in native if not is_first(values[metric], native[metric]))
     return FilterScores(values, native, used, mismatch=frozenset(differ if used == 1 else ()))
@@ -211,8 +211,8 @@ def _takes_first(ensemble: Any) -> bool:
     """Whether the ensemble is known to keep the first answer, and to change each on its own until then."""
     kinds = [getattr(step, "func", step) for step in ensemble.filters]
     names = set(map(_filter_name, ensemble.filters))
-    known = all(str(getattr(kind, "__module__", "")).startswith("lm_eval.filters.") for kind in kinds)
-    return known and "TakeFirstFilter" in names and not names & _MIXING
+    builtin = all(str(getattr(kind, "__module__", "")).startswith("lm_eval.filters.") for kind in kinds)
+    return builtin and "TakeFirstFilter" in names and not names & _MIXING
 
 
 def _filter_name(step: Any) -> str:
@@ -241,12 +241,12 @@ def _expanded(native: Mapping[str, list[Any]], K: int) -> dict[str, list[list[An
     }
 
 
-def _join(known: list[list[Any]] | None, more: list[list[Any]], native_K: int) -> list[list[Any]]:
-    if known is None:
+def _join(expanded: list[list[Any]] | None, more: list[list[Any]], native_K: int) -> list[list[Any]]:
+    if expanded is None:
         return [[None] * native_K + doc for doc in more]
-    if len(known[0]) != native_K:  # the harness's value needs all its answers at once, such as pass@k
-        return known
-    return [a + b for a, b in zip(known, more, strict=True)]
+    if len(expanded[0]) != native_K:  # the harness's value needs all its answers at once, such as pass@k
+        return expanded
+    return [a + b for a, b in zip(expanded, more, strict=True)]
 
 
 def identical_answers(rows: Sequence[Row], K: int) -> bool | None:

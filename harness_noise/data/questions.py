@@ -230,8 +230,8 @@ class Hashes(Sequence[str]):
         """How many different strings there are."""
         import numpy as np
 
-        found = np.frombuffer(self._data, f"V{self._width or 1}")
-        return len(np.unique(np.delete(found, list(self._odd)))) + len(set(self._odd.values()))
+        hashes = np.frombuffer(self._data, f"V{self._width or 1}")
+        return len(np.unique(np.delete(hashes, list(self._odd)))) + len(set(self._odd.values()))
 
     def _item(self, index: int) -> str:
         if index in self._odd:

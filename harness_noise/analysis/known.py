@@ -92,15 +92,14 @@ def with_fields(parts: Sequence[Scores], runs: Runs) -> WithFields | None:
 
 def together(tables: Sequence[WithFields], group: Group) -> WithFields:
     """The questions of a group's tasks as one sample; of a field that a task lacks, its questions have no value."""
-    fields = [table.fields for table in tables]
-    specs = dict.fromkeys(spec for own in fields for spec in own.values)
+    specs = dict.fromkeys(spec for table in tables for spec in table.fields.values)
     values = {
         spec: [value for table in tables for value in table.fields.values.get(spec, [None] * len(table))]
         for spec in specs
     }
     auto, names = (
         tuple(dict.fromkeys(name for part in lists for name in part))
-        for lists in ([own.auto for own in fields], [own.names for own in fields])
+        for lists in ([table.fields.auto for table in tables], [table.fields.names for table in tables])
     )
     parts = tuple(_stacked([table.parts[r] for table in tables], group) for r in range(len(tables[0].parts)))
     return WithFields(parts, tables[0].runs, Fields(values, auto, names))

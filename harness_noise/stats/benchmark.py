@@ -92,8 +92,7 @@ def suspects(tau: FloatArray, low: FloatArray) -> BoolArray:
     question had anything to do with the models' quality, fewer than one suspect would be expected.
     """
     n = int(np.isfinite(low).sum())
-    suspected: BoolArray = (tau < 0) & (low < min(CHANCE, 1 / max(n, 1)))
-    return suspected
+    return (tau < 0) & (low < min(CHANCE, 1 / max(n, 1)))
 
 
 def fit_beta(values: FloatArray) -> tuple[float, float] | None:

@@ -623,7 +623,7 @@ class _Task:
         for part, rows in zip(self.parts, self.rows, strict=True):
             texts = texts_of(part, [rows[i] for i in drawn.tolist()], notes, NO_TEXT)
             out.append(dict(zip(drawn.tolist(), texts, strict=True)))
-            if not any(answered.answers for answered in texts):
+            if not any(text.answers for text in texts):
                 notes.append(f"{part.task}: {NO_TEXT}")
         return out
 

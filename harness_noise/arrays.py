@@ -23,13 +23,13 @@ Rows = TypeVar("Rows", bound="DataclassInstance")
 
 def columns_of(table: DataclassInstance) -> dict[str, Any]:
     """The columns by the names of their fields."""
-    return {item.name: getattr(table, item.name) for item in fields(table)}
+    return {column.name: getattr(table, column.name) for column in fields(table)}
 
 
 def blank(kind: type[Rows], P: int) -> Rows:
     """P rows to be filled in: numbers are NaN, counts 0 and flags False until then."""
     start = {"FloatArray": (np.nan, np.float64), "IntArray": (0, np.intp), "BoolArray": (False, np.bool_)}
-    return kind(*(np.full(P, *start[str(item.type)]) for item in fields(kind)))
+    return kind(*(np.full(P, *start[str(column.type)]) for column in fields(kind)))
 
 
 def picked(column: Any, rows: Any) -> Any:

@@ -132,20 +132,20 @@ def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
         level: coverage of the confidence interval, in (0, 1).
     """
 
-    told: set[str] = set()  # Inspect computes its metrics again and again while a task runs
+    warned: set[str] = set()  # Inspect computes its metrics again and again while a task runs
 
     def compute(scores: list[SampleScore]) -> Value:
         try:
             from harness_noise_adapters.inspect_logs.gather import noise_of
 
-            found, why = noise_of(scores, cluster, level)
+            numbers, why = noise_of(scores, cluster, level)
             if why is not None:
                 _too_few.set(why)  # said at the end of the task: while it goes on it is no news
-            return dict(found)
+            return dict(numbers)
         except Exception as error:  # noqa: BLE001  a metric that raises would lose the whole eval
             text = _message(error)
-            if text not in told:
-                told.add(text)
+            if text not in warned:
+                warned.add(text)
                 logger.warning("noise: no error bars (%s)", text)
             return {}
 
@@ -194,14 +194,14 @@ def stop_when(
             raise InputError(f"`stop_when`: `{name}` is no choice; there are {', '.join((*OF_DECIDED[1:], *OF_UNTIL))}")
         if se is not None and name not in OF_UNTIL:
             raise InputError(f"`stop_when`: `{name}` is for `against`; with `se` there is a look after every block")
-    given = {
+    options = {
         "until": "decided" if se is None else f"se={se}",
         "against": None if against is None else os.fspath(against),
         "metric": metric,
         "reference": [os.fspath(path) for path in references] or None,
         **choices,
     }
-    asking = {name: value for name, value in given.items() if value is not None}
+    asking = {name: value for name, value in options.items() if value is not None}
     StoppingSettings.of(Flag(Settings(), asking))
     return Stopping(asking)
 

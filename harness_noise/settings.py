@@ -196,14 +196,14 @@ def refusal(name: str, consumer: str, what: str) -> str:
     return REFUSALS.get(f"{consumer}.{name}", REFUSALS[consumer]).format(what=what)
 
 
-def check_obeyed(consumer: str, given: Mapping[str, Any], where: str = "") -> None:
+def check_obeyed(consumer: str, keywords: Mapping[str, Any], where: str = "") -> None:
     """Refuse every keyword that was given and that `consumer` does not obey.
 
     Parameters
     ----------
     consumer
         One of `REFUSALS`.
-    given
+    keywords
         Keyword → value; None, False and what is empty stand for a keyword that was not given.
     where
         The run or metric that the refusal is about, for the message.
@@ -213,7 +213,7 @@ def check_obeyed(consumer: str, given: Mapping[str, Any], where: str = "") -> No
     InputError
         One sentence of such a keyword.
     """
-    for name, value in given.items():
+    for name, value in keywords.items():
         values = obeyed(name, consumer)
         if values is None or value in values or (isinstance(value, _EMPTY) and not value):
             continue
@@ -342,7 +342,7 @@ class Settings:
 
     def check(self, consumer: str, where: str = "") -> None:
         """Refuse every setting, changed from its default, that `consumer` does not obey; see `check_obeyed`."""
-        values = {item.name: (getattr(self, item.name), item.default) for item in fields(self)}
+        values = {setting.name: (getattr(self, setting.name), setting.default) for setting in fields(self)}
         check_obeyed(consumer, {name: value for name, (value, default) in values.items() if value != default}, where)
 
     @property

@@ -166,20 +166,20 @@ class _Checked:
         (odd / "broken link").symlink_to(odd / "nowhere")
         for i, (name, data) in enumerate(GARBAGE.items()):
             (odd / name).write_bytes(data)
-            for one in _of_each_kind(self.place):
-                (odd / f"{one.stem}_{i}{''.join(one.suffixes[-1:])}").write_bytes(data)
+            for file in _of_each_kind(self.place):
+                (odd / f"{file.stem}_{i}{''.join(file.suffixes[-1:])}").write_bytes(data)
         owners = _of_other_formats(odd, self.adapter.name)
         for path in (self.place, odd, *sorted(odd.iterdir())):
             try:
-                found = self.adapter.sniff(path)
+                claimed = self.adapter.sniff(path)
             except Exception as error:  # noqa: BLE001 - whatever it is, it must not come
                 yield f"sniff: raises {type(error).__name__} on {path.name}: {error}"
                 continue
-            if not isinstance(found, bool):
-                yield f"sniff: {found!r} on {path.name} is neither True nor False"
-            if path == self.place and not found:
+            if not isinstance(claimed, bool):
+                yield f"sniff: {claimed!r} on {path.name} is neither True nor False"
+            if path == self.place and not claimed:
                 yield "sniff: does not recognise it"
-            if path in owners and found:
+            if path in owners and claimed:
                 yield f"sniff: claims {path.name}, which is {owners[path]}'s"
 
     def names(self, models: Sequence[str] | None) -> Iterator[str]:
@@ -196,34 +196,34 @@ class _Checked:
         for run in runs:
             if not (run.model and run.name and run.harness):
                 yield f"read: a run without model, name or harness: {run.model!r}, {run.name!r}, {run.harness!r}"
-            rows = Counter(item.key for item in (*_measured(run), *run.skipped))
+            rows = Counter(part.key for part in (*_measured(run), *run.skipped))
             yield from (f"read: {row} is there {n} times" for row, n in rows.items() if n > 1)
-            for item in _measured(run):
-                if not all(isinstance(key, str) and key for key in item.questions.keys):
-                    yield f"read: {item.task}: keys of questions that are empty or no strings"
+            for part in _measured(run):
+                if not all(isinstance(key, str) and key for key in part.questions.keys):
+                    yield f"read: {part.task}: keys of questions that are empty or no strings"
 
     def scores(self, expected: Mapping[tuple[str, ...], Sequence[float | None]]) -> Iterator[str]:
         """The answers of some questions are those of the file, in their order."""
-        items = [item for run in self.once for item in run.scores]
+        parts = [part for run in self.once for part in run.scores]
         holes: dict[str, int] = {}
         for (task, *metric, key), scores in expected.items():
             rows = [
-                (item, item.questions.keys.index(key))
-                for item in items
-                if item.task == task and metric in ([], [item.metric]) and key in item.questions.keys
+                (part, part.questions.keys.index(key))
+                for part in parts
+                if part.task == task and metric in ([], [part.metric]) and key in part.questions.keys
             ]
             if not rows:
                 yield f"read: no question {key!r} of {task}"
                 continue
-            item, row = rows[0]
+            part, row = rows[0]
             wanted = np.array([np.nan if score is None else score for score in scores])
-            given = item.values[row]
-            given = given[: max(len(wanted), int(np.flatnonzero(~np.isnan(given)).max(initial=-1)) + 1)]
-            if not np.array_equal(given, wanted, equal_nan=True):
-                yield f"read: {task}, {item.metric}, {key}: scores {given.tolist()} in place of {wanted.tolist()}"
+            have = part.values[row]
+            have = have[: max(len(wanted), int(np.flatnonzero(~np.isnan(have)).max(initial=-1)) + 1)]
+            if not np.array_equal(have, wanted, equal_nan=True):
+                yield f"read: {task}, {part.metric}, {key}: scores {have.tolist()} in place of {wanted.tolist()}"
             holes[task] = holes.get(task, 0) + int(np.isnan(wanted).sum())
-            if item.n_missing < holes[task]:
-                yield f"read: {task}, {item.metric}: {item.n_missing} answers without a score, of {holes[task]} or more"
+            if part.n_missing < holes[task]:
+                yield f"read: {task}, {part.metric}: {part.n_missing} answers without a score, of {holes[task]} or more"
 
     def native(self) -> Iterator[str]:
         """Our mean is the one that the harness reports."""
@@ -260,14 +260,14 @@ class _Checked:
         for path in _of_each_kind(copy):
             with suppress(UnicodeDecodeError):  # an archive, which has no lines
                 whole = path.read_bytes().decode()
-                for text in sorted((found for found in _TEXT.findall(whole) if " " in found), key=len)[-1:]:
+                for text in sorted((quoted for quoted in _TEXT.findall(whole) if " " in quoted), key=len)[-1:]:
                     path.write_bytes(whole.replace(text, text.replace(" ", "\u2028", 1)).encode())
         try:
-            found = self.read(copy)
+            runs = self.read(copy)
         except Exception as error:  # noqa: BLE001 - of lines that end too early, whatever it is
             yield f"read: {type(error).__name__} on a text with a line separator (U+2028): {error}"
             return
-        if list(map(_all_scores, found)) != list(map(_all_scores, self.once)):
+        if list(map(_all_scores, runs)) != list(map(_all_scores, self.once)):
             yield "read: a line separator (U+2028) within a text changes the scores"
 
     def again(self) -> Iterator[str]:
@@ -277,19 +277,19 @@ class _Checked:
         yield from _unlike("read from a copy", self.once, self.read(self.copy("copy")))
         for backwards in (False, True):
             with _listed(backwards):
-                found = self.read()
-            yield from _unlike("read with its folders listed in another order", self.once, found)
+                runs = self.read()
+            yield from _unlike("read with its folders listed in another order", self.once, runs)
 
     def elsewhere(self) -> Iterator[str]:
         """Check that runs and names are the same in another process, whose strings have other hashes."""
         what = "read by another process"
         with patch.dict(os.environ, PYTHONHASHSEED="20261122"), ProcessPoolExecutor(1, get_context("spawn")) as pool:
             try:
-                found = pool.submit(_read_elsewhere, self.adapter, self.place).result()
+                runs = pool.submit(_read_elsewhere, self.adapter, self.place).result()
             except Exception as error:  # noqa: BLE001 - of a process that cannot import the adapter, too
                 yield f"{what}: {error}"
                 return
-        yield from _unlike(what, self.once, found, named=True)
+        yield from _unlike(what, self.once, runs, named=True)
 
     def missing(self) -> Iterator[str]:
         """`missing="zero"`: an answer without a score is wrong."""
@@ -304,39 +304,39 @@ class _Checked:
     def selection(self) -> Iterator[str]:
         """Reading less is the same as leaving out."""
         for run in self.once:
-            for item in run.scores[:3]:
-                wanted: dict[str, Any] = {"tasks": (item.task,), "metrics": (item.metric,), "scorers": (item.scorer,)}
+            for part in run.scores[:3]:
+                wanted: dict[str, Any] = {"tasks": (part.task,), "metrics": (part.metric,), "scorers": (part.scorer,)}
                 less = [other for other in self.read(**wanted) if (other.model, other.name) == (run.model, run.name)]
                 options = ReadOptions(**wanted)
-                yield from _unlike(f"read {wanted}", [select(run, options)], [select(found, options) for found in less])
+                yield from _unlike(f"read {wanted}", [select(run, options)], [select(other, options) for other in less])
 
     def options(self, cluster: str | None, question: str | None, factor: str | None) -> Iterator[str]:
         """`cluster`, `columns` and `factors` by a field, and by one that nobody has; no clusters, and the task's."""
         plain: list[Checked] = [
-            ({"cluster": "none"}, lambda item: item.clusters is None),
-            ({"cluster": "task"}, lambda item: len(set(item.clusters or ())) == 1),
+            ({"cluster": "none"}, lambda part: part.clusters is None),
+            ({"cluster": "task"}, lambda part: len(set(part.clusters or ())) == 1),
             # the analysis refuses a factor that is not there
-            ({"factors": (ABSENT,)}, lambda item: ABSENT not in (item.factors or {})),
+            ({"factors": (ABSENT,)}, lambda part: ABSENT not in (part.factors or {})),
         ]
         by_field: list[Checked] = [
-            ({"cluster": cluster}, lambda item: bool(item.clusters and item.cluster_spec)),
-            ({"columns": {"question": question}}, lambda item: item.questions.kind == "question"),
-            ({"factors": (factor,)}, lambda item: factor in (item.factors or {})),
+            ({"cluster": cluster}, lambda part: bool(part.clusters and part.cluster_spec)),
+            ({"columns": {"question": question}}, lambda part: part.questions.kind == "question"),
+            ({"factors": (factor,)}, lambda part: factor in (part.factors or {})),
         ]
         named = [check for name, check in zip((cluster, question, factor), by_field, strict=True) if name is not None]
         for options, holds in (*plain, *named):
-            found = self.read_or_refused(**options)
-            if isinstance(found, InputError) and (options, holds) in named:
-                yield f"{_said(options)}: refused: {found}"
-            for item in (item for run in _runs(found) for item in run.scores):
-                if not holds(item):
-                    yield f"{_said(options)}: not obeyed in {item.task}, {item.metric}"
+            outcome = self.read_or_refused(**options)
+            if isinstance(outcome, InputError) and (options, holds) in named:
+                yield f"{_said(options)}: refused: {outcome}"
+            for part in (part for run in _runs(outcome) for part in run.scores):
+                if not holds(part):
+                    yield f"{_said(options)}: not obeyed in {part.task}, {part.metric}"
         for options in ({"cluster": ABSENT}, {"columns": {"question": ABSENT}}):
-            found = self.read_or_refused(**options)
-            if not isinstance(found, InputError):
+            outcome = self.read_or_refused(**options)
+            if not isinstance(outcome, InputError):
                 yield f"{_said(options)}: neither obeyed nor refused"
-            elif ABSENT not in str(found):
-                yield f"{_said(options)}: the refusal does not say what is not there: {found}"
+            elif ABSENT not in str(outcome):
+                yield f"{_said(options)}: the refusal does not say what is not there: {outcome}"
 
     def read_or_refused(self, **options: Any) -> list[Run] | InputError:
         """The runs, or why the option is refused, in words."""
@@ -355,14 +355,14 @@ class _Checked:
         parts = [str(part) for part in adapter.parts(self.place)]
         if parts != [str(part) for part in adapter.parts(self.place)]:
             yield "parts: in another order when asked again"
-        found: list[PartRead | InputError] = []
+        parts_read: list[PartRead | InputError] = []
         for part in adapter.parts(self.place):
             try:
                 ForkingPickler.dumps(part)  # as it goes to another process
-                found.append(adapter.read_part(deepcopy(part), ReadOptions()))
+                parts_read.append(adapter.read_part(deepcopy(part), ReadOptions()))
             except InputError as error:
-                found.append(error)
-        joined = adapter.join(self.place, found, ReadOptions())
+                parts_read.append(error)
+        joined = adapter.join(self.place, parts_read, ReadOptions())
         yield from _unlike("parts", self.once, [run for run in joined if isinstance(run, Run)])
 
     def writing(self) -> Iterator[str]:
@@ -392,7 +392,7 @@ class _Checked:
 
 def _all_scores(run: Run) -> list[list[float]]:
     """The scores of each metric, whatever its questions are called."""
-    return [np.sort(item.values[~np.isnan(item.values)]).tolist() for item in run.scores]
+    return [np.sort(part.values[~np.isnan(part.values)]).tolist() for part in run.scores]
 
 
 def _read_elsewhere(adapter: Adapter, place: Path) -> list[Run]:
@@ -410,7 +410,7 @@ def _of_each_kind(place: Path) -> list[Path]:
 
 def _of_other_formats(folder: Path, own: str) -> dict[Path, str]:
     """Small files of the formats that come with the package, with their owners; for score tables, asked last, none."""
-    found = {}
+    owners = {}
     for owner, files in OTHERS.items():
         for name, content in files.items() if own not in (owner, LAST) else ():
             path = folder / name
@@ -420,8 +420,8 @@ def _of_other_formats(folder: Path, own: str) -> dict[Path, str]:
                     archive.writestr("header.json", text)
             else:
                 path.write_text(text)
-            found[path] = owner
-    return found
+            owners[path] = owner
+    return owners
 
 
 @contextmanager
@@ -445,8 +445,8 @@ def _listed(backwards: bool) -> Iterator[None]:
         yield
 
 
-def _runs(found: list[Run] | InputError) -> list[Run]:
-    return [] if isinstance(found, InputError) else found
+def _runs(outcome: list[Run] | InputError) -> list[Run]:
+    return [] if isinstance(outcome, InputError) else outcome
 
 
 def _said(options: Mapping[str, Any]) -> str:
@@ -455,7 +455,7 @@ def _said(options: Mapping[str, Any]) -> str:
 
 def _bare(run: Run) -> Run:
     """Without the clusters, which may come from the analysis that was written."""
-    return replace(run, scores=tuple(replace(item, clusters=None, cluster_spec=None) for item in run.scores))
+    return replace(run, scores=tuple(replace(part, clusters=None, cluster_spec=None) for part in run.scores))
 
 
 def _contents(place: Path) -> dict[str, bytes]:
@@ -473,15 +473,15 @@ def _measured(run: Run) -> list[Scores | CorpusScores]:
 
 def _facts(run: Run, *, named: bool) -> dict[str, Any]:
     """What two readings of one run have to agree in, by what to say where they do not."""
-    found: dict[str, Any] = {"another name": run.name if named else ""}
-    found |= {"other rows": [item.key for item in _measured(run)]}
-    for item in _measured(run):
-        of_item = {"keys of questions": tuple(item.questions.keys)}
-        of_item |= {name: getattr(item, name) for name in ("clusters", "cluster_spec", "higher_is_better")}
-        of_item |= {name: getattr(item, name) for name in ("n_missing", "native")}
-        of_item |= {"scores": np.nan_to_num(item.values, nan=np.inf).tolist()} if isinstance(item, Scores) else {}
-        found |= {f"{item.task}, {item.metric}: other {name}": value for name, value in of_item.items()}
-    return found
+    facts: dict[str, Any] = {"another name": run.name if named else ""}
+    facts |= {"other rows": [part.key for part in _measured(run)]}
+    for part in _measured(run):
+        of_part = {"keys of questions": tuple(part.questions.keys)}
+        of_part |= {name: getattr(part, name) for name in ("clusters", "cluster_spec", "higher_is_better")}
+        of_part |= {name: getattr(part, name) for name in ("n_missing", "native")}
+        of_part |= {"scores": np.nan_to_num(part.values, nan=np.inf).tolist()} if isinstance(part, Scores) else {}
+        facts |= {f"{part.task}, {part.metric}: other {name}": value for name, value in of_part.items()}
+    return facts
 
 
 def _unlike(what: str, old: Sequence[Run], new: Sequence[Run], *, named: bool = False) -> Iterator[str]:
@@ -490,5 +490,5 @@ def _unlike(what: str, old: Sequence[Run], new: Sequence[Run], *, named: bool = 
         yield f"{what}: runs of {[run.model for run in new]} in place of {[run.model for run in old]}"
         return
     for a, b in zip(old, new, strict=True):
-        wanted, found = _facts(a, named=named), _facts(b, named=named)
-        yield from (f"{what}: the run {a.name!r} has {name}" for name in wanted if wanted[name] != found.get(name))
+        wanted, have = _facts(a, named=named), _facts(b, named=named)
+        yield from (f"{what}: the run {a.name!r} has {name}" for name in wanted if wanted[name] != have.get(name))

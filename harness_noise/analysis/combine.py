@@ -23,7 +23,7 @@ from .rows import RowDecision, decided
 def combined(result: Comparison, pairs: Iterable[tuple[Run, Run]]) -> Comparison:
     """The comparison of these pairs with what its rows say together; groups hold the same questions again."""
     groups = {group.name for pair in pairs for run in pair for group in run.groups}
-    alone = [item for item in zip(result.comparisons, result.skews, strict=True) if item[0].task not in groups]
+    alone = [(row, skew) for row, skew in zip(result.comparisons, result.skews, strict=True) if row.task not in groups]
     return replace(result, combined=combine([row for row, _ in alone], [skew for _, skew in alone]))
 
 
@@ -51,15 +51,15 @@ def combine(rows: Iterable[Difference], skews: Sequence[Skew | None] = ()) -> tu
             + (f" of {', '.join(metrics)}" if metrics else "")
         )
     signed = [(-1.0 if row.higher_is_better is False else 1.0) * (row.diff or 0.0) for row, _ in pairs]
-    known = [(d, row, skew) for d, (row, skew) in zip(signed, pairs, strict=True) if row.se and row.df]
+    usable = [(d, row, skew) for d, (row, skew) in zip(signed, pairs, strict=True) if row.se and row.df]
     out = [methods.wilcoxon(signed)]
-    if len(known) > 1:
-        diffs = [d for d, _, _ in known]
-        columns = diffs, [row.se or 0.0 for _, row, _ in known], [row.df or 0.0 for _, row, _ in known]
-        skewed = [skew.turned() if row.higher_is_better is False else skew for _, row, skew in known if skew]
+    if len(usable) > 1:
+        diffs = [d for d, _, _ in usable]
+        columns = diffs, [row.se or 0.0 for _, row, _ in usable], [row.df or 0.0 for _, row, _ in usable]
+        skewed = [skew.turned() if row.higher_is_better is False else skew for _, row, skew in usable if skew]
         summed = [methods.stouffer(*columns), methods.inverse_variance(*columns)]
         if skewed_alike(skewed):
-            summed = [methods.refused_as_skewed(item) for item in summed]
+            summed = [methods.refused_as_skewed(merged) for merged in summed]
         out = [methods.equal_weights(*columns), *summed, *out]
     return tuple(out)
 

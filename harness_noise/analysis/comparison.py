@@ -55,8 +55,8 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         tuple(decided(rows, settings)),
         merge_notes(notes),
         tuple(flips),
-        families=tuple(item.family for item in rows),
-        skews=tuple(item.skew for item in rows),
+        families=tuple(row.family for row in rows),
+        skews=tuple(row.skew for row in rows),
     )
 
 
@@ -77,7 +77,7 @@ def _of_pair(
     notes = [*remarks, *copies((run_a, run_b))]
     notes += named_repeats([part for parts in matched for part in parts], settings)
     compared: list[Compared | tuple[CorpusScores, CorpusScores]] = [
-        *(Compared([one], [other], run_a, run_b) for one, other in matched),
+        *(Compared([part_a], [part_b], run_a, run_b) for part_a, part_b in matched),
         *(Compared(parts_a, parts_b, run_a, run_b, group) for group, parts_a, parts_b in groups),
         *wholes,
     ]
@@ -116,8 +116,8 @@ def _no_direction(rows: Sequence[RowDecision]) -> list[str]:
 
 def _both(a: Iterable[AnyScores], b: Iterable[AnyScores]) -> list[tuple[AnyScores, AnyScores]]:
     """What both have of the same task, metric and scorer, in A's order."""
-    where = {item.key: item for item in b}
-    return [(item, where[key]) for item in a if (key := item.key) in where]
+    where = {part.key: part for part in b}
+    return [(part, where[key]) for part in a if (key := part.key) in where]
 
 
 def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Scores]], list[str]]:
@@ -130,18 +130,18 @@ def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scor
         kept, again = _each_once(matched)
         return kept, [*_only(run_a, run_b), *_only(run_b, run_a), *again]
     if len(run_a.scores) == len(run_b.scores) == 1:
-        one, other = run_a.scores[0], run_b.scores[0]
-        return [(one, other)], [f"compared {one.title} of {run_a.name} with {other.title} of {run_b.name}"]
+        part_a, part_b = run_a.scores[0], run_b.scores[0]
+        return [(part_a, part_b)], [f"compared {part_a.title} of {run_a.name} with {part_b.title} of {run_b.name}"]
     for run in (run_a, run_b):
         if not run.scores and run.skipped:
-            reasons = "; ".join(dict.fromkeys(item.reason for item in run.skipped[:3]))
+            reasons = "; ".join(dict.fromkeys(skip.reason for skip in run.skipped[:3]))
             bare = (
                 " Two bare numbers, such as 0.71 and 0.68, are compared with the noise of their benchmark in "
                 "`references`"
             )
             raise InputError(
                 f"{run.name} has no answers that can be compared question by question ({reasons})."
-                + bare * any(item.native is not None for item in run.skipped)
+                + bare * any(skip.native is not None for skip in run.skipped)
             )
     raise InputError(
         f"{run_a.name} and {run_b.name} measured nothing in common. The first has {_list(run_a.scores)}; the second "
@@ -162,25 +162,25 @@ def _each_once(matched: Sequence[tuple[Scores, Scores]]) -> tuple[list[tuple[Sco
     return kept, notes
 
 
-def _same_quantity(one: Scores, other: Scores) -> bool:
-    names = [item.scorer.rpartition("/")[2] for item in (one, other)]
+def _same_quantity(part: Scores, other: Scores) -> bool:
+    names = [scores.scorer.rpartition("/")[2] for scores in (part, other)]
     return (
-        (one.task, one.metric, names[0]) == (other.task, other.metric, names[1])
-        and one.scorer != other.scorer
-        and one.questions.keys == other.questions.keys
-        and np.array_equal(one.values, other.values, equal_nan=True)
+        (part.task, part.metric, names[0]) == (other.task, other.metric, names[1])
+        and part.scorer != other.scorer
+        and part.questions.keys == other.questions.keys
+        and np.array_equal(part.values, other.values, equal_nan=True)
     )
 
 
 def _only(run: Run, other: Run) -> list[str]:
     """What one run alone measured: nobody should take the table for all there is."""
-    there = {item.key for item in other.scores}
-    lone = tuple(item for item in run.scores if item.key not in there)
+    there = {part.key for part in other.scores}
+    lone = tuple(part for part in run.scores if part.key not in there)
     return [f"only {run.name} has {_list(lone)}: not compared"] if lone else []
 
 
 def _list(scores: Sequence[Scores]) -> str:
-    return some_of([item.title for item in scores], 6, "; ") or "no scores"
+    return some_of([part.title for part in scores], 6, "; ") or "no scores"
 
 
 def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference:
@@ -197,52 +197,52 @@ def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference
     return decided([run_difference(Compared([a], [b], run_a, run_b), settings)[0]], settings)[0]
 
 
-def _each_question(one: Scores, other: Scores, run_a: Run, run_b: Run) -> tuple[ByQuestion, IntArray, IntArray]:
+def _each_question(part_a: Scores, part_b: Scores, run_a: Run, run_b: Run) -> tuple[ByQuestion, IntArray, IntArray]:
     """The questions that both have scored, with their rows in A and in B."""
-    found = scored_pairs(one, other)
-    at_a, at_b = np.array(found.rows_a, dtype=np.intp), np.array(found.rows_b, dtype=np.intp)
+    pairing = scored_pairs(part_a, part_b)
+    at_a, at_b = np.array(pairing.rows_a, dtype=np.intp), np.array(pairing.rows_b, dtype=np.intp)
 
-    shown = one.questions.shown()
+    shown = part_a.questions.shown()
 
     def of_either(mine: Sequence[str] | None, theirs: Sequence[str] | None) -> Sequence[str] | None:
-        found: Sequence[str] | None = picked(theirs, at_b) if mine is None else picked(mine, at_a)
-        return found
+        column: Sequence[str] | None = picked(theirs, at_b) if mine is None else picked(mine, at_a)
+        return column
 
     questions = ByQuestion(
-        one.task,
-        one.metric,
-        one.scorer,
+        part_a.task,
+        part_a.metric,
+        part_a.scorer,
         run_a.model,
         run_b.model,
         run_a.name,
         run_b.name,
-        keys=picked(one.questions.keys, at_a),
-        texts=of_either(shown, other.questions.shown() if shown is None else None),
-        clusters=of_either(one.clusters, other.clusters),
-        mean_a=question_stats(one.values).mean[at_a],
-        mean_b=question_stats(other.values).mean[at_b],
+        keys=picked(part_a.questions.keys, at_a),
+        texts=of_either(shown, part_b.questions.shown() if shown is None else None),
+        clusters=of_either(part_a.clusters, part_b.clusters),
+        mean_a=question_stats(part_a.values).mean[at_a],
+        mean_b=question_stats(part_b.values).mean[at_b],
     )
     return questions, at_a, at_b
 
 
-def flipped(one: Scores, other: Scores, runs: tuple[Run, Run], limit: int) -> tuple[list[Flip], list[str]]:
+def flipped(part_a: Scores, part_b: Scores, runs: tuple[Run, Run], limit: int) -> tuple[list[Flip], list[str]]:
     """At most `limit` questions, the largest difference first; of how many, and why their texts cannot be shown, if so.
 
     Whole questions, targets and answers are read from the logs now; no number depends on them.
     """
-    each, at_a, at_b = _each_question(one, other, *runs)
+    each, at_a, at_b = _each_question(part_a, part_b, *runs)
     order, differ = each.most_flipped(limit), len(each.most_flipped(len(each.keys)))
     notes = []
     if differ:
         what = "question" if differ == 1 else "questions"
         notes.append(
-            f"{one.task}, {one.metric}: {len(order)} of the {differ} {what} on which {runs[0].model} and "
+            f"{part_a.task}, {part_a.metric}: {len(order)} of the {differ} {what} on which {runs[0].model} and "
             f"{runs[1].model} differ"
         )
-    told_a = texts_of(one, at_a[order].tolist(), notes, f"the answers of {runs[0].model} are not shown")
-    told_b = texts_of(other, at_b[order].tolist(), notes, f"the answers of {runs[1].model} are not shown")
+    texts_a = texts_of(part_a, at_a[order].tolist(), notes, f"the answers of {runs[0].model} are not shown")
+    texts_b = texts_of(part_b, at_b[order].tolist(), notes, f"the answers of {runs[1].model} are not shown")
     flips = []
-    for k, a, b in zip(order, told_a, told_b, strict=True):
+    for k, a, b in zip(order, texts_a, texts_b, strict=True):
         flip, target = each.flip(k), b.target if a.target is None else a.target
         text = a.text or b.text or flip.text
         flips.append(replace(flip, text=text, target=target, answers_a=a.answers, answers_b=b.answers))

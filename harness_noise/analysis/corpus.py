@@ -46,7 +46,7 @@ is the bootstrap's."""
 class Side:
     """The answers of one run to the n questions that are used."""
 
-    item: CorpusScores
+    part: CorpusScores
     stats: FloatArray | None
     """(n, K, S) what is summed over the questions; None where the metric has to be called."""
     records: Sequence[Sequence[Any]]
@@ -87,56 +87,56 @@ class Side:
 
     def df(self) -> float:
         """Degrees of freedom of the clusters: those of CR2 for a mean over the same questions."""
-        found = cells(design(len(self), None if len(self) == self.G else self.codes))
-        return found.df().item() if found.identified.all() else math.nan
+        by_cell = cells(design(len(self), None if len(self) == self.G else self.codes))
+        return by_cell.df().item() if by_cell.identified.all() else math.nan
 
     def _of_sums(self, sums: FloatArray) -> FloatArray:
-        assert self.item.value is not None
+        assert self.part.value is not None
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(self.item.value(sums), dtype=np.float64)
+            return np.asarray(self.part.value(sums), dtype=np.float64)
 
     def _call(self, rows: IntArray, k: int) -> float:
         """The metric of the k-th answers; NaN where there are none, or where it has no value."""
-        assert self.item.aggregate is not None
+        assert self.part.aggregate is not None
         answers = [row[k] for i in rows if k < len(row := self.records[i]) and row[k] is not None]
         try:
-            return float(self.item.aggregate(answers)) if answers else math.nan
+            return float(self.part.aggregate(answers)) if answers else math.nan
         except (ArithmeticError, ValueError):  # a resample without any positive, an empty reference
             return math.nan
 
 
-def _answered(item: CorpusScores) -> BoolArray:
+def _answered(part: CorpusScores) -> BoolArray:
     """(n,) the questions that have an answer.
 
     Raises:
         InputError: they are clustered in two crossed ways.
     """
-    if (item.stats is None or item.value is None) == (item.aggregate is None):
-        raise ValueError(f"{item.task}, {item.metric}: give records and aggregate, or stats and value")
-    if both_ways(item.clusters) is not None:
+    if (part.stats is None or part.value is None) == (part.aggregate is None):
+        raise ValueError(f"{part.task}, {part.metric}: give records and aggregate, or stats and value")
+    if both_ways(part.clusters) is not None:
         raise InputError(
-            f"{item.task}, {item.metric}: a metric that is no mean is resampled by whole clusters of one kind, and "
+            f"{part.task}, {part.metric}: a metric that is no mean is resampled by whole clusters of one kind, and "
             "these questions are clustered in two crossed ways: name one with `cluster`, or leave this metric out with "
             "`metrics`"
         )
-    if item.stats is not None:
-        return np.asarray(np.isfinite(item.stats).any(axis=(1, 2)))
-    return np.array([any(record is not None for record in row) for row in item.records], dtype=np.bool_)
+    if part.stats is not None:
+        return np.asarray(np.isfinite(part.stats).any(axis=(1, 2)))
+    return np.array([any(record is not None for record in row) for row in part.records], dtype=np.bool_)
 
 
-def _side(item: CorpusScores, rows: IntArray, labels: Sequence[str] | None) -> Side:
+def _side(part: CorpusScores, rows: IntArray, labels: Sequence[str] | None) -> Side:
     """The answers to some questions, with the cluster labels of these."""
     codes, G = (np.arange(len(rows)), len(rows)) if labels is None else cluster_codes(labels)
-    if item.stats is not None:
-        return Side(item, item.stats[rows], (), item.stats.shape[1], codes, G)
-    repeats = max((len(row) for row in item.records), default=0)
-    return Side(item, None, [item.records[i] for i in rows], repeats, codes, G)
+    if part.stats is not None:
+        return Side(part, part.stats[rows], (), part.stats.shape[1], codes, G)
+    repeats = max((len(row) for row in part.records), default=0)
+    return Side(part, None, [part.records[i] for i in rows], repeats, codes, G)
 
 
-def _alone(item: CorpusScores) -> Side:
+def _alone(part: CorpusScores) -> Side:
     """All answers of one run."""
-    rows = np.flatnonzero(_answered(item))
-    return _side(item, rows, None if item.clusters is None else [item.clusters[i] for i in rows])
+    rows = np.flatnonzero(_answered(part))
+    return _side(part, rows, None if part.clusters is None else [part.clusters[i] for i in rows])
 
 
 def _shared(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run) -> tuple[tuple[Side, Side], tuple[int, int]]:
@@ -198,9 +198,9 @@ def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: 
 def jackknife_variance(theta: FloatArray) -> float:
     """The jackknife's variance from the (G,) values without each cluster: that of the mean of Tukey's pseudo-values."""
     G = len(theta)
-    found = clustered_variance((G - 1) * (theta.mean() - theta), design(G))
-    assert found is not None  # fewer than two clusters are refused before
-    return found.value
+    variance = clustered_variance((G - 1) * (theta.mean() - theta), design(G))
+    assert variance is not None  # fewer than two clusters are refused before
+    return variance.value
 
 
 def _resamples(sides: Sequence[Side], settings: Settings) -> int:
@@ -237,48 +237,48 @@ def _noise(sides: Sequence[Side], signs: Sequence[float], settings: Settings) ->
         code = "too_few_clusters" if fewest < 2 <= min(map(len, sides)) else "too_few_questions"
         return Noise(m, frozenset({code}), each)
     V = float(kept.var(ddof=1))
-    known, carry = _jackknife(sides, signs, V, paired)
+    jackknife, carry = _jackknife(sides, signs, V, paired)
     flat = math.sqrt(V) <= ROUNDING * max(1.0, *(float(np.abs(theta).max()) for theta in values))
     codes, prediction, data = set[str](), 0.0, 0.0
     for side, theta in zip(sides, values, strict=True):
-        codes.update(side.item.diagnostics)
+        codes.update(side.part.diagnostics)
         if side.repeats < 2:
             codes.add("single_repeat")
             continue
         spread = float(np.var(theta, ddof=1))
         if spread <= (ROUNDING * max(1.0, float(np.abs(theta).max()))) ** 2:
-            codes.add("identical_scores_only" if side.item.answers_differ else "identical_repeats")
+            codes.add("identical_scores_only" if side.part.answers_differ else "identical_repeats")
         prediction += spread
         data += spread / side.repeats
     V = 0.0 if flat else V
     of_data, of_answers = (math.nan, math.nan) if codes & UNSPLIT else (V - data, prediction)
-    codes |= decision.noise_codes(known.df, zero=flat, var_data=of_data)
-    numbers = {"variance": V, "df": known.df, "var_data": of_data, "var_prediction": of_answers}
+    codes |= decision.noise_codes(jackknife.df, zero=flat, var_data=of_data)
+    numbers = {"variance": V, "df": jackknife.df, "var_data": of_data, "var_prediction": of_answers}
     columns = {name: np.array([x]) for name, x in (numbers | {"var_total": V + prediction - data}).items()}
     m = replace(m, **columns, zero_variance=np.array([flat]))
     if flat:  # a point is no interval
-        return Noise(m, frozenset(codes), each, known.value, carried_by=0.0)
-    return Noise(m, frozenset(codes), each, known.value, resampling.Distribution(value, kept, 0.0), carry)
+        return Noise(m, frozenset(codes), each, jackknife.value, carried_by=0.0)
+    return Noise(m, frozenset(codes), each, jackknife.value, resampling.Distribution(value, kept, 0.0), carry)
 
 
-def _range(item: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[float, float] | None:
+def _range(part: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[float, float] | None:
     """Lowest and highest value of the metric, where they are said or declared: one value is no ground for a guess."""
-    bounds = settings.range or item.bounds
-    known = theta[np.isfinite(theta)]
-    if bounds is None or len(known) == 0:
+    bounds = settings.range or part.bounds
+    values = theta[np.isfinite(theta)]
+    if bounds is None or len(values) == 0:
         return bounds
-    low, high = float(known.min()), float(known.max())
+    low, high = float(values.min()), float(values.max())
     if low < bounds[0] - SLACK or high > bounds[1] + SLACK:
-        raise InputError(outside(f"{item.task}, {item.metric}", low, high, bounds, said=settings.range is not None))
+        raise InputError(outside(f"{part.task}, {part.metric}", low, high, bounds, said=settings.range is not None))
     return bounds
 
 
-def _interval(item: CorpusScores, noise: Noise, bounds: tuple[float, float] | None, settings: Settings) -> Interval:
+def _interval(part: CorpusScores, noise: Noise, bounds: tuple[float, float] | None, settings: Settings) -> Interval:
     """Wilson at p(1 − p)/V in a known range, else the bootstrap's percentiles with t's tails; or what is asked for."""
     wanted, level, mean, df = settings.interval, settings.level, noise.m.mean.item(), noise.m.df.item()
     if wanted == "clopper-pearson" or (wanted in ("wilson", "korn-graubard") and bounds is None):
         raise InputError(
-            f"{item.task}, {item.metric}: a metric over all questions at once has no interval {wanted}"
+            f"{part.task}, {part.metric}: a metric over all questions at once has no interval {wanted}"
             + ("" if bounds is not None else " without a known range (`range=(LOW, HIGH)`)")
             + ": use `interval='bootstrap'` or t"
         )
@@ -301,60 +301,60 @@ def _interval(item: CorpusScores, noise: Noise, bounds: tuple[float, float] | No
     return Interval(intervals.rescaled(intervals.wilson(p, n, float(intervals.critical(level, df))), bounds), name)
 
 
-def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimate:
+def estimate_corpus(part: CorpusScores, run: Run, settings: Settings) -> Estimate:
     """A corpus metric, averaged over repeats, with its noise by the cluster bootstrap."""
-    settings.check("corpus", f"{item.task}, {item.metric}")
-    side = _alone(item)
+    settings.check("corpus", f"{part.task}, {part.metric}")
+    side = _alone(part)
     noise = _noise([side], [1.0], replace(settings, unpaired=False))
     theta = side.values()
-    codes, bounds = noise.codes | _codes(item, theta), _range(item, theta, settings)
-    interval = _interval(item, noise, bounds, settings)
+    codes, bounds = noise.codes | _codes(part, theta), _range(part, theta, settings)
+    interval = _interval(part, noise, bounds, settings)
     if interval.name != "none" and (side.G < FEW_RESAMPLED or noise.carried_by < FEW_CARRY):
         codes |= {"few_resampled"}
-    fields = mean_fields(item.key, run, noise.m, settings, interval, clustered=False) | {
-        "higher_is_better": item.higher_is_better,
+    fields = mean_fields(part.key, run, noise.m, settings, interval, clustered=False) | {
+        "higher_is_better": part.higher_is_better,
         "repeats_min": side.repeats,
         "repeats_max": side.repeats,
         "range": bounds,
         "estimator": "bootstrap",
-        "n_missing": item.n_missing,
-        "cluster": item.cluster_spec if item.clusters is not None else None,
+        "n_missing": part.n_missing,
+        "cluster": part.cluster_spec if part.clusters is not None else None,
         "diagnostics": tuple(sorted(codes)),
     }
     return estimate(**fields)
 
 
-def _codes(item: CorpusScores, theta: FloatArray) -> set[str]:
+def _codes(part: CorpusScores, theta: FloatArray) -> set[str]:
     """The diagnostics that one run's metric brings along; `theta` is its value on each repeat."""
-    codes = set(item.diagnostics)
-    if item.native is None or not len(theta):
+    codes = set(part.diagnostics)
+    if part.native is None or not len(theta):
         return codes
-    ours = float(theta[0] if item.native_is_first else theta.mean())
-    return codes if reproduces(ours, item.native) else codes | {MISMATCH}
+    ours = float(theta[0] if part.native_is_first else theta.mean())
+    return codes if reproduces(ours, part.native) else codes | {MISMATCH}
 
 
 def _test(noise: Noise, sides: Sequence[Side], test: str, settings: Settings) -> decision.Test:
     """The bootstrap or the permutation test where it is asked for; else t's."""
-    found = decision.Test()
+    tested = decision.Test()
     if noise.distribution is None:
-        return found
+        return tested
     if "bootstrap" in (test, settings.interval_of_difference):
-        found = by_bootstrap(noise.distribution.expanded(noise.variance, noise.m.df.item()), settings, "percentile")
+        tested = by_bootstrap(noise.distribution.expanded(noise.variance, noise.m.df.item()), settings, "percentile")
     if test == "permutation":
-        found = replace(found, p=np.array([_swap_p(sides[0], sides[1], settings)]), by_p=True)
-    return found
+        tested = replace(tested, p=np.array([_swap_p(sides[0], sides[1], settings)]), by_p=True)
+    return tested
 
 
 def _swap_p(a: Side, b: Side, settings: Settings) -> float:
     """Permutation p: under the null the two runs' answers to a cluster could as well be exchanged."""
     if (a.stats is None) != (b.stats is None):
         raise InputError(
-            f"{a.item.task}, {a.item.metric}: one run has its sums and the other its records, so their answers cannot "
+            f"{a.part.task}, {a.part.metric}: one run has its sums and the other its records, so their answers cannot "
             "be exchanged: use `test='bootstrap'`"
         )
     rng, B = np.random.default_rng(settings.seed), _resamples((a, b), settings)
     both_a = _one_below_the_other(a, b)
-    both_b = replace(both_a, item=b.item)
+    both_b = replace(both_a, part=b.part)
 
     def distance(swap: BoolArray) -> FloatArray:
         with_a, with_b = (np.concatenate(ways, axis=1).astype(np.float64) for ways in ((~swap, swap), (swap, ~swap)))
@@ -362,12 +362,12 @@ def _swap_p(a: Side, b: Side, settings: Settings) -> float:
 
     observed = distance(np.zeros((1, a.G), dtype=np.bool_)).item()
     limit = observed - 1e-10 * max(1.0, observed)
-    extreme = known = 0
+    extreme = n_finite = 0
     for start in range(0, B, 64):
-        found = distance(rng.random((min(64, B - start), a.G)) < 0.5)
-        known += int(np.isfinite(found).sum())
-        extreme += int((found >= limit).sum())
-    return (extreme + 1) / (known + 1)
+        distances = distance(rng.random((min(64, B - start), a.G)) < 0.5)
+        n_finite += int(np.isfinite(distances).sum())
+        extreme += int((distances >= limit).sum())
+    return (extreme + 1) / (n_finite + 1)
 
 
 def _one_below_the_other(a: Side, b: Side) -> Side:
@@ -381,9 +381,9 @@ def _one_below_the_other(a: Side, b: Side) -> Side:
         stats = np.concatenate(
             [side.stats[:, np.arange(K) % side.repeats] for side in (a, b) if side.stats is not None]
         )
-        return Side(a.item, stats, (), K, codes, 2 * a.G)
+        return Side(a.part, stats, (), K, codes, 2 * a.G)
     records = [[row[k % len(row)] for k in range(K)] if row else [] for row in (*a.records, *b.records)]
-    return Side(a.item, None, records, K, codes, 2 * a.G)
+    return Side(a.part, None, records, K, codes, 2 * a.G)
 
 
 def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings) -> RowDecision:
@@ -398,8 +398,8 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
     else:
         sides, only = _shared(a, b, run_a, run_b)
     noise = _noise(sides, [1.0, -1.0], settings)
-    m, one = noise.m, np.full(1, math.nan)
-    codes = noise.codes.union(*(_codes(item, _alone(item).values()) for item in (a, b)))
+    m, unknown = noise.m, np.full(1, math.nan)
+    codes = noise.codes.union(*(_codes(part, _alone(part).values()) for part in (a, b)))
     if noise.distribution is not None and noise.carried_by < FEW_CARRY_DIFFERENCE:
         codes |= {"few_resampled"}
     codes |= {"unpaired"} if settings.unpaired else {"unpaired_questions"} if any(only) else set()
@@ -407,10 +407,10 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
     bounds = settings.range or hull([x.bounds for x in (a, b) if x.bounds is not None])
     check_scale("margin", settings.margin, bounds, a.metric)
     width = math.inf if bounds is None else bounds[1] - bounds[0]
-    of = decision.Differences(m.mean, np.array([noise.variance]), m.df, m.zero_variance, one, width=width)
+    of = decision.Differences(m.mean, np.array([noise.variance]), m.df, m.zero_variance, unknown, width=width)
     test = settings.test if settings.test in ("bootstrap", "permutation") else "t"
     means = [replace(undefined_moments(m.n, m.n_clusters), mean=np.array([mean])) for mean in noise.each]
-    own = sides_of([np.array([x]) for x in only], [np.array([side.repeats]) for side in sides], means, one)
-    found = Evidence(m, of, _test(noise, sides, test, settings), blank(Leads, 1), own)
+    own = sides_of([np.array([x]) for x in only], [np.array([side.repeats]) for side in sides], means, unknown)
+    evidence = Evidence(m, of, _test(noise, sides, test, settings), blank(Leads, 1), own)
     spec = next((x.cluster_spec for x in (a, b) if x.clusters is not None), None)
-    return row_of(found, codes, settings, **about([a], [b], run_a, run_b), test=test, cluster=spec)
+    return row_of(evidence, codes, settings, **about([a], [b], run_a, run_b), test=test, cluster=spec)

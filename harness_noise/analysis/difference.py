@@ -119,10 +119,10 @@ def _bootstrapped(of: Differences, samples: Samples, settings: Settings) -> deci
     from ..stats.resampling import bootstrap
 
     minus = samples[1] if len(samples) > 1 else None
-    found = bootstrap(*samples[0], settings.resamples, np.random.default_rng(settings.seed), minus=minus)
-    if found is None or np.isnan(of.df[0]):
+    distribution = bootstrap(*samples[0], settings.resamples, np.random.default_rng(settings.seed), minus=minus)
+    if distribution is None or np.isnan(of.df[0]):
         return decision.Test(np.array([np.nan]), limits=_no_interval, interval="bootstrap")
-    return by_bootstrap(found.expanded(of.variance.item(), of.df.item()), settings)
+    return by_bootstrap(distribution.expanded(of.variance.item(), of.df.item()), settings)
 
 
 def _studentised(of: Differences, samples: Samples, settings: Settings) -> Callable[[float], Limits[float]]:
@@ -133,12 +133,12 @@ def _studentised(of: Differences, samples: Samples, settings: Settings) -> Calla
     return _no_interval if t is None else partial(bootstrap_t, of.diff.item(), math.sqrt(of.variance.item()), t)
 
 
-def by_bootstrap(found: Distribution, settings: Settings, method: Method = "bca") -> decision.Test:
+def by_bootstrap(distribution: Distribution, settings: Settings, method: Method = "bca") -> decision.Test:
     """The interval of one bootstrap distribution, and its p if the bootstrap is the test."""
-    p = np.array([found.p_value(method=method)]) if settings.test == "bootstrap" else None
+    p = np.array([distribution.p_value(method=method)]) if settings.test == "bootstrap" else None
     if settings.interval_of_difference != "bootstrap":  # the interval is t's, and not this test's
         return decision.Test(p, by_p=True)
-    return decision.Test(p, limits=partial(found.interval, method=method), interval="bootstrap")
+    return decision.Test(p, limits=partial(distribution.interval, method=method), interval="bootstrap")
 
 
 def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision, list[str]]:
@@ -199,17 +199,17 @@ def _no_question(compared: Compared, pairing: Aligned) -> str:
     )
 
 
-def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDecision:
+def _paired(compared: Compared, aligned: Aligned, settings: Settings) -> RowDecision:
     """The difference on the questions that both runs have."""
-    a, b, only = pairing.a, pairing.b, (pairing.only_a, pairing.only_b)
+    a, b, only = aligned.a, aligned.b, (aligned.only_a, aligned.only_b)
     codes, clustered, judge = compared.codes(), a.labels is not None, None
     codes |= {"unpaired_questions"} if any(only) else set()
-    codes |= {"different_prompts"} if pairing.different_prompts else set()
+    codes |= {"different_prompts"} if aligned.different_prompts else set()
     if a.empty or b.empty:  # a task of the group is not shared at all, or a ratio is undefined
         m, code = nothing_of(b if b.undefined else a)
         codes.add(code)
-        none = blank(Leads, 1)
-        found = Evidence(m, paired(m, none, None, None), decision.Test(), none, _sides(only, (a, b), (m, m)), clustered)
+        of = blank(Leads, 1)
+        evidence = Evidence(m, paired(m, of, None, None), decision.Test(), of, _sides(only, (a, b), (m, m)), clustered)
     else:
         whole, (a, b) = pair_kernel(a, b, settings)
         codes |= whole.codes
@@ -223,10 +223,10 @@ def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDeci
         test = _asked_for(differences, [sample_of], settings)
         sides = _paired_sides(only, whole, (a, b), settings)
         population = sample_of if settings.questions_are == "population" else None
-        found = Evidence(whole.m, differences, test, of, sides, clustered, population)
-    spec = in_words(pairing.cluster) if clustered else None
+        evidence = Evidence(whole.m, differences, test, of, sides, clustered, population)
+    spec = in_words(aligned.cluster) if clustered else None
     corrected = {} if judge is None else {"judge": judge, "estimand": PEOPLE}
-    return row_of(found, codes, settings, **compared.about(), cluster=spec, **corrected)
+    return row_of(evidence, codes, settings, **compared.about(), cluster=spec, **corrected)
 
 
 def _sides(only: tuple[int, int], samples: tuple[Sample, Sample], each: Sequence[Moments]) -> Sides:
@@ -258,15 +258,15 @@ def pair_kernel(a: Sample, b: Sample, settings: Settings) -> tuple[Estimated, tu
 
 
 def observed_pair(
-    found: Estimated, bounds: tuple[float, float] | None, settings: Settings
+    noise: Estimated, bounds: tuple[float, float] | None, settings: Settings
 ) -> tuple[Leads, Differences]:
     """Who leads where, and the difference as it is decided; the far limit has the variance between runs in it, too."""
     of, far, width = blank(Leads, 1), None, None if bounds is None else bounds[1] - bounds[0]
     if settings.questions_are == "population":
-        d, whole = found.c.d[None, :], None if found.m is found.of_questions else found.m
-        of = leads(d, found.plan, found.m)
-        far = far_limits(d, found.plan, found.of_questions, settings.se, whole=whole)
-    return of, paired(found.m, of, far, width)
+        d, whole = noise.c.d[None, :], None if noise.m is noise.of_questions else noise.m
+        of = leads(d, noise.plan, noise.m)
+        far = far_limits(d, noise.plan, noise.of_questions, settings.se, whole=whole)
+    return of, paired(noise.m, of, far, width)
 
 
 def run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
@@ -282,11 +282,11 @@ def run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
             f"{a.name}: {int(holes.all(axis=1).sum())} questions have no run that both models answered: `runs_shared` "
             "cannot pair them; count missing answers as wrong (`missing='zero'`), or leave `runs_shared` out"
         )
-    x, y = (np.where(holes, np.nan, item.values) for item in (a, b))
-    one, other, both = (question_stats(values) for values in (x, y, d))
+    x, y = (np.where(holes, np.nan, side.values) for side in (a, b))
+    stats_a, stats_b, both = (question_stats(values) for values in (x, y, d))
     identical, differ = a.stats.identical | b.stats.identical, a.stats.answers_differ | b.stats.answers_differ
     whole = replace(a, values=d, stats=replace(both, identical=identical, answers_differ=differ))
-    return replace(a, values=x, stats=one), replace(b, values=y, stats=other), whole
+    return replace(a, values=x, stats=stats_a), replace(b, values=y, stats=stats_b), whole
 
 
 def _unpaired(compared: Compared, settings: Settings) -> RowDecision:
@@ -315,9 +315,9 @@ def _unpaired(compared: Compared, settings: Settings) -> RowDecision:
     clustered = any(x.plan.clustered for x in each)
     spec = next((part.cluster_spec for part in compared.parts if part.cluster_spec), None)
     sides = _sides((len(a), len(b)), (a, b), [x.m for x in each])
-    found = Evidence(m, of, test, blank(Leads, 1), sides, clustered)
+    evidence = Evidence(m, of, test, blank(Leads, 1), sides, clustered)
     cluster = in_words(spec) if clustered else None
-    return row_of(found, codes | compared.codes() | {"unpaired"}, settings, **compared.about(), cluster=cluster)
+    return row_of(evidence, codes | compared.codes() | {"unpaired"}, settings, **compared.about(), cluster=cluster)
 
 
 def _apart(

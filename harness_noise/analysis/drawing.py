@@ -142,17 +142,17 @@ def with_record(
     """
     drawn = tuple(drawn)
     codes: dict[str, list[str]] = {}
-    for item in drawn:
-        fewer = item["n_total"] < (sizes or {}).get(item["task"], 0)
-        said = {STOPPED: item["stopped_early"], NOT_RANDOM: fewer, UNEQUAL: item.get("chances")}
-        codes[item["task"]] = [code for code, holds in said.items() if holds]
-    chances = {item["task"]: item["chances"] for item in drawn if item.get("chances")}
+    for record in drawn:
+        fewer = record["n_total"] < (sizes or {}).get(record["task"], 0)
+        said = {STOPPED: record["stopped_early"], NOT_RANDOM: fewer, UNEQUAL: record.get("chances")}
+        codes[record["task"]] = [code for code, holds in said.items() if holds]
+    chances = {record["task"]: record["chances"] for record in drawn if record.get("chances")}
 
     def marked(part: Part) -> Part:
-        found = tuple(dict.fromkeys((*part.diagnostics, *codes.get(part.task, ()))))
+        diagnostics = tuple(dict.fromkeys((*part.diagnostics, *codes.get(part.task, ()))))
         if part.task in chances and isinstance(part, Scores):
             part = replace(part, chances=chances[part.task])
-        return part if found == part.diagnostics else replace(part, diagnostics=found)
+        return part if diagnostics == part.diagnostics else replace(part, diagnostics=diagnostics)
 
     return replace(
         run,
@@ -174,13 +174,13 @@ def check_against(run: Run, task: str) -> None:
     Raises:
         InputError: it stopped early.
     """
-    drawn = next((item for item in run.drawn if item["task"] == task and item["stopped_early"]), None)
+    drawn = next((record for record in run.drawn if record["task"] == task and record["stopped_early"]), None)
     parts: tuple[Scores | CorpusScores, ...] = (*run.scores, *run.parts, *run.corpus)
     if drawn is None and not any(part.task == task and STOPPED in part.diagnostics for part in parts):
         return
-    asked = f" after {drawn['n_asked']:,} of {drawn['n_total']:,} questions" if drawn is not None else ""
+    after = f" after {drawn['n_asked']:,} of {drawn['n_total']:,} questions" if drawn is not None else ""
     raise InputError(
-        f"{run.name}: on {task} this run stopped early itself{asked}, because of its scores on just these questions, "
+        f"{run.name}: on {task} this run stopped early itself{after}, because of its scores on just these questions, "
         "which are therefore a little too extreme: a difference from them would be wrong, and would be taken for real "
         "too often. Compare with a run of all questions, or of a part whose size was fixed before "
         "(--noise_sample, in Inspect noise_sample)"
@@ -212,8 +212,8 @@ def carried(questions: Questions, other: Scores, option: str) -> tuple[tuple[str
             f"whole clusters of both: name one way with {option}, or ask all questions"
         )
     labels = [f"{other.task}: question {i} alone" for i in range(len(questions))]
-    found = pair(questions, other.questions)
-    for i, j in zip(found.rows_a, found.rows_b, strict=True):
+    pairing = pair(questions, other.questions)
+    for i, j in zip(pairing.rows_a, pairing.rows_b, strict=True):
         labels[i] = other.clusters[j]
     return tuple(labels), other.cluster_spec or "cluster"
 
@@ -241,16 +241,16 @@ def about_clusters(what: str, spec: str, against: str, option: str, *, refused: 
 
 def recorded(block: object) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """What a `noise` block says of stopping and of what was drawn; what we have not written is left out."""
-    found = block if isinstance(block, Mapping) else {}
-    return _objects(found.get("sequential"), Sequential), _objects(found.get("drawn"), Drawn)
+    entries = block if isinstance(block, Mapping) else {}
+    return _objects(entries.get("sequential"), Sequential), _objects(entries.get("drawn"), Drawn)
 
 
 def _objects(rows: object, kind: type[Any]) -> list[dict[str, Any]]:
     """The objects among these rows that have all fields of this kind, each with a value of its type."""
-    types, known = get_type_hints(kind), fields(kind)
-    required = {item.name for item in known if item.default is MISSING}
-    given = rows if isinstance(rows, Sequence) and not isinstance(rows, str) else ()
-    objects = [{x.name: row[x.name] for x in known if x.name in row} for row in given if isinstance(row, Mapping)]
+    types, declared = get_type_hints(kind), fields(kind)
+    required = {field.name for field in declared if field.default is MISSING}
+    listed = rows if isinstance(rows, Sequence) and not isinstance(rows, str) else ()
+    objects = [{x.name: row[x.name] for x in declared if x.name in row} for row in listed if isinstance(row, Mapping)]
     return [
         row for row in objects if required <= row.keys() and all(_is(value, types[name]) for name, value in row.items())
     ]

@@ -25,7 +25,7 @@ from ..stats.intervals import effective_flips, t_limits
 from ..stats.regression import Regression, dependent_columns, regress, repeat_weights
 from ..stats.tolerances import FEW_DF, FEWEST_DF, RARE_CATEGORY, ROUNDING, short_of
 from .comparison import matched_scores
-from .known import Runs, WithFields, check_known, known, numbers, text_of
+from .known import Runs, WithFields, check_known, numbers, text_of, with_fields
 from .sample import Sample
 
 MOST_LEVELS = 100
@@ -66,21 +66,21 @@ def explain_runs(
     check_clusters(settings.cluster, [run] if other is None else [run, other])
     runs: Runs = (run,) if other is None else (run, other)
     matched: list[tuple[Scores, ...]] = [(part,) for part in run.scores]
-    notes = [note for one in runs for note in one.notes]
+    notes = [note for side in runs for note in side.notes]
     if other is not None:
         pairs, remarks = matched_scores(run, other, alone=True)
         matched, notes = [*pairs], [*notes, *remarks]
-    found = [known(parts, runs) for parts in matched]
-    items = [item for item in found if item is not None and len(item)]
-    check_known(items, on, "`on`")
+    read = [with_fields(parts, runs) for parts in matched]
+    tables = [table for table in read if table is not None and len(table)]
+    check_known(tables, on, "`on`")
     coefficients: list[Coefficient] = []
     fits: list[Fit] = []
-    for item in items:
-        absent = [spec for spec in on if all(value is None for value in item.fields.values.get(spec, ()))]
+    for table in tables:
+        absent = [spec for spec in on if all(value is None for value in table.fields.values.get(spec, ()))]
         if absent:
-            notes.append(f"{item.name}: left out, for its questions have no {', '.join(absent)}")
+            notes.append(f"{table.name}: left out, for its questions have no {', '.join(absent)}")
             continue
-        rows, fit, remarks = _explained(item, on, categories, settings)
+        rows, fit, remarks = _explained(table, on, categories, settings)
         coefficients += rows
         fits.append(fit)
         notes += remarks
@@ -88,30 +88,30 @@ def explain_runs(
 
 
 def _explained(
-    item: WithFields, on: Sequence[str], categories: Sequence[str], settings: Settings
+    table: WithFields, on: Sequence[str], categories: Sequence[str], settings: Settings
 ) -> tuple[list[Coefficient], Fit, list[str]]:
-    whole = np.array([all(item.fields.values[spec][i] is not None for spec in on) for i in range(len(item))])
-    kept = item.take(np.flatnonzero(whole))
-    left_out = len(item) - len(kept)
+    whole = np.array([all(table.fields.values[spec][i] is not None for spec in on) for i in range(len(table))])
+    kept = table.take(np.flatnonzero(whole))
+    left_out = len(table) - len(kept)
     notes = []
     if left_out:
-        notes.append(f"{item.name}: {left_out} of {len(item)} questions lack a value of {', '.join(on)}: left out")
+        notes.append(f"{table.name}: {left_out} of {len(table)} questions lack a value of {', '.join(on)}: left out")
     columns = [_Column(INTERCEPT, np.ones(len(kept)))]
     for spec in on:
         columns += _columns(kept, spec, spec in categories)
     X = np.column_stack([column.values for column in columns])
     _check(kept, columns, X)
     c, samples, plan = kept.contrast("explain knows")
-    stats = [one.stats for one in samples]
+    stats = [sample.stats for sample in samples]
     of_repeats = {code for code, has in repeat_codes(stats, plan.strata).items() if has.any()}
     first = regress(c.d, X, plan.clusters)
     if plan.clustered:
         named = dict.fromkeys(column.field for column in columns if column.value is not None)
-        notes += [_CLUSTER.format(item.name, spec) for spec in named if _is_cluster(kept.fields.values[spec], plan)]
+        notes += [_CLUSTER.format(table.name, spec) for spec in named if _is_cluster(kept.fields.values[spec], plan)]
     weights = _weights(samples, first, len(columns)) if not of_repeats & UNSPLIT else None
-    found = first if weights is None else regress(c.d, X, plan.clusters, weights)
+    final = first if weights is None else regress(c.d, X, plan.clusters, weights)
     rounding = ROUNDING * max(1.0, float(np.abs(c.d).max(initial=0.0)))
-    residuals = np.where(np.abs(found.residuals) > rounding, found.residuals, 0)
+    residuals = np.where(np.abs(final.residuals) > rounding, final.residuals, 0)
     flat = not residuals.any()
     rare = set() if flat else _rare(columns, residuals, plan)
     codes = of_repeats & {"missing_repeats", "partly_single_repeat"} | ({"zero_variance"} if flat else set())
@@ -123,10 +123,10 @@ def _explained(
         n_clusters=plan.n_clusters,
         cluster=in_words(kept.parts[0].cluster_spec) if plan.clustered else None,
         weighted=weights is not None,
-        r2=finite(found.r2),
+        r2=finite(final.r2),
         diagnostics=tuple(sorted(codes)),
     )
-    return _coefficients(columns, found, kept.about, settings.level, flat=flat, rare=rare), fit, notes
+    return _coefficients(columns, final, kept.about, settings.level, flat=flat, rare=rare), fit, notes
 
 
 def _rare(columns: Sequence[_Column], residuals: FloatArray, plan: Design) -> set[int]:
@@ -140,13 +140,13 @@ def _rare(columns: Sequence[_Column], residuals: FloatArray, plan: Design) -> se
         sums = np.bincount(plan.clusters[rows], weights=residuals[rows]).astype(np.float64)
         return not float(effective_flips(sums)) >= RARE_CATEGORY
 
-    found = set[int]()
+    rare = set[int]()
     # a category is told by name, or by a number with two values
     for field in dict.fromkeys(column.field for column in columns[1:] if len(np.unique(column.values)) == 2):
         levels = {j: column.values == column.values.max() for j, column in enumerate(columns) if column.field == field}
         reference = ~np.any(list(levels.values()), axis=0)
-        found |= set(levels) if varies_in_few(reference) else {j for j, rows in levels.items() if varies_in_few(rows)}
-    return found
+        rare |= set(levels) if varies_in_few(reference) else {j for j, rows in levels.items() if varies_in_few(rows)}
+    return rare
 
 
 _CLUSTER = (
@@ -162,20 +162,20 @@ def _is_cluster(values: Sequence[object], plan: Design) -> bool:
     return len(both) == len({value for value, _ in both}) == len({code for _, code in both})
 
 
-def _columns(item: WithFields, spec: str, category: bool) -> list[_Column]:
+def _columns(table: WithFields, spec: str, category: bool) -> list[_Column]:
     """A number as it is; a category by treatment contrasts against its most frequent value."""
-    values = item.fields.values[spec]
-    found = None if category else numbers(values)
+    values = table.fields.values[spec]
+    numeric = None if category else numbers(values)
     texts = [text_of(value) for value in values]
-    if len(set(texts if found is None else found.tolist())) < 2:
+    if len(set(texts if numeric is None else numeric.tolist())) < 2:
         what = f"it is {texts[0]} for every question" if texts else "no question is left that has every field"
-        raise InputError(f"{item.name}: `on` {spec} explains nothing: {what}. Leave it out, or narrow with `tasks`")
-    if found is not None:
-        return [_Column(spec, found)]
+        raise InputError(f"{table.name}: `on` {spec} explains nothing: {what}. Leave it out, or narrow with `tasks`")
+    if numeric is not None:
+        return [_Column(spec, numeric)]
     count = Counter(texts)
     if len(count) > MOST_LEVELS:
         raise InputError(
-            f"{item.name}: `on` {spec} has {len(count)} different values for {len(item)} questions, which is no "
+            f"{table.name}: `on` {spec} has {len(count)} different values for {len(table)} questions, which is no "
             f"category to learn from (at most {MOST_LEVELS}): name a coarser field, or a number"
         )
     reference = min(count, key=lambda level: (-count[level], level))
@@ -187,11 +187,11 @@ def _columns(item: WithFields, spec: str, category: bool) -> list[_Column]:
     ]
 
 
-def _check(item: WithFields, columns: Sequence[_Column], X: FloatArray) -> None:
+def _check(table: WithFields, columns: Sequence[_Column], X: FloatArray) -> None:
     """Refuse a design that cannot tell its columns apart, or that has nothing left to learn the noise from."""
-    if len(item) <= len(columns):
+    if len(table) <= len(columns):
         raise InputError(
-            f"{item.name}: {len(item)} questions for {len(columns)} coefficients: name fewer fields, or coarser ones"
+            f"{table.name}: {len(table)} questions for {len(columns)} coefficients: name fewer fields, or coarser ones"
         )
     # a number of tiny relative spread is no constant: it is centred before columns are compared
     centred = np.column_stack([X[:, :1], X[:, 1:] - X[:, 1:].mean(axis=0)])
@@ -200,17 +200,17 @@ def _check(item: WithFields, columns: Sequence[_Column], X: FloatArray) -> None:
         what = column.field if column.value is None else f"{column.field} = {column.value}"
         before = ", ".join(dict.fromkeys(other.field for other in columns[1 : tied[0]] if other.field != column.field))
         raise InputError(
-            f"{item.name}: `on` {column.field} cannot be told apart from {before or 'the rest'}: these determine "
+            f"{table.name}: `on` {column.field} cannot be told apart from {before or 'the rest'}: these determine "
             f"{what} on every question. Leave one of them out"
         )
 
 
 def _weights(samples: Sequence[Sample], first: Regression, p: int) -> FloatArray | None:
     """Weights by the number of answers; None where all questions have as many."""
-    counts = [one.stats.count for one in samples]
+    counts = [sample.stats.count for sample in samples]
     if all(count.min() == count.max() for count in counts):
         return None
-    noise = sum((_pooled(one.stats) / one.stats.count for one in samples), start=np.zeros(len(samples[0])))
+    noise = sum((_pooled(sample.stats) / sample.stats.count for sample in samples), start=np.zeros(len(samples[0])))
     spread = float(first.residuals @ first.residuals) / (len(first.residuals) - p)
     return repeat_weights(spread, noise)
 
@@ -223,29 +223,29 @@ def _pooled(stats: QuestionStats) -> float:
 
 
 def _coefficients(
-    columns: Sequence[_Column], found: Regression, about: Mapping[str, Any], level: float, *, flat: bool, rare: set[int]
+    columns: Sequence[_Column], final: Regression, about: Mapping[str, Any], level: float, *, flat: bool, rare: set[int]
 ) -> list[Coefficient]:
     """The rows of one regression, with p as it is before it is adjusted."""
-    estimate, se = found.coefficients, np.sqrt(np.maximum(found.variances, 0.0))
+    estimate, se = final.coefficients, np.sqrt(np.maximum(final.variances, 0.0))
     varies = (se > 1e-12 * np.maximum(1.0, np.abs(estimate))) & (not flat)
     used = np.where(varies, se, np.nan)
-    limits, statistic = t_limits(estimate, used, found.df, level), estimate / used
-    p = 2 * special.stdtr(found.df, -np.abs(statistic))
+    limits, statistic = t_limits(estimate, used, final.df, level), estimate / used
+    p = 2 * special.stdtr(final.df, -np.abs(statistic))
     flags = {
-        "too_few_clusters": ~found.identified,
-        "few_clusters": short_of(found.df, FEW_DF),
-        "few_df": short_of(found.df, FEWEST_DF),
-        "zero_variance": found.identified & ~varies,
-        "rare_category": found.identified & np.isin(np.arange(len(columns)), list(rare)),
+        "too_few_clusters": ~final.identified,
+        "few_clusters": short_of(final.df, FEW_DF),
+        "few_df": short_of(final.df, FEWEST_DF),
+        "zero_variance": final.identified & ~varies,
+        "rare_category": final.identified & np.isin(np.arange(len(columns)), list(rare)),
     }
-    numbers = {"coefficient": estimate, "se": se, "ci_low": limits.low, "ci_high": limits.high, "df": found.df}
+    numbers = {"coefficient": estimate, "se": se, "ci_low": limits.low, "ci_high": limits.high, "df": final.df}
     numbers |= {"statistic": statistic, "p_value": p, "p_adjusted": p}
     rows = []
     for j, column in enumerate(columns):
-        known: dict[str, Any] = {name: finite(float(each[j])) for name, each in numbers.items()}
+        values: dict[str, Any] = {name: finite(float(each[j])) for name, each in numbers.items()}
         row = Coefficient(
             **about,
-            **known,
+            **values,
             field=column.field,
             value=column.value,
             reference=column.reference,

@@ -42,58 +42,58 @@ def factor_noise(
     y = np.asarray(scores, dtype=np.float64)
     if not factors:
         raise ValueError("name at least one factor")
-    if y.ndim != 1 or any(len(item) != len(y) for item in (questions, *factors.values())):
+    if y.ndim != 1 or any(len(column) != len(y) for column in (questions, *factors.values())):
         raise ValueError("scores, questions and every factor must be of one length")
     kept = ~np.isnan(y)
     coded = [("question", cluster_codes(list(questions))[0][kept])]
     coded += [(name, cluster_codes(list(levels))[0][kept]) for name, levels in factors.items()]
     y = y[kept]
-    found = components(y, coded)
-    whole = sum(max(0.0, item.variance or 0.0) for item in found)
-    variance = sum(max(0.0, item.var_mean or 0.0) for item in found)
-    few = [item for item in found if len(item.parts) == 1 and 1 < item.levels < FEW_LEVELS]
+    variances = components(y, coded)
+    whole = sum(max(0.0, component.variance or 0.0) for component in variances)
+    variance = sum(max(0.0, component.var_mean or 0.0) for component in variances)
+    few = [component for component in variances if len(component.parts) == 1 and 1 < component.levels < FEW_LEVELS]
     gains: dict[str, float] = {}
-    for item in found:
-        if (len(item.parts) == 1 or item.name == RESIDUAL) and variance > 0 and not few:
-            gain = reduction(found, item.name, len(y), more)
-            gains |= {} if gain is None else {item.name: gain / variance}
+    for component in variances:
+        if (len(component.parts) == 1 or component.name == RESIDUAL) and variance > 0 and not few:
+            gain = reduction(variances, component.name, len(y), more)
+            gains |= {} if gain is None else {component.name: gain / variance}
     rows = tuple(
         FactorRow(
-            item.name,
-            item.variance,
-            item.low,
-            item.high,
-            max(0.0, item.variance) / whole if item.variance is not None and whole > 0 else None,
-            item.df,
-            item.levels,
-            max(0.0, item.var_mean) ** 0.5 if item.var_mean is not None else None,
-            gains.get(item.name),
-            item.diagnostics,
+            component.name,
+            component.variance,
+            component.low,
+            component.high,
+            max(0.0, component.variance) / whole if component.variance is not None and whole > 0 else None,
+            component.df,
+            component.levels,
+            max(0.0, component.var_mean) ** 0.5 if component.var_mean is not None else None,
+            gains.get(component.name),
+            component.diagnostics,
         )
-        for item in found
+        for component in variances
     )
-    advice = _too_few(few, found) if few else _advice(gains, more)
+    advice = _too_few(few, variances) if few else _advice(gains, more)
     return Factors(len(y), float(y.mean()), rows, advice, tuple(map(_little, few)))
 
 
 def _too_few(few: Sequence[Component], components: Sequence[Component]) -> str:
     """ "seed has only 4 levels, so no advice can be given yet; so far the prompt adds most (SE 0.029)"."""
-    names = [f"{item.name} has only {item.levels} levels" for item in few]
+    names = [f"{component.name} has only {component.levels} levels" for component in few]
     text = f"{' and '.join(names)}, so no advice can be given yet"
-    most = max(components, key=lambda item: item.var_mean or 0.0)
+    most = max(components, key=lambda component: component.var_mean or 0.0)
     if not most.var_mean or most.var_mean <= 0:
         return f"{text}."
     return f"{text}; so far the {most.name} adds most (SE {most.var_mean**0.5:.2g})."
 
 
-def _little(item: Component) -> str:
+def _little(component: Component) -> str:
     """How little so few levels say."""
-    text = f"{item.name} has {item.levels} levels"
-    if item.high is None or item.low is None:
+    text = f"{component.name} has {component.levels} levels"
+    if component.high is None or component.low is None:
         return f"{text}, too few to say how large its variance is."
-    width = f", {item.high / item.low:,.0f} times as large" if item.low > 0 else ""
-    low = max(0.0, item.low)
-    return f"{text}: its variance lies anywhere between {low:.2g} and {item.high:.2g}{width} (95 % interval)."
+    width = f", {component.high / component.low:,.0f} times as large" if component.low > 0 else ""
+    low = max(0.0, component.low)
+    return f"{text}: its variance lies anywhere between {low:.2g} and {component.high:.2g}{width} (95 % interval)."
 
 
 def _advice(gains: Mapping[str, float], more: int) -> str:
@@ -119,7 +119,7 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
         InputError: more than one metric, or a column that a run does not have.
     """
     judged = SCORER in factors.values()
-    kinds = {(item.metric, "" if judged else item.scorer) for run in runs for item in run.scores}
+    kinds = {(part.metric, "" if judged else part.scorer) for run in runs for part in run.scores}
     if len(kinds) != 1:
         names = ", ".join(sorted(" / ".join(filter(None, kind)) for kind in kinds)) or "none"
         named = "`metrics`" if judged else "`metrics` and `scorers`, or make the judge a factor, `factors` judge=scorer"
@@ -128,33 +128,33 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
     questions: list[str] = []
     levels: dict[str, list[str]] = {name: [] for name in factors}
     answers: list[str] = []
-    items = [(run, item) for run in runs for item in run.scores]
-    by_text = len(items) > 1 and all(item.questions.inputs is not None for _, item in items)
-    for run, item in items:
-        if both_ways(item.clusters) is not None:
+    parts = [(run, part) for run in runs for part in run.scores]
+    by_text = len(parts) > 1 and all(part.questions.inputs is not None for _, part in parts)
+    for run, part in parts:
+        if both_ways(part.clusters) is not None:
             raise InputError(
                 f"{run.name}: noise by factor takes no crossed clusters: name either way as a factor, `factors` "
                 "NAME=COLUMN, and leave `cluster` out"
             )
-        K = item.values.shape[1]
-        scores.append(item.values.ravel())
-        keys = occurrences(item.questions.inputs or ()) if by_text else item.questions.keys
+        K = part.values.shape[1]
+        scores.append(part.values.ravel())
+        keys = occurrences(part.questions.inputs or ()) if by_text else part.questions.keys
         questions += [key for key in keys for _ in range(K)]
-        answers += [f"{run.name}\x1f{item.task}\x1f{key}\x1f{j}" for key in item.questions.keys for j in range(K)]
+        answers += [f"{run.name}\x1f{part.task}\x1f{key}\x1f{j}" for key in part.questions.keys for j in range(K)]
         for name, column in factors.items():
-            levels[name] += _levels(run, item, name, column)
+            levels[name] += _levels(run, part, name, column)
     if judged and len(set(answers)) > len(set(questions)):  # several judges graded the same answers
         levels = {"answer": answers} | levels
     result = factor_noise(np.concatenate(scores), questions, levels, more)
     return with_judges(result, runs) if judged else result
 
 
-def _levels(run: Run, item: Scores, name: str, column: str) -> list[str]:
+def _levels(run: Run, part: Scores, name: str, column: str) -> list[str]:
     """The level of one factor for each answer."""
-    if item.factors is not None and column in item.factors:
-        return [label for row in item.factors[column] for label in row]
-    of_all = {"task": item.task, "model": run.model, "run": run.name, SCORER: item.scorer}
+    if part.factors is not None and column in part.factors:
+        return [label for row in part.factors[column] for label in row]
+    of_all = {"task": part.task, "model": run.model, "run": run.name, SCORER: part.scorer}
     if column in of_all:
-        return [of_all[column]] * item.values.size
-    have = ", ".join([*(item.factors or ()), *RUN_LEVEL])
+        return [of_all[column]] * part.values.size
+    have = ", ".join([*(part.factors or ()), *RUN_LEVEL])
     raise InputError(f"{run.name}: `factors` {name}={column}: there is no such column; there are {have}")

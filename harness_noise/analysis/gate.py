@@ -204,8 +204,8 @@ def gated(
         each = at_worst = of_pair(run, base, [*compared.values()], bar)
         if result.sequential:
             each = at_worst = [c for c in each if c.row.key in compared]
-        elif (found := worst_case(run, [base], settings)) is not None:
-            (a, (b,)), untold = found
+        elif (filled := worst_case(run, [base], settings)) is not None:
+            (a, (b,)), untold = filled
             at_worst = of_pair(a, b, compare_runs([(a, b)], settings).comparisons, bar)
             unknown |= {(i, key) for key in untold}
         now += [replace(c, pair=i) for c in each]
@@ -252,10 +252,10 @@ def judge(
     if not tested:
         return result
     stored = []
-    for i, one in enumerate(baselines if len(baselines) > 1 else ()):
-        verdict = judge(one, [*baselines[:i], *baselines[i + 1 :]], (), bar, settings)
+    for i, baseline in enumerate(baselines if len(baselines) > 1 else ()):
+        verdict = judge(baseline, [*baselines[:i], *baselines[i + 1 :]], (), bar, settings)
         p = [row.p_adjusted for row in verdict.rows if row.p_adjusted is not None]
-        stored.append(StoredVerdict(one.name, verdict.outcome, min(p, default=None)))
+        stored.append(StoredVerdict(baseline.name, verdict.outcome, min(p, default=None)))
     return replace(result, self_test=self_test(family(rows), result, stored))
 
 
@@ -271,7 +271,7 @@ def _candidates(
     others: list[Scores | CorpusScores] = [*run.corpus, *(part for part in run.scores if part.per is not None)]
     no_means = {part.key for part in others} if bar.pooled else set()
 
-    def known(rows: Iterable[Candidate]) -> list[Candidate]:
+    def marked(rows: Iterable[Candidate]) -> list[Candidate]:
         """The rows, of which a pool takes no mean of what is none."""
         return [c.lost(NO_MEAN) if c.row.key in no_means else c for c in rows]
 
@@ -279,13 +279,13 @@ def _candidates(
         base, said = one_configuration(baselines)
         ((new, base),), renamed = agreed_pairs([(run, base)])
         rows, remarks = against_runs(new, base, baselines, bar, settings)
-        out += known(rows)
+        out += marked(rows)
         notes += [*said, *renamed, *remarks]
         if bar.pooled and (usable := {c.row.key for c in out if not c.row.reason}):
             pooled.append(_pooled_row(new, base, usable, bar, settings))
     for floor in floors:
         rows, remarks = against_floors(run, floor, bar, settings)
-        rows = known(rows)
+        rows = marked(rows)
         out += rows
         notes += remarks
         pooled += [_pooled_floor(run, rows, settings)] if bar.pooled else []
@@ -325,9 +325,9 @@ def _settled(
 def _same_scores(a: Run, b: Run) -> bool:
     """Whether all that both measured has the same mean for every question."""
 
-    def same(one: Scores, other: Scores) -> bool:
-        found = align([one], [other], None)
-        return not (found.only_a or found.only_b) and np.array_equal(found.a.stats.mean, found.b.stats.mean)
+    def same(part_a: Scores, part_b: Scores) -> bool:
+        pairing = align([part_a], [part_b], None)
+        return not (pairing.only_a or pairing.only_b) and np.array_equal(pairing.a.stats.mean, pairing.b.stats.mean)
 
     both, _ = matched_scores(a, b, alone=len(a.scores) == len(b.scores) == 1)
     return bool(both) and all(same(*parts) for parts in both)
@@ -530,7 +530,7 @@ def _among(baselines: Sequence[Run]) -> dict[Key, str]:
 def _measured(run: Run) -> dict[Key, str]:
     """What a run has; of what it reports without scores, why it cannot be judged."""
     groups = [(group.name, group.metric, group.scorer) for group in run.groups]
-    skipped = {item.key: f"it has no scores by question ({item.reason})" for item in run.skipped}
+    skipped = {skip.key: f"it has no scores by question ({skip.reason})" for skip in run.skipped}
     return skipped | dict.fromkeys((*(part.key for part in (*run.scores, *run.corpus)), *groups), "")
 
 
@@ -595,8 +595,8 @@ def _at_looks(row: Difference, look: Sequential | None, reason: str, bar: Bar) -
 
 def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Settings) -> Candidate:
     """The equal-weight mean of all rows that can be judged."""
-    known = replace(settings, cluster=None)  # its tasks have been read, and are called otherwise
-    result, between = _compared(_pooled(run, usable), _pooled(base, usable), bar, known)
+    unclustered = replace(settings, cluster=None)  # its tasks have been read, and are called otherwise
+    result, between = _compared(_pooled(run, usable), _pooled(base, usable), bar, unclustered)
     (row,) = result.comparisons
     looked = {key for key, look in _looks(run).items() if look.rule != "se"}
     reason = "the run was looked at while it grew, and that allows no mean of rows" if looked & usable else ""

@@ -84,7 +84,7 @@ def observe(
     shares = group_shares(parts_a, group)
     both = align(parts_a, parts_b, shares)
     plain = observe_samples(both.a, both.b, settings, group)
-    parts_a = [within(one, other) for one, other in zip(parts_a, parts_b, strict=True)]
+    parts_a = [within(part_a, part_b) for part_a, part_b in zip(parts_a, parts_b, strict=True)]
     if plain.estimate is None or not plain.se:
         return plain
     unequal = any(part.chances is not None for part in parts_a)
@@ -96,9 +96,9 @@ def observe(
             )
         return plain
     blocks = []
-    for one, other in zip(parts_a, parts_b, strict=True):
+    for part_a, part_b in zip(parts_a, parts_b, strict=True):
         try:
-            block = block_of(one, references, other, other if one.clusters is None else one)
+            block = block_of(part_a, references, part_b, part_b if part_a.clusters is None else part_a)
         except InputError:  # questions that nobody else has: only what both have answered counts
             if unequal:
                 raise
@@ -142,12 +142,12 @@ def look(
         "references": sorted(run.model for run in others),
         **{name: value for name, value in settings.to_dict().items() if name in PINNED},
     }
-    known = _read(memory, head)
+    stored = _read(memory, head)
     out, kept = [], []
     for parts_a, parts_b, group in comparisons(run_a, run_b):
         name = group.name if group is not None else parts_a[0].task
         key = (name, parts_a[0].metric, parts_a[0].scorer)
-        taken, before = known.get(key, (NONE_TAKEN, None))
+        taken, before = stored.get(key, (NONE_TAKEN, None))
         n, total = _asked(parts_a, parts_b, before)
         if before is not None and before.decision not in (NOT_DECIDED, CANNOT, ALL_ASKED):
             row = before
@@ -177,56 +177,56 @@ def _next(
             "questions, spent all of the error, and more answers came after it: ask all answers to a question before "
             "the next question, or compare without looks"
         )
-    found = Look(rule, observed, progress, taken, number=1 if before is None else before.look + 1, looks=rule.looks)
-    return found.taken, found.sequential
+    latest = Look(rule, observed, progress, taken, number=1 if before is None else before.look + 1, looks=rule.looks)
+    return latest.taken, latest.sequential
 
 
-def judged_by_looks(result: Comparison, found: Sequence[Sequential], settings: Settings) -> Comparison:
+def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settings: Settings) -> Comparison:
     """The comparison with what the looks say in every row: estimate, interval, p and decision.
 
     The plain interval and p hold for a run that nobody has looked at before; whatever reads a row (headline, verdict,
     sentence, gate) must not take them for the answer. Rows without looks, metrics that are no mean of question scores,
     are left out with a note.
     """
-    by_what = {item.key: item for item in found}
+    by_what = {look.key: look for look in sequential}
     keys = [row.key for row in result.comparisons]
     kept = [i for i, key in enumerate(keys) if key in by_what]
     looks = [by_what[keys[i]] for i in kept]
     families = tuple(result.families[i] for i in kept) if result.families else ()
     p = decision.adjusted(
-        [np.nan if item.p_value is None else item.p_value for item in looks], settings.adjust, families or None
+        [np.nan if look.p_value is None else look.p_value for look in looks], settings.adjust, families or None
     )
     rows = []
-    for i, item, adjusted in zip(kept, looks, p, strict=True):
-        better = item.decision in decision.WORDS[1:]
-        back = better and adjusted >= 1 - settings.level and item.p_value is not None and adjusted > item.p_value
+    for i, look, adjusted in zip(kept, looks, p, strict=True):
+        better = look.decision in decision.WORDS[1:]
+        back = better and adjusted >= 1 - settings.level and look.p_value is not None and adjusted > look.p_value
         codes = set(result.comparisons[i].diagnostics) - {"few_flips", "not_after_adjustment"}
         rows.append(
             replace(
                 result.comparisons[i],
-                diff=item.estimate,
-                ci_low=item.ci_low,
-                ci_high=item.ci_high,
-                p_value=item.p_value,
+                diff=look.estimate,
+                ci_low=look.ci_low,
+                ci_high=look.ci_high,
+                p_value=look.p_value,
                 p_adjusted=finite(float(adjusted)),
                 statistic=None,
                 mde=None,
                 test="sequential",
-                interval="none" if item.ci_low is None else "sequential",
-                verdict=decision.WORDS[0] if back else item.decision,
+                interval="none" if look.ci_low is None else "sequential",
+                verdict=decision.WORDS[0] if back else look.decision,
                 diagnostics=tuple(sorted(codes | {"not_after_adjustment"} if back else codes)),
             )
         )
     lost = [" ".join(key[:2]) for i, key in enumerate(keys) if i not in kept]
     notes = [f"left out: {', '.join(lost)}: looks are taken at means of question scores only"] if lost else []
     notes += [
-        f"{item.task} {item.metric}: decided at look {item.look}, after {item.n_asked:,} questions; estimate, interval "
+        f"{look.task} {look.metric}: decided at look {look.look}, after {look.n_asked:,} questions; estimate, interval "
         "and p are those of that look"
-        for i, item in zip(kept, looks, strict=True)
-        if item.n_asked < result.comparisons[i].n_questions
+        for i, look in zip(kept, looks, strict=True)
+        if look.n_asked < result.comparisons[i].n_questions
     ]
     return replace(
-        result, comparisons=tuple(rows), families=families, sequential=tuple(found), notes=(*result.notes, *notes)
+        result, comparisons=tuple(rows), families=families, sequential=tuple(sequential), notes=(*result.notes, *notes)
     )
 
 
@@ -243,7 +243,7 @@ def comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores]
 
 def _asked(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before: Sequential | None) -> tuple[int, int]:
     """Questions that A has answered, and those of B."""
-    n = sum(_answered(one, other) for one, other in zip(parts_a, parts_b, strict=True))
+    n = sum(_answered(part_a, part_b) for part_a, part_b in zip(parts_a, parts_b, strict=True))
     if before is not None and n < before.n_asked:
         raise InputError(
             f"{parts_a[0].task}, {parts_a[0].metric}: {n} questions are answered, and {before.n_asked} were "
@@ -252,17 +252,17 @@ def _asked(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before: Sequent
     return n, sum(int(is_scored(part).sum()) for part in parts_b)
 
 
-def _answered(one: Scores, other: Scores) -> int:
+def _answered(part_a: Scores, part_b: Scores) -> int:
     """Questions of B that A has answered, which must not be the first ones of the benchmark."""
-    both = scored_pairs(one, other).rows_b
-    order = benchmark_order(other.questions)
+    both = scored_pairs(part_a, part_b).rows_b
+    order = benchmark_order(part_b.questions)
     place = {int(i): at for at, i in enumerate(order)}
-    clusters = None if other.clusters is None else [other.clusters[i] for i in order]
+    clusters = None if part_b.clusters is None else [part_b.clusters[i] for i in order]
     part = part_of(np.array([place[j] for j in both], dtype=np.intp), len(order), clusters, None)
     if 2 <= len(both) < len(order) and not positions_look_random(part):
         raise InputError(
-            f"{one.task}, {one.metric}: the {len(both)} of {len(order)} questions that are answered lie together in "
-            "the order of the benchmark, so they say nothing of the others: run it in a random order (Inspect: "
+            f"{part_a.task}, {part_a.metric}: the {len(both)} of {len(order)} questions that are answered lie together "
+            "in the order of the benchmark, so they say nothing of the others: run it in a random order (Inspect: "
             "--sample-shuffle SEED)"
         )
     return len(both)
@@ -334,8 +334,8 @@ class Pair:
             InputError: no question in common, or questions that are clustered in two crossed ways.
         """
         settings = settings or Settings()
-        found = align(parts_a, parts_b, shares)
-        a, b = found.a, found.b
+        pairing = align(parts_a, parts_b, shares)
+        a, b = pairing.a, pairing.b
         if a.empty or len(a) < 2:
             raise InputError(f"{a.name}: fewer than two questions have a score in both runs")
         plan = a.design()
@@ -381,12 +381,12 @@ class Pair:
         """What the looks would have done in many random orders."""
         last = [self.run(replace(rule, seed=rule.seed + k)) for k in range(orders)]
         words = Counter(look.decision or NOT_DECIDED for look in last)
-        asked = np.array([look.progress.answers for look in last], dtype=np.float64)
-        low, middle, high = (round(x) for x in np.quantile(asked, (0.1, 0.5, 0.9), method="inverted_cdf"))
+        answers = np.array([look.progress.answers for look in last], dtype=np.float64)
+        low, middle, high = (round(x) for x in np.quantile(answers, (0.1, 0.5, 0.9), method="inverted_cdf"))
         return Replay(
             orders=orders,
             n_total=last[0].progress.answers_total,
-            n_mean=float(asked.mean()),
+            n_mean=float(answers.mean()),
             n_median=middle,
             n_low=low,
             n_high=high,

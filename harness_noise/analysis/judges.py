@@ -31,12 +31,12 @@ OF_DIFFERENCES = frozenset(
 
 def with_judge(row: Estimate, part: Scores) -> Estimate:
     """The row of these scores with the judge's noise, where verdicts on the same text differ."""
-    known = part.gradings
-    if known is None or part.texts is None:
+    gradings = part.gradings
+    if gradings is None or part.texts is None:
         return row
-    noise, of = _noise_of_answers(part.values, known), "answers"
-    if (noise is None or not noise.flips) and known.panel is not None:
-        noise, of = _noise(known.panel, np.arange(part.values.size).reshape(part.values.shape)), "panel"
+    noise, of = _noise_of_answers(part.values, gradings), "answers"
+    if (noise is None or not noise.flips) and gradings.panel is not None:
+        noise, of = _noise(gradings.panel, np.arange(part.values.size).reshape(part.values.shape)), "panel"
     if noise is None or not noise.flips:
         return row
     share = None
@@ -53,14 +53,14 @@ def with_judge(row: Estimate, part: Scores) -> Estimate:
     return replace(row, judge_flips=flips)
 
 
-def _noise_of_answers(values: FloatArray, known: Gradings) -> JudgeNoise | None:
+def _noise_of_answers(values: FloatArray, gradings: Gradings) -> JudgeNoise | None:
     """The noise on answers to one question with one text, and on answers that the same judge graded again."""
     n, K = values.shape
-    hashes, codes = np.unique(known.texts, return_inverse=True)
+    hashes, codes = np.unique(gradings.texts, return_inverse=True)
     codes = codes.reshape(n, K) + len(hashes) * np.arange(n)[:, None]
-    alone = known.texts == 0
+    alone = gradings.texts == 0
     codes[alone] = n * len(hashes) + np.flatnonzero(alone)
-    verdicts = values[:, :, None] if known.again is None else np.concatenate([values[:, :, None], known.again], axis=2)
+    verdicts = values[:, :, None] if gradings.again is None else np.dstack([values, gradings.again])
     return _noise(verdicts, codes)
 
 
@@ -154,7 +154,7 @@ class _Graded:
         first = replace(
             self.first, scorer="none", native=None, diagnostics=(), factors=None, gradings=None, higher_is_better=True
         )
-        one, other = (
+        run_a, run_b = (
             Run(
                 model=name,
                 name=f"{self.run.name}: {name}",
@@ -163,7 +163,7 @@ class _Graded:
             )
             for j, name in enumerate(self.judges)
         )
-        return one, other
+        return run_a, run_b
 
     def row(self, difference: Difference | None = None) -> JudgePair:
         """How far the judges agree; of two, how far their means differ."""

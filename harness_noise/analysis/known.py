@@ -62,7 +62,7 @@ class WithFields:
                 f"{self.name}: {who} clusters of one kind, and these questions are clustered in two crossed ways: name "
                 "one of the two with `cluster`"
             )
-        stats, coefficients = [one.stats for one in samples], [1.0, -1.0][: len(samples)]
+        stats, coefficients = [sample.stats for sample in samples], [1.0, -1.0][: len(samples)]
         return contrast(stats, coefficients, plan.strata), samples, plan
 
     def take(self, rows: IntArray) -> WithFields:
@@ -70,42 +70,39 @@ class WithFields:
         return replace(self, parts=tuple(taken(part, rows) for part in self.parts), fields=self.fields.take(rows))
 
 
-def known(parts: Sequence[Scores], runs: Runs) -> WithFields | None:
+def with_fields(parts: Sequence[Scores], runs: Runs) -> WithFields | None:
     """What is known of the questions that all `parts` have scored; None where no fields were read.
 
     Of a field that both runs have, the values of the first count.
     """
     at = [np.flatnonzero(is_scored(parts[0]))]
     if len(parts) == 2:
-        found = scored_pairs(*parts)
-        at = [np.array(found.rows_a, dtype=np.intp), np.array(found.rows_b, dtype=np.intp)]
-    found_fields = [
+        pairing = scored_pairs(*parts)
+        at = [np.array(pairing.rows_a, dtype=np.intp), np.array(pairing.rows_b, dtype=np.intp)]
+    of_parts = [
         part.questions.fields.take(rows)
         for part, rows in zip(parts, at, strict=True)
         if part.questions.fields is not None
     ]
-    if not found_fields:
+    if not of_parts:
         return None
     kept = [taken(part, rows) for part, rows in zip(parts, at, strict=True)]
-    return WithFields(tuple(replace(part, questions=kept[0].questions) for part in kept), runs, _merged(found_fields))
+    return WithFields(tuple(replace(part, questions=kept[0].questions) for part in kept), runs, _merged(of_parts))
 
 
-def together(items: Sequence[WithFields], group: Group) -> WithFields:
+def together(tables: Sequence[WithFields], group: Group) -> WithFields:
     """The questions of a group's tasks as one sample; of a field that a task lacks, its questions have no value."""
-    fields = [item.fields for item in items]
-    specs = dict.fromkeys(spec for one in fields for spec in one.values)
+    specs = dict.fromkeys(spec for table in tables for spec in table.fields.values)
     values = {
-        spec: [
-            value for one, item in zip(fields, items, strict=True) for value in one.values.get(spec, [None] * len(item))
-        ]
+        spec: [value for table in tables for value in table.fields.values.get(spec, [None] * len(table))]
         for spec in specs
     }
     auto, names = (
-        tuple(dict.fromkeys(name for part in found for name in part))
-        for found in ([one.auto for one in fields], [one.names for one in fields])
+        tuple(dict.fromkeys(name for part in lists for name in part))
+        for lists in ([table.fields.auto for table in tables], [table.fields.names for table in tables])
     )
-    parts = tuple(_stacked([item.parts[r] for item in items], group) for r in range(len(items[0].parts)))
-    return WithFields(parts, items[0].runs, Fields(values, auto, names))
+    parts = tuple(_stacked([table.parts[r] for table in tables], group) for r in range(len(tables[0].parts)))
+    return WithFields(parts, tables[0].runs, Fields(values, auto, names))
 
 
 def _stacked(parts: Sequence[Scores], group: Group) -> Scores:
@@ -132,22 +129,22 @@ def _stacked(parts: Sequence[Scores], group: Group) -> Scores:
     )
 
 
-def _merged(found: Sequence[Fields]) -> Fields:
+def _merged(of_runs: Sequence[Fields]) -> Fields:
     """The fields of A, and those that only B has: two harnesses know other things of one question."""
     values: dict[str, Sequence[Value]] = {}
-    for fields in reversed(found):
+    for fields in reversed(of_runs):
         values |= {key: column for key, column in fields.values.items() if any(value is not None for value in column)}
-    auto = dict.fromkeys(name for fields in found for name in fields.auto if name in values)
-    return Fields(values, tuple(auto), tuple(dict.fromkeys(name for fields in found for name in fields.names)))
+    auto = dict.fromkeys(name for fields in of_runs for name in fields.auto if name in values)
+    return Fields(values, tuple(auto), tuple(dict.fromkeys(name for fields in of_runs for name in fields.names)))
 
 
 def numbers(values: Sequence[Value]) -> FloatArray | None:
     """(n,) the values as numbers, NaN where a question has none; None unless all that there are are numbers."""
-    found = [numeral(value) for value in values]
-    known_ones = [number for number, value in zip(found, values, strict=True) if value is not None]
-    if not known_ones or None in known_ones:
+    parsed = [numeral(value) for value in values]
+    present = [number for number, value in zip(parsed, values, strict=True) if value is not None]
+    if not present or None in present:
         return None
-    return np.array(found, dtype=np.float64)
+    return np.array(parsed, dtype=np.float64)
 
 
 def text_of(value: object) -> str:
@@ -155,23 +152,23 @@ def text_of(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def check_known(items: Iterable[WithFields], specs: Sequence[str], option: str) -> None:
+def check_known(tables: Iterable[WithFields], specs: Sequence[str], option: str) -> None:
     """Refuse a SPEC that no question of any task has.
 
     Raises:
         InputError: lists the fields that there are.
     """
-    items = list(items)
-    if not items:
+    tables = list(tables)
+    if not tables:
         raise InputError(f"{option} {specs[0]}: nothing that these runs have is a mean over questions with fields")
     for spec in specs:
         if spec == "auto":
             continue
-        if not any(value is not None for item in items for value in item.fields.values.get(spec, ())):
-            raise InputError(f"{option} {spec}: no question has it; the fields are {field_names(items)}")
+        if not any(value is not None for table in tables for value in table.fields.values.get(spec, ())):
+            raise InputError(f"{option} {spec}: no question has it; the fields are {field_names(tables)}")
 
 
-def field_names(items: Iterable[WithFields]) -> str:
+def field_names(tables: Iterable[WithFields]) -> str:
     """The fields that there are, for a message."""
-    names = dict.fromkeys(name for item in items for name in item.fields.names)
+    names = dict.fromkeys(name for table in tables for name in table.fields.names)
     return ", ".join(list(names)[:40]) or "(none)"

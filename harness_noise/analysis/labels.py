@@ -68,17 +68,17 @@ def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions
     for run, name in zip(runs, names, strict=True):
         mine = [label for label in labels.labels if label.model in (None, name, run.name)]
         tasks: dict[Label, str] = {}
-        found = {part: _matched(part, name, mine, tasks, labels.name) for part in run.scores}
+        matched = {part: _matched(part, name, mine, tasks, labels.name) for part in run.scores}
         taken.update(tasks)
-        out.append(_corrected(run, found, labels, options, settings))
+        out.append(_corrected(run, matched, labels, options, settings))
     every = {None, *(part.task for run in runs for part in run.scores)}
-    known = {None, *names, *(run.model for run in runs), *(run.name for run in runs)}
+    models = {None, *names, *(run.model for run in runs), *(run.name for run in runs)}
     keys = {key for run in runs for part in run.scores for key in part.questions.keys}
     lost = [
         label
         for label in labels.labels
         if label not in taken
-        and label.model in known
+        and label.model in models
         and label.task in every
         # a file that is blind to the model may label other runs' answers, but to the same questions
         and (label.answer_id is None or label.question not in keys)
@@ -105,15 +105,15 @@ def scored_by(run: Run, judge: str, options: LabelOptions, settings: Settings) -
     people = [part for part in run.scores if judge in (part.scorer, _head(part))]
     heads = set(map(_head, people))
     beside = [(part, _of_people(part, people)) for part in run.scores if _head(part) not in heads]
-    found = {
+    matched = {
         part: _of_answers(part, in_order_of(part.questions, labels)) for part, labels in beside if labels is not None
     }
-    if not found:
+    if not matched:
         have = ", ".join(dict.fromkeys(part.scorer for part in run.scores))
         raise InputError(
             f"{run.name}: `labels_scorer` {judge!r} is not one of several scorers of its answers; there are {have}"
         )
-    return _corrected(replace(run, scores=tuple(found)), found, LabelFile(f"scorer {judge}", ()), options, settings)
+    return _corrected(replace(run, scores=tuple(matched)), matched, LabelFile(f"scorer {judge}", ()), options, settings)
 
 
 def _head(part: Scores) -> str:
@@ -128,11 +128,11 @@ def _value(part: Scores) -> str:
 
 def _of_people(part: Scores, people: Sequence[Scores]) -> Scores | None:
     """People's scores of what `part` scores: where both give several values, of that of the same name."""
-    there = [known for known in people if known.task == part.task]
-    own, values = _value(part), {_value(known) for known in there}
+    there = [scores for scores in people if scores.task == part.task]
+    own, values = _value(part), {_value(scores) for scores in there}
     if own in values or not (values == {""} or (own == "" and len(values) == 1)):
-        there = [known for known in there if _value(known) == own]
-    return next((known for known in there if known.metric == part.metric), there[0] if there else None)
+        there = [scores for scores in there if _value(scores) == own]
+    return next((scores for scores in there if scores.metric == part.metric), there[0] if there else None)
 
 
 def _edited(run: Run, options: LabelOptions, settings: Settings) -> Run:
@@ -141,17 +141,17 @@ def _edited(run: Run, options: LabelOptions, settings: Settings) -> Run:
     Raises:
         InputError: none is edited, or none of them was right as it was.
     """
-    found, same, n = {}, 0, 0
+    matched, same, n = {}, 0, 0
     for part in run.scores:
         edits = None if part.gradings is None else part.gradings.edits
         if edits is None or edits.shape[:2] != part.values.shape:
-            found[part] = _of_answers(part, np.full(part.values.shape, np.nan))
+            matched[part] = _of_answers(part, np.full(part.values.shape, np.nan))
             continue
         before, label = edits[:, :, 0], edits[:, :, 1]
         n += int((~np.isnan(before) & ~np.isnan(label)).sum())
         same += int((before == label).sum())
         judge = replace(part, values=before, native=None, gradings=None)
-        found[judge] = _of_answers(judge, label)
+        matched[judge] = _of_answers(judge, label)
     if not n:
         raise InputError(
             f"{run.name}: `labels_scorer` {EDITS!r}: no score of the log has an edit that says who made it "
@@ -163,7 +163,7 @@ def _edited(run: Run, options: LabelOptions, settings: Settings) -> Run:
             "wrong scores would count: let them confirm a right score by an edit to the same value, or vouch for it "
             "by `labels_at_random=True`"
         )
-    return _corrected(replace(run, scores=tuple(found)), found, LabelFile("edits", ()), options, settings)
+    return _corrected(replace(run, scores=tuple(matched)), matched, LabelFile("edits", ()), options, settings)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,33 +258,33 @@ def _of_answers(part: Scores, labels: FloatArray) -> _Labelled:
 
 
 def _corrected(
-    run: Run, found: dict[Scores, _Labelled], labels: LabelFile, options: LabelOptions, settings: Settings
+    run: Run, matched: dict[Scores, _Labelled], labels: LabelFile, options: LabelOptions, settings: Settings
 ) -> Run:
     """The run with the scores that have labels corrected.
 
     Where tasks of a group have too few labels for a row of their own, the part is one of all its tasks together.
     """
-    if all(np.isnan(these.label).all() for these in found.values()):
+    if all(np.isnan(these.label).all() for these in matched.values()):
         raise InputError(
             f"{labels.name}: no label is of an answer of {run.name} ({run.model}): where runs are compared, each needs "
             "labels of its own answers"
         )
     kinds: dict[tuple[str, str], list[Scores]] = {}
-    for part in found:
+    for part in matched:
         kinds.setdefault((part.metric, part.scorer), []).append(part)
     scores: list[Scores] = []
     only_groups: list[Scores] = []
     few: list[Scores] = []
     refused: list[str] = []
     for kind, parts in kinds.items():
-        short = [part for part in parts if _n_clusters(part, found[part]) < FEWEST]
+        short = [part for part in parts if _n_clusters(part, matched[part]) < FEWEST]
         grouped = any((group.metric, group.scorer) == kind for group in run.groups)
         together = bool(short) and grouped and len(parts) > 1
         few += short
         blocks = [parts] if together else [[part] for part in parts if part not in short]
         for block in blocks:
             try:
-                corrected = _scores_of(block, found, options, settings, all_filled=labels.n_empty == 0)
+                corrected = _scores_of(block, matched, options, settings, all_filled=labels.n_empty == 0)
                 (only_groups if together else scores).extend(corrected)
             except _ScaleError as error:
                 refused.append(str(error))
@@ -293,7 +293,7 @@ def _corrected(
         raise InputError(what)
     notes = [f"left out, with fewer than two labelled questions (clusters): {_names(few)}"] if few else []
     notes += [f"left out: {text}" for text in refused]
-    lost = sum(int(these.counts[np.isnan(these.label)].sum()) for these in found.values())
+    lost = sum(int(these.counts[np.isnan(these.label)].sum()) for these in matched.values())
     missing = sum(part.n_missing for part in (*scores, *only_groups))
     for number, text in (
         (lost, f"{labels.name}: {lost} labels are of questions without a score of the judge, and do not count"),
@@ -323,7 +323,7 @@ class _ScaleError(InputError):
 
 def _scores_of(
     parts: Sequence[Scores],
-    found: dict[Scores, _Labelled],
+    matched: dict[Scores, _Labelled],
     options: LabelOptions,
     settings: Settings,
     *,
@@ -335,14 +335,14 @@ def _scores_of(
     """
     whole = stack(parts)
     there = ~np.isnan(whole.stats.mean)
-    scored, known = whole.take(np.flatnonzero(there)), rows_of(stacked([found[part] for part in parts]), there)
-    judge, at = scored.stats.mean, np.flatnonzero(~np.isnan(known.label))
+    scored, these = whole.take(np.flatnonzero(there)), rows_of(stacked([matched[part] for part in parts]), there)
+    judge, at = scored.stats.mean, np.flatnonzero(~np.isnan(these.label))
     bounds = score_range([Ends.of(parts)], settings)
-    label, width = _on_scale(parts[0], known.label[at], judge, bounds, options.scale)
-    chances = known.chances[at]
-    told = not np.isnan(chances).any()
-    unequal = told and np.ptp(chances) > SLACK
-    drawn = options.at_random or (told and bool(all_filled or unequal))
+    label, width = _on_scale(parts[0], these.label[at], judge, bounds, options.scale)
+    chances = these.chances[at]
+    stated = not np.isnan(chances).any()
+    unequal = stated and np.ptp(chances) > SLACK
+    drawn = options.at_random or (stated and bool(all_filled or unequal))
     # each label stands for 1/π of the questions; where a person stopped early, for as many more
     chances *= min(1.0, float((1 / chances).sum()) / len(scored))
     labelled = part_of(at, len(scored), scored.labels, None, drawn=drawn, chances=chances if unequal else None)
@@ -351,8 +351,8 @@ def _scores_of(
         order = np.concatenate([benchmark_order(part.questions) + i for part, i in zip(parts, start, strict=False)])
         place = np.cumsum(there) - 1
         _check_random(labelled, scored.strata, judge, place[order[there[order]]], whole.name)
-    counts = np.where(np.isnan(known.label), 0, known.counts)
-    values, columns, few = corrected_values(scored.stats, label, known.seen[at], labelled, width, counts)
+    counts = np.where(np.isnan(these.label), 0, these.counts)
+    values, columns, few = corrected_values(scored.stats, label, these.seen[at], labelled, width, counts)
     codes = {"judge_corrected"} | ({"few_failures"} if few else set())
     out = []
     for t, part in enumerate(parts):
@@ -564,8 +564,8 @@ def label_sample(
     for at in shuffled.tolist():
         t = int(strata[at])
         for r in rng.permutation(len(runs)).tolist():
-            told = texts[t][r].get(at - int(first[t]), QuestionText())
-            rows.append(tasks[t].row(r, at - int(first[t]), names[r], told, rng, (float(chance[at]), seed)))
+            text = texts[t][r].get(at - int(first[t]), QuestionText())
+            rows.append(tasks[t].row(r, at - int(first[t]), names[r], text, rng, (float(chance[at]), seed)))
     if blind:
         rows = [replace(row, model=None, score=None) for row in rows]
     return LabelSample(tuple(rows), blind, tuple(dict.fromkeys(notes)))
@@ -621,28 +621,28 @@ class _Task:
         """For each run, what its log says of the questions that were drawn."""
         out = []
         for part, rows in zip(self.parts, self.rows, strict=True):
-            told = texts_of(part, [rows[i] for i in drawn.tolist()], notes, NO_TEXT)
-            out.append(dict(zip(drawn.tolist(), told, strict=True)))
-            if not any(text.answers for text in told):
+            texts = texts_of(part, [rows[i] for i in drawn.tolist()], notes, NO_TEXT)
+            out.append(dict(zip(drawn.tolist(), texts, strict=True)))
+            if not any(text.answers for text in texts):
                 notes.append(f"{part.task}: {NO_TEXT}")
         return out
 
     def row(
-        self, r: int, i: int, name: str, told: QuestionText, rng: np.random.Generator, drawn: tuple[float, int]
+        self, r: int, i: int, name: str, text: QuestionText, rng: np.random.Generator, drawn: tuple[float, int]
     ) -> LabelRow:
         """A random one of the answers of a run to a question."""
         part, at = self.parts[r], self.rows[r][i]
         j = int(rng.choice(np.flatnonzero(~np.isnan(part.values[at]))))
         key, shown = part.questions.keys[at], part.questions.shown()
-        complete = len(told.answers) == part.values.shape[1]
-        answer = told.answers[j] if complete else told.answers[0] if len(told.answers) == 1 else None
+        complete = len(text.answers) == part.values.shape[1]
+        answer = text.answers[j] if complete else text.answers[0] if len(text.answers) == 1 else None
         return LabelRow(
             answer_id(name, part.task, key, j),
             part.task,
             key,
             j + 1,
-            told.text if told.text is not None or shown is None else shown[at],
-            told.target,
+            text.text if text.text is not None or shown is None else shown[at],
+            text.target,
             answer,
             None,
             *drawn,

@@ -67,11 +67,11 @@ def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, e
     return "wilson" if name in ("t", "bootstrap", "bootstrap-t") else name
 
 
-def _resampled(found: Estimated, settings: Settings, name: str) -> Limits[float] | None:
+def _resampled(noise: Estimated, settings: Settings, name: str) -> Limits[float] | None:
     """BCa or bootstrap-t of a mean with a standard error; None where it cannot be resampled."""
     from ..stats import resampling
 
-    rng, d, plan, m = np.random.default_rng(settings.seed), found.c.d, found.plan, found.m
+    rng, d, plan, m = np.random.default_rng(settings.seed), noise.c.d, noise.plan, noise.m
     if name == "bootstrap-t":
         t = resampling.studentised(d, plan, settings.resamples, rng)
         se = math.sqrt(m.variance.item())
@@ -80,9 +80,9 @@ def _resampled(found: Estimated, settings: Settings, name: str) -> Limits[float]
     return None if values is None else values.expanded(m.variance.item(), m.df.item()).interval(settings.level)
 
 
-def _interval(data: Sample, found: Estimated, settings: Settings, ends: intervals.RangeEnds | None) -> Interval:
+def _interval(data: Sample, noise: Estimated, settings: Settings, ends: intervals.RangeEnds | None) -> Interval:
     """The interval that was asked for, or the default."""
-    m, plan, level = found.m, found.plan, settings.level
+    m, plan, level = noise.m, noise.plan, settings.level
     name, se, df = _interval_name(data, m, plan, settings, ends), math.sqrt(m.variance.item()), m.df.item()
     if name == "none" or math.isnan(se) or math.isnan(df):
         return Interval()
@@ -90,13 +90,13 @@ def _interval(data: Sample, found: Estimated, settings: Settings, ends: interval
     of_questions = settings.questions_are == "population" and settings.repeats_are == "answers"
     # of fewer clusters the skewness is hardly known, and `few_clusters` warns
     of_questions = of_questions and not m.zero_variance[0] and not short_of(df, FEW_DF)
-    gamma = skewness(found.c.d, plan) + data.tail if of_questions else 0.0
+    gamma = skewness(noise.c.d, plan) + data.tail if of_questions else 0.0
     least = SKEWED if data.parts[0].unit is None else SKEWED_MEASURE
     if name == "t":
         moved = intervals.tail_shift(gamma, 0.0, t, least)
         return Interval(intervals.moved(intervals.t_interval(m.mean.item(), se, df, level), moved * se), name, moved)
     if name in ("bootstrap", "bootstrap-t"):
-        ci = _resampled(found, settings, name)
+        ci = _resampled(noise, settings, name)
         if ci is None:
             return Interval()
         low, high = ends.bounds if ends is not None else (-math.inf, math.inf)
@@ -104,7 +104,7 @@ def _interval(data: Sample, found: Estimated, settings: Settings, ends: interval
         moved = intervals.tail_shift(gamma, 0.0, t, least) if name == "bootstrap-t" else 0.0
         return Interval(intervals.within(ci, low, high), name, moved)
     assert ends is not None  # else the name is none of these
-    answers = _binomial_answers(data, found, settings, ends)
+    answers = _binomial_answers(data, noise, settings, ends)
     width = ends.bounds[1] - ends.bounds[0]
     p, moved = min(max((m.mean.item() - ends.bounds[0]) / width, 0.0), 1.0), 0.0
     G = int(m.n_clusters[0]) if data.corrected is None else n_labelled(data.corrected, plan)
@@ -119,13 +119,13 @@ def _interval(data: Sample, found: Estimated, settings: Settings, ends: interval
     return Interval(intervals.rescaled(intervals.within(ci, 0.0, 1.0), ends.bounds), name, moved)
 
 
-def _binomial_answers(data: Sample, found: Estimated, settings: Settings, ends: intervals.RangeEnds) -> float:
+def _binomial_answers(data: Sample, noise: Estimated, settings: Settings, ends: intervals.RangeEnds) -> float:
     """The 0/1 answers that a mean cannot know more than; infinite where their number is no bound.
 
     A vote has one value per question, but is made of more answers than are at hand to cap it, and of fixed
     questions only the answers' own variance is left, which no number of answers caps.
     """
-    vote = bool(UNSPLIT & found.codes) and any(OF_ALL_ANSWERS.intersection(part.diagnostics) for part in data.parts)
+    vote = bool(UNSPLIT & noise.codes) and any(OF_ALL_ANSWERS.intersection(part.diagnostics) for part in data.parts)
     if not ends.binary or vote or settings.questions_are == "fixed" or data.corrected is not None:
         return math.inf
     return float(data.stats.count.sum())
@@ -137,17 +137,17 @@ BORROWED_P = 0.05
 
 def _of_one_run(data: Sample, m: Moments, ends: intervals.RangeEnds | None, interval: Interval) -> set[str]:
     """Diagnostics that only the scores of one run show."""
-    found = {"skewed"} if interval.moved else set()
+    codes = {"skewed"} if interval.moved else set()
     if ends is not None and interval.name != "none":
         unequal = short_of(m.df[0], min(HEAVY_DF, (m.n_clusters[0] - 1) / 2))
         number = min(ends.failing, ends.heavy) if unequal else ends.failing
-        found |= {"few_failures"} if number < FEW_FAILURES * (1 - SLACK) else set()
+        codes |= {"few_failures"} if number < FEW_FAILURES * (1 - SLACK) else set()
     single = data.stats.count < 2
     if 2 <= single.sum() <= len(data) - 2:
         sizes = np.maximum(np.bincount(data.strata), 1)
         e = data.stats.mean - (np.bincount(data.strata, weights=data.stats.mean) / sizes)[data.strata]
-        found |= {"single_repeats_differ"} if welch_p(e[single], e[~single]) < BORROWED_P else set()
-    return found
+        codes |= {"single_repeats_differ"} if welch_p(e[single], e[~single]) < BORROWED_P else set()
+    return codes
 
 
 def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group: Group | None = None) -> Estimate:
@@ -159,14 +159,14 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
         m, code = nothing_of(data)
         codes.add(code)
     else:
-        found = kernel([data], [1.0], data.design(), settings, first=any(part.native_is_first for part in parts))
-        m, plan, population = found.m, found.plan, settings.questions_are == "population"
+        noise = kernel([data], [1.0], data.design(), settings, first=any(part.native_is_first for part in parts))
+        m, plan, population = noise.m, noise.plan, settings.questions_are == "population"
         clustered = plan.clustered and population
         ends = _ends_of(data, plan, bounds)
-        interval = _interval(data, found, settings, ends)
-        codes |= found.codes | _of_one_run(data, m, ends, interval)
-        more["judge"] = found.judge
-        more["icc"] = intraclass_correlation(found.c.d, plan) if population and not np.isnan(m.variance[0]) else None
+        interval = _interval(data, noise, settings, ends)
+        codes |= noise.codes | _of_one_run(data, m, ends, interval)
+        more["judge"] = noise.judge
+        more["icc"] = intraclass_correlation(noise.c.d, plan) if population and not np.isnan(m.variance[0]) else None
     filled = mean_if_missing(parts, shares, bounds)
     if filled is not None:
         codes |= {"missing_matters"} if filled[1] - filled[0] > MISSING_SHARE * np.sqrt(m.variance[0]) else set()
@@ -219,12 +219,12 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
     if run.corpus:
         from .corpus import estimate_corpus
 
-        estimates += [estimate_corpus(item, run, settings) for item in run.corpus]
+        estimates += [estimate_corpus(part, run, settings) for part in run.corpus]
     notes += _without_range(estimates)
     reasons: dict[str, list[str]] = {}
-    for item in run.skipped:
-        estimates.append(_skipped(run, item, settings))
-        reasons.setdefault(item.reason, []).append(f"{item.task} {item.metric}")
+    for skip in run.skipped:
+        estimates.append(_skipped(run, skip, settings))
+        reasons.setdefault(skip.reason, []).append(f"{skip.task} {skip.metric}")
     for reason, names in reasons.items():
         notes.append(f"no error bar for {some_of(names, 3)}: {reason}")
     return Analysis(settings.to_dict(), tuple(estimates), tuple(notes), **looks_of([run]))
@@ -241,11 +241,11 @@ def _without_range(rows: Iterable[Estimate]) -> list[str]:
     return [f"{', '.join(names)}: {said}"] if names else []
 
 
-def _skipped(run: Run, item: Group | Skipped, settings: Settings) -> Estimate:
+def _skipped(run: Run, skip: Group | Skipped, settings: Settings) -> Estimate:
     """The row of what has the harness's own value alone."""
-    native = np.array([item.native], dtype=np.float64)
+    native = np.array([skip.native], dtype=np.float64)
     m = replace(undefined_moments(np.zeros(1), np.zeros(1)), mean=native)
-    fields = mean_fields(item.key, run, m, settings, Interval(), clustered=False)
+    fields = mean_fields(skip.key, run, m, settings, Interval(), clustered=False)
     fields |= {"higher_is_better": None, "repeats_min": 0, "repeats_max": 0, "estimator": settings.se}
     return estimate(**fields, diagnostics=("skipped_metric",), estimand=settings.estimand)
 
@@ -256,7 +256,7 @@ def analyze_runs(runs: Iterable[Run], settings: Settings) -> Analysis:
     runs, notes = agreed(list(runs))
     check_clusters(settings.cluster, runs)
     parts = [analyze_run(run, settings) for run in runs]
-    estimates = tuple(item for part in parts for item in part.estimates)
+    estimates = tuple(row for part in parts for row in part.estimates)
     notes_ = merge_notes(*(part.notes for part in parts), notes)
     return Analysis(settings.to_dict(), estimates, notes_, **looks_of(runs))
 
@@ -268,8 +268,8 @@ def looks_of(runs: Sequence[Run]) -> dict[str, Any]:
     from ..results.sequential import Drawn, Sequential
 
     return {
-        "sequential": tuple(Sequential(**item) for run in runs for item in run.sequential),
-        "drawn": tuple(Drawn(**item) for run in runs for item in run.drawn),
+        "sequential": tuple(Sequential(**record) for run in runs for record in run.sequential),
+        "drawn": tuple(Drawn(**record) for run in runs for record in run.drawn),
     }
 
 

@@ -109,9 +109,9 @@ def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | Non
     if a.empty or b.empty:
         units = len(set(a.labels)) if a.labels is not None else len(a)
         return Observed(**names, estimate=None, se=None, units=units)
-    found, sides = pair_kernel(a, b, settings)
+    noise, sides = pair_kernel(a, b, settings)
     bounds = score_range([side.ends for side in sides], settings)
-    of, m = observed_pair(found, bounds, settings)[1], found.m
+    of, m = observed_pair(noise, bounds, settings)[1], noise.m
     equal = bool(m.zero_variance[0])
     width = None if bounds is None else bounds[1] - bounds[0]
     plain = Observed(
@@ -146,8 +146,8 @@ def _with_answers(plain: Observed, a: QuestionStats, b: QuestionStats, weights: 
         if twice.sum() >= FEWEST_UNITS and (run is a or run.var[twice].any()):
             noise = float(run.var[twice].mean())
             w2 = weights**2
-            one = plain.se**2 + noise * float(w2 @ (1 - fewer))
-            share = min(1.0, noise * float(w2.sum()) / one)
+            at_one = plain.se**2 + noise * float(w2 @ (1 - fewer))
+            share = min(1.0, noise * float(w2.sum()) / at_one)
             break
     return replace(plain, answers=int(a.count.sum()), repeats=float(fewer.mean()), prediction=share)
 
@@ -231,12 +231,12 @@ def repeats_enough(part: Scores, settings: Settings) -> EnoughRepeats:
     repeats = int(data.stats.count.max(initial=0))
     if data.empty:
         return EnoughRepeats(enough=False, repeats=repeats, share=None, message="no scores yet")
-    found = kernel([data], [1.0], data.design(), settings)
+    noise = kernel([data], [1.0], data.design(), settings)
     text = f"{repeats} answers per question"
-    if repeats >= 2 and "identical_repeats" in found.codes:
+    if repeats >= 2 and "identical_repeats" in noise.codes:
         why = "the answers to a question never differ, so more of them say nothing"
         return EnoughRepeats(enough=True, repeats=repeats, share=None, message=f"{text}: {why}")
-    share = finite(found.m.var_prediction.item() / repeats / (found.m.variance.item() or math.nan))
+    share = finite(noise.m.var_prediction.item() / repeats / (noise.m.variance.item() or math.nan))
     if share is not None:
         text += f", of the variance {100 * share:.0f} % is prediction noise"
     enough = repeats >= 2 and share is not None and share <= REPEATS_SHARE

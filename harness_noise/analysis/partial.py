@@ -23,7 +23,7 @@ class NotRandomError(InputError):
 
 
 def part_of(
-    asked: IntArray,
+    rows: IntArray,
     n: int,
     clusters: Sequence[object] | IntArray | None,
     strata: Sequence[object] | IntArray | None,
@@ -35,7 +35,7 @@ def part_of(
     """The part of n questions; `shares` are the weights of the strata in the order in which they appear."""
     codes = np.arange(n) if clusters is None else cluster_codes(clusters)[0]
     tasks = np.zeros(n, dtype=np.intp) if strata is None else cluster_codes(strata)[0]
-    return Part(asked, codes, tasks, None if shares is None else np.asarray(shares, dtype=np.float64), drawn, chances)
+    return Part(rows, codes, tasks, None if shares is None else np.asarray(shares, dtype=np.float64), drawn, chances)
 
 
 def _check_part(part: Part, N: int, what: str) -> None:
@@ -79,30 +79,30 @@ def full_benchmark(
         bounds: the range of the mean, or of the difference, in which the interval stays; None: not known.
     """
     what = f"{what}: " if what else ""
-    N, asked = len(X), part.asked
+    N, rows = len(X), part.asked
     _check_part(part, N, what)
     used = from_part(y, part, X, against)
     if used is None:
         raise InputError(f"{what}the part has fewer than two clusters in some task: no standard error")
-    values = y if against is None else y - against[asked]
+    values = y if against is None else y - against[rows]
     codes = _codes(values, part, used.df, difference=against is not None)
-    known = used.variance > 0
-    codes -= {"zero_variance"} if known else set()
+    varies = used.variance > 0
+    codes -= {"zero_variance"} if varies else set()
     low, high = bounds or (-math.inf, math.inf)
-    each = [used.half_width(level, population=population) if known else math.nan for population in (False, True)]
+    each = [used.half_width(level, population=population) if varies else math.nan for population in (False, True)]
     ends = [np.clip([used.estimate - half, used.estimate + half], low, high).tolist() for half in each]
     return FullBenchmark(
         estimate=finite(used.estimate),
-        se=math.sqrt(used.variance) if known else None,
+        se=math.sqrt(used.variance) if varies else None,
         ci_low=finite(ends[0][0]),
         ci_high=finite(ends[0][1]),
-        n_asked=len(asked),
+        n_asked=len(rows),
         n_total=N,
         r2=used.r2,
         gain=used.gain,
         references=names,
         diagnostics=tuple(sorted(codes)),
-        se_population=math.sqrt(used.population_variance) if known else None,
+        se_population=math.sqrt(used.population_variance) if varies else None,
         ci_low_population=finite(ends[1][0]),
         ci_high_population=finite(ends[1][1]),
     )
@@ -142,9 +142,9 @@ def _codes(values: FloatArray, part: Part, df: float, *, difference: bool) -> se
     """What makes a standard error uncertain: nothing varies, few clusters, or few whose score is not the usual one."""
     kinds, which, counts = np.unique(np.round(values, 12), return_inverse=True, return_counts=True)
     others = len(np.unique(part.clusters[part.asked][which != counts.argmax()]))
-    known = {
+    flags = {
         "zero_variance": len(kinds) == 1,
         "few_clusters": short_of(df, FEW_DF),
         "few_flips" if difference else "few_failures": others < FEW_FAILURES,
     }
-    return {code for code, holds in known.items() if holds}
+    return {code for code, holds in flags.items() if holds}

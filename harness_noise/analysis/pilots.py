@@ -112,25 +112,25 @@ def from_runs(sources: Sequence[Run | Estimate | Difference], settings: Settings
     split = row.var_data is not None and row.var_prediction is not None
     if row.var_data is None or row.var_prediction is None:
         # only the sum of both noises at one answer is known: promise nothing from more answers
-        found = Variances(n * row.se_total**2, 0.0, 0.0 if two else None)
+        v = Variances(n * row.se_total**2, 0.0, 0.0 if two else None)
     elif not two:
-        found = Variances(n * row.var_data, n * row.var_prediction)
+        v = Variances(n * row.var_data, n * row.var_prediction)
     else:  # shares from each run, the sum from the questions they have in common
-        parts = [item.n_questions * item.var_prediction for item in each if item.var_prediction is not None]
+        parts = [of_run.n_questions * of_run.var_prediction for of_run in each if of_run.var_prediction is not None]
         share = parts[0] / sum(parts) if len(parts) == 2 and sum(parts) > 0 else 0.5
         total = n * row.var_prediction
-        found = Variances(n * row.var_data, total * share, total * (1 - share))
+        v = Variances(n * row.var_data, total * share, total * (1 - share))
     clustered = row.cluster is not None
     upper = None
     if row.df is not None and math.isfinite(row.df) and row.df > 0:
         more = n * (float(upper_variance(row.se**2, row.df, assurance)) - row.se**2)
-        upper = replace(found, omega2=found.omega2 + more)
+        upper = replace(v, omega2=v.omega2 + more)
     units, pilot = QUESTIONS, f"{n} questions"
     if clustered:
         G = row.n_clusters
         units = Units(n / G, min(1.0, ((row.df or G - 1) + 1) / G))
         pilot = f"{G} clusters of {n / G:.3g} questions"
-    return Noise(found, split, upper, units, clustered, pilot, TWO_RUNS if two else ONE_RUN, scale, row.diagnostics, n)
+    return Noise(v, split, upper, units, clustered, pilot, TWO_RUNS if two else ONE_RUN, scale, row.diagnostics, n)
 
 
 def _of_labels(row: Estimate | Difference, scale: tuple[float, float] | None, assurance: float) -> Noise:
@@ -138,14 +138,14 @@ def _of_labels(row: Estimate | Difference, scale: tuple[float, float] | None, as
 
     Both from the variances of the corrected mean and of the labels alone: that of the labels is σ²/m.
     """
-    known, n = row.judge, row.n_questions
-    gain = None if known is None or known.r2 is None else known.gain
-    if known is None or gain is None or row.se is None or not 1 < known.n_labelled < n:
+    judge, n = row.judge, row.n_questions
+    gain = None if judge is None or judge.r2 is None else judge.gain
+    if judge is None or gain is None or row.se is None or not 1 < judge.n_labelled < n:
         raise InputError(
             f"{row.task}, {row.metric}: what the judge predicts of the labels is not known here; a pilot has labels of "
             f"some of its questions, {FEWEST_UNITS} (clusters) at least, which differ"
         )
-    m, two = known.n_labelled, isinstance(row, Difference)
+    m, two = judge.n_labelled, isinstance(row, Difference)
     variance = m * gain * row.se**2
     r2 = 1 - (row.se**2 / variance - 1 / n) / (1 / m - 1 / n)
     size = n / row.n_clusters if row.cluster is not None else 1.0
@@ -218,7 +218,7 @@ def _measured(
     )
     row = _the_only(rows)
     wanted = row.key
-    each = [item for item in each if item.key == wanted]
+    each = [of_run for of_run in each if of_run.key == wanted]
     parts: list[Scores] = [part for run in runs for part in run.scores if (part.metric, part.scorer) == wanted[1:]]
     return row, each, score_range([Ends.of([part]) for part in parts], settings)
 

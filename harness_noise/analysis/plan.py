@@ -175,7 +175,7 @@ class Asked:
 
 
 def plan_of(
-    asked: Asked,
+    goal: Asked,
     pilot: Pilot,
     settings: Settings,
     *,
@@ -186,7 +186,7 @@ def plan_of(
     """The plan that answers what is asked, with the noise of a pilot, of numbers, or of the expected accuracy.
 
     Args:
-        asked: effect, questions and power, and the noise where it is given in numbers.
+        goal: effect, questions and power, and the noise where it is given in numbers.
         pilot: one or two runs, or one row of a result; none: the numbers count.
         settings: how the noise of runs is computed.
         two_like_this: plan two runs like the one of the pilot.
@@ -196,53 +196,53 @@ def plan_of(
     Raises:
         InputError: too few or too many numbers, or values out of range.
     """
-    asked.check()
+    goal.check()
     tasks: dict[str, tuple[int, float]] = {}
     if pilot:
-        noise = from_runs(pilot, settings, asked.assured)
+        noise = from_runs(pilot, settings, goal.assured)
         noise = noise.doubled() if two_like_this else noise
         if answers is not None:
             tasks = noise_by_task(pilot, settings)
-            asked = _within(answers, sum(n for n, _ in tasks.values()), asked, noise)
+            goal = _within(answers, sum(n for n, _ in tasks.values()), goal, noise)
     else:
-        noise = _without_runs(asked)
-    labels = asked.r2 is not None or noise.r2 is not None
-    if not labels and (asked.judged is not None or asked.target_se is not None):
+        noise = _without_runs(goal)
+    labels = goal.r2 is not None or noise.r2 is not None
+    if not labels and (goal.judged is not None or goal.target_se is not None):
         raise InputError("`judged` and `target_se` are about labels that correct a judge: give `labels`, or `r2`")
     if looks is not None and (labels or (pilot and settings.repeats_are == "runs")):
         raise InputError(
             "`looks` are taken at answers that come one by one and are all scored alike: leave them out, or the labels "
             "and `repeats_are='runs'`"
         )
-    asked = asked if asked.target_se is None else replace(asked, n=_questions_for(asked.target_se, noise, asked))
-    asked.check_noise(noise)
-    result = _planned(noise, asked)
+    goal = goal if goal.target_se is None else replace(goal, n=_questions_for(goal.target_se, noise, goal))
+    goal.check_noise(noise)
+    result = _planned(noise, goal)
     if labels:
-        result = _with_labels(result, noise, asked)
-    if asked.cost_judge is not None:
-        result = _with_judge(result, pilot, noise, asked, settings)
+        result = _with_labels(result, noise, goal)
+    if goal.cost_judge is not None:
+        result = _with_judge(result, pilot, noise, goal, settings)
     if answers is not None:
-        result = _by_task(result, answers, tasks, noise, asked)
+        result = _by_task(result, answers, tasks, noise, goal)
     if looks is not None:
-        result = _with_looks(result, looks, pilot, asked, settings)
-    basis = "from" if pilot else "accuracy" if asked.accuracy is not None else "omega2"
-    theory = result.theory if asked.accuracy is None else _theories(asked.accuracy, result, asked)
+        result = _with_looks(result, looks, pilot, goal, settings)
+    basis = "from" if pilot else "accuracy" if goal.accuracy is not None else "omega2"
+    theory = result.theory if goal.accuracy is None else _theories(goal.accuracy, result, goal)
     return replace(result, basis=basis, theory=theory)
 
 
-def _without_runs(asked: Asked) -> Noise:
+def _without_runs(goal: Asked) -> Noise:
     """The noise that is given in numbers, or follows from the accuracy."""
-    if asked.accuracy is not None:
-        noise = Noise(planning.rule_of_thumb(asked.accuracy), split=False, scale=(0.0, 1.0))
+    if goal.accuracy is not None:
+        noise = Noise(planning.rule_of_thumb(goal.accuracy), split=False, scale=(0.0, 1.0))
     else:
-        assert asked.omega2 is not None
-        noise = from_numbers(asked.omega2, asked.sigma2)
-    if asked.cluster_size is not None:
-        noise = replace(noise, units=Units(asked.cluster_size), clustered=True)
-    return replace(noise, variances=noise.variances.inflated(asked.inflation))
+        assert goal.omega2 is not None
+        noise = from_numbers(goal.omega2, goal.sigma2)
+    if goal.cluster_size is not None:
+        noise = replace(noise, units=Units(goal.cluster_size), clustered=True)
+    return replace(noise, variances=noise.variances.inflated(goal.inflation))
 
 
-def _planned(noise: Noise, asked: Asked) -> Plan:
+def _planned(noise: Noise, goal: Asked) -> Plan:
     """The design that was asked for, and others beside it."""
     v = noise.start
     if v.at(1) == 0:
@@ -251,45 +251,45 @@ def _planned(noise: Noise, asked: Asked) -> Plan:
             "scores in both runs, or ω² and σ² of 0); plan from other runs, or from `accuracy`"
         )
     best = None
-    if noise.split and asked.costs is not None and (noise.variances.omega2 > 0 or noise.upper is None):
-        best = planning.best_repeats(v, *asked.costs, asked.k_max)
-    K = asked.repeats if asked.repeats is not None else best or 1
-    found, plug_in = asked.answer(noise, v, K), None
+    if noise.split and goal.costs is not None and (noise.variances.omega2 > 0 or noise.upper is None):
+        best = planning.best_repeats(v, *goal.costs, goal.k_max)
+    K = goal.repeats if goal.repeats is not None else best or 1
+    answer, plug_in = goal.answer(noise, v, K), None
     if noise.upper is not None and noise.variances.omega2 > 0:
-        plug_in = asked.answer(noise, noise.variances, K)
+        plug_in = goal.answer(noise, noise.variances, K)
     steps = [1]
     if noise.split:
-        steps = sorted({k for k in (1, 2, 4, 8, 16, 32, 64, K, asked.k_max) if k <= max(asked.k_max, K)})
-    units = max(2, math.ceil(found.n_questions / noise.units.size - SLACK))
+        steps = sorted({k for k in (1, 2, 4, 8, 16, 32, 64, K, goal.k_max) if k <= max(goal.k_max, K)})
+    units = max(2, math.ceil(answer.n_questions / noise.units.size - SLACK))
     counts = sorted({max(2, math.ceil(units * share)) for share in (0.25, 0.5, 2, 4)})
-    sizes = sorted({found.n_questions, *(noise.units.questions(count) for count in counts)})
+    sizes = sorted({answer.n_questions, *(noise.units.questions(count) for count in counts)})
     table = tuple(
-        PlanRow(m, k, detectable_effect(v.at(k), m, asked.alpha, asked.at, noise.units)) for m in sizes for k in steps
+        PlanRow(m, k, detectable_effect(v.at(k), m, goal.alpha, goal.at, noise.units)) for m in sizes for k in steps
     )
     estimated = noise.upper is not None
     return Plan(
-        **asdict(found),
-        alpha=asked.alpha,
+        **asdict(answer),
+        alpha=goal.alpha,
         cluster_size=noise.units.size if noise.clustered else None,
         repeats=K,
         omega2=noise.variances.omega2 if noise.split or not (estimated or noise.scale) else None,
         omega2_upper=v.omega2 if estimated and noise.split else None,
         sigma2_a=v.sigma2_a if noise.split else None,
         sigma2_b=v.sigma2_b if noise.split else None,
-        design_effect=asked.inflation,
-        icc=asked.icc,
+        design_effect=goal.inflation,
+        icc=goal.icc,
         best_repeats=best,
         table=table,
         basis="",
         compared=noise.compared,
-        assurance=asked.assured if estimated else None,
+        assurance=goal.assured if estimated else None,
         plug_in=plug_in,
         diagnostics=noise.diagnostics,
-        notes=(*_about(noise, asked), *_trust(noise, asked, plug_in)),
+        notes=(*_about(noise, goal), *_trust(noise, goal, plug_in)),
     )
 
 
-def _about(noise: Noise, asked: Asked) -> list[str]:
+def _about(noise: Noise, goal: Asked) -> list[str]:
     """What is compared, and in what it is counted."""
     notes = []
     if MISMATCH in noise.diagnostics:
@@ -315,17 +315,17 @@ def _about(noise: Noise, asked: Asked) -> list[str]:
             f"The plan counts clusters of {noise.units.size:.3g} questions{as_seen}: "
             "more questions of the same clusters do not replace new clusters."
         )
-    if not noise.pilot and asked.inflation is not None and asked.accuracy is not None:
+    if not noise.pilot and goal.inflation is not None and goal.accuracy is not None:
         notes.append(
             "The design effect multiplies the data noise; the Beta theory has none (both models find the same "
             "questions hard), so its row is without it."
         )
-    elif not noise.pilot and not noise.clustered and asked.inflation is None:
+    elif not noise.pilot and not noise.clustered and goal.inflation is None:
         notes.append(INDEPENDENT)
     return notes
 
 
-def _trust(noise: Noise, asked: Asked, plug_in: PlugIn | None) -> list[str]:
+def _trust(noise: Noise, goal: Asked, plug_in: PlugIn | None) -> list[str]:
     """How far the pilot can be trusted."""
     if not noise.pilot:
         return []
@@ -333,85 +333,85 @@ def _trust(noise: Noise, asked: Asked, plug_in: PlugIn | None) -> list[str]:
         return ["How uncertain the pilot's variance is, is not known here: the plan takes it as it is."]
     what, omega2 = "ω²" if noise.split else "the variance", noise.variances.omega2
     text = f"The pilot has {noise.pilot}, so {what} is an estimate: the plan starts from its upper "
-    text += f"{100 * asked.assured:.0f} % limit"
+    text += f"{100 * goal.assured:.0f} % limit"
     if plug_in is None:
         text += f", for the estimate itself is {'0' if omega2 == 0 else 'below 0'} and promises too much."
-    elif asked.n is None:
+    elif goal.n is None:
         clusters = "" if plug_in.n_clusters is None else f"{plug_in.n_clusters:,} clusters, "
         text += f"; the estimate itself would say {clusters}{plug_in.n_questions:,} questions."
-    elif asked.effect is not None:
+    elif goal.effect is not None:
         text += f"; at the estimate itself the power would be {100 * plug_in.power:.0f} %."
     else:
         text += f"; at the estimate itself it would see {plug_in.mde:.3g}."
-    if noise.split and plug_in is None and asked.costs is not None:
+    if noise.split and plug_in is None and goal.costs is not None:
         return [text, "With an ω² that is not above 0, this pilot cannot say how many answers per question are best."]
     return [text]
 
 
-def _theories(p: float, plan: Plan, asked: Asked) -> tuple[TheoryRow, ...]:
+def _theories(p: float, plan: Plan, goal: Asked) -> tuple[TheoryRow, ...]:
     """What each theory says of the plan."""
-    rows, units = [], Units(asked.cluster_size or 1.0)
+    rows, units = [], Units(goal.cluster_size or 1.0)
     for name, v in (
         ("rule of thumb", planning.rule_of_thumb(p)),
-        ("Beta theory", planning.beta_theory(p, asked.solvable)),
+        ("Beta theory", planning.beta_theory(p, goal.solvable)),
         ("independence bound", planning.independence_bound(p)),
     ):
-        v = v.inflated(asked.inflation)
+        v = v.inflated(goal.inflation)
         variance = v.at(plan.repeats)
-        size = units.questions(required_units(variance, plan.effect, asked.alpha, asked.at, units))
-        seen = detectable_effect(variance, plan.n_questions, asked.alpha, asked.at, units)
+        size = units.questions(required_units(variance, plan.effect, goal.alpha, goal.at, units))
+        seen = detectable_effect(variance, plan.n_questions, goal.alpha, goal.at, units)
         rows.append(TheoryRow(name, v.at(1), size, seen))
     return tuple(rows)
 
 
-def _questions_for(se: float, noise: Noise, asked: Asked) -> int:
+def _questions_for(se: float, noise: Noise, goal: Asked) -> int:
     """Questions whose mean label has this standard error."""
-    variance = noise.start.at(asked.repeats or 1)
+    variance = noise.start.at(goal.repeats or 1)
     return noise.units.questions(max(2, math.ceil(variance / se**2 / noise.units.size - SLACK)))
 
 
-def _with_labels(result: Plan, noise: Noise, asked: Asked) -> Plan:
+def _with_labels(result: Plan, noise: Noise, goal: Asked) -> Plan:
     """The plan of labels alone, with how many a judge of the other questions saves."""
-    r2 = noise.r2 if asked.r2 is None else asked.r2
+    r2 = noise.r2 if goal.r2 is None else goal.r2
     assert r2 is not None
-    judged = noise.n_questions if asked.judged is None else asked.judged
+    judged = noise.n_questions if goal.judged is None else goal.judged
 
     def enough(variance: float, n: float) -> bool:
-        if asked.target_se is not None:
-            return math.sqrt(variance) <= asked.target_se * (1 + SLACK)
-        found = detectable_effect(n * variance, n, asked.alpha, result.power, noise.units)
-        return found <= result.effect * (1 + SLACK)
+        if goal.target_se is not None:
+            return math.sqrt(variance) <= goal.target_se * (1 + SLACK)
+        effect = detectable_effect(n * variance, n, goal.alpha, result.power, noise.units)
+        return effect <= result.effect * (1 + SLACK)
 
     n = planning.labels_needed(result.variance, r2, judged, noise.units, enough)
     se = math.sqrt(planning.labelled_variance(result.variance, r2, n or judged, judged))
     labels = planning.LabelPlan(
         n_judged=judged, r2=r2, variance=result.variance, n_labels=n, n_labels_alone=result.n_questions, se=se
     )
-    what = f"a standard error of {asked.target_se:.3g}" if asked.target_se is not None else f"{result.effect:.3g}"
-    aim = f"For {what}" if asked.target_se is not None else f"To find {what} with {100 * result.power:.0f} % power"
+    what = f"a standard error of {goal.target_se:.3g}" if goal.target_se is not None else f"{result.effect:.3g}"
+    aim = f"For {what}" if goal.target_se is not None else f"To find {what} with {100 * result.power:.0f} % power"
     need = f"people label {n:,} of the {judged:,} judged questions" if n else f"labels of all {judged:,} are too few"
     text = f"{aim} {need} (the judge predicts R² = {r2:.2g} of the labels); without a judge {result.n_questions:,}."
     return replace(result, labels=labels, notes=(*result.notes, text))
 
 
-def _within(answers: int, n: int, asked: Asked, noise: Noise) -> Asked:
+def _within(answers: int, n: int, goal: Asked, noise: Noise) -> Asked:
     """What is asked, of the pilot's n questions with as many answers as all of them can have."""
-    if asked.n is not None or asked.repeats is not None:
+    if goal.n is not None or goal.repeats is not None:
         raise InputError("`answers` are spread over the pilot's questions: leave `n` and `repeats` out")
     if answers < n:
         raise InputError(f"`answers` {answers:,} are fewer than the {n:,} questions")
-    return replace(asked, n=noise.n_questions, repeats=min(answers // n, asked.k_max))
+    return replace(goal, n=noise.n_questions, repeats=min(answers // n, goal.k_max))
 
 
-def _by_task(result: Plan, answers: int, tasks: Mapping[str, tuple[int, float]], noise: Noise, asked: Asked) -> Plan:
+def _by_task(result: Plan, answers: int, tasks: Mapping[str, tuple[int, float]], noise: Noise, goal: Asked) -> Plan:
     """The plan with the best numbers of answers by task beside it."""
     sizes, variances = zip(*tasks.values(), strict=True)
-    K = planning.repeats_by_task(variances, sizes, answers, asked.k_max)
+    K = planning.repeats_by_task(variances, sizes, answers, goal.k_max)
     total = sum(variances) or 1.0
     rows = [TaskRepeats(task, n, k, x / total) for (task, (n, x)), k in zip(tasks.items(), K, strict=True)]
     left = sum(row.share / row.repeats for row in rows)
     variance = noise.start.at(1 / left if left else math.inf)
-    mde = detectable_effect(variance, result.n_questions, asked.alpha, asked.at, noise.units)
+    mde = detectable_effect(variance, result.n_questions, goal.alpha, goal.at, noise.units)
     text = (
         f"{answers:,} answers spread by task find {mde:.3g} in place of {result.mde:.3g} with K = {result.repeats} for "
         f"all; a live lm-eval run asks so with noise_repeats {','.join(f'{row.task}={row.repeats}' for row in rows)}"
@@ -430,35 +430,35 @@ def _judge_variance(pilot: Pilot, settings: Settings) -> float:
     rows = [row for row in pilot if isinstance(row, Estimate)]
     for run in pilot:
         rows += () if isinstance(run, (Estimate, Difference)) else analyze_run(run, settings).estimates
-    known = [row.judge_flips.variance for row in rows if row.judge_flips and row.judge_flips.of == "answers"]
-    if not known:
+    variances = [row.judge_flips.variance for row in rows if row.judge_flips and row.judge_flips.of == "answers"]
+    if not variances:
         raise InputError(
             "`cost_judge`: how noisy the judge is is not known, because no verdicts on the same text differ here: give "
             "`sigma2_judge`, the variance of its verdicts on one answer"
         )
-    return sum(known) / len(known)
+    return sum(variances) / len(variances)
 
 
-def _with_judge(result: Plan, pilot: Pilot, noise: Noise, asked: Asked, settings: Settings) -> Plan:
+def _with_judge(result: Plan, pilot: Pilot, noise: Noise, goal: Asked, settings: Settings) -> Plan:
     """The plan with what another judge call is worth beside another answer and another question."""
-    assert asked.cost_question is not None
-    assert asked.cost_answer is not None
-    assert asked.cost_judge is not None
+    assert goal.cost_question is not None
+    assert goal.cost_answer is not None
+    assert goal.cost_judge is not None
     if not noise.split:
         raise InputError(
             "`cost_judge`: what another answer gains is not known here (one answer each, or all answers alike), "
             "so it cannot be compared with another judge call: plan from runs with several answers, or from `sigma2`"
         )
     v = noise.start
-    each = _judge_variance(pilot, settings) if asked.sigma2_judge is None else asked.sigma2_judge
-    costs = asked.cost_question, asked.cost_answer, asked.cost_judge
-    spent = planning.spending(v, each * v.runs, costs, result.repeats, asked.k_max)
+    each = _judge_variance(pilot, settings) if goal.sigma2_judge is None else goal.sigma2_judge
+    costs = goal.cost_question, goal.cost_answer, goal.cost_judge
+    spent = planning.spending(v, each * v.runs, costs, result.repeats, goal.k_max)
     gains = {
         "another judge call for every answer": spent.judge,
         "another answer to every question": spent.answer,
         "more questions": spent.question,
     }
-    (first, gain), *others = sorted(gains.items(), key=lambda item: -item[1])
+    (first, gain), *others = sorted(gains.items(), key=lambda pair: -pair[1])
     note = (
         f"For 1 % more cost {first} lowers the variance most, by {100 * gain:.2g} %; "
         + " and ".join(f"{name} by {100 * less:.2g} %" for name, less in others)
@@ -472,7 +472,7 @@ def _counted(n: int, what: str) -> str:
     return f"{n} {what}{'' if n == 1 else 's'}"
 
 
-def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, asked: Asked, settings: Settings) -> Plan:
+def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, goal: Asked, settings: Settings) -> Plan:
     """The plan of a fixed comparison, with the figures of one that stops when it is decided.
 
     Its boundaries take more questions at most, so that the power is the plan's, and fewer on average; where the number
@@ -500,7 +500,7 @@ def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, asked: Asked, set
         bounds = critical_values(shares, plan.alpha)
     drift = plan.effect / math.sqrt(plan.variance / plan.n_questions)
     n_max, power = plan.n_questions, float(exits_above(shares, bounds, drift).sum())
-    if asked.n is None:
+    if goal.n is None:
         drift, power = drift_for_power(shares, bounds, plan.power), plan.power
         fixed = critical_values([1.0], plan.alpha)
         inflation = (drift / drift_for_power([1.0], fixed, plan.power)) ** 2
@@ -515,7 +515,7 @@ def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, asked: Asked, set
         n_expected_none=none,
         n_expected_effect=planned,
         n_expected_double=double,
-        replay=_replayed(pilot, settings, rule.looks, asked.alpha),
+        replay=_replayed(pilot, settings, rule.looks, goal.alpha),
     )
     return replace(plan, sequential=looks)
 

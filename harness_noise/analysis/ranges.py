@@ -23,10 +23,10 @@ from ..stats.tolerances import SLACK
 
 def hull(ranges: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
     """The range that holds all of them; None where one is not known."""
-    known = [item for item in ranges if item is not None]
-    if not known or len(known) < len(ranges):
+    limits = [bounds for bounds in ranges if bounds is not None]
+    if not limits or len(limits) < len(ranges):
         return None
-    return min(low for low, _ in known), max(high for _, high in known)
+    return min(low for low, _ in limits), max(high for _, high in limits)
 
 
 def name_of(parts: Sequence[Scores]) -> str:
@@ -81,11 +81,11 @@ def score_range(samples: Sequence[Ends], settings: Settings) -> tuple[float, flo
     Raises:
         InputError: a score outside the range that was said or declared.
     """
-    ends = [item for item in samples if not math.isnan(item.low)]
+    ends = [sample for sample in samples if not math.isnan(sample.low)]
     if not ends:
         return settings.range
-    low, high = min(item.low for item in ends), max(item.high for item in ends)
-    declared = hull([item.bounds for item in samples if item.bounds is not None])
+    low, high = min(sample.low for sample in ends), max(sample.high for sample in ends)
+    declared = hull([sample.bounds for sample in samples if sample.bounds is not None])
     bounds = settings.range or declared
     if bounds == UNBOUNDED:
         return None
@@ -93,13 +93,13 @@ def score_range(samples: Sequence[Ends], settings: Settings) -> tuple[float, flo
         slack = SLACK * (bounds[1] - bounds[0])
         if bounds[0] - slack <= low and high <= bounds[1] + slack:
             return bounds
-        if settings.range is None and any(item.bounds is None for item in samples):
+        if settings.range is None and any(sample.bounds is None for sample in samples):
             return None
         raise InputError(outside(samples[0].name, low, high, bounds, said=settings.range is not None))
     if low < 0 or high > 1:
         return None
     constant = low == high and low in (0.0, 1.0)
-    return None if constant and not all(item.proportion for item in samples) else (0.0, 1.0)
+    return None if constant and not all(sample.proportion for sample in samples) else (0.0, 1.0)
 
 
 def check_margin(settings: Settings, parts: Iterable[Scores]) -> None:
@@ -109,9 +109,9 @@ def check_margin(settings: Settings, parts: Iterable[Scores]) -> None:
         InputError: a margin as large as the whole range.
     """
     if settings.margin is not None:
-        found = list(parts)
-        scale = score_range([Ends.of([part]) for part in found], settings)
-        check_scale("margin", settings.margin, scale, found[0].metric if found else "")
+        parts = list(parts)
+        scale = score_range([Ends.of([part]) for part in parts], settings)
+        check_scale("margin", settings.margin, scale, parts[0].metric if parts else "")
 
 
 def scales_differ(parts_a: Iterable[Scores], parts_b: Iterable[Scores]) -> bool:
@@ -120,7 +120,7 @@ def scales_differ(parts_a: Iterable[Scores], parts_b: Iterable[Scores]) -> bool:
     for parts in (parts_a, parts_b):
         values = np.concatenate([np.empty(0), *(part.values[np.isfinite(part.values)] for part in parts)])
         ends.append((float(values.min(initial=math.inf)), float(values.max(initial=-math.inf))))
-    (_, small), (lowest, large) = sorted(ends, key=lambda item: item[1])
+    (_, small), (lowest, large) = sorted(ends, key=lambda pair: pair[1])
     return min(ends)[0] >= 0 and 0 < small <= 1 and lowest >= 0 and 20 < large <= 100
 
 
@@ -166,7 +166,7 @@ def difference_if_missing(
     if bounds is None or not _told([*parts_a, *parts_b]):
         return None
     if not unpaired:
-        shared = [pair(one.questions, other.questions) for one, other in zip(parts_a, parts_b, strict=True)]
+        shared = [pair(part_a.questions, part_b.questions) for part_a, part_b in zip(parts_a, parts_b, strict=True)]
         parts_a = [part.take(rows.rows_a) for part, rows in zip(parts_a, shared, strict=True)]
         parts_b = [part.take(rows.rows_b) for part, rows in zip(parts_b, shared, strict=True)]
     low, high = (_mean(parts_a, shares, x) - _mean(parts_b, shares, y) for x, y in (bounds, bounds[::-1]))
@@ -184,7 +184,7 @@ def worst_case(run: Run, baselines: Sequence[Run], settings: Settings) -> tuple[
     have been to. None where nothing is missing.
     """
     together: dict[Key, list[Scores]] = {}
-    for part in (part for one in (run, *baselines) for part in (*one.scores, *one.parts)):
+    for part in (part for side in (run, *baselines) for part in (*side.scores, *side.parts)):
         together.setdefault(part.key, []).append(part)
     ranges = {
         key: score_range([Ends.of(parts)], settings)
@@ -192,7 +192,7 @@ def worst_case(run: Run, baselines: Sequence[Run], settings: Settings) -> tuple[
         if any(n_unscored(part) or part.n_missing > part.n_zero for part in parts)
     }
     unknown = {
-        whole.key for one in (run, *baselines) for whole in one.corpus if whole.n_missing and settings.missing != "zero"
+        part.key for side in (run, *baselines) for part in side.corpus if part.n_missing and settings.missing != "zero"
     }
     if not ranges and not unknown:
         return None
@@ -201,7 +201,7 @@ def worst_case(run: Run, baselines: Sequence[Run], settings: Settings) -> tuple[
         for key, bounds in ranges.items()
         if bounds is None or any(part.n_missing - part.n_zero > n_unscored(part) for part in together[key])
     }
-    for group in (group for one in (run, *baselines) for group in one.groups):
+    for group in (group for side in (run, *baselines) for group in side.groups):
         if not unknown.isdisjoint((task, group.metric, group.scorer) for task in group.tasks):
             unknown.add(group.key)
 
@@ -211,9 +211,9 @@ def worst_case(run: Run, baselines: Sequence[Run], settings: Settings) -> tuple[
             return part
         return replace(part, values=_filled(part, bounds[best == (part.higher_is_better is not False)]), native=None)
 
-    def filled(one: Run, best: bool) -> Run:
-        scores, parts = (tuple(fill(part, best) for part in group) for group in (one.scores, one.parts))
-        return replace(one, scores=scores, parts=parts, groups=tuple(replace(g, native=None) for g in one.groups))
+    def filled(side: Run, best: bool) -> Run:
+        scores, parts = (tuple(fill(part, best) for part in group) for group in (side.scores, side.parts))
+        return replace(side, scores=scores, parts=parts, groups=tuple(replace(g, native=None) for g in side.groups))
 
     return (filled(run, False), [filled(base, True) for base in baselines]), unknown
 
@@ -237,5 +237,5 @@ def _mean(parts: Sequence[Scores], shares: Sequence[float] | None, value: float)
     """The mean over those of the tasks that have a question, with one score for all that are missing."""
     weights = shares or [float(len(part.values)) for part in parts]
     used = [(float(_filled(part, value).mean()), w) for part, w in zip(parts, weights, strict=True) if w > 0]
-    means, known = zip(*used, strict=True)
-    return float(np.average(means, weights=known))
+    means, counted = zip(*used, strict=True)
+    return float(np.average(means, weights=counted))

@@ -61,13 +61,13 @@ def _estimates(
     rows: list[FullRow] = []
     notes: list[str] = []
     for run, base in pairs:
-        others = [item for item in references if not any(same_run(item, one) for one in (run, base) if one is not None)]
+        others = [ref for ref in references if not any(same_run(ref, side) for side in (run, base) if side is not None)]
         theirs: dict[tuple[str, str, str], Scores] = {}
         mine = run
         if base is not None:
             matched, _ = matched_scores(run, base, alone=False)
-            theirs = {one.key: other for one, other in matched}
-            mine = replace(run, scores=tuple(one for one, _ in matched), parts=())
+            theirs = {part_a.key: part_b for part_a, part_b in matched}
+            mine = replace(run, scores=tuple(part_a for part_a, _ in matched), parts=())
         for parts, name, shares in _tasks(mine):
             both = [(part, theirs.get(part.key)) for part in parts]
             row, said = _row(both, others, name, (run, base), shares, settings, refuse=refuse)
@@ -76,9 +76,9 @@ def _estimates(
     return _checked(rows, notes, references)
 
 
-def same_run(one: Run, other: Run) -> bool:
+def same_run(run: Run, other: Run) -> bool:
     """Whether two runs are one, given twice."""
-    return bool(one.path) and one.path == other.path and one.model == other.model
+    return bool(run.path) and run.path == other.path and run.model == other.model
 
 
 def _checked(rows: list[FullRow], notes: list[str], references: Sequence[Run]) -> tuple[tuple[FullRow, ...], list[str]]:
@@ -87,13 +87,13 @@ def _checked(rows: list[FullRow], notes: list[str], references: Sequence[Run]) -
         raise InputError(
             f"the references ({models}) have measured nothing that the runs have: name runs of the same tasks"
         )
-    known = [row for row in rows if row.estimate is not None]
+    estimated = [row for row in rows if row.estimate is not None]
     for said, these in (
-        ("the references gain nothing", [row for row in known if row.gain is not None and row.gain <= 1]),
+        ("the references gain nothing", [row for row in estimated if row.gain is not None and row.gain <= 1]),
         (
             "nothing varies, or the part has too few questions (clusters) to learn from the references, so its plain "
             "mean is shown",
-            [row for row in known if row.gain is None],
+            [row for row in estimated if row.gain is None],
         ),
     ):
         names = dict.fromkeys(f"{row.task} {row.metric}".strip() for row in these)
@@ -122,10 +122,10 @@ def _row(
     refuse: bool,
 ) -> tuple[FullRow | None, list[str]]:
     """One row, and notes; None where no reference has measured it, or all its questions were asked."""
-    found = [block_of(part if b is None else within(part, b), references, b) for part, b in both]
-    blocks = [block for block in found if block is not None]
+    all_blocks = [block_of(part if b is None else within(part, b), references, b) for part, b in both]
+    blocks = [block for block in all_blocks if block is not None]
     (run, base), (first, _) = runs, both[0]
-    if len(blocks) < len(found) or not (base or shared_names(blocks)):
+    if len(blocks) < len(all_blocks) or not (base or shared_names(blocks)):
         return None, []
     what, model, notes, sizes = f"{name} {first.metric}", run.model, list[str](), [len(x.X) for x in blocks]
     if base is not None:
@@ -138,7 +138,7 @@ def _row(
         if left:
             said = f"{base.model} has no answer to {left:,} of {every:,} questions"
             notes.append(f"{what}: {said}, which are left out of the whole benchmark")
-    drawn = {item["task"]: item["n_total"] for item in run.drawn}
+    drawn = {record["task"]: record["n_total"] for record in run.drawn}
     by_name = all(drawn.get(part.task) == size for (part, _), size in zip(both, sizes, strict=True))
     y, part, X, b = joined(blocks, shares, drawn=by_name)
     if len(part.asked) >= len(X):
@@ -172,12 +172,12 @@ def joined(
     """What the regression takes, over all tasks: y, the part, the references' means, those of what is subtracted."""
     names = shared_names(blocks)
     start = np.cumsum([0, *(len(block.X) for block in blocks)])
-    asked = np.concatenate([block.asked + at for block, at in zip(blocks, start, strict=False)])
+    rows = np.concatenate([block.asked + at for block, at in zip(blocks, start, strict=False)])
     labels = [label for block in blocks for label in block.clusters]
     tasks = np.repeat(np.arange(len(blocks)), np.diff(start))
     unequal = any(block.unequal for block in blocks)
     chances = np.concatenate([block.chances for block in blocks]) if unequal else None
-    part = part_of(asked, int(start[-1]), labels, tasks, shares, drawn=drawn, chances=chances)
+    part = part_of(rows, int(start[-1]), labels, tasks, shares, drawn=drawn, chances=chances)
     X = np.concatenate([block.X[:, [block.names.index(n) for n in names]] for block in blocks])
     b = [block.b for block in blocks if block.b is not None]
     return np.concatenate([block.y for block in blocks]), part, X, np.concatenate(b) if b else None
@@ -207,16 +207,16 @@ class Block:
     def of_known(self) -> Block:
         """The questions that the subtracted run has answered, as if they were all."""
         assert self.b is not None
-        known = np.isfinite(self.b)
-        place, both = np.cumsum(known) - 1, known[self.asked]
+        answered = np.isfinite(self.b)
+        place, both = np.cumsum(answered) - 1, answered[self.asked]
         return replace(
             self,
             y=self.y[both],
             asked=place[self.asked[both]],
             chances=self.chances[both],
-            X=self.X[known],
-            b=self.b[known],
-            clusters=list(compress(self.clusters, known)),
+            X=self.X[answered],
+            b=self.b[answered],
+            clusters=list(compress(self.clusters, answered)),
         )
 
 
@@ -233,13 +233,13 @@ def block_of(
     """
     named: dict[str, Scores] = {}
     for run in references:
-        item = next((item for item in (*run.scores, *run.parts) if item.key == part.key), None)
-        if item is not None:
-            named.setdefault(run.name if run.model in named else run.model, item)
+        theirs = next((scores for scores in (*run.scores, *run.parts) if scores.key == part.key), None)
+        if theirs is not None:
+            named.setdefault(run.name if run.model in named else run.model, theirs)
     every = [*named.values(), *([] if against is None else [against])]
     if not every:
         return None
-    whole = max(every, key=lambda item: len(item.questions))
+    whole = max(every, key=lambda scores: len(scores.questions))
     order = benchmark_order(whole.questions)
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.arange(len(order))
@@ -253,7 +253,7 @@ def block_of(
     rows_a, rows_b = np.array(same.rows_a, dtype=np.intp), np.array(same.rows_b, dtype=np.intp)
     means = question_stats(part.values).mean
     scored = ~np.isnan(means[rows_a])
-    columns = np.column_stack([question_stats(in_order_of(whole.questions, item)).mean[order] for item in every])
+    columns = np.column_stack([question_stats(in_order_of(whole.questions, scores)).mean[order] for scores in every])
     labels = [f"\x1f{part.task}\x1f{i}" for i in range(len(order))]  # of all tasks that are taken together
     by = clustered_as or (part if whole.clusters is None else whole)
     if by.clusters is not None:  # of the questions that were not asked the part knows nothing

@@ -54,21 +54,21 @@ def copies(runs: Sequence[Run]) -> list[str]:
         size = file.stat().st_size if run.path and file.is_file() else 0
         same = next((other for other in files.get(size, ()) if size and _copied(other, run)), None)
         if same is not None:
-            one = realpath(same.path) == realpath(run.path)
-            what = f"{run.name} is given twice" if one else f"{same.name} and {run.name} hold the same bytes"
+            one_file = realpath(same.path) == realpath(run.path)
+            what = f"{run.name} is given twice" if one_file else f"{same.name} and {run.name} hold the same bytes"
             notes.append(f"ONE RUN TWICE: {what}, so there is nothing to compare; was another file meant?")
         files.setdefault(size, []).append(run)
     return notes
 
 
-def _copied(one: Run, other: Run) -> bool:
-    if realpath(one.path) == realpath(other.path):
-        return one.model == other.model
-    values = [[item.values for item in run.scores] for run in (one, other)]
+def _copied(run: Run, other: Run) -> bool:
+    if realpath(run.path) == realpath(other.path):
+        return run.model == other.model
+    values = [[part.values for part in side.scores] for side in (run, other)]
     alike = len(values[0]) == len(values[1]) and all(
         np.array_equal(a, b, equal_nan=True) for a, b in zip(*values, strict=True)
     )
-    return alike and cmp(one.path, other.path, shallow=False)
+    return alike and cmp(run.path, other.path, shallow=False)
 
 
 def _join(runs: Sequence[Run]) -> Run:
@@ -79,22 +79,22 @@ def _join(runs: Sequence[Run]) -> Run:
         return replace(first, notes=tuple(notes))
     scores = _joined([run.scores for run in runs], first, notes)
     parts = _joined([run.parts for run in runs], first, notes)
-    corpus = by_what(item for run in runs for item in run.corpus)
+    corpus = by_what(part for run in runs for part in run.corpus)
     groups = by_what(group for run in runs for group in run.groups)
-    skipped = by_what(item for run in runs for item in run.skipped)
+    skipped = by_what(skip for run in runs for skip in run.skipped)
     return replace(
         first,
         name=f"{first.name} + {len(runs) - 1} more",
         path="",
         scores=scores,
         parts=parts,
-        corpus=tuple(_join_corpus(item, first, notes) for item in corpus.values()),
+        corpus=tuple(_join_corpus(same, first, notes) for same in corpus.values()),
         # the value of one run is none of their mean
         groups=tuple(replace(same[0], native=None) for same in groups.values()),
         skipped=tuple(same[0] if len(same) == 1 else replace(same[0], native=None) for same in skipped.values()),
         notes=tuple(notes),
         sequential=(),  # each run stopped for itself
-        drawn=tuple(item for item in first.drawn if all(item in run.drawn for run in runs)),
+        drawn=tuple(record for record in first.drawn if all(record in run.drawn for run in runs)),
         headline=frozenset().union(*(run.headline for run in runs)),
     )
 
@@ -112,7 +112,7 @@ def by_what(items: Iterable[T]) -> dict[tuple[str, str, str], list[T]]:
 
 def _joined(runs: Sequence[Sequence[Scores]], first: Run, notes: list[str]) -> tuple[Scores, ...]:
     """Everything that was measured, with the repeats of all runs that measured it."""
-    measured = by_what(_distinct(item) for scores in runs for item in scores)
+    measured = by_what(_distinct(part) for scores in runs for part in scores)
     most = max(map(len, measured.values()), default=0)
     for (task, metric, _), parts in measured.items():
         if len(parts) < most:
@@ -147,25 +147,25 @@ def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[str]) -> Scores
     )
 
 
-def _join_corpus(items: Sequence[CorpusScores], run: Run, notes: list[str]) -> CorpusScores:
+def _join_corpus(parts: Sequence[CorpusScores], run: Run, notes: list[str]) -> CorpusScores:
     """The answers of several runs as the repeats of a metric that is no mean."""
-    first = items[0]
-    if len(items) == 1 or (first.stats is None and not first.records):
+    first = parts[0]
+    if len(parts) == 1 or (first.stats is None and not first.records):
         return first  # of a name alone nobody asks for more (the arena)
-    alike = [item for item in items if _summed(item) == _summed(first)]
-    if len(alike) < len(items):
-        notes.append(f"{first.task}, {first.metric}: only {len(alike)} of {len(items)} runs have it")
+    alike = [part for part in parts if _summed(part) == _summed(first)]
+    if len(alike) < len(parts):
+        notes.append(f"{first.task}, {first.metric}: only {len(alike)} of {len(parts)} runs have it")
     on, rows = _on_all_questions(alike, run, notes)
     n = len(on["questions"])
-    stats = _beside([item.stats for item in alike], rows, n, np.nan)
-    records = () if stats is not None else _beside([_table(item.records) for item in alike], rows, n, None).tolist()
-    n_missing = sum(item.n_missing for item in alike)
+    stats = _beside([part.stats for part in alike], rows, n, np.nan)
+    records = () if stats is not None else _beside([_table(part.records) for part in alike], rows, n, None).tolist()
+    n_missing = sum(part.n_missing for part in alike)
     return replace(first, **on, stats=stats, records=tuple(map(tuple, records)), native=None, n_missing=n_missing)
 
 
-def _summed(item: CorpusScores) -> int | None:
+def _summed(part: CorpusScores) -> int | None:
     """How many sums over questions a metric is made of; None where it is called on records."""
-    return None if item.stats is None else item.stats.shape[2]
+    return None if part.stats is None else part.stats.shape[2]
 
 
 def _table(records: Sequence[Sequence[Any]]) -> AnyArray:
@@ -195,11 +195,11 @@ def _on_all_questions(
 
 def _beside(arrays: Sequence[AnyArray | None], rows: Sequence[IntArray], n: int, blank: object) -> Any:
     """(n, K, …) the repeats of all parts, `blank` where one has no such question; None where a part has none."""
-    known = [array for array in arrays if array is not None]
-    if len(known) < len(arrays):
+    present = [array for array in arrays if array is not None]
+    if len(present) < len(arrays):
         return None
-    blocks = [np.full((n, *array.shape[1:]), blank, dtype=array.dtype) for array in known]
-    for block, at, array in zip(blocks, rows, known, strict=True):
+    blocks = [np.full((n, *array.shape[1:]), blank, dtype=array.dtype) for array in present]
+    for block, at, array in zip(blocks, rows, present, strict=True):
         block[at] = array
     return np.concatenate(blocks, axis=1)
 

@@ -136,20 +136,20 @@ class Evidence:
     """The paired differences and their design, where they are a sample of questions."""
 
 
-def row_of(found: Evidence, codes: Iterable[str], settings: Settings, **fields: Any) -> RowDecision:
+def row_of(evidence: Evidence, codes: Iterable[str], settings: Settings, **fields: Any) -> RowDecision:
     """The row of a difference, with these diagnostics and further fields."""
     codes, skew = set(codes), None
-    if found.of.far is not None and not np.isnan(found.of.far.mean[0]):
+    if evidence.of.far is not None and not np.isnan(evidence.of.far.mean[0]):
         codes.add("few_flips")
-    if found.paired is not None:
-        d, plan = found.paired
+    if evidence.paired is not None:
+        d, plan = evidence.paired
         codes |= {"skewed"} if fields["unit"] is not None and is_skewed(d, plan) else set()
         if not plan.strata.any():
             skew = skew_of(np.bincount(plan.clusters, weights=d - d.mean()).astype(np.float64))
-    columns = difference_columns(found.m, found.leads, found.sides, found.clustered)
+    columns = difference_columns(evidence.m, evidence.leads, evidence.sides, evidence.clustered)
     numbers: dict[str, Any] = {name: column.item() for name, column in columns.items()}
     if OF_ALL_ANSWERS & codes:
         codes.discard("single_repeat")
         numbers["se_total"] = None
     numbers |= {"level": settings.level, "test": settings.test, "estimand": settings.estimand}
-    return RowDecision.of(decision.decide(found.of, settings, found.test), codes, skew=skew, **numbers | fields)
+    return RowDecision.of(decision.decide(evidence.of, settings, evidence.test), codes, skew=skew, **numbers | fields)

@@ -179,8 +179,8 @@ def linearised(data: Sample) -> Sample:
     if abs(y) <= half:
         return replace(data, per=None, ratio=True, undefined=True)
     values = x / y + (data.values - x / y * data.per) / y
-    known = data.stats.identical, data.stats.answers_differ
-    stats = replace(question_stats(values), identical=known[0], answers_differ=known[1])
+    flags = data.stats.identical, data.stats.answers_differ
+    stats = replace(question_stats(values), identical=flags[0], answers_differ=flags[1])
     tail = ratio_skewness(stats.mean, under, plan)
     return replace(data, values=values, stats=stats, per=None, ratio=True, tail=tail)
 
@@ -217,16 +217,16 @@ def _cluster_labels(parts: Sequence[Scores]) -> tuple[str, ...] | None:
     crossed = any(both_ways(part.clusters) is not None for part in parts)
     labels: list[str] = []
     for t, part in enumerate(parts):
-        found: Sequence[str]
+        own: Sequence[str]
         if part.clusters is None:
-            found = [f"\x1f{t}\x1f{key}" for key in part.questions.keys]
+            own = [f"\x1f{t}\x1f{key}" for key in part.questions.keys]
         elif len(parts) == 1:
-            found = part.clusters
+            own = part.clusters
         else:
             spec = f"{part.cluster_spec}\x1f"
-            found = [CROSS.join(spec + way for way in label.split(CROSS)) for label in part.clusters]
+            own = [CROSS.join(spec + way for way in label.split(CROSS)) for label in part.clusters]
         # a task with one way of clustering among crossed ones: the same clusters both ways
-        labels += [label + CROSS + label for label in found] if crossed and both_ways(found) is None else found
+        labels += [label + CROSS + label for label in own] if crossed and both_ways(own) is None else own
     return tuple(labels)
 
 
@@ -235,11 +235,11 @@ def is_scored(part: Scores) -> BoolArray:
     return np.asarray(~np.isnan(part.values).all(axis=1))
 
 
-def scored_pairs(one: Scores, other: Scores) -> Pairing:
+def scored_pairs(part_a: Scores, part_b: Scores) -> Pairing:
     """Which questions of A are which of B, of those that both have scored."""
-    found = pair(one.questions, other.questions)
-    both = is_scored(one)[found.rows_a] & is_scored(other)[found.rows_b]
-    return replace(found, rows_a=list(compress(found.rows_a, both)), rows_b=list(compress(found.rows_b, both)))
+    pairing = pair(part_a.questions, part_b.questions)
+    both = is_scored(part_a)[pairing.rows_a] & is_scored(part_b)[pairing.rows_b]
+    return replace(pairing, rows_a=list(compress(pairing.rows_a, both)), rows_b=list(compress(pairing.rows_b, both)))
 
 
 def texts_of(part: Scores, rows: Sequence[int], notes: list[str], otherwise: str) -> Sequence[QuestionText]:
@@ -277,20 +277,20 @@ def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[flo
     kept_a, kept_b, notes = [], [], []
     only_a = only_b = 0
     prompts = False
-    for one, other in zip(parts_a, parts_b, strict=True):
-        found = scored_pairs(one, other)
-        rows_a, rows_b = found.rows_a, found.rows_b
-        only_a += int(is_scored(one).sum()) - len(rows_a)
-        only_b += int(is_scored(other).sum()) - len(rows_b)
-        if found.note is not None:
-            notes.append(f"{one.task}: {found.note}")
-        if one.questions.prompts is not None and other.questions.prompts is not None:
-            pa, pb = one.questions.prompts, other.questions.prompts
+    for part_a, part_b in zip(parts_a, parts_b, strict=True):
+        pairing = scored_pairs(part_a, part_b)
+        rows_a, rows_b = pairing.rows_a, pairing.rows_b
+        only_a += int(is_scored(part_a).sum()) - len(rows_a)
+        only_b += int(is_scored(part_b).sum()) - len(rows_b)
+        if pairing.note is not None:
+            notes.append(f"{part_a.task}: {pairing.note}")
+        if part_a.questions.prompts is not None and part_b.questions.prompts is not None:
+            pa, pb = part_a.questions.prompts, part_b.questions.prompts
             prompts |= any(pa[i] != pb[j] for i, j in zip(rows_a, rows_b, strict=True))
-        mine = one.take(rows_a)
-        theirs = other.take(rows_b, mine.questions)
+        mine = part_a.take(rows_a)
+        theirs = part_b.take(rows_b, mine.questions)
         if mine.clusters and theirs.clusters and not same_partition(mine.clusters, theirs.clusters):
-            notes.append(f"{one.task}: the two runs cluster the questions differently; A's clusters count")
+            notes.append(f"{part_a.task}: the two runs cluster the questions differently; A's clusters count")
         # of the same questions B's clusters are A's, where A has none
         first = mine if mine.clusters is not None else theirs
         kept_a.append(replace(mine, clusters=first.clusters, cluster_spec=first.cluster_spec, outer=first.outer))
@@ -319,8 +319,8 @@ def below(blocks: Sequence[FloatArray]) -> FloatArray:
 def group_parts(run: Run, group: Group) -> list[Scores] | None:
     """The scores that a group averages; None where the run does not have them all."""
     wanted = (group.metric, group.scorer)
-    found = {part.task: part for part in (*run.parts, *run.scores) if (part.metric, part.scorer) == wanted}
-    parts = [found[task] for task in group.tasks if task in found]
+    by_task = {part.task: part for part in (*run.parts, *run.scores) if (part.metric, part.scorer) == wanted}
+    parts = [by_task[task] for task in group.tasks if task in by_task]
     return parts if parts and len(parts) == len(group.tasks) else None
 
 
@@ -442,13 +442,13 @@ def labels_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> LabelCol
     Raises:
         InputError: only some of the runs are.
     """
-    known = [run.corrected for run in runs if run.corrected is not None]
-    if known and len(known) < len(runs):
+    corrected = [run.corrected for run in runs if run.corrected is not None]
+    if corrected and len(corrected) < len(runs):
         raise InputError(
             f"{runs[0].name}: there are labels of one model only, and a corrected mean less one that is not says "
             "nothing: label answers of both, or compare without `labels`"
         )
-    return contrast_of(known, coefficients) if known else None
+    return contrast_of(corrected, coefficients) if corrected else None
 
 
 def correction(of: LabelColumns, d: FloatArray, m: Moments, plan: Design) -> JudgeCorrection | None:
@@ -471,8 +471,8 @@ def wider_outside(data: Sample, c: Contrast, plan: Design, m: Moments, settings:
     """Whether clustering by a field that contains the clusters would make the standard error clearly larger."""
     if len(data.parts) > 1 or data.labels is None or plan.crossed is not None:
         return False
-    for known in (data.parts[0].outer or {}).values():
-        values = [known.get(label) for label in data.labels]
+    for outer in (data.parts[0].outer or {}).values():
+        values = [outer.get(label) for label in data.labels]
         if None in values:  # questions that only another run has, whose field is not known
             continue
         outside = clustered_variance(c.d - c.d.mean(), design(len(data), [str(value) for value in values]), settings.se)

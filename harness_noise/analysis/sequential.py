@@ -302,11 +302,11 @@ class StoppingRule:
         complete = np.append(together[1:] != together[:-1], True)
         if self.asking == "breadth":
             complete[:-1] |= which[1:] != which[:-1]
-        asked = np.cumsum(np.isin(np.arange(len(question)), np.unique(codes[question], return_index=True)[1]))
+        touched = np.cumsum(np.isin(np.arange(len(question)), np.unique(codes[question], return_index=True)[1]))
         name = "questions" if clusters is None else "clusters"
         count = self._looks_possible(units, share[np.flatnonzero(first)[-1]], name)
-        kept = _cuts(share, np.flatnonzero(complete), int(np.searchsorted(asked, FIRST_UNITS)), count)
-        ends, seen = tuple(cut + 1 for cut in kept), tuple(asked[kept].tolist())
+        kept = _cuts(share, np.flatnonzero(complete), int(np.searchsorted(touched, FIRST_UNITS)), count)
+        ends, seen = tuple(cut + 1 for cut in kept), tuple(touched[kept].tolist())
         return Order(question, which, ends, seen, None if shuffled else self.seed, whole=repeats is None)
 
     def _answers(self, queue: IntArray, repeats: ArrayLike) -> tuple[IntArray, IntArray]:
@@ -421,7 +421,7 @@ def tasks_touched(codes: IntArray, units: int, tasks: Labels | None) -> IntArray
     of_task = np.zeros(len(codes), dtype=np.intp) if tasks is None else cluster_codes(tasks)[0]
     for code, task in zip(codes.tolist(), of_task.tolist(), strict=True):
         touched[code].add(task)
-    return cluster_codes([tuple(sorted(item)) for item in touched])[0]
+    return cluster_codes([tuple(sorted(together)) for together in touched])[0]
 
 
 class Look:

@@ -23,7 +23,7 @@ from ..stats import slices as by_slice
 from ..stats.tolerances import FEW_DF, short_of
 from .comparison import matched_scores
 from .difference import Compared, run_difference
-from .known import Runs, WithFields, check_known, field_names, known, numbers, text_of, together
+from .known import Runs, WithFields, check_known, field_names, numbers, text_of, together, with_fields
 from .mean import estimate_of
 from .ranges import score_range
 from .rows import RowDecision, decided
@@ -59,7 +59,7 @@ class _Cut:
     """The questions that have a value of one field, and their slices in order."""
 
     field: str
-    item: WithFields
+    table: WithFields
     codes: IntArray
     labels: tuple[str, ...]
     left_out: int
@@ -76,25 +76,25 @@ def slices_of_runs(runs: Sequence[Run], by: Sequence[str], settings: Settings) -
     Raises:
         InputError: a field that no question has or that has too many values, and settings that slices do not have.
     """
-    found: list[_Measured] = [(((part,),), (run,), None) for run in runs for part in run.scores]
+    measured: list[_Measured] = [(((part,),), (run,), None) for run in runs for part in run.scores]
     for run in runs:
         for group in run.groups:
             if parts := group_parts(run, group):
-                found.append((tuple((part,) for part in parts), (run,), group))
-    return _sliced(found, by, settings)
+                measured.append((tuple((part,) for part in parts), (run,), group))
+    return _sliced(measured, by, settings)
 
 
 def slices_of_pairs(pairs: Sequence[tuple[Run, Run]], by: Sequence[str], settings: Settings) -> Sliced:
     """A − B of each pair by slice; as `slices_of_runs`."""
-    found: list[_Measured] = []
+    measured: list[_Measured] = []
     for pair in agreed_pairs(pairs)[0]:
         with suppress(InputError):  # groups and corpus metrics alone are shared
-            found += [((parts,), pair, None) for parts in matched_scores(*pair, alone=True)[0]]
+            measured += [((parts,), pair, None) for parts in matched_scores(*pair, alone=True)[0]]
         for group in pair[0].groups:
             both = [group_parts(run, group) for run in pair]
             if both[0] and both[1]:
-                found.append((tuple(zip(*both, strict=True)), pair, group))
-    return _sliced(found, by, settings)
+                measured.append((tuple(zip(*both, strict=True)), pair, group))
+    return _sliced(measured, by, settings)
 
 
 _Measured: TypeAlias = "tuple[tuple[tuple[Scores, ...], ...], Runs, Group | None]"
@@ -104,36 +104,36 @@ _Measured: TypeAlias = "tuple[tuple[tuple[Scores, ...], ...], Runs, Group | None
 def _sliced(measured: Iterable[_Measured], by: Sequence[str], settings: Settings) -> Sliced:
     _check(settings)
     notes: list[str] = []
-    items = []
+    tables = []
     for tasks, runs, group in measured:
-        each = [item for parts in tasks if (item := known(parts, runs)) is not None and len(item)]
+        each = [table for parts in tasks if (table := with_fields(parts, runs)) is not None and len(table)]
         if group is None or len(each) < len(tasks):
-            items += each if group is None else []
+            tables += each if group is None else []
             continue
-        items.append(together(each, group))
-        if group_shares([item.parts[0] for item in each], group) is not None:
+        tables.append(together(each, group))
+        if group_shares([table.parts[0] for table in each], group) is not None:
             notes.append(
                 f"{group.name}: its tasks have weights of their own, but in its slices every question counts alike"
             )
-    check_known(items, by, "`by`")
-    cuts = [cut for item in items for cut in divided(item, by, notes)]
+    check_known(tables, by, "`by`")
+    cuts = [cut for table in tables for cut in divided(table, by, notes)]
     if not cuts:
         raise InputError(
             "; ".join(notes)
             or f"`by='auto'`: no field is a number or a category of 2 to {MOST_CATEGORIES} values; the fields are "
-            f"{field_names(items)}"
+            f"{field_names(tables)}"
         )
     method: Adjust = "none" if settings.adjust == "none" else "bh"
-    found = [_slices_of(cut, settings) for cut in cuts]
-    p = decision.adjusted([one.p_equal for one in found], method)
-    whole = tuple(replace(one.whole, p_adjusted=finite(float(x))) for one, x in zip(found, p, strict=True))
-    extras = [extra for one in found for extra in one.extras]
-    if len(items[0].parts) == 2:
-        rows = decided([row for one in found for row in one.differences], replace(settings, adjust=method))
+    sliced = [_slices_of(cut, settings) for cut in cuts]
+    p = decision.adjusted([of_cut.p_equal for of_cut in sliced], method)
+    whole = tuple(replace(of_cut.whole, p_adjusted=finite(float(x))) for of_cut, x in zip(sliced, p, strict=True))
+    extras = [extra for of_cut in sliced for extra in of_cut.extras]
+    if len(tables[0].parts) == 2:
+        rows = decided([row for of_cut in sliced for row in of_cut.differences], replace(settings, adjust=method))
         differences = tuple(DifferenceSlice(**columns_of(row), **more) for row, more in zip(rows, extras, strict=True))
         return Sliced(differences, whole, tuple(notes))
-    rest = np.concatenate([one.p_rest for one in found])
-    means = [row for one in found for row in one.means]
+    rest = np.concatenate([of_cut.p_rest for of_cut in sliced])
+    means = [row for of_cut in sliced for row in of_cut.means]
     numbered = zip(means, extras, rest, decision.adjusted(rest, method), strict=True)
     slices = tuple(
         EstimateSlice(**columns_of(row), **more, p_value=finite(float(p)), p_adjusted=finite(float(adjusted)))
@@ -160,10 +160,10 @@ class _Slices:
 
 
 def _slices_of(cut: _Cut, settings: Settings) -> _Slices:
-    c, samples, plan = cut.item.contrast("slices know")
-    d, runs = c.d, cut.item.runs
+    c, samples, plan = cut.table.contrast("slices know")
+    d, runs = c.d, cut.table.runs
     joint = by_slice.joint(d, cut.codes, plan.clusters)
-    bounds = score_range([one.ends for one in samples], settings)
+    bounds = score_range([sample.ends for sample in samples], settings)
     noise = np.where(joint.identified, by_slice.pooled_unit(joint) / joint.sizes, np.nan)
     drawn = by_slice.shrink(joint.means, noise, settings.level)
     width = np.inf if bounds is None else bounds[1] - bounds[0]
@@ -174,7 +174,7 @@ def _slices_of(cut: _Cut, settings: Settings) -> _Slices:
     out = _Slices([], [], [], p_rest, p_equal, _heterogeneity(cut, test, drawn))
     for s, label in enumerate(cut.labels):
         # the range of the metric is that of all slices
-        parts = [replace(part, bounds=bounds) for part in cut.item.take(np.flatnonzero(cut.codes == s)).parts]
+        parts = [replace(part, bounds=bounds) for part in cut.table.take(np.flatnonzero(cut.codes == s)).parts]
         if len(runs) == 1:
             out.means.append(estimate_of(parts, runs[0], settings))
         else:
@@ -190,7 +190,7 @@ def _slices_of(cut: _Cut, settings: Settings) -> _Slices:
 def _heterogeneity(cut: _Cut, test: by_slice.EqualMeansTest | None, drawn: by_slice.Shrunken | None) -> Heterogeneity:
     """Whether the slices differ at all."""
     return Heterogeneity(
-        **cut.item.about,
+        **cut.table.about,
         field=cut.field,
         n_slices=len(cut.labels),
         n_left_out=cut.left_out,
@@ -217,33 +217,33 @@ def _check(settings: Settings) -> None:
         )
 
 
-def divided(item: WithFields, by: Sequence[str], notes: list[str]) -> Iterator[_Cut]:
+def divided(table: WithFields, by: Sequence[str], notes: list[str]) -> Iterator[_Cut]:
     """The divisions of one task's questions that were asked for; `auto` leaves out those that are there already."""
     seen: list[list[int]] = []
-    for spec in dict.fromkeys([*(spec for spec in by if spec != "auto"), *(item.fields.auto if "auto" in by else ())]):
+    for spec in dict.fromkeys([*(spec for spec in by if spec != "auto"), *(table.fields.auto if "auto" in by else ())]):
         named = spec in by
-        values = item.fields.values.get(spec)
+        values = table.fields.values.get(spec)
         if values is None or all(value is None for value in values):
             if named:
-                notes.append(f"{item.name}: its questions have no {spec}, so it is not sliced by it")
+                notes.append(f"{table.name}: its questions have no {spec}, so it is not sliced by it")
             continue
         rows = np.array([i for i, value in enumerate(values) if value is not None], dtype=np.intp)
         labels, order = _labels([values[i] for i in rows], named)
         problem = _problem(len(order), len(rows))
         if problem is not None or (not named and len(order) > MOST_CATEGORIES):
-            notes += [f"{item.name}: `by` {spec} {problem}"] if named else []
+            notes += [f"{table.name}: `by` {spec} {problem}"] if named else []
             continue
         index = {label: code for code, label in enumerate(order)}
         codes = np.array([index[label] for label in labels])
-        partition = np.full(len(item), -1)
+        partition = np.full(len(table), -1)
         partition[rows] = codes
         if not named and any(same_partition(partition.tolist(), other) for other in seen):
             continue
         seen.append(partition.tolist())
-        left_out = len(item) - len(rows)
+        left_out = len(table) - len(rows)
         if left_out and named:
-            notes.append(f"{item.name}: {left_out} of {len(item)} questions have no {spec} and are in no slice")
-        yield _Cut(spec, item.take(rows), codes, tuple(order), left_out)
+            notes.append(f"{table.name}: {left_out} of {len(table)} questions have no {spec} and are in no slice")
+        yield _Cut(spec, table.take(rows), codes, tuple(order), left_out)
 
 
 def _problem(n_values: int, n: int) -> str | None:
@@ -262,19 +262,19 @@ def _labels(values: Sequence[Any], named: bool) -> tuple[list[str], list[str]]:
 
     A number of more than ten values is cut at its quartiles; `auto` passes over one that only counts the questions.
     """
-    found = numbers(values)
-    if found is None:
+    numeric = numbers(values)
+    if numeric is None:
         labels = [text_of(value) for value in values]
         return labels, sorted(set(labels))
-    distinct = np.unique(found)
+    distinct = np.unique(numeric)
     if len(distinct) <= AS_THEY_ARE:
-        return [f"{value:g}" for value in found], list(dict.fromkeys(f"{value:g}" for value in distinct))
-    if not named and bool((np.diff(np.sort(found)) == 1).all()):
-        return [""] * len(found), [""]
-    cuts = np.unique(np.quantile(found, np.arange(1, PARTS) / PARTS))
-    codes = np.searchsorted(cuts, found, side="left")
+        return [f"{value:g}" for value in numeric], list(dict.fromkeys(f"{value:g}" for value in distinct))
+    if not named and bool((np.diff(np.sort(numeric)) == 1).all()):
+        return [""] * len(numeric), [""]
+    cuts = np.unique(np.quantile(numeric, np.arange(1, PARTS) / PARTS))
+    codes = np.searchsorted(cuts, numeric, side="left")
     used = np.unique(codes)
-    ends = [(found[codes == code].min(), found[codes == code].max()) for code in used]
+    ends = [(numeric[codes == code].min(), numeric[codes == code].max()) for code in used]
     names = [f"{low:g}" if low == high else f"{low:g} … {high:g}" for low, high in ends]
     place = {int(code): name for code, name in zip(used, names, strict=True)}
     return [place[int(code)] for code in codes], names

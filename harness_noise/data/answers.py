@@ -93,9 +93,9 @@ class MetricAnswers:
         if not self.levels and None not in self.repeats:
             return cast("list[Repeat]", self.repeats)
         out: list[Repeat] = []
-        known = defaultdict[int, set[Repeat]](set)
+        taken_at = defaultdict[int, set[Repeat]](set)
         for number, (place, label) in enumerate(zip(self.places, self.repeats, strict=True)):
-            taken = known[place]
+            taken = taken_at[place]
             if label is None:
                 label = next(free for free in count(len(taken)) if free not in taken)
             elif self.levels:  # repeat 1 under prompt 2 is another answer than repeat 1 under prompt 1
@@ -110,9 +110,9 @@ class MetricAnswers:
         Raises:
             InputError: the same answer has two scores, or two usages.
         """
-        known: dict[tuple[int, Repeat], int] = {}
+        first_of: dict[tuple[int, Repeat], int] = {}
         for number, key in enumerate(zip(self.places, labels, strict=True)):
-            first = known.setdefault(key, number)
+            first = first_of.setdefault(key, number)
             if first == number:
                 continue
             old, value = self.values[first], self.values[number]
@@ -124,9 +124,9 @@ class MetricAnswers:
                 )
             if self.usage and self.usage[first] != self.usage[number]:
                 usages = (self.usage[first], self.usage[number])
-                told = "; ".join(", ".join(f"{name} {x}" for name, x in usage.items()) for usage in usages)
-                raise InputError(f"{where}: the answer{self.at(first)} comes again with another usage: {told}")
-        return list(known.values())
+                text = "; ".join(", ".join(f"{name} {x}" for name, x in usage.items()) for usage in usages)
+                raise InputError(f"{where}: the answer{self.at(first)} comes again with another usage: {text}")
+        return list(first_of.values())
 
     def at(self, number: int) -> str:
         """Where an answer stands, for messages."""
@@ -210,9 +210,9 @@ class MetricAnswers:
         """The measures of the answers with these (n, K) numbers; −1 stands for an answer that is not there."""
         out = {}
         for name in names:
-            known = [usage.get(name, "not_logged") for usage in self.usage]
-            column = np.array([*(nan if isinstance(value, str) else value for value in known), nan])
-            out[name] = Usage(column[numbers], Counter(value for value in known if isinstance(value, str)))
+            logged = [usage.get(name, "not_logged") for usage in self.usage]
+            column = np.array([*(nan if isinstance(value, str) else value for value in logged), nan])
+            out[name] = Usage(column[numbers], Counter(value for value in logged if isinstance(value, str)))
         return out
 
     def _factors(self, names: tuple[str, ...], numbers: list[list[int]]) -> dict[str, tuple[tuple[str, ...], ...]]:
@@ -329,31 +329,31 @@ class Answers:
         Raises:
             InputError: a field that the user named is not there, or the answer contradicts another one.
         """
-        asked = self._tasks.get(task)
-        if asked is None:
-            asked = self._tasks[task] = _Asked(*self._labelled(task))
+        seen = self._tasks.get(task)
+        if seen is None:
+            seen = self._tasks[task] = _Asked(*self._labelled(task))
         fields = doc or {}
-        if question not in asked.labels:
-            self._ask(asked, question, fields, line)
+        if question not in seen.labels:
+            self._ask(seen, question, fields, line)
         if self.options.fields:
-            asked.docs.setdefault(question, []).append(fields)
+            seen.docs.setdefault(question, []).append(fields)
         what = (task, metric, scorer)
-        found = self._metrics.get(what)
-        if found is None:
-            found = self._metrics[what] = MetricAnswers()
+        answers = self._metrics.get(what)
+        if answers is None:
+            answers = self._metrics[what] = MetricAnswers()
         cause = value if isinstance(value, str) else ""
         if cause:
             if cause not in CAUSES:
                 raise FaultyScoresError(f"{cause!r} is no cause of a missing answer; they are {', '.join(CAUSES)}")
-            found.causes[len(found.values)] = cause
-        found.append(question, nan if value is None or isinstance(value, str) else value)
-        found.lines.append(line)
-        found.repeats.append(repeat)
+            answers.causes[len(answers.values)] = cause
+        answers.append(question, nan if value is None or isinstance(value, str) else value)
+        answers.lines.append(line)
+        answers.repeats.append(repeat)
         if factors := self.options.factors:
-            found.levels.append(tuple(self._level(name, fields, line) for name in factors))
+            answers.levels.append(tuple(self._level(name, fields, line) for name in factors))
         if names := self.options.usage:
             self._measurable = self._measurable or tuple(numeric_fields(fields))
-            found.usage.append(usage_of(fields, names, self.where, line, cause))
+            answers.usage.append(usage_of(fields, names, self.where, line, cause))
 
     def describe(self, task: str, metric: str, scorer: str, **fields: Any) -> None:
         """What the harness says of a metric: `native` (its own mean), `higher_is_better`, `bounds`, … of `Scores`.
@@ -369,35 +369,35 @@ class Answers:
         Raises:
             InputError: nearly every question lacks nearly every repeat.
         """
-        clusters = {task: self._clusters(task, asked) for task, asked in self._tasks.items()}
+        clusters = {task: self._clusters(task, seen) for task, seen in self._tasks.items()}
         out, unmeasured = [], self._unmeasured()
-        for what, found in self._metrics.items():
+        for what, answers in self._metrics.items():
             if what in unmeasured:
                 continue
-            asked = self._tasks[what[0]]
+            seen = self._tasks[what[0]]
             labels = clusters[what[0]]
             fields = dict(self._fields.get(what, {}))
             of_answers = fields.pop("native_of_answers", False)
-            part = found.scores(
+            part = answers.scores(
                 self.where,
                 what,
                 self.options,
-                clusters=tuple(labels[question] for question in found.keys) if labels else None,
-                cluster_spec=asked.spec,
-                questions=self._questions(what[0], asked, found),
+                clusters=tuple(labels[question] for question in answers.keys) if labels else None,
+                cluster_spec=seen.spec,
+                questions=self._questions(what[0], seen, answers),
                 repeats_are_runs=self.repeats_are_runs,
                 **fields,
             )
             out.append(compared(part) if of_answers else part)
-            if found.twice:
-                self.notes.append(f"{what[0]}: {found.twice} answers say again what another said and are left out")
+            if answers.twice:
+                self.notes.append(f"{what[0]}: {answers.twice} answers say again what another said and are left out")
         return tuple(out)
 
     def _unmeasured(self) -> set[tuple[str, str, str]]:
         """Metrics that no answer has, for no cause that is known, though the answers have others."""
-        scored = {what for what, found in self._metrics.items() if any(value == value for value in found.values)}
+        scored = {what for what, answers in self._metrics.items() if any(value == value for value in answers.values)}
         tasks = {what[0] for what in scored}
-        return {what for what, found in self._metrics.items() if what[0] in tasks and not found.causes} - scored
+        return {what for what, answers in self._metrics.items() if what[0] in tasks and not answers.causes} - scored
 
     def run(self, model: str, harness: str, **fields: Any) -> Run:
         """The Run of all answers; `fields` are further ones of `Run`.
@@ -420,7 +420,7 @@ class Answers:
     def _labelled(self, task: str) -> tuple[Callable[[Doc], str | None], str | None]:
         """A function from a document to its cluster, and what that is called."""
         if self._spec is None:
-            return (lambda doc: None if (found := doc.get(CLUSTER)) is None else text_label(found)), CLUSTER
+            return (lambda doc: None if (value := doc.get(CLUSTER)) is None else text_label(value)), CLUSTER
         wanted, named = resolved(self._spec, task, self.auto)
         if wanted is None:
             if self._spec.for_task(task) == "auto":
@@ -428,15 +428,15 @@ class Answers:
             return (lambda doc: None), None
         return labeller(wanted, task), named
 
-    def _ask(self, asked: _Asked, question: str, doc: Doc, line: int) -> None:
+    def _ask(self, seen: _Asked, question: str, doc: Doc, line: int) -> None:
         """Note what a document says of a question that has not come before."""
         at = f"{self.where}{f', line {line}' if line else ''}"
-        asked.labels[question] = _read(asked.label, doc, f"{at}: cluster")
+        seen.labels[question] = _read(seen.label, doc, f"{at}: cluster")
         if self._key is not None:
-            asked.keys[question] = _read(self._key, doc, f"{at}: question")
+            seen.keys[question] = _read(self._key, doc, f"{at}: question")
         words = None if self.text is None else doc.get(self.text)
         if isinstance(words, str) and words.strip():
-            asked.inputs[question], asked.texts[question] = content_hash(words), excerpt(words)
+            seen.inputs[question], seen.texts[question] = content_hash(words), excerpt(words)
 
     def _level(self, name: str, doc: Doc, line: int) -> str:
         if doc.get(name) is None:
@@ -444,33 +444,33 @@ class Answers:
             raise FinalError(f"{self.where}{_on(line)}: factor {name!r} is not there or empty; there are {have}")
         return text_label(doc[name])
 
-    def _clusters(self, task: str, asked: _Asked) -> dict[str, str]:
+    def _clusters(self, task: str, seen: _Asked) -> dict[str, str]:
         """Question → label; none at all where only some questions carry one."""
-        found = {question: label for question, label in asked.labels.items() if label is not None}
-        bare = len(asked.labels) - len(found)
-        if found and bare:
+        labels = {question: label for question, label in seen.labels.items() if label is not None}
+        bare = len(seen.labels) - len(labels)
+        if labels and bare:
             self.notes.append(
-                f"{task}: {bare} of {len(asked.labels)} questions carry no cluster, so none is used and the questions "
+                f"{task}: {bare} of {len(seen.labels)} questions carry no cluster, so none is used and the questions "
                 "count as independent; name one with `cluster`"
             )
             return {}
-        if self._spec is None and not found and (natural := self.auto(task)) is not None:
+        if self._spec is None and not labels and (natural := self.auto(task)) is not None:
             self.notes.append(f"{task}: the questions have natural clusters, {natural}: ask with `cluster='auto'`")
-        return found
+        return labels
 
-    def _questions(self, task: str, asked: _Asked, found: MetricAnswers) -> Questions:
-        names, known = tuple(found.keys), None
+    def _questions(self, task: str, seen: _Asked, answers: MetricAnswers) -> Questions:
+        names, fields = tuple(answers.keys), None
         if self.options.fields:
             reader = FieldReader(self.options.fields, task)
             for name in names:
-                reader.add(_of_answers(asked.docs[name]))
-            known = reader.fields()
-        shown = tuple(asked.texts.get(name, "") for name in names)
+                reader.add(_of_answers(seen.docs[name]))
+            fields = reader.fields()
+        shown = tuple(seen.texts.get(name, "") for name in names)
         texts = shown if any(shown) else None
         if self._key is not None:  # a key that the user vouches for is not checked against the text
-            return Questions(occurrences([asked.keys[name] for name in names]), "question", texts=texts, fields=known)
-        inputs = tuple(asked.inputs[name] for name in names if name in asked.inputs)
-        return Questions(names, self.kind, inputs if len(inputs) == len(names) else None, texts=texts, fields=known)
+            return Questions(occurrences([seen.keys[name] for name in names]), "question", texts=texts, fields=fields)
+        inputs = tuple(seen.inputs[name] for name in names if name in seen.inputs)
+        return Questions(names, self.kind, inputs if len(inputs) == len(names) else None, texts=texts, fields=fields)
 
 
 def _of_answers(docs: Sequence[Doc]) -> Doc:

@@ -64,9 +64,9 @@ class ClusterSpec:
         if not text:
             raise InputError("the cluster SPEC is empty: name a field, `auto` or `none`")
         pairs, position = [], 0
-        while found := _PER_TASK.match(text, position):
-            pairs.append((found[1], found[2].strip()))
-            position = found.end()
+        while match := _PER_TASK.match(text, position):
+            pairs.append((match[1], match[2].strip()))
+            position = match.end()
         if pairs and (rest := text[position:].strip()):
             raise InputError(f"cluster SPEC {text!r}: {rest!r} is not TASK=SPEC, as what stands before it is")
         for spec in [spec for _, spec in pairs] or [text]:
@@ -117,17 +117,17 @@ def resolved(spec: ClusterSpec, task: str, natural: Callable[[str], str | None])
         return None, None
     if wanted != "auto":
         return wanted, wanted
-    found = natural(task)
-    return found, None if found is None else f"{found} (auto)"
+    auto = natural(task)
+    return auto, None if auto is None else f"{auto} (auto)"
 
 
 def ways_of(spec: str) -> list[str]:
     """The SPECs of a crossed SPEC `A*B` (or, as results show it, `A × B`); of any other, itself alone."""
     ways, start = [], 0
-    for found in _WAYS.finditer(spec):
-        if found["cross"] is not None:
-            ways.append(spec[start : found.start()])
-            start = found.end()
+    for match in _WAYS.finditer(spec):
+        if match["cross"] is not None:
+            ways.append(spec[start : match.start()])
+            start = match.end()
     ways.append(spec[start:])
     return ways if all(ways) else [spec]
 
@@ -153,16 +153,16 @@ def joined(specs: Iterable[str]) -> str | None:
     Raises:
         InputError: SPECs for all tasks beside TASK=SPEC.
     """
-    found: dict[str | None, dict[str, None]] = {}
+    by_task: dict[str | None, dict[str, None]] = {}
     for text in specs:
         parsed = ClusterSpec.parse(text)
         for task, spec in parsed.by_task or ((None, parsed.default),):
-            found.setdefault(task, {})[str(spec)] = None
-    if None in found and len(found) > 1:
+            by_task.setdefault(task, {})[str(spec)] = None
+    if None in by_task and len(by_task) > 1:
         raise InputError(
-            f"`cluster` {next(iter(found[None]))} is for all tasks and others are for one: write *=SPEC for all, last"
+            f"`cluster` {next(iter(by_task[None]))} is for all tasks and others are for one: write *=SPEC for all, last"
         )
-    whole = {task: "*".join(specs) for task, specs in found.items()}
+    whole = {task: "*".join(specs) for task, specs in by_task.items()}
     for spec in whole.values():
         _check_ways(spec)
     return ",".join(spec if task is None else f"{task}={spec}" for task, spec in whole.items()) or None
@@ -173,7 +173,7 @@ def both_ways(labels: Sequence[str] | None) -> tuple[list[str], list[str]] | Non
     if not labels or any(label.count(CROSS) != 1 for label in labels):
         return None
     pairs = [label.split(CROSS) for label in labels]
-    return [one for one, _ in pairs], [other for _, other in pairs]
+    return [first for first, _ in pairs], [second for _, second in pairs]
 
 
 class OuterFields:
@@ -195,10 +195,10 @@ class OuterFields:
         if not self._values:
             return
         self._questions.add(question)
-        for field, known in list(self._values.items()):
+        for field, by_label in list(self._values.items()):
             value = doc.get(field)
             name = str(value) if isinstance(value, (str, int)) else ""
-            if not 0 < len(name) <= LONGEST_NAME or known.setdefault(label, name) != name:
+            if not 0 < len(name) <= LONGEST_NAME or by_label.setdefault(label, name) != name:
                 del self._values[field]
 
     def found(self) -> dict[str, dict[str, str]]:
@@ -208,9 +208,9 @@ class OuterFields:
         """
         most = len(self._questions) / 2
         return {
-            field: known
-            for field, known in (self._values or {}).items()
-            if FEWEST_OUTER <= len(set(known.values())) < len(known) <= most
+            field: by_label
+            for field, by_label in (self._values or {}).items()
+            if FEWEST_OUTER <= len(set(by_label.values())) < len(by_label) <= most
         }
 
 
@@ -362,18 +362,18 @@ class FieldReader:
             except MissingFieldError:
                 column.append(None)
         for name, value in _scalars(doc) if self._auto else ():
-            known, texts = self.auto.setdefault(name, ({}, set()))
+            by_question, texts = self.auto.setdefault(name, ({}, set()))
             if len(texts) <= MOST_VALUES:
-                known[self.n] = value
+                by_question[self.n] = value
             if len(texts) <= MOST_VALUES and isinstance(value, str) and numeral(value) is None:
                 texts.add(value)
         self.n += 1
 
     def fields(self) -> Fields:
         """What was found."""
-        found = {name: known for name, (known, texts) in self.auto.items() if len(texts) <= MOST_VALUES}
-        auto = {name: [known.get(i) for i in range(self.n)] for name, known in found.items()}
-        return Fields(auto | self.columns, tuple(found), tuple(self._names))
+        kept = {name: by_question for name, (by_question, texts) in self.auto.items() if len(texts) <= MOST_VALUES}
+        auto = {name: [by_question.get(i) for i in range(self.n)] for name, by_question in kept.items()}
+        return Fields(auto | self.columns, tuple(kept), tuple(self._names))
 
 
 def _scalars(doc: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Value]]:

@@ -83,7 +83,7 @@ class LabelColumns:
         Raises:
             InputError: labels correct some of them only.
         """
-        known = [part for part in parts if part is not None]
-        if known and len(known) < len(parts):
+        corrected = [part for part in parts if part is not None]
+        if corrected and len(corrected) < len(parts):
             raise InputError("labels correct the scores of one side only: both need labels, or neither")
-        return stacked(known) if known else None
+        return stacked(corrected) if corrected else None

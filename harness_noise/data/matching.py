@@ -58,7 +58,7 @@ def _unverified(a: Questions, b: Questions, rows: Rows) -> Pairing:
     if a.inputs is b.inputs:  # neither has any
         return Pairing(*rows, by=a.kind)
     if not rows[0]:
-        texts_a, texts_b = (one.inputs or tuple(map(content_hash, one.keys)) for one in (a, b))
+        texts_a, texts_b = (side.inputs or tuple(map(content_hash, side.keys)) for side in (a, b))
         return Pairing(*_match(occurrences(texts_a), occurrences(texts_b)), by="content")
     note = None
     if numbers_rows([a.keys[i] for i in rows[0]]):
@@ -99,9 +99,9 @@ def numbers_rows(keys: Sequence[str]) -> bool:
     """Whether most ids only number the questions (`7`, `q7`, `test/7`), so that other questions may have the same."""
     frames: dict[str, list[int]] = {}
     for key in map(_plain_number, keys):
-        found = _LAST_NUMBER.search(key)
-        if found is not None and len(found[0]) < _LONGEST_NUMBER:
-            frames.setdefault(f"{key[: found.start()]}\x1f{key[found.end() :]}", []).append(int(found[0]))
+        match = _LAST_NUMBER.search(key)
+        if match is not None and len(match[0]) < _LONGEST_NUMBER:
+            frames.setdefault(f"{key[: match.start()]}\x1f{key[match.end() :]}", []).append(int(match[0]))
     counted = [n for frame, n in frames.items() if len(n) > 1 or frame == "\x1f"]
     return 2 * sum(len(n) for n in counted if max(n) - min(n) < _DENSE * len(n)) > len(keys)
 
@@ -112,8 +112,8 @@ _DECIMAL = re.compile(r"0*(\d+?)(?:\.0+)?")
 
 def _plain_number(key: str) -> str:
     """`7` for `007` and `7.0`, as spreadsheets and data frames write it; any other key as it is."""
-    found = _DECIMAL.fullmatch(key)
-    return key if found is None else found[1]
+    match = _DECIMAL.fullmatch(key)
+    return key if match is None else match[1]
 
 
 def _match_ids(a: Sequence[str], b: Sequence[str]) -> Rows:
@@ -138,11 +138,11 @@ def _equal(a: Sequence[str], b: Sequence[str], rows: Rows) -> BoolArray:
     return np.fromiter((a[i] == b[j] for i, j in zip(*rows, strict=True)), np.bool_, len(rows[0]))
 
 
-def _content(one: Questions, other: Questions) -> Sequence[str]:
-    assert one.inputs is not None
-    if one.kind != other.kind or one.targets is None or other.targets is None:  # harnesses write targets differently
-        return occurrences(one.inputs)
-    return occurrences([f"{i}/{t}" for i, t in zip(one.inputs, one.targets, strict=True)])
+def _content(a: Questions, b: Questions) -> Sequence[str]:
+    assert a.inputs is not None
+    if a.kind != b.kind or a.targets is None or b.targets is None:  # harnesses write targets differently
+        return occurrences(a.inputs)
+    return occurrences([f"{i}/{t}" for i, t in zip(a.inputs, a.targets, strict=True)])
 
 
 def _match(a: Sequence[str], b: Sequence[str]) -> Rows:
@@ -150,8 +150,8 @@ def _match(a: Sequence[str], b: Sequence[str]) -> Rows:
     if a == b:
         return list(range(len(a))), list(range(len(b)))
     where = dict(zip(b, range(len(b)), strict=True))
-    found = list(map(where.get, a))
-    return [i for i, j in enumerate(found) if j is not None], [j for j in found if j is not None]
+    rows_b = list(map(where.get, a))
+    return [i for i, j in enumerate(rows_b) if j is not None], [j for j in rows_b if j is not None]
 
 
 def union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], list[str]]:
@@ -163,20 +163,20 @@ def union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], li
     whole = questions[0]
     rows: list[IntArray] = []
     notes: list[str] = []
-    for one in questions:
-        if one is whole:
+    for other in questions:
+        if other is whole:
             rows.append(np.arange(len(whole)))
             continue
-        found = pair(whole, one)
-        if found.note is not None:
-            notes.append(found.note.replace(": left out", ": taken for different questions"))
-        at = np.full(len(one), -1, dtype=np.intp)
-        at[found.rows_b] = found.rows_a
+        pairing = pair(whole, other)
+        if pairing.note is not None:
+            notes.append(pairing.note.replace(": left out", ": taken for different questions"))
+        at = np.full(len(other), -1, dtype=np.intp)
+        at[pairing.rows_b] = pairing.rows_a
         new = np.flatnonzero(at < 0)
         at[new] = len(whole) + np.arange(len(new))
         rows.append(at)
         if len(new):
-            whole = _extended(whole, one, new.tolist())
+            whole = _extended(whole, other, new.tolist())
     return whole, rows, notes
 
 
@@ -198,12 +198,12 @@ def _extended(q: Questions, r: Questions, new: Sequence[int]) -> Questions:
     )
 
 
-def _more_fields(known: Fields, others: Fields | None, new: Sequence[int]) -> Fields:
+def _more_fields(fields: Fields, others: Fields | None, new: Sequence[int]) -> Fields:
     """The fields of all questions, of which new ones may have none."""
     values = {} if others is None else others.values
     nothing = [None] * len(new)
-    added = {spec: [values[spec][j] for j in new] if spec in values else nothing for spec in known.values}
-    return replace(known, values={spec: (*column, *added[spec]) for spec, column in known.values.items()})
+    added = {spec: [values[spec][j] for j in new] if spec in values else nothing for spec in fields.values}
+    return replace(fields, values={spec: (*column, *added[spec]) for spec, column in fields.values.items()})
 
 
 def joint_clusters(parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: int) -> list[str | None]:
@@ -217,7 +217,7 @@ def joint_clusters(parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: in
     return out
 
 
-def pair_runs(one: Scores, other: Scores) -> tuple[Scores, Scores, str]:
+def pair_runs(part_a: Scores, part_b: Scores) -> tuple[Scores, Scores, str]:
     """Align the repeats of two models that share a cause, so that column j of both is one run.
 
     Runs are matched by the label of a factor (prompt, seed, judge) that both carry and that tells the runs of each
@@ -229,8 +229,8 @@ def pair_runs(one: Scores, other: Scores) -> tuple[Scores, Scores, str]:
     Raises:
         InputError: no labels and unequal numbers of runs, or fewer than two runs in common.
     """
-    ours, theirs = _run_labels(one), _run_labels(other)
-    K_a, K_b = one.values.shape[1], other.values.shape[1]
+    ours, theirs = _run_labels(part_a), _run_labels(part_b)
+    K_a, K_b = part_a.values.shape[1], part_b.values.shape[1]
     named = [name for name in ours if name in theirs and set(ours[name]) & set(theirs[name])]
     if named:
         name = named[0]
@@ -244,28 +244,28 @@ def pair_runs(one: Scores, other: Scores) -> tuple[Scores, Scores, str]:
         how = "the runs of A and B are paired by position: run 1 of A with run 1 of B, and so on"
     else:
         raise InputError(
-            f"{one.task}, {one.metric}: `runs_shared` cannot tell which run of A ({K_a}) is which of B ({K_b}): read "
-            "both with the factor that names the runs (factors=['prompt'] of hn.read), or give equally many, in one "
-            "order"
+            f"{part_a.task}, {part_a.metric}: `runs_shared` cannot tell which run of A ({K_a}) is which of B ({K_b}): "
+            "read both with the factor that names the runs (factors=['prompt'] of hn.read), or give equally many, in "
+            "one order"
         )
     if len(columns) < 2:
         raise InputError(
-            f"{one.task}, {one.metric}: `runs_shared` needs at least two runs that A and B have in common; there "
+            f"{part_a.task}, {part_a.metric}: `runs_shared` needs at least two runs that A and B have in common; there "
             f"{'is one' if columns else 'is none'}"
         )
     at_a, at_b = map(list, zip(*columns, strict=True))
     return (
-        replace(one, **one.answers_at(np.s_[:, at_a]), factors=None),
-        replace(other, **other.answers_at(np.s_[:, at_b]), factors=None),
-        f"{one.task}, {one.metric}: {how}",
+        replace(part_a, **part_a.answers_at(np.s_[:, at_a]), factors=None),
+        replace(part_b, **part_b.answers_at(np.s_[:, at_b]), factors=None),
+        f"{part_a.task}, {part_a.metric}: {how}",
     )
 
 
-def _run_labels(item: Scores) -> dict[str, tuple[str, ...]]:
+def _run_labels(part: Scores) -> dict[str, tuple[str, ...]]:
     """Factor → its label in each column, for the factors that have one in each and another in each."""
     out = {}
-    for name, rows in (item.factors or {}).items():
-        if any(len(row) != item.values.shape[1] for row in rows):
+    for name, rows in (part.factors or {}).items():
+        if any(len(row) != part.values.shape[1] for row in rows):
             continue
         levels = [{label for label in column if label} for column in zip(*rows, strict=True)]
         if all(len(level) == 1 for level in levels):

@@ -97,15 +97,15 @@ def usage_of(
     cached = any(map(_is_true, map(answer.get, CACHED)))
     out: dict[str, Any] = {}
     for name in names:
-        spelling, given = _spelt(name, answer)
+        spelling, raw = _spelt(name, answer)
         if spelling is None or (cached and name in UNITS):
             out[name] = "cached" if cached else "not_logged"
             continue
-        value = _number(given)
+        value = _number(raw)
         if value is None or not isfinite(value) or (value < 0 and name in UNITS):
             at = f"{where}, line {line}" if line else f"{where}"
             if value is None:
-                raise InputError(f"{at}: {spelling} {str(given)[:40]!r} is no number: it cannot be a measure")
+                raise InputError(f"{at}: {spelling} {str(raw)[:40]!r} is no number: it cannot be a measure")
             kind = "a negative" if isfinite(value) else "an infinite"
             raise InputError(f"{at}: {spelling} is {value:g}: {kind} {name} cannot be; correct it, or leave it empty")
         out[name] = value

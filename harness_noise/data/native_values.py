@@ -155,7 +155,7 @@ def _renamed(run: Run, common: dict[tuple[str, str, str], tuple[str, ...]]) -> R
         names = {old.get((task, group.scorer, group.metric), group.metric) for task in group.tasks}
         groups.append(replace(group, metric=names.pop()) if len(names) == 1 else group)
     sequential = [
-        {**item, "metric": old.get((item["task"], item["scorer"], item["metric"]), item["metric"])}
-        for item in run.sequential
+        {**record, "metric": old.get((record["task"], record["scorer"], record["metric"]), record["metric"])}
+        for record in run.sequential
     ]
     return replace(run, scores=scores, groups=tuple(groups), sequential=tuple(sequential))

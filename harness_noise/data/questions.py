@@ -99,9 +99,9 @@ class Questions:
         """
         n = len(self.keys)
         for name in ("inputs", "targets", "prompts", "texts"):
-            items = getattr(self, name)
-            if items is not None and len(items) != n:
-                raise FaultyScoresError(f"{n} questions and {len(items)} {name}")
+            column = getattr(self, name)
+            if column is not None and len(column) != n:
+                raise FaultyScoresError(f"{n} questions and {len(column)} {name}")
         if distinct_strings(self.keys) < n:
             twice = next(key for key, count in Counter(self.keys).items() if count > 1)
             raise FaultyScoresError(f"two questions have the key {twice[:80]!r}; keys must be unique within a task")
@@ -230,10 +230,10 @@ class Hashes(Sequence[str]):
         """How many different strings there are."""
         import numpy as np
 
-        found = np.frombuffer(self._data, f"V{self._width or 1}")
-        return len(np.unique(np.delete(found, list(self._odd)))) + len(set(self._odd.values()))
+        hashes = np.frombuffer(self._data, f"V{self._width or 1}")
+        return len(np.unique(np.delete(hashes, list(self._odd)))) + len(set(self._odd.values()))
 
-    def _item(self, index: int) -> str:
+    def _string(self, index: int) -> str:
         if index in self._odd:
             return self._odd[index]
         return self._data[index * self._width : (index + 1) * self._width].hex()
@@ -243,11 +243,11 @@ class Hashes(Sequence[str]):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return tuple(map(self._item, range(*index.indices(len(self)))))
-        return self._item(range(len(self))[index])
+            return tuple(map(self._string, range(*index.indices(len(self)))))
+        return self._string(range(len(self))[index])
 
     def __iter__(self) -> Iterator[str]:
-        return map(self._item, range(len(self)))
+        return map(self._string, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (Hashes, tuple)):
@@ -260,9 +260,9 @@ class Hashes(Sequence[str]):
         return hash(tuple(self))
 
 
-def distinct_strings(items: Sequence[str]) -> int:
+def distinct_strings(strings: Sequence[str]) -> int:
     """How many different strings there are, without unpacking packed ones."""
-    return items.distinct() if isinstance(items, Hashes) else len(set(items))
+    return strings.distinct() if isinstance(strings, Hashes) else len(set(strings))
 
 
 def _unhexed(text: str) -> bytes | None:

@@ -164,7 +164,7 @@ class Scores(OnQuestions):
 
     def __post_init__(self) -> None:
         shape = self.values.shape
-        beside = [self.per, self.texts, *(known.values for known in self.usage.values())]
+        beside = [self.per, self.texts, *(used.values for used in self.usage.values())]
         if any(array is not None and array.shape != shape for array in beside):
             raise FaultyScoresError(f"{self.task}, {self.metric}: measures of another shape than the scores, {shape}")
         if len(shape) != 2 or shape[0] != len(self.questions):
@@ -187,7 +187,7 @@ class Scores(OnQuestions):
         `change` is what is done to each array of numbers. Texts have no NaN for an answer that is not there, so that
         `gradings` are left out.
         """
-        usage = {name: replace(known, values=change(known.values)) for name, known in self.usage.items()}
+        usage = {name: replace(used, values=change(used.values)) for name, used in self.usage.items()}
         per = None if self.per is None else change(self.per)
         return {"values": change(self.values), "per": per, "usage": usage, "gradings": None}
 
@@ -401,15 +401,15 @@ def with_groups(run: Run, patterns: Mapping[str, str]) -> Run:
     measured: dict[str, list[tuple[str, str]]] = {}
     for part in run.scores:
         measured.setdefault(part.task, []).append((part.metric, part.scorer))
-    groups, known = list(run.groups), {group.name: group.tasks for group in run.groups}
+    groups, tasks_of = list(run.groups), {group.name: group.tasks for group in run.groups}
     for name, pattern in patterns.items():
-        if name in known:  # it was read with its groups
+        if name in tasks_of:  # it was read with its groups
             meant = {part.task for part in (*run.scores, *run.parts) if fnmatchcase(part.task, pattern)}
-            if meant == set(known[name]):
+            if meant == set(tasks_of[name]):
                 continue
             raise InputError(
                 f"{run.name}: `groups` {name}={pattern}: the run has a group {name} of other tasks "
-                f"({some_of(known[name], 3)}); choose another name"
+                f"({some_of(tasks_of[name], 3)}); choose another name"
             )
         tasks = tuple(task for task in measured if fnmatchcase(task, pattern))
         if not tasks:

@@ -136,7 +136,7 @@ class Unchanged:
     """Files as they are now, to be sure later that what was read of them still holds."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._known = {path: _version(path) for path in paths}
+        self._versions = {path: _version(path) for path in paths}
 
     def check(self, path: Path) -> None:
         """Call it after the last look at a file.
@@ -144,7 +144,7 @@ class Unchanged:
         Raises:
             InputError: it was written to, replaced or removed since.
         """
-        if _version(path) != self._known[path]:
+        if _version(path) != self._versions[path]:
             raise InputError(f"{path}: changed while it was exported; try again when nobody writes to it")
 
 

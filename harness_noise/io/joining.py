@@ -68,7 +68,7 @@ def left_out_message(error: InputError, runs: Sequence[Run]) -> str:
     if begun is None:
         return str(error)
     beside = [file for where, file in (split(run.path) for run in runs) if where == folder]
-    older = [file for file in beside if (found := _STAMP.search(file)) and found[0] < begun[0]]
+    older = [file for file in beside if (stamp := _STAMP.search(file)) and stamp[0] < begun[0]]
     if not older:
         return str(error)
     more = f" and {len(older) - 1} more" if len(older) > 1 else ""
@@ -94,15 +94,15 @@ def joined(runs: Sequence[Run], place: object) -> list[Run]:
         folders: dict[str, list[Run]] = {}
         for run in same:
             folders.setdefault(str(Path(run.path).parent), []).append(run)
-        each = [one for runs_there in folders.values() for one in _union(runs_there, place)]
+        each = [run for runs_there in folders.values() for run in _union(runs_there, place)]
         out += each if len(folders) == 1 else _union(each, place, choose=False)
     return out
 
 
 def tasks_of(run: Run) -> dict[str, None]:
     """What a run has anything of, in its order; a group is there by its tasks."""
-    items: list[Scores | CorpusScores | Skipped] = [*run.scores, *run.parts, *run.corpus, *run.skipped]
-    return dict.fromkeys(item.task for item in items)
+    parts: list[Scores | CorpusScores | Skipped] = [*run.scores, *run.parts, *run.corpus, *run.skipped]
+    return dict.fromkeys(part.task for part in parts)
 
 
 def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[Run]:
@@ -126,9 +126,9 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
     where = _common([run.path for run in kept], place)
 
     def owned(name: str) -> tuple[Any, ...]:
-        items = ((run, item) for run in kept for item in getattr(run, name))
-        found = ((run, item, item["task"] if isinstance(item, Mapping) else item.task) for run, item in items)
-        return tuple(item for run, item, task in found if owners.get((run.harness, task), run) is run)
+        entries = ((run, entry) for run in kept for entry in getattr(run, name))
+        of_tasks = ((run, entry, entry["task"] if isinstance(entry, Mapping) else entry.task) for run, entry in entries)
+        return tuple(entry for run, entry, task in of_tasks if owners.get((run.harness, task), run) is run)
 
     by_task: dict[str, Any] = {
         name: owned(name) for name in ("scores", "parts", "corpus", "skipped", "sequential", "drawn")
@@ -161,50 +161,50 @@ def _that_counts(runs: Sequence[Run], task: str, choose: bool) -> Run | None:
         if run is newest:
             continue
         rivals, copied = run in answered, run in answered and run.date == newest.date
-        known = (bool(run.date) or not rivals) and (_equal(run, newest, task) if copied else choose)
-        if not known or not _same_questions(run, newest, task):
+        clear = (bool(run.date) or not rivals) and (_equal(run, newest, task) if copied else choose)
+        if not clear or not _same_questions(run, newest, task):
             return None
     return newest
 
 
 def _answered(run: Run, task: str) -> bool:
     """Whether a run has the scores of single answers of a task."""
-    items: list[Scores | CorpusScores] = [*run.scores, *run.parts, *run.corpus]
-    return any(item.task == task for item in items)
+    parts: list[Scores | CorpusScores] = [*run.scores, *run.parts, *run.corpus]
+    return any(part.task == task for part in parts)
 
 
 def _groups(runs: Sequence[Run], owners: dict[tuple[str, str], Run]) -> Iterable[Group]:
     """Each group once, of the newest run that reports it; its native value only if its tasks are that run's."""
-    found: dict[tuple[str, str, str], tuple[Group, Run]] = {}
+    newest: dict[tuple[str, str, str], tuple[Group, Run]] = {}
     for run in runs:
         for group in run.groups:
             key = (group.name, group.metric, group.scorer)
-            if key not in found or run.date > found[key][1].date:
-                found[key] = group, run
-    for group, run in found.values():
+            if key not in newest or run.date > newest[key][1].date:
+                newest[key] = group, run
+    for group, run in newest.values():
         own = all(owners.get((run.harness, task)) is run for task in group.tasks)
         yield group if own else replace(group, native=None)
 
 
-def _equal(one: Run, other: Run, task: str) -> bool:
+def _equal(a: Run, b: Run, task: str) -> bool:
     """Whether two runs hold the same scores of a task: a file and its copy."""
 
     def content(run: Run) -> dict[tuple[str, str, str], Any]:
         rest: list[CorpusScores | Skipped] = [*run.corpus, *run.skipped]
-        found: dict[tuple[str, str, str], Any] = {item.key: item.native for item in rest if item.task == task}
-        for item in run.scores:
-            if item.task == task:
-                found[item.key] = tuple(item.questions.keys), np.nan_to_num(item.values, nan=np.inf).tolist()
-        return found
+        values: dict[tuple[str, str, str], Any] = {part.key: part.native for part in rest if part.task == task}
+        for part in run.scores:
+            if part.task == task:
+                values[part.key] = tuple(part.questions.keys), np.nan_to_num(part.values, nan=np.inf).tolist()
+        return values
 
-    return content(one) == content(other)
+    return content(a) == content(b)
 
 
-def _same_questions(one: Run, other: Run, task: str) -> bool:
+def _same_questions(first: Run, second: Run, task: str) -> bool:
     """Whether two runs of a task have a question in common, as far as they tell."""
     from ..data.matching import pair
 
-    a, b = (next((item.questions for item in run.scores if item.task == task), None) for run in (one, other))
+    a, b = (next((part.questions for part in run.scores if part.task == task), None) for run in (first, second))
     try:
         return a is None or b is None or bool(pair(a, b).rows_a)
     except InputError:  # their texts cannot be read any more
@@ -217,16 +217,16 @@ def _said(owners: Mapping[tuple[str, str], Run], having: Mapping[tuple[str, str]
     for key, runs in having.items():
         alike.setdefault((owners[key], *(run for run in runs if run is not owners[key])), []).append(key[1])
     out = []
-    for (one, *others), tasks in alike.items():
+    for (owner, *others), tasks in alike.items():
         if not others:
             continue
-        copies = [run.date == one.date for run in others]
+        copies = [run.date == owner.date for run in others]
         why = "its copy" if all(copies) else "older runs or copies" if any(copies) else "older runs of it"
-        if len(others) == 1 and not all(_answered(others[0], task) for task in tasks) and _answered(one, tasks[0]):
+        if len(others) == 1 and not all(_answered(others[0], task) for task in tasks) and _answered(owner, tasks[0]):
             why = "without the samples"
         out.append(
-            f"{some_of(tasks, 3)}: read from {one.name}, not from {some_of([run.name for run in others], 3)} ({why}): "
-            "name a file to choose it, or join the runs with `as_repeats=True`"
+            f"{some_of(tasks, 3)}: read from {owner.name}, not from {some_of([run.name for run in others], 3)} ({why})"
+            ": name a file to choose it, or join the runs with `as_repeats=True`"
         )
     return out
 
@@ -248,7 +248,7 @@ def select(run: Run, options: ReadOptions) -> Run:
     notes = run.notes
     for option, wanted in (("tasks", options.tasks), ("metrics", options.metrics), ("scorers", options.scorers)):
         # measures belong to the answers, whatever scored them; `measured` has chosen which
-        names = {id(item): _name(item, option) for item in kept if option == "tasks" or not _is_measure(item)}
+        names = {id(row): _name(row, option) for row in kept if option == "tasks" or not _is_measure(row)}
         have = list(dict.fromkeys(names.values()))
         if not wanted or not have:
             continue
@@ -259,13 +259,13 @@ def select(run: Run, options: ReadOptions) -> Run:
                 raise absent
             notes += (str(absent),)
         meant = {name for name in have if any(is_meant(name, other) for other in wanted)}
-        kept = [item for item in kept if names.get(id(item)) in {*meant, None}]
-    chosen, tasks = {id(item) for item in kept}, {_name(item, "tasks") for item in kept}
+        kept = [row for row in kept if names.get(id(row)) in {*meant, None}]
+    chosen, tasks = {id(row) for row in kept}, {_name(row, "tasks") for row in kept}
 
-    def those(items: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(item for item in items if id(item) in chosen)
+    def those(rows: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(row for row in rows if id(row) in chosen)
 
-    rest = tuple(item for item in run.scores if id(item) not in chosen)
+    rest = tuple(part for part in run.scores if id(part) not in chosen)
     return replace(
         run,
         scores=those(run.scores),
@@ -274,7 +274,7 @@ def select(run: Run, options: ReadOptions) -> Run:
         corpus=those(run.corpus),
         skipped=those(run.skipped),
         notes=notes,
-        sequential=tuple(item for item in run.sequential if item["task"] in tasks),
+        sequential=tuple(record for record in run.sequential if record["task"] in tasks),
     )
 
 
@@ -282,21 +282,21 @@ def with_causes(run: Run, missing: str) -> Run:
     """The run with a note for each task whose answers are missing for known causes, or for none though one is named."""
     notes: list[str] = []
     for part in run.scores:
-        known = sum(part.missing.values())
-        each = ", ".join(f"{n:,} {cause}" for cause, n in sorted(part.missing.items(), key=lambda item: -item[1]))
+        explained = sum(part.missing.values())
+        each = ", ".join(f"{n:,} {cause}" for cause, n in sorted(part.missing.items(), key=lambda pair: -pair[1]))
         if part.unit is not None:
             said = f" ({each.replace('_', ' ')})" if each else ""
             lacking = f"{part.task}: {part.n_missing:,} answers have no {part.metric}{said} and are left out"
             notes += [lacking] * bool(part.n_missing)
             continue
-        if known:
+        if explained:
             kept = {0: "left out", part.n_missing: "counted as wrong"}
             counted = kept.get(part.n_zero, f"left out but for {part.n_zero:,}, which count as wrong")
             text = f"{part.task}: {part.n_missing:,} answers have no score ({each}) and are {counted}"
             notes.append(text + ("" if part.n_zero else "; `missing='CAUSE=zero'` counts those of a cause as wrong"))
-        if known < part.n_missing and "=" in missing:
+        if explained < part.n_missing and "=" in missing:
             notes.append(
-                f"{part.task}: {part.n_missing - known:,} answers have no score and the log does not say why: "
+                f"{part.task}: {part.n_missing - explained:,} answers have no score and the log does not say why: "
                 "`missing` with a cause does not change them"
             )
     return replace(run, notes=merge_notes(run.notes, notes)) if notes else run
@@ -314,9 +314,9 @@ def check_clusters(cluster: str | None, runs: Iterable[Run]) -> None:
 
 def _called(part: Scores, wanted: Sequence[str]) -> Scores:
     """The scores under the name that is asked for, where it is one of those that they may have."""
-    known = (part.metric, *(part.names or ()))
-    found = next((name for name in known if any(is_meant(name, item) for item in wanted)), part.metric)
-    return part if found == part.metric else replace(part, metric=found, names=(found,))
+    names = (part.metric, *(part.names or ()))
+    called = next((name for name in names if any(is_meant(name, pattern) for pattern in wanted)), part.metric)
+    return part if called == part.metric else replace(part, metric=called, names=(called,))
 
 
 def is_meant(name: str, wanted: str) -> bool:
@@ -324,10 +324,10 @@ def is_meant(name: str, wanted: str) -> bool:
     return name == wanted or fnmatchcase(name, wanted)
 
 
-def _name(item: Any, option: str) -> str:
+def _name(row: Any, option: str) -> str:
     """What `tasks`, `metrics` or `scorers` chooses an item by; a group by its own name."""
-    return str(item.name if option == "tasks" and isinstance(item, Group) else getattr(item, option[:-1]))
+    return str(row.name if option == "tasks" and isinstance(row, Group) else getattr(row, option[:-1]))
 
 
-def _is_measure(item: Any) -> bool:
-    return isinstance(item, Scores) and item.unit is not None
+def _is_measure(row: Any) -> bool:
+    return isinstance(row, Scores) and row.unit is not None

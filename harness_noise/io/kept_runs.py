@@ -57,7 +57,7 @@ def _read(path: Path) -> Run:
         head = json.loads(data)
         if len(data) > _LARGEST or head["kind"] != KIND:
             raise ValueError
-        questions = [Questions(**_tuples(item)) for item in head["questions"]]
+        questions = [Questions(**_tuples(entry)) for entry in head["questions"]]
         scores, parts = (tuple(_scores(part, questions) for part in head[name]) for name in ("scores", "parts"))
         groups = tuple(Group(**_tuples(group)) for group in head["groups"])
         skipped = tuple(Skipped(task, metric, scorer, NOT_KEPT) for task, metric, scorer in head["skipped"])

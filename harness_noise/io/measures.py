@@ -50,17 +50,17 @@ class Price:
         model, _, name = first.rpartition(":")
         try:
             pairs = (part.split("=") for part in f"{name}{equals}{rest}".split(","))
-            given = {key.strip(): float(value) for key, value in pairs}
-            if not {"input", "output"} <= given.keys() <= set(_KINDS):
+            prices = {key.strip(): float(value) for key, value in pairs}
+            if not {"input", "output"} <= prices.keys() <= set(_KINDS):
                 raise ValueError
-            if not all(0 <= value < inf for value in given.values()):
+            if not all(0 <= value < inf for value in prices.values()):
                 raise ValueError
         except ValueError:
             raise InputError(
                 f"`prices` {text!r}: write dollars per million tokens as input=3,output=15 (also cache_read=, "
                 "cache_write=), of one model as MODEL:input=3,output=15"
             ) from None
-        return cls(model.strip(), **{"cache_read": given["input"], "cache_write": given["input"], **given})
+        return cls(model.strip(), **{"cache_read": prices["input"], "cache_write": prices["input"], **prices})
 
     def cost(self, tokens: Mapping[str, Usage]) -> Usage:
         """What every answer cost; (n, K).
@@ -78,7 +78,7 @@ class Price:
             )
         spent = fresh * self.input + output.values * self.output
         spent += cached["cache_read"] * self.cache_read + cached["cache_write"] * self.cache_write
-        lost = max(entire.missing, output.missing, key=lambda known: sum(known.values()))
+        lost = max(entire.missing, output.missing, key=lambda causes: sum(causes.values()))
         return Usage(spent / PER, lost, (*entire.codes, *output.codes))
 
 
@@ -102,9 +102,9 @@ def measured(run: Run, options: ReadOptions) -> Run:
     rows: list[Scores] = []
     lacking: list[str] = []
     for name in options.measures:
-        found = list(scores) if name == SCORE else _rows(name, scores, options) or _called(name, ready)
-        rows += found
-        if not found and not (name == SCORE and (run.corpus or run.skipped)):
+        named = list(scores) if name == SCORE else _rows(name, scores, options) or _called(name, ready)
+        rows += named
+        if not named and not (name == SCORE and (run.corpus or run.skipped)):
             lacking.append(name)
     if lacking:
         unknown = [f"{name} ({why})" if (why := _reason(name, run, scores, options)) else name for name in lacking]
@@ -187,20 +187,20 @@ def _of_scores(name: str, scores: Sequence[Scores], higher: bool) -> Iterator[Sc
     above, _, below = name.partition("/")
     for part in scores:
         score = Usage(part.values, {"": part.n_missing - part.n_zero})
-        known = {SCORE: score, part.metric: score}
-        known |= {text: usage for text, usage in part.usage.items() if _has_value(usage.values)}
-        if above not in known or below not in known:
+        usages = {SCORE: score, part.metric: score}
+        usages |= {text: usage for text, usage in part.usage.items() if _has_value(usage.values)}
+        if above not in usages or below not in usages:
             continue
         alone = sum((x.task, x.scorer) == (part.task, part.scorer) for x in scores) == 1
         called = [part.metric if text == SCORE and not alone else text for text in (above, below)]
-        row = _ratio(part, "/".join(called), known[above], known[below], higher or above in (SCORE, part.metric))
+        row = _ratio(part, "/".join(called), usages[above], usages[below], higher or above in (SCORE, part.metric))
         yield replace(row, scorer=part.scorer)
 
 
 def _ratio(part: Scores, name: str, above: Usage, below: Usage, higher: bool) -> Scores:
     """The row of Σx/Σy, of the answers that have both."""
     holes = np.isnan(above.values) | np.isnan(below.values)
-    lost = max(above.missing, below.missing, key=lambda known: sum(known.values()))
+    lost = max(above.missing, below.missing, key=lambda causes: sum(causes.values()))
     cells = np.isnan(part.values).sum() - (part.n_missing - part.n_zero)  # that no answer belongs to
     row = _measure(part, name, Usage(np.where(holes, np.nan, above.values), lost, above.codes + below.codes), higher)
     missing = {cause: n for cause, n in lost.items() if cause}
@@ -258,16 +258,16 @@ def _priced(part: Scores, model: str, options: ReadOptions) -> Scores:
 
 def _have(run: Run, scores: Sequence[Scores], ready: Sequence[Scores]) -> list[str]:
     """What the answers of a run have, for messages."""
-    known = dict.fromkeys(part.metric for part in ready)
-    known |= {name: None for part in scores for name, usage in part.usage.items() if _has_value(usage.values)}
-    return list(dict.fromkeys([SCORE, *known, *run.measurable]))[:30]
+    names = dict.fromkeys(part.metric for part in ready)
+    names |= {name: None for part in scores for name, usage in part.usage.items() if _has_value(usage.values)}
+    return list(dict.fromkeys([SCORE, *names, *run.measurable]))[:30]
 
 
 def _reason(name: str, run: Run, scores: Sequence[Scores], options: ReadOptions) -> str:
     """Why no answer has what was asked for; empty where that is not known."""
     plain = name.removesuffix(HIGHER)
-    known = {text for part in scores for text, usage in part.usage.items() if _has_value(usage.values)}
-    if options.prices and "cost" in plain.split("/") and known.isdisjoint(PRICED):
+    names = {text for part in scores for text, usage in part.usage.items() if _has_value(usage.values)}
+    if options.prices and "cost" in plain.split("/") and names.isdisjoint(PRICED):
         return "`prices` are of tokens, and there are none"
     if OF_REPEATS.fullmatch(plain):
         return "it is made of several answers to each question, pass^k and pass@k of right or wrong ones"
@@ -276,5 +276,5 @@ def _reason(name: str, run: Run, scores: Sequence[Scores], options: ReadOptions)
         causes.update(sum((Counter(x.usage[measure].missing) for x in scores if measure in x.usage), Counter()))
     if not run.measurable and not causes:
         return f"what {run.harness} has written holds no tokens, times or costs of single answers"
-    told = [(cause, n) for cause, n in causes.items() if cause in _WHY and n]
-    return " and ".join(f"{n} answers {_WHY[cause]}" for cause, n in told)
+    lost = [(cause, n) for cause, n in causes.items() if cause in _WHY and n]
+    return " and ".join(f"{n} answers {_WHY[cause]}" for cause, n in lost)

@@ -61,10 +61,10 @@ def resolve_path(place: PathInput) -> Path:
         InputError: nobody here knows that kind of URL.
     """
     text = str(place)
-    found = _URL.match(text)
-    if found is None:
+    match = _URL.match(text)
+    if match is None:
         return Path(place)
-    scheme = found[1]
+    scheme = match[1]
     if scheme == "file":
         return _local(text)
     try:
@@ -169,11 +169,11 @@ def _codec() -> tuple[Callable[[bytes], Any], Callable[[Any], bytes]] | None:
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object of these names and values."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         name = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"{name!r:.80} is in one of its objects twice")
-    return found
+    return mapping
 
 
 def loads(data: bytes) -> Any:

@@ -76,23 +76,23 @@ def described(format_file: str | None = None) -> dict[str, str]:
     Args:
         format_file: the user's own formats of tables; None: those of the folder of settings.
     """
-    found: dict[str, str] = {}
+    lines: dict[str, str] = {}
     for name in names():
         adapter: Any = load(name)
-        found[name] = next(iter((type(adapter).__doc__ or "").strip().splitlines()), "")
-        found |= adapter.formats(format_file) if hasattr(adapter, "formats") else {}
-    return found
+        lines[name] = next(iter((type(adapter).__doc__ or "").strip().splitlines()), "")
+        lines |= adapter.formats(format_file) if hasattr(adapter, "formats") else {}
+    return lines
 
 
 def _loaded() -> dict[str, Adapter]:
     """The adapters in the order in which they are asked; a broken one of somebody's does not stop the others."""
-    found: dict[str, Adapter] = {}
+    adapters: dict[str, Adapter] = {}
     for name in names():
         try:
-            found[name] = load(name)
+            adapters[name] = load(name)
         except Exception as error:  # noqa: BLE001 - whatever its import raises
             warnings.warn(f"adapter {name!r} cannot be loaded: {error}", stacklevel=3)
-    return found
+    return adapters
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +124,19 @@ def _recognised(path: Path) -> list[str]:
     """The names of the adapters that recognise `path`; see `find`."""
     if not exists(path):
         raise InputError(f"{path}: no such file or directory")
-    is_file, found = path.is_file(), list[str]()
+    is_file, owners = path.is_file(), list[str]()
     if is_file:
         refuse_pointer(path)
     elif not _is_open(path):
         raise closed_folders(path)[0]
     for name, adapter in _loaded().items():
         if adapter.sniff(path):
-            found.append(name)
+            owners.append(name)
             if is_file or getattr(adapter, "owns_folders", False):
                 break
-    found = found or [name for name, adapter in _loaded().items() if _below(adapter, path)]
-    if found:
-        return found
+    owners = owners or [name for name, adapter in _loaded().items() if _below(adapter, path)]
+    if owners:
+        return owners
     for error in closed_folders(path):
         raise error
     raise InputError(
@@ -159,8 +159,8 @@ def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> 
     single = _of_each_file(options)
     if is_frame(path):
         table: Any = load("table")
-        found = table.read_rows(FRAME, rows_of(path), single)
-        return chosen([replace(run, path="") for run in found], FRAME, options)
+        of_frame = table.read_rows(FRAME, rows_of(path), single)
+        return chosen([replace(run, path="") for run in of_frame], FRAME, options)
     path = cast("PathInput", path)
     claims = _claims(path)
     (answers,) = _gathered([claims], single, one_by_one)
@@ -171,7 +171,7 @@ def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> 
     try:
         return chosen(runs, path, options)
     except NotThereError as error:
-        causes = tuple(str(item) for item in answers if isinstance(item, InputError))
+        causes = tuple(str(answer) for answer in answers if isinstance(answer, InputError))
         raise NotThereError(error.runs, error.option, error.unknown, error.have, error.where, causes) from None
 
 
@@ -243,15 +243,15 @@ def read_with(adapter: AdapterInParts, path: Path, options: ReadOptions) -> list
     Raises:
         InputError: nothing there can be used; with `strict`, something cannot.
     """
-    found = [_read_part(adapter, part, options) for part in adapter.parts(path)]
-    return usable(_joined(adapter, path, found, options), path, strict=options.strict)
+    parts = [_read_part(adapter, part, options) for part in adapter.parts(path)]
+    return usable(_joined(adapter, path, parts, options), path, strict=options.strict)
 
 
 def _joined(
-    adapter: AdapterInParts, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions
+    adapter: AdapterInParts, path: Path, parts: Sequence[PartRead | InputError], options: ReadOptions
 ) -> list[Run | InputError]:
     try:
-        runs = adapter.join(path, found, options)
+        runs = adapter.join(path, parts, options)
         return [run if isinstance(run, InputError) else checked(run) for run in runs]
     except FaultyScoresError as error:
         return [_faulty(adapter, path, error)]
@@ -279,12 +279,12 @@ def _read_part(adapter: AdapterInParts, part: Any, options: ReadOptions) -> Part
 
 
 def _faulty(adapter: Any, place: Any, error: FaultyScoresError) -> InputError:
-    found = FinalError(
+    fault = FinalError(
         f"{place}: the adapter {adapter.name!r} makes scores of it that cannot be ({error}); this is a mistake of the "
         "adapter, not of the file: report it to those who make the adapter"
     )
-    found.__cause__ = error
-    return found
+    fault.__cause__ = error
+    return fault
 
 
 LEVELS = 5
@@ -299,17 +299,17 @@ def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
     """
     if hasattr(adapter, "parts") or levels == 0 or not folder.is_dir():
         return []
-    found: list[Path] = []
+    places: list[Path] = []
     for child in sorted(folder.iterdir()):
         if child.name.startswith(".") or child.name.endswith(LOOKS) or child.is_symlink() or not exists(child):
             continue
         if child.is_dir() and not _is_open(child):
             continue
         if adapter.sniff(child):
-            found.append(child)
+            places.append(child)
         elif adapter.name != LAST or not any(other.sniff(child) for other in _loaded().values() if other != adapter):
-            found += _below(adapter, child, levels - 1)
-    return found
+            places += _below(adapter, child, levels - 1)
+    return places
 
 
 def _is_open(folder: Path) -> bool:
@@ -357,13 +357,13 @@ class _Whole:
 
 
 def _in_parts(adapter: Adapter) -> AdapterInParts:
-    known: Any = adapter if hasattr(adapter, "parts") else _Whole(adapter)
-    return known  # type: ignore[no-any-return]
+    in_parts: Any = adapter if hasattr(adapter, "parts") else _Whole(adapter)
+    return in_parts  # type: ignore[no-any-return]
 
 
-def in_order(found: Sequence[PartRead | InputError]) -> list[Run | InputError]:
+def in_order(parts: Sequence[PartRead | InputError]) -> list[Run | InputError]:
     """The runs of all parts and what stands in for those that could not be read, one after the other."""
-    return [run for item in found for run in ([item] if isinstance(item, InputError) else item.runs)]
+    return [run for part in parts for run in ([part] if isinstance(part, InputError) else part.runs)]
 
 
 def one_by_one(units: Sequence[ReadUnit], options: ReadOptions) -> list[PartRead | InputError]:
@@ -387,16 +387,16 @@ def read_what_can_be(
     single = _of_each_file(options)
     claims = [_attempt(_claims, path) for path in paths]
     answers = _gathered(claims, single, read_units)
-    broken = [i for i, answer in enumerate(answers) if any(isinstance(item, InputError) for item in answer)]
+    broken = [i for i, answer in enumerate(answers) if any(isinstance(run, InputError) for run in answer)]
     for i, rest in zip(broken, _gathered([_beside(claims[i]) for i in broken], single, read_units), strict=True):
         answers[i] += rest
-    found: list[Run | InputError] = []
+    out: list[Run | InputError] = []
     for path, claim, answer in zip(paths, claims, answers, strict=True):
         runs, errors = runs_and_errors([*answer, *_passed_over(path, claim)])
-        asked = _attempt(chosen, runs, path, options)
-        found += [asked] if isinstance(asked, InputError) else asked
-        found += [InputError(left_out_message(error, runs)) for error in errors]
-    return runs_and_errors(found)
+        selected = _attempt(chosen, runs, path, options)
+        out += [selected] if isinstance(selected, InputError) else selected
+        out += [InputError(left_out_message(error, runs)) for error in errors]
+    return runs_and_errors(out)
 
 
 Claims = list[tuple[Path, list[ReadUnit]]]
@@ -423,13 +423,13 @@ def _beside(claims: Claims | InputError) -> Claims:
     if isinstance(claims, InputError) or not claims or not (folder := claims[0][0]).is_dir():
         return []
     seen, taken = {place for place, _ in claims}, {unit.adapter for _, units in claims for unit in units}
-    found: Claims = []
+    beside: Claims = []
     for child in sorted(folder.iterdir()):
         linked = child.is_symlink() and child.is_dir()
-        known = _attempt(_recognised, child) if child not in seen and (linked or child.is_file()) else []
-        if not isinstance(known, InputError):  # else no run at all: a note, a picture
-            found += [(child, _units(name, child)) for name in known if linked or name not in taken]
-    return found
+        owners = _attempt(_recognised, child) if child not in seen and (linked or child.is_file()) else []
+        if not isinstance(owners, InputError):  # else no run at all: a note, a picture
+            beside += [(child, _units(name, child)) for name in owners if linked or name not in taken]
+    return beside
 
 
 def _units(name: str, path: Path) -> list[ReadUnit]:
@@ -440,12 +440,12 @@ def _gathered(
     claims: Sequence[Claims | InputError], options: ReadOptions, read_units: ReadUnits
 ) -> list[list[Run | InputError]]:
     """For each place its runs, and the reasons for those that are left out."""
-    units = [unit for item in claims if not isinstance(item, InputError) for _, part in item for unit in part]
+    units = [unit for claim in claims if not isinstance(claim, InputError) for _, part in claim for unit in part]
     read = iter(read_units(units, options) if units else ())
     out: list[list[Run | InputError]] = []
-    for item in claims:
-        answers: list[Run | InputError] = [item] if isinstance(item, InputError) else []
-        for path, part in () if isinstance(item, InputError) else item:
+    for claim in claims:
+        answers: list[Run | InputError] = [claim] if isinstance(claim, InputError) else []
+        for path, part in () if isinstance(claim, InputError) else claim:
             if part:
                 adapter = _in_parts(load(part[0].adapter))
                 answers += _joined(adapter, path, list(islice(read, len(part))), options)

@@ -26,11 +26,11 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
         InputError: something that is no path, Run or table, or what reading raises.
     """
     if isinstance(source, Run):
-        lost = any(item.n_missing for item in (*source.scores, *source.parts, *source.corpus))
+        lost = any(part.n_missing for part in (*source.scores, *source.parts, *source.corpus))
         refill = options.missing != "drop" and lost
-        fields = bool(options.fields) and all(item.questions.fields is None for item in source.scores)
-        known = set(options.usage) <= {name for item in source.scores for name in (item.metric, *item.usage)}
-        if options.cluster is None and not refill and not fields and (known or not source.path):
+        fields = bool(options.fields) and all(part.questions.fields is None for part in source.scores)
+        has_usage = set(options.usage) <= {name for part in source.scores for name in (part.metric, *part.usage)}
+        if options.cluster is None and not refill and not fields and (has_usage or not source.path):
             return adapters.asked_of(checked(source), options)
         if not source.path:
             what = "missing answers can be counted as wrong" if refill else "clusters can be chosen"
@@ -43,15 +43,15 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
     return adapters.read(source, options)
 
 
-def listed(given: Any) -> list[Source]:
+def listed(sources: Any) -> list[Source]:
     """One source or several, as a list."""
-    one = isinstance(given, Run) or is_path(given) or is_frame(given) or not isinstance(given, Iterable)
-    return [given] if one else list(given)
+    single = isinstance(sources, Run) or is_path(sources) or is_frame(sources) or not isinstance(sources, Iterable)
+    return [sources] if single else list(sources)
 
 
-def names(given: Sequence[str]) -> tuple[str, ...]:
+def names(value: Sequence[str]) -> tuple[str, ...]:
     """Several names; a single one may stand alone."""
-    return (given,) if isinstance(given, str) else tuple(given)
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def only_of(runs: list[Run], side: Sequence[Source]) -> Run:
@@ -82,7 +82,7 @@ def pair_of(
             raise InputError(f"`models` {','.join(models)}: {what}; the models are {', '.join(have)}")
         runs = [run for name in models for run in runs if run.model == name]
         have = list(models)
-    places = [item.name if isinstance(item, Run) else str(item) for item in sources if not is_frame(item)] or [FRAME]
+    places = [src.name if isinstance(src, Run) else str(src) for src in sources if not is_frame(src)] or [FRAME]
     if len(runs) > 2 and len(have) == 2:
         runs = joined(runs, " ".join(places))
     if len(runs) == 2:

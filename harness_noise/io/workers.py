@@ -70,7 +70,7 @@ def read_units(
         answers = _on_processes(units, options, jobs)
     else:
         answers = ((i, read_small(unit, options)) for i, unit in enumerate(units))
-    found: dict[int, Answer] = {}
+    by_unit: dict[int, Answer] = {}
     rescued: list[str] = []
     interner = Interner()
     with closing(answers):  # also when the watcher or Ctrl-C ends it
@@ -81,13 +81,13 @@ def read_units(
                     rescued.append(f"{units[i]}: {why}")
             if isinstance(answer, PartRead):
                 answer = replace(answer, runs=tuple(map(interner.shared, answer.runs)))
-            found[i] = answer
+            by_unit[i] = answer
     if rescued:
         say(
             f"{len(rescued)} of {len(units)} files failed on a worker and were read by this process instead; do all "
             f"workers see the same files? The first: {rescued[0]}"
         )
-    return [found[i] for i in range(len(units))]
+    return [by_unit[i] for i in range(len(units))]
 
 
 def read_small(unit: ReadUnit, options: ReadOptions) -> Answer:
@@ -238,8 +238,8 @@ def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
             ) from None
         with client:
             workers = client.get_versions(packages=["harness_noise"])["workers"]
-            for worker, found in workers.items():
-                theirs = found["packages"].get("harness_noise")
+            for worker, versions in workers.items():
+                theirs = versions["packages"].get("harness_noise")
                 if theirs != __version__:
                     have = "no harness-noise" if theirs is None else f"harness-noise {theirs}"
                     raise InputError(
@@ -262,7 +262,7 @@ def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
 
 def travelling(run: Run) -> Run:
     """The run without what an arena does not use: the data of corpus metrics."""
-    corpus = (replace(item, records=(), aggregate=None, stats=None, value=None) for item in run.corpus)
+    corpus = (replace(part, records=(), aggregate=None, stats=None, value=None) for part in run.corpus)
     return replace(run, corpus=tuple(corpus))
 
 
@@ -277,31 +277,31 @@ class Interner:
     def shared(self, run: Run) -> Run:
         """The run as it was read, with what it has in common with those before."""
         measured: list[Scores | CorpusScores] = [*run.scores, *run.parts, *run.corpus]
-        unique = {id(item.questions): item.questions for item in measured}
-        questions = {key: self._questions(item) for key, item in unique.items()}
+        unique = {id(part.questions): part.questions for part in measured}
+        questions = {key: self._questions(own) for key, own in unique.items()}
 
-        def in_common(items: Iterable[Any]) -> tuple[Any, ...]:
+        def in_common(parts: Iterable[Any]) -> tuple[Any, ...]:
             return tuple(
-                replace(item, questions=questions[id(item.questions)], clusters=self._first(item.clusters))
-                for item in items
+                replace(part, questions=questions[id(part.questions)], clusters=self._first(part.clusters))
+                for part in parts
             )
 
         return replace(run, scores=in_common(run.scores), parts=in_common(run.parts), corpus=in_common(run.corpus))
 
-    def _questions(self, item: Questions) -> Questions:
+    def _questions(self, own: Questions) -> Questions:
         """The questions, without their log, as the first run had them; texts that are not read yet stay so."""
-        unread = () if item.documents is None else ("inputs", "texts")
-        known = ("keys", "inputs", "targets", "prompts", "texts")
-        same: dict[str, Any] = {name: None if name in unread else self._first(getattr(item, name)) for name in known}
-        one = replace(item, log=None, **same)
-        if unread and item.kind not in CONTENT_KEYS:
-            return one
+        unread = () if own.documents is None else ("inputs", "texts")
+        names = ("keys", "inputs", "targets", "prompts", "texts")
+        same: dict[str, Any] = {name: None if name in unread else self._first(getattr(own, name)) for name in names}
+        kept = replace(own, log=None, **same)
+        if unread and own.kind not in CONTENT_KEYS:
+            return kept
         # of questions with equal hashes one file will do to read the texts; a field can tell of the run
-        return self.questions.setdefault((item.kind, *map(id, (*same.values(), item.fields))), one)
+        return self.questions.setdefault((own.kind, *map(id, (*same.values(), own.fields))), kept)
 
     def _first(self, value: Sequence[str] | None) -> Any:
         """An equal sequence of a run before, if there is one."""
         if not value:
             return value
-        known = self.sequences.setdefault((len(value), value[0], value[-1]), value)
-        return known if known == value else value
+        first = self.sequences.setdefault((len(value), value[0], value[-1]), value)
+        return first if first == value else value

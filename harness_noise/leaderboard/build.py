@@ -442,7 +442,7 @@ def pair_slices(
 def _slices(task: WithFields, by: Sequence[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
     """(field, value, the keys of its questions) of every slice."""
     for cut in divided(task, by, []):
-        keys = np.asarray(cut.item.parts[0].questions.keys, dtype=object)
+        keys = np.asarray(cut.table.parts[0].questions.keys, dtype=object)
         for code, label in enumerate(cut.labels):
             yield cut.field, label, frozenset(keys[cut.codes == code])
 

@@ -91,9 +91,8 @@ def suspects(tau: FloatArray, low: FloatArray) -> BoolArray:
     The chance of a tau as low is below 1/N of the N questions that have one (and below 5 %): if no
     question had anything to do with the models' quality, fewer than one suspect would be expected.
     """
-    known = int(np.isfinite(low).sum())
-    found: BoolArray = (tau < 0) & (low < min(CHANCE, 1 / max(known, 1)))
-    return found
+    n = int(np.isfinite(low).sum())
+    return (tau < 0) & (low < min(CHANCE, 1 / max(n, 1)))
 
 
 def fit_beta(values: FloatArray) -> tuple[float, float] | None:
@@ -114,9 +113,9 @@ def size_of(name: str) -> tuple[str, float] | None:
 
     Names without a size, or with several, have none.
     """
-    found = list(_SIZE.finditer(name.replace("_", "-")))
-    if len(found) != 1:
+    matches = list(_SIZE.finditer(name.replace("_", "-")))
+    if len(matches) != 1:
         return None
-    match = found[0]
+    match = matches[0]
     billions = float(match[2]) * int(match[1] or 1) * (1.0 if match[3].lower() == "b" else 1e-3)
     return f"{name[: match.start()]}*{name[match.end() :]}", billions

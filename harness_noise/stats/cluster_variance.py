@@ -274,7 +274,7 @@ def crossed_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") 
     if both is None:
         return None
     three = (first, second, both)
-    spread = sum(item.value**2 / item.df for item in three)
+    spread = sum(term.value**2 / term.df for term in three)
     V = max(first.value + second.value - both.value, first.value, second.value)
     fewest = min(first.df, second.df)
     return Variance(V, max(V**2 / spread, fewest) if spread > 0 else fewest)

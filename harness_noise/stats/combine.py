@@ -49,13 +49,13 @@ class Combined:
     """Codes, each explained in docs/diagnostics.md."""
 
 
-def refused_as_skewed(found: Combined) -> Combined:
+def refused_as_skewed(merged: Combined) -> Combined:
     """The method without its result, because the rows are skewed alike."""
     note = (
         "the rows are skewed in the same direction: each row's t test withstands that, but their sum would reject a "
         "true null far too often, so it is refused; use equal weights"
     )
-    return Combined(found.method, found.n, None, None, None, None, note=note, diagnostics=("skewed_rows",))
+    return Combined(merged.method, merged.n, None, None, None, None, note=note, diagnostics=("skewed_rows",))
 
 
 def _arrays(

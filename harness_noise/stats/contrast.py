@@ -45,8 +45,8 @@ class QuestionStats:
 
     def runs(self, index: IntArray) -> QuestionStats:
         """Those of some of P runs, (P, n)."""
-        known = [np.broadcast_to(x, len(self.count))[index] for x in (self.identical, self.answers_differ)]
-        return QuestionStats(self.mean[index], self.var[index], self.count[index], *known)
+        flags = [np.broadcast_to(x, len(self.count))[index] for x in (self.identical, self.answers_differ)]
+        return QuestionStats(self.mean[index], self.var[index], self.count[index], *flags)
 
     def __len__(self) -> int:
         return len(self.count)
@@ -132,9 +132,9 @@ def _variances(run: QuestionStats, strata: IntArray, shown: BoolArray | None) ->
     s2 = np.where(single, 0.0, run.var)
     if single.all() or not single.any():
         return s2
-    known, _, enough = _borrowing(run, strata, shown)
-    total = sum_by(strata, s2 if shown is None else s2 * shown, known.shape[-1])
-    mean = np.where(enough[..., None], total / np.maximum(known, 1), 0.0)
+    repeated, _, enough = _borrowing(run, strata, shown)
+    total = sum_by(strata, s2 if shown is None else s2 * shown, repeated.shape[-1])
+    mean = np.where(enough[..., None], total / np.maximum(repeated, 1), 0.0)
     return np.where(single, mean[..., strata], s2)
 
 
@@ -144,8 +144,8 @@ def _borrowing(
     """(…, T) questions with two answers or more, and with one; and whether the former are enough in every task."""
     T, several = int(strata.max(initial=0)) + 1, run.count >= 2
     here = np.ones_like(several) if shown is None else shown
-    known, lone = (sum_by(strata, which & here, T) for which in (several, ~several))
-    return known, lone, np.asarray((known >= np.minimum(FEWEST_REPEATED, lone)).all(axis=-1))
+    repeated, lone = (sum_by(strata, which & here, T) for which in (several, ~several))
+    return repeated, lone, np.asarray((repeated >= np.minimum(FEWEST_REPEATED, lone)).all(axis=-1))
 
 
 def repeat_codes(
@@ -159,10 +159,10 @@ def repeat_codes(
     """
     each: list[dict[str, Any]] = []
     for run in runs:
-        known, lone, enough = _borrowing(run, strata, shown)
+        repeated, lone, enough = _borrowing(run, strata, shown)
         count = run.count if shown is None else run.count * shown
-        n, k, k2 = (sum_by(strata, x.astype(np.float64), known.shape[-1]) for x in (count > 0, count, count**2))
-        alike = (known > 0).any(axis=-1) & ~((run.var > 0) & (count >= 2)).any(axis=-1)
+        n, k, k2 = (sum_by(strata, x.astype(np.float64), repeated.shape[-1]) for x in (count > 0, count, count**2))
+        alike = (repeated > 0).any(axis=-1) & ~((run.var > 0) & (count >= 2)).any(axis=-1)
         each.append(
             {
                 "single_repeat": ~enough,
@@ -231,9 +231,9 @@ def design(
     return Design(weights, strata, codes, G, clustered=clusters is not None, shares=stratum_weights)
 
 
-def with_crossed(plan: Design, one: Labels, other: Labels) -> Design:
+def with_crossed(plan: Design, first: Labels, second: Labels) -> Design:
     """The design with clusters in two crossed ways; `clusters` is the way with fewer, of as many the more unequal."""
-    ways = [cluster_codes(labels) for labels in (one, other)]
+    ways = [cluster_codes(labels) for labels in (first, second)]
     codes, n_clusters = min(ways, key=lambda way: (way[1], -int((np.bincount(way[0]) ** 2).sum())))
     crossed = (ways[0][0], ways[1][0])
     return replace(plan, clusters=codes, n_clusters=n_clusters, clustered=True, crossed=crossed)

@@ -71,22 +71,22 @@ def components(
     levels_of = [int(codes.max()) + 1 for _, _, codes in groups]
     out = []
     for h, (name, parts, _) in enumerate(groups):
-        found: list[str] = []
+        diagnostics: list[str] = []
         value = float(solution[h]) if identified[h] else None
         if value is not None and abs(value) <= rounding:
             value = 0.0  # its sign is a diagnostic
         if levels_of[h] < 2:
-            found.append("single_level")
+            diagnostics.append("single_level")
             value = None
         elif value is None:
-            found.append("aliased_factor")
+            diagnostics.append("aliased_factor")
         elif value < 0:
-            found.append("negative_component")
+            diagnostics.append("negative_component")
         df = float(levels_of[h] - 1)
         if name == RESIDUAL:
             df = float(N - n_cells or max(0, N - sum(levels - 1 for levels in levels_of[:-1]) - 1))
         var_mean = None if value is None else value * shares[h]
-        out.append(Component(name, parts, levels_of[h], value, var_mean, df, None, None, tuple(found)))
+        out.append(Component(name, parts, levels_of[h], value, var_mean, df, None, None, tuple(diagnostics)))
     codes_of = [codes for _, _, codes in groups]
     return _with_limits(out, codes_of, A, np.array(levels_of, dtype=np.float64), 1 - level)
 
@@ -129,7 +129,7 @@ def _equations(y: FloatArray, groups: Sequence[IntArray]) -> tuple[FloatArray, F
 
 
 def _with_limits(
-    found: Sequence[Component], codes: Sequence[IntArray], A: FloatArray, levels: FloatArray, alpha: float
+    variances: Sequence[Component], codes: Sequence[IntArray], A: FloatArray, levels: FloatArray, alpha: float
 ) -> list[Component]:
     """Tukey's (1951) and Williams' (1962) interval for each component.
 
@@ -142,29 +142,29 @@ def _with_limits(
         [g for g in range(len(codes) - 1) if g != h and levels[g] < levels[h] and _nested(codes[h], codes[g])]
         for h in range(len(codes))
     ]
-    out = list(found)
+    out = list(variances)
     tails = np.array([1 - alpha / 2, alpha / 2])
-    for h, item in enumerate(found):
-        if item.variance is None or item.df <= 0 or any(other.variance is None for other in found):
+    for h, component in enumerate(variances):
+        if component.variance is None or component.df <= 0 or any(other.variance is None for other in variances):
             continue
-        c, df, r, df_r = 1.0, item.df, 0.0, np.inf
-        if item.name != RESIDUAL:
+        c, df, r, df_r = 1.0, component.df, 0.0, np.inf
+        if component.name != RESIDUAL:
             # of several coarser groupings, those that contain no other: main effects of an interaction, or the parent
             parents = [g for g in above[h] if not any(g in above[k] for k in above[h])]
-            row = A[h] - sum((A[g] for g in parents), np.zeros(len(found)))
+            row = A[h] - sum((A[g] for g in parents), np.zeros(len(variances)))
             df = levels[h] - 1 - sum(levels[g] - 1 for g in parents)
             if df <= 0 or row[h] <= 0:
                 continue
             c = row[h] / df
-            parts = [(row[g] / df * max(0.0, x.variance or 0.0), x.df) for g, x in enumerate(found) if g != h]
+            parts = [(row[g] / df * max(0.0, x.variance or 0.0), x.df) for g, x in enumerate(variances) if g != h]
             r = max(0.0, sum(part for part, _ in parts))
             spread = sum(part**2 / of_part for part, of_part in parts if of_part > 0)
             df_r = r**2 / spread if spread > 0 else np.inf
-        ms, chi2 = max(c * item.variance + r, 0.0), special.chdtri(df, 1 - tails)
+        ms, chi2 = max(c * component.variance + r, 0.0), special.chdtri(df, 1 - tails)
         F = chi2 / df if np.isinf(df_r) else special.fdtri(df, df_r, tails)
         low, high = (float(x) for x in (df * ms / chi2 - r * df / chi2 * F) / c)
         # the interval holds the raw estimate, and some variance that there can be
-        out[h] = replace(item, low=min(low, item.variance), high=max(high, item.variance, 0.0))
+        out[h] = replace(component, low=min(low, component.variance), high=max(high, component.variance, 0.0))
     return out
 
 
@@ -176,8 +176,7 @@ def _nested(fine: IntArray, coarse: IntArray) -> bool:
 
 
 def _recode(codes: IntArray) -> IntArray:
-    found: IntArray = np.unique(codes, return_inverse=True)[1]
-    return found
+    return np.unique(codes, return_inverse=True)[1]
 
 
 def _overlap(rows: IntArray, columns: IntArray, sizes: FloatArray) -> float:
@@ -200,8 +199,8 @@ def reduction(parts: Sequence[Component], factor: str, answers: int, more: int) 
     With N answers and as many levels again per answer, every component that needs the factor shrinks
     by N/(N + more); the others stay. `factor` may be the residual: more answers in the same places.
     """
-    touched = [item for item in parts if factor in item.parts] if factor != RESIDUAL else [parts[-1]]
-    if any(item.var_mean is None and item.levels > 1 for item in touched):
+    touched = [component for component in parts if factor in component.parts] if factor != RESIDUAL else [parts[-1]]
+    if any(component.var_mean is None and component.levels > 1 for component in touched):
         return None
-    total = sum(max(0.0, item.var_mean) for item in touched if item.var_mean is not None)
+    total = sum(max(0.0, component.var_mean) for component in touched if component.var_mean is not None)
     return total * (1 - answers / (answers + more))

@@ -245,11 +245,11 @@ def binomial_size(p: float, se: float, n_answers: float, n_clusters: int, mixed:
     unknown = max(0.0, 1 - mixed / min(FEW_FAILURES, n_clusters))
     variance = max(p * (1 - p), 0.0)
     least = 1 / n_clusters  # 1/n, where nothing is known
-    found = se**2 / variance if variance > 0 else 0.0
-    if found < least:
-        found = (1 - unknown) * found + unknown * least
-    found = max(found, 1 / n_answers)
-    return 1 / (found or least)
+    inverse = se**2 / variance if variance > 0 else 0.0
+    if inverse < least:
+        inverse = (1 - unknown) * inverse + unknown * least
+    inverse = max(inverse, 1 / n_answers)
+    return 1 / (inverse or least)
 
 
 def clopper_pearson(p: float, n: float, level: float) -> Limits[float]:

@@ -100,8 +100,8 @@ def agreement(verdicts: FloatArray, questions: IntArray, plan: Design) -> Agreem
         return np.bincount(questions, weights=of_answers) / of_question
 
     def se(linear: FloatArray) -> float | None:
-        found = clustered_variance(linear - linear.mean(), plan)
-        return None if found is None else float(np.sqrt(max(0.0, found.value)))
+        variance = clustered_variance(linear - linear.mean(), plan)
+        return None if variance is None else float(np.sqrt(max(0.0, variance.value)))
 
     agree = by_question((counts * (counts - 1)).sum(axis=0) / (raters * (raters - 1)))
     p_a, Q = float(agree.mean()), len(values)

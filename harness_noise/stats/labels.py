@@ -127,11 +127,11 @@ def with_labels(m: Moments, of: LabelColumns, plan: Design) -> Moments:
     if not (variance > 0).all():
         return m
     sums = np.bincount(plan.clusters, weights=plan.weights * of.residual)
-    known = np.minimum(variance, float(sums @ sums) + extra)
-    spread = known**2 / labels_df(of.n_labels > 0, plan) + (variance - known) ** 2 / m.df
+    of_labels = np.minimum(variance, float(sums @ sums) + extra)
+    spread = of_labels**2 / labels_df(of.n_labels > 0, plan) + (variance - of_labels) ** 2 / m.df
     unknown = np.full(1, np.nan)
-    found = replace(m, variance=variance, df=variance**2 / spread, naive=m.naive + extra)
-    return replace(found, zero_variance=np.zeros(1, dtype=np.bool_), var_data=unknown, var_total=unknown)
+    widened = replace(m, variance=variance, df=variance**2 / spread, naive=m.naive + extra)
+    return replace(widened, zero_variance=np.zeros(1, dtype=np.bool_), var_data=unknown, var_total=unknown)
 
 
 def n_labelled(of: LabelColumns, plan: Design) -> int:

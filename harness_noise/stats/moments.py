@@ -85,11 +85,11 @@ def contrast_moments(
         data = np.where(split, without_rounding(m.variance, w), np.nan)
         total = m.variance + (v - w)
         return c, replace(m, var_data=data, var_prediction=np.where(split, v, np.nan), var_total=total), codes
-    known = identified & (w > 0)
-    codes["identical_repeats"] |= identified & ~known
+    varies = identified & (w > 0)
+    codes["identical_repeats"] |= identified & ~varies
     with np.errstate(invalid="ignore", divide="ignore"):
         df = w**2 / sum(_spread(run, a, plan, weights, shown) for run, a in zip(runs, coefficients, strict=True))
-    w, df, v = (np.where(known, x, np.nan) for x in (w, df, v))
+    w, df, v = (np.where(varies, x, np.nan) for x in (w, df, v))
     m = replace(undefined_moments(m.n, m.n), mean=m.mean, variance=w, df=df, var_prediction=v, var_total=v)
     return c, m, codes
 
@@ -100,12 +100,12 @@ def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: Bool
     P, n = d.shape
     weights, counts = task_weights(plan, shown)
     task_means = sum_by(plan.strata, d, counts.shape[1]) / np.maximum(counts, 1)
-    one = counts.shape[1] == 1
+    one_task = counts.shape[1] == 1
     of_tasks = weights * counts
-    mean = task_means[:, 0] if one else (of_tasks * task_means).sum(axis=1)
+    mean = task_means[:, 0] if one_task else (of_tasks * task_means).sum(axis=1)
     largest = np.abs(d).max(axis=1, initial=0.0)
     mean = np.where(np.abs(mean) <= ROUNDING * largest, 0.0, mean)  # what cancels is 0, however it was summed
-    means = task_means if one else task_means[:, plan.strata]
+    means = task_means if one_task else task_means[:, plan.strata]
     e = d - means
     rounding = ROUNDING * np.maximum(1.0, largest)
     e[np.abs(e) <= rounding[:, None]] = 0.0
@@ -117,28 +117,28 @@ def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: Bool
     if n == 0:
         return undefined_moments(np.zeros(P), G)
     V, df = _variance(residual, plan, cells(plan, shown), estimator)
-    known = ~np.isnan(V)
+    defined = ~np.isnan(V)
     with np.errstate(invalid="ignore", divide="ignore"):
         zero = np.sqrt(V) <= rounding
         leverage = np.where(counts > 0, 1 / counts, 0.0)
         each = (weights * leverage_factor(leverage, "cr2")) ** 2  # every question its own cluster
         naive = (each * sum_by(plan.strata, e * e, counts.shape[1])).sum(axis=1)
-    naive = np.where(known & np.isfinite(naive), naive, np.nan)
+    naive = np.where(defined & np.isfinite(naive), naive, np.nan)
     number = np.broadcast_to(counts.sum(axis=1), P)
     return replace(
         undefined_moments(number, G),
         mean=np.where(number > 0, mean, np.nan),
         variance=np.where(zero, 0.0, V),
-        df=np.where(known, df, np.nan),
+        df=np.where(defined, df, np.nan),
         naive=naive,
         zero_variance=zero,
     )
 
 
-def _variance(e: FloatArray, plan: Design, found: Cells, estimator: Estimator) -> tuple[FloatArray, FloatArray]:
+def _variance(e: FloatArray, plan: Design, by_cell: Cells, estimator: Estimator) -> tuple[FloatArray, FloatArray]:
     """(P,) V and degrees of freedom from residuals; NaN where they are not identified."""
     if plan.crossed is None:
-        return found.variances(e, estimator), np.broadcast_to(found.df(), len(e))
+        return by_cell.variances(e, estimator), np.broadcast_to(by_cell.df(), len(e))
     each = [crossed_variance(row, plan, estimator) for row in e]
     V, df = np.array([(np.nan, np.nan) if x is None else (x.value, x.df) for x in each]).T
     return V, df
@@ -268,7 +268,7 @@ def shared_noise_p(values: FloatArray, plan: Design, shown: BoolArray) -> FloatA
     complete = ~np.isnan(values).any(axis=1)
     weights, counts = task_weights(plan, shown)
     shares = np.broadcast_to(weights * counts, (P, weights.shape[1]))
-    means, residual, df, known = np.zeros((P, K)), np.zeros(P), np.zeros(P), np.full(P, K > 1)
+    means, residual, df, defined = np.zeros((P, K)), np.zeros(P), np.zeros(P), np.full(P, K > 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         for t, share in enumerate(shares.T):
             rows = complete & (plan.strata == t)
@@ -278,13 +278,13 @@ def shared_noise_p(values: FloatArray, plan: Design, shown: BoolArray) -> FloatA
             effects = task_means - task_means.mean(axis=1, keepdims=True)
             within = without_rounding(here @ question_stats(whole).var, size * (effects**2).sum(axis=1) / (K - 1))
             used = share > 0
-            known &= ~used | (size > 1)
+            defined &= ~used | (size > 1)
             means += np.where(used[:, None], share[:, None] * task_means, 0.0)
             residual += np.where(used, share**2 * within / (size * (size - 1)), 0.0)
             df += np.where(used, (size - 1) * (K - 1), 0.0)
         between = means.var(axis=1, ddof=1)
         p = special.fdtrc(K - 1, df, between / residual)
-    return np.where(known, np.where(residual > ROUNDING**2, p, 1.0), np.nan)
+    return np.where(defined, np.where(residual > ROUNDING**2, p, 1.0), np.nan)
 
 
 def with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:
@@ -362,9 +362,9 @@ def _level_sums(d: FloatArray, plan: Design) -> FloatArray:
     """(G,) `level_sums` of the residuals of the clusters; of questions by themselves their residuals over n."""
     sizes = np.maximum(np.bincount(plan.strata), 1)
     means = (np.bincount(plan.strata, weights=d) / sizes)[plan.strata]
-    found = cells(plan)
-    e = found.sums((means - float(plan.weights @ d) if plan.between_tasks else d - means)[None, :])
-    return np.asarray(Extension(found, "cr2").level_sums(e)[0])
+    by_cell = cells(plan)
+    e = by_cell.sums((means - float(plan.weights @ d) if plan.between_tasks else d - means)[None, :])
+    return np.asarray(Extension(by_cell, "cr2").level_sums(e)[0])
 
 
 def is_skewed(d: FloatArray, plan: Design) -> bool:

@@ -187,10 +187,10 @@ def pair_columns(
     for start in range(0, len(left), step):
         _from_questions(work, left[start : start + step])
     out.sides.wins_a[:], out.sides.wins_b[:] = _wins(work)
-    known = ~np.isnan(out.of.mean)
+    defined = ~np.isnan(out.of.mean)
     for column in (out.sides.wins_a, out.sides.wins_b, out.sides.correlation):
-        column[~known & (out.of.n > 0)] = np.nan  # a task of the group is not shared
-    flags = {code: has & known for code, has in out.flags.items()} | variance_flags(out.of, table.plan, fixed=fixed)
+        column[~defined & (out.of.n > 0)] = np.nan  # a task of the group is not shared
+    flags = {code: has & defined for code, has in out.flags.items()} | variance_flags(out.of, table.plan, fixed=fixed)
     flags["few_flips"] = ~np.isnan(out.far.mean)
     flags["unpaired_questions"] = (out.sides.n_only_a > 0) | (out.sides.n_only_b > 0)
     return replace(out, flags=flags)

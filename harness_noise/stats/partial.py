@@ -53,8 +53,8 @@ class Part:
 
     def unknown(self) -> FloatArray:
         """(T,) share of each task's questions that were not asked."""
-        asked = np.bincount(self.strata[self.asked], minlength=len(self.weights))
-        return 1 - asked / np.bincount(self.strata, minlength=len(self.weights))
+        counts = np.bincount(self.strata[self.asked], minlength=len(self.weights))
+        return 1 - counts / np.bincount(self.strata, minlength=len(self.weights))
 
     def chance(self) -> FloatArray:
         """(m,) probability with which each question was drawn."""
@@ -129,8 +129,8 @@ def _variance(e: FloatArray, part: Part, plan: Design, *, of_all: bool = False) 
         _, codes, each = np.unique(plan.clusters[keep], return_inverse=True, return_counts=True)
         plan = Design(plan.weights[keep], plan.strata[keep], codes, len(each), clustered=plan.clustered)
         residuals = residuals[keep]
-    found = clustered_variance(residuals, plan)
-    return None if found is None else (found.value, found.df)
+    variance = clustered_variance(residuals, plan)
+    return None if variance is None else (variance.value, variance.df)
 
 
 def _mean(y: FloatArray, residual: FloatArray, part: Part, plan: Design) -> float:
@@ -155,8 +155,8 @@ def plain(y: FloatArray, part: Part, against: FloatArray | None = None) -> FromP
     """
     plan = part.design()
     d = y if against is None else y - against[part.asked]
-    found = _variance(d, part, plan)
-    return None if found is None else FromPart(_mean(d, d, part, plan), *found, *_for_population(found, d, part, plan))
+    noise = _variance(d, part, plan)
+    return None if noise is None else FromPart(_mean(d, d, part, plan), *noise, *_for_population(noise, d, part, plan))
 
 
 def from_part(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None = None) -> FromPart | None:
@@ -196,12 +196,12 @@ def _regression(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | 
     residual, fitted = cross_fit(y, Z, Z[part.asked], part, plan)
     predicted = part.mean_of_others(fitted)
     d = y if against is None else y - against[part.asked]
-    found, raw = _variance(residual, part, plan), _variance(d, part, plan)
-    freedom = 0.0 if found is None else found[1] - Z.shape[1]
-    if found is None or raw is None or min(found[0], raw[0]) <= 0 or freedom < 1:
+    noise, raw = _variance(residual, part, plan), _variance(d, part, plan)
+    freedom = 0.0 if noise is None else noise[1] - Z.shape[1]
+    if noise is None or raw is None or min(noise[0], raw[0]) <= 0 or freedom < 1:
         return None
     # fits of nine folds in ten share most of their questions, so that their residuals are not quite independent
-    these = found[0] * found[1] / freedom, freedom
+    these = noise[0] * noise[1] / freedom, freedom
     spread = float(((y - y.mean()) ** 2).sum())
     r2 = 1 - float(((residual - residual.mean()) ** 2).sum()) / spread if spread > 0 else 0.0
     estimate = _mean(y, residual, part, plan) + predicted

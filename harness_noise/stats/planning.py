@@ -45,8 +45,8 @@ def power_t(nc: FloatArray | float, alpha: float, df: FloatArray | float) -> Flo
     shift, freedom = np.broadcast_arrays(np.abs(np.asarray(nc, dtype=np.float64)), np.asarray(df, dtype=np.float64))
     t = np.asarray(-special.stdtrit(freedom, alpha / 2), dtype=np.float64)
     out = np.full(shift.shape, np.nan)
-    known = ~np.isnan(shift) & (freedom > 0)
-    for some, way in ((known & (freedom >= FEW), _noncentral), (known & (freedom < FEW), _over_z)):
+    defined = ~np.isnan(shift) & (freedom > 0)
+    for some, way in ((defined & (freedom >= FEW), _noncentral), (defined & (freedom < FEW), _over_z)):
         out[some] = way(shift[some], freedom[some], t[some])
     return out
 

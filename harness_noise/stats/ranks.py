@@ -130,11 +130,11 @@ def rank_sets(sums: FloatArray, level: float, rng: np.random.Generator, draws: i
         # the identity is one of the draws
         top = np.append(_largest(flipped, np.where(is_open, inverse, 0.0)), T[is_open].max())
         critical = np.sort(top)[int(np.ceil(level * (draws + 1))) - 1]
-        found = is_open & (critical + 1e-12 * abs(critical) < T)
-        if not found.any():
+        decided = is_open & (critical + 1e-12 * abs(critical) < T)
+        if not decided.any():
             break
-        better |= found
-        is_open &= ~found
+        better |= decided
+        is_open &= ~decided
     return from_decisions(better)
 
 
@@ -184,14 +184,14 @@ def stability(sums: FloatArray, sizes: FloatArray, rng: np.random.Generator, dra
     G = len(sums)
     counts = rng.multinomial(G, np.full(G, 1 / G), size=draws).astype(np.float64)
     means = (counts @ sums) / (counts @ sizes)[:, None]
-    found = sums.sum(axis=0)
-    order = np.sign(np.round(found[:, None] - found[None, :], 9))
+    totals = sums.sum(axis=0)
+    order = np.sign(np.round(totals[:, None] - totals[None, :], 9))
     tau = np.empty(draws)  # Kendall's τ_b of signs: for few models a tenth of the time of the library's
     for i, row in enumerate(np.round(means, 12)):
         new = np.sign(row[:, None] - row[None, :])
         either = np.sqrt(np.count_nonzero(new) * np.count_nonzero(order))
         tau[i] = float((new * order).sum()) / either if either else np.nan
-    best = np.flatnonzero(found >= found.max() - 1e-9)
+    best = np.flatnonzero(totals >= totals.max() - 1e-9)
     leads = means >= means.max(axis=1, keepdims=True) - 1e-12
     # where several share the first place, each has its part of it
     share = (leads[:, best].sum(axis=1) / leads.sum(axis=1)).mean()
@@ -224,7 +224,7 @@ def chosen_by_half(values: FloatArray, plan: Design, rng: np.random.Generator, s
     first = np.full(plan.n_clusters, plan.strata.max(initial=0) + 1)
     np.minimum.at(first, plan.clusters, plan.strata)  # clusters of a task are dealt out in turn
     best = np.argsort(plan.weights @ values, kind="stable")[-1]
-    found = []
+    measured = []
     for _ in range(splits):
         order = np.lexsort((rng.random(plan.n_clusters), first))
         half = np.empty(plan.n_clusters, dtype=np.intp)
@@ -232,8 +232,8 @@ def chosen_by_half(values: FloatArray, plan: Design, rng: np.random.Generator, s
         sides = [_mean_of(values, plan, half[plan.clusters] == side) for side in (0, 1)]
         for here, there in (sides, sides[::-1]):
             second, winner = np.argsort(here, kind="stable")[-2:]
-            found.append((there[winner], there[winner] - there[second], float(winner == best)))
-    out = np.mean(found, axis=0).tolist() if plan.n_clusters >= FEWEST_TO_SPLIT else [math.nan] * 3
+            measured.append((there[winner], there[winner] - there[second], float(winner == best)))
+    out = np.mean(measured, axis=0).tolist() if plan.n_clusters >= FEWEST_TO_SPLIT else [math.nan] * 3
     return Chosen(*(out if np.isfinite(out).all() else [math.nan] * 3))
 
 

@@ -434,23 +434,23 @@ def _table(values: FloatArray, plan: Design, task: IntArray, T: int) -> Any:
         return sum_by(plan.clusters, np.atleast_2d(values), plan.n_clusters).T
     from scipy.sparse import csr_array  # not on the way of every comparison
 
-    found = csr_array((values.ravel(), (plan.clusters, task)), shape=(plan.n_clusters, T))
-    found.sum_duplicates()
-    return found
+    table = csr_array((values.ravel(), (plan.clusters, task)), shape=(plan.n_clusters, T))
+    table.sum_duplicates()
+    return table
 
 
-def by_wild(found: Iterable[tuple[IntArray, Wild]], P: int, settings: Settings) -> Test:
+def by_wild(wilds: Iterable[tuple[IntArray, Wild]], P: int, settings: Settings) -> Test:
     """The wild bootstrap as the test of P differences, with the intervals that hold what it does not reject.
 
     Args:
-        found: rows, and the resamples of their differences; of other rows nothing is known.
+        wilds: rows, and the resamples of their differences; of other rows nothing is known.
         P: how many differences there are.
         settings: level, margin and interval.
     """
     own = settings.interval_of_difference == "wild"
     levels = {settings.level} | (set() if settings.margin is None else {two_one_sided(settings.level)})
     p, ends = np.full(P, np.nan), {level: np.full((2, P), np.nan) for level in levels if own}
-    for rows, wild in found:
+    for rows, wild in wilds:
         p[rows] = wild.p_value()
         for level, both in ends.items():
             both[:, rows] = np.stack(wild.limits(level))

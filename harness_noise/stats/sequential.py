@@ -58,20 +58,20 @@ def spent(fraction: float, error: float, spending: Spending = "hsd", gamma: floa
     return error * (t if gamma == 0 else math.expm1(-gamma * t) / math.expm1(-gamma))
 
 
-def information(asked: float, repeats: float = 1.0, prediction: float = 1.0, residual: float = 1.0) -> float:
+def information(fraction: float, repeats: float = 1.0, prediction: float = 1.0, residual: float = 1.0) -> float:
     """Information on A − B, in units of that of one answer to every question.
 
     1 / (1 − ρ(1 − h) + (N/m − 1)(g − ρ(1 − h))): after m of N questions with one answer each it is m/N, with a
     regression on what is known of all N 1/(1 + (N/m − 1) g); more answers lower the prediction part alone.
 
     Args:
-        asked: m/N.
+        fraction: m/N.
         repeats: h, the mean of 1/k over the questions that were asked.
         prediction: ρ, the share of a question's variance, one answer each, that is A's prediction noise.
         residual: g, the variance of the regression's residuals over that of the differences; 1 without a regression.
     """
     fewer = prediction * (1 - repeats)
-    return 1 / (1 - fewer + (1 / asked - 1) * max(residual - fewer, 0.02))
+    return 1 / (1 - fewer + (1 / fraction - 1) * max(residual - fewer, 0.02))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,12 +160,12 @@ def critical_values(
     Raises:
         ValueError: fractions or information that do not rise, fractions outside (0, 1], or an α outside (0, 1).
     """
-    given = tuple(float(t) for t in fractions)
-    there = given if info is None else tuple(float(t) for t in info)
-    rise = all(a < b for a, b in pairwise([0.0, *there])) and all(a <= b for a, b in pairwise([0.0, *given]))
-    if not given or len(there) != len(given) or not rise or given[-1] > 1 + 1e-12 or not 0 < alpha < 1:
-        raise ValueError(f"looks at {given} with α = {alpha:g}: fractions must rise within (0, 1], α lie in (0, 1)")
-    return _path(tuple(zip(there, given, strict=True)), alpha, spending, gamma)[1]
+    planned = tuple(float(t) for t in fractions)
+    there = planned if info is None else tuple(float(t) for t in info)
+    rise = all(a < b for a, b in pairwise([0.0, *there])) and all(a <= b for a, b in pairwise([0.0, *planned]))
+    if not planned or len(there) != len(planned) or not rise or planned[-1] > 1 + 1e-12 or not 0 < alpha < 1:
+        raise ValueError(f"looks at {planned} with α = {alpha:g}: fractions must rise within (0, 1], α lie in (0, 1)")
+    return _path(tuple(zip(there, planned, strict=True)), alpha, spending, gamma)[1]
 
 
 @lru_cache(maxsize=4096)

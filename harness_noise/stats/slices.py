@@ -69,12 +69,12 @@ def heterogeneity(d: FloatArray, slices: IntArray, clusters: IntArray) -> EqualM
     1997], denominator df by Satterthwaite with each slice's own variance. Slices are weighted by their size and not by
     their estimated precision: one whose few answers happen to agree would else decide.
     """
-    found = joint(d, slices, clusters)
-    keep = np.flatnonzero(found.identified)
+    by_slice = joint(d, slices, clusters)
+    keep = np.flatnonzero(by_slice.identified)
     if len(keep) < 2:
         return None
-    n, means = found.sizes[keep], found.means[keep]
-    U, D, q = found.scores[:, keep], found.D[:, keep], found.q[:, keep]
+    n, means = by_slice.sizes[keep], by_slice.means[keep]
+    U, D, q = by_slice.scores[:, keep], by_slice.D[:, keep], by_slice.q[:, keep]
     A = np.diag(n) - np.outer(n, n) / n.sum()
     AV = A @ (U.T @ U)
     trace = float(np.trace(AV))
@@ -123,11 +123,11 @@ def against_rest(d: FloatArray, slices: IntArray, clusters: IntArray) -> FloatAr
     return out
 
 
-def pooled_unit(found: Joint) -> float:
+def pooled_unit(by_slice: Joint) -> float:
     """Variance of one question, with what clusters do to it: n_s V_s averaged over the slices by their questions."""
-    keep = found.identified
-    n = found.sizes[keep]
-    V = np.einsum("gs,gs->s", found.scores[:, keep], found.scores[:, keep])
+    keep = by_slice.identified
+    n = by_slice.sizes[keep]
+    V = np.einsum("gs,gs->s", by_slice.scores[:, keep], by_slice.scores[:, keep])
     return float(n @ (n * V)) / float(n.sum()) if keep.any() else 0.0
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..analysis.ranges import MISSING_SHARE, Ends, check_margin, n_unscored, widths
+from ..analysis.rows import NO_DIRECTION
 from ..analysis.sample import (
     RATIO_UNDEFINED,
     SHARED_NOISE_P,
@@ -254,8 +255,7 @@ def pairs_of(
     notes = [f"{task}, {first.metric}: {apart} of {len(c)} pairs share no question"] if apart else []
     higher = next((x.higher_is_better for items in parts for x in items if x.higher_is_better is not None), None)
     if higher is None:
-        unknown = "the run does not say whether higher or lower is better; higher is taken to be better"
-        notes.append(f"{first.metric}: {unknown}")
+        notes.append(f"{first.metric}: {NO_DIRECTION}")
     common: dict[str, Any] = {
         "task": task,
         "metric": first.metric,
@@ -308,9 +308,10 @@ def decided(
 
         test = by_wild(wild_pairs(table, c, settings), len(c), settings)
     found = decision.decide(of, settings, test)
-    a_better = (of.diff > 0) == (common["higher_is_better"] is not False)
+    lower = common["higher_is_better"] is False
+    a_better = (of.diff > 0) != lower
     verdicts = decision.apply_adjustment(found, a_better, settings)
-    numbers = difference_columns(c.of, c.leads, c.sides, common["cluster"] is not None) | found.numbers()
+    numbers = difference_columns(c.of, c.leads, c.sides, common["cluster"] is not None, lower=lower) | found.numbers()
     return {**numbers, "interval": found.interval, "p_adjusted": verdicts.p_adjusted}, verdicts
 
 

@@ -93,7 +93,7 @@ def sentences(board: BenchmarkResult) -> list[str]:
 def _best_words(board: BenchmarkResult) -> str:
     """Which models may be the best, and whose scores are not to be used."""
     row, best = board.benchmark, _short(board.benchmark.best)
-    level = fmt.percent(board.pairs.common["level"])
+    level = fmt.percent(board.pairs.common["level"]) + ("" if board.pairs.sign > 0 else "; lower is better")
     text = ""
     if len(best) == 1:
         text = f"{best[0]} is the best of {row.n_models} models ({level})"
@@ -161,6 +161,8 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
             value: Spread | None = getattr(row, name)
             if value is None:
                 return fmt.MISSING
+            if name == "se_data" and not value.median and (limit := row.se_data_upper) is not None:
+                return fmt.below(limit.median, fmt.decimals(limit.median))
             median, low, high = (
                 fmt.number(x, fmt.decimals(value.median) if digits is None else digits)
                 for x in (value.median, value.min, value.max)

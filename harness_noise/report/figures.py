@@ -383,7 +383,7 @@ def matrix(board: BenchmarkResult) -> Picture | None:
             write(column + 0.5, row_ + 0.5, "+" if ahead > 0 else "−", text_anchor="middle", **sign)
     of = f"the {M} best models" if len(board.models) > M else f"{M} models"
     alt = f"Each cell is a pair of {of}: the model to its left against the one below it. + better, − worse, grey not "
-    return drawing.done("matrix", "Every pair", f"{alt}separable; {told} pairs are, all pairs tested together.")
+    return drawing.done("matrix", "Every pair", f"{alt}separable. {told} pairs are separable, all tested together.")
 
 
 def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:

@@ -102,8 +102,13 @@ def data_noise(item: Estimate | Difference) -> str:
     digits = digits_of(item)
     if item.var_data is None or item.var_data >= 0 or item.se_data_upper is None:
         return number(item.se_data, digits)
+    return below(item.se_data_upper, digits)
+
+
+def below(limit: float, digits: int) -> str:
+    """What is not seen, by its upper limit, rounded up."""
     unit = 10.0**-digits
-    return f"< {number(max(1, math.ceil(item.se_data_upper / unit - SLACK)) * unit, digits)}"
+    return f"< {number(max(1, math.ceil(limit / unit - SLACK)) * unit, digits)}"
 
 
 def mean_interval_name(item: Estimate) -> str:

@@ -61,12 +61,13 @@ ODD = "the scores do not have the mean that the harness reports, so do not use t
 
 def _remarks(item: Estimate | Difference) -> list[str]:
     """What a reader of a row's numbers must know beside them."""
-    out = []
+    out, one = [], item.n_missing == 1
+    missing = f"its {'one' if one else f'{item.n_missing:,}'} missing answer{'s' * (not one)}"
     if "missing_matters" in item.diagnostics and isinstance(item, Estimate):
-        ends = fmt.if_missing(item, " and ")
-        out.append(f"between {ends} if its {item.n_missing:,} missing answers were all wrong or all right")
+        whatever = "was wrong or right" if one else "were all wrong or all right"
+        out.append(f"between {fmt.if_missing(item, ' and ')} if {missing} {whatever}")
     elif "missing_matters" in item.diagnostics:
-        out.append(f"its {item.n_missing:,} missing answers could change this")
+        out.append(f"{missing} could change this")
     if item.judge is not None:
         out.append(f"corrected by people's labels; {fmt.judge_words(item)}")
     return [*out, ODD] if "mean_mismatch" in item.diagnostics else out

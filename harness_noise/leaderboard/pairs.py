@@ -230,8 +230,7 @@ def _differ(codes: IntArray) -> BoolArray:
         return np.zeros((codes.shape[1],) * 2, dtype=np.bool_)
     kinds, which = np.unique(codes.T, axis=0, return_inverse=True)
     differ = np.array([((kinds != one) & (kinds >= 0) & (one >= 0)).any(axis=1) for one in kinds])
-    found: BoolArray = differ[np.ix_(which.ravel(), which.ravel())]
-    return found
+    return np.asarray(differ[np.ix_(which.ravel(), which.ravel())])
 
 
 def pairs_of(

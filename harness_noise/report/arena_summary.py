@@ -121,7 +121,7 @@ def _noise_words(board: BenchmarkResult) -> str:
     if row.se_total is None:
         return ""
     digits = fmt.decimals(row.se_total.median)
-    median, low, high = (fmt.number(x, digits) for x in (row.se_total.median, row.se_total.min, row.se_total.max))
+    median, low, high = _ends(row.se_total, digits)
     size, better = np.abs(pairs.columns["diff"]), _better(board)
     tested = np.isfinite(size) & np.isfinite(pairs.columns["se"])
     ends = []
@@ -135,6 +135,11 @@ def _noise_words(board: BenchmarkResult) -> str:
     over = f"{f'from {low} to {high}, ' if low != high else ''}over the {close} differing by less than 5 total SEs"
     text = f"The total standard error of a difference is {median} ({over})"
     return "; ".join(filter(None, [text, ", ".join(ends)]))
+
+
+def _ends(spread: Spread, digits: int) -> list[str]:
+    """A median with the lowest and the highest."""
+    return [fmt.number(x, digits) for x in (spread.median, spread.min, spread.max)]
 
 
 def _adjustment_words(board: BenchmarkResult) -> str:
@@ -163,10 +168,7 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
                 return fmt.MISSING
             if name == "se_data" and not value.median and (limit := row.se_data_upper) is not None:
                 return fmt.below(limit.median, fmt.decimals(limit.median))
-            median, low, high = (
-                fmt.number(x, fmt.decimals(value.median) if digits is None else digits)
-                for x in (value.median, value.min, value.max)
-            )
+            median, low, high = _ends(value, fmt.decimals(value.median) if digits is None else digits)
             return f"{median} ({low} … {high})" if ranges and value.min != value.max else median
 
         return Column(label, cell, hint, rank, optional=optional)
@@ -282,12 +284,8 @@ def _frontier_words(board: BenchmarkResult) -> str:
     """Which models are on the frontier, and which are not."""
     if board.beside is None:
         return ""
-    told = []
-    for place, words in (
-        ("yes", "on the frontier"),
-        ("no", "off it (another is better and cheaper)"),
-        ("open", "open"),
-    ):
+    told, places = [], {"yes": "on the frontier", "no": "off it (another is better and cheaper)", "open": "open"}
+    for place, words in places.items():
         if models := _short(item.model for item in board.models if item.frontier == place):
             told.append(f"{some_of(models, 8)} {words}")
     return f"Score and {board.beside.benchmark.metric}: {'; '.join(told)}" if told else ""
@@ -385,8 +383,7 @@ def matrix(board: BenchmarkResult, title: str) -> Section:
 def judged(board: BenchmarkResult) -> BoolArray:
     """(P,) of which pairs anything is known: an interval or a p-value."""
     columns = board.pairs.columns
-    known: BoolArray = np.isfinite(columns["p_value"]) | np.isfinite(columns["ci_low"])
-    return known
+    return np.asarray(np.isfinite(columns["p_value"]) | np.isfinite(columns["ci_low"]))
 
 
 _SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}
@@ -395,8 +392,7 @@ _SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}
 
 def ranked(board: BenchmarkResult) -> list[Model]:
     """The models, the best first."""
-    sign = 1.0 if board.pairs.common["higher_is_better"] is False else -1.0
-    return sorted(board.models, key=lambda item: sign * item.mean if item.mean is not None else np.inf)
+    return sorted(board.models, key=lambda item: np.inf if item.mean is None else -board.pairs.sign * item.mean)
 
 
 def chosen_pairs(board: BenchmarkResult, limit: int) -> list[int]:

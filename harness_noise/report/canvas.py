@@ -389,12 +389,9 @@ class Row:
 
 def label_of(text: str, width: int = 23) -> str:
     """Shorten a name in its middle, wide letters more: names differ at their ends more often than there."""
-    whole = short = name(text, 200)
-    for n in range(width, 4, -1):
-        short = whole if len(whole) <= n else f"{whole[: n // 3]}…{whole[-(n - 1 - n // 3) :]}"
-        if _length(short) <= 7 * width:
-            break
-    return short
+    whole = name(text, 200)
+    cuts = (whole if len(whole) <= n else f"{whole[: n // 3]}…{whole[n // 3 + 1 - n :]}" for n in range(width, 3, -1))
+    return next((cut for cut in cuts if _length(cut) <= 7 * width), "…")
 
 
 def _length(text: str) -> float:

@@ -189,8 +189,7 @@ def heatmap(board: BenchmarkResult) -> Picture | None:
     scores = board.scores
     if min(scores.shape) == 0:
         return None
-    means = np.array([np.nan if model.mean is None else model.mean for model in board.models])
-    models = np.argsort(means, kind="stable")
+    models = np.argsort([np.inf if m.mean is None else board.pairs.sign * m.mean for m in board.models], kind="stable")
     W = ~np.isnan(scores)
     easy = np.where(W, scores, 0.0).sum(axis=1) / np.maximum(W.sum(axis=1), 1)
     image = _shrunk(scores[np.argsort(-easy, kind="stable")][:, models])

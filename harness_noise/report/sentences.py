@@ -61,10 +61,9 @@ ODD = "the scores do not have the mean that the harness reports, so do not use t
 
 def _remarks(item: Estimate | Difference) -> list[str]:
     """What a reader of a row's numbers must know beside them."""
-    out, one = [], item.n_missing == 1
-    missing = f"its {'one' if one else f'{item.n_missing:,}'} missing answer{'s' * (not one)}"
+    out, missing = [], f"its {_counted(item.n_missing, 'missing answer')}"
     if "missing_matters" in item.diagnostics and isinstance(item, Estimate):
-        whatever = "was wrong or right" if one else "were all wrong or all right"
+        whatever = "was wrong or right" if item.n_missing == 1 else "were all wrong or all right"
         out.append(f"between {fmt.if_missing(item, ' and ')} if {missing} {whatever}")
     elif "missing_matters" in item.diagnostics:
         out.append(f"{missing} could change this")

@@ -24,6 +24,7 @@ from harness_noise.leaderboard.build import arena, distinct_names
 from harness_noise.leaderboard.ranks import best_p
 from harness_noise.report import terminal, text
 from harness_noise.report.arena_summary import sentences
+from harness_noise.report.figures import heatmap
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
 from harness_noise.stats.benchmark import fit_beta
@@ -62,9 +63,14 @@ def test_lower_is_better_turns_wins_and_the_best_around() -> None:
     for one, other in zip(up.models, down.models, strict=True):
         assert one.win_rate == pytest.approx(1 - (other.win_rate or 0))
         assert other.pass_at_k is None
+    means = [model.mean for model in up.models]
     for name, turned in (("wins_a", "wins_b"), ("wins_b", "wins_a"), ("ties", "ties")):
         wins, others = up.boards[0].pairs.columns[name], down.boards[0].pairs.columns[turned]
         assert wins.tolist() == others.tolist()
+    first = [
+        re.findall(r'data-m="(\d+)"', heatmap(one.boards[0]).body)[0] for one in (up, down)
+    ]  # of models, worst first
+    assert first == [str(means.index(end(means))) for end in (min, max)]
     assert "lower is better" in sentences(down.boards[0])[0]
     assert "lower" not in sentences(up.boards[0])[0]
     assert up.models[-1].among_best

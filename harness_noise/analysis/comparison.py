@@ -20,7 +20,7 @@ from ..settings import Settings
 from ..stats.contrast import question_stats
 from .difference import Compared, run_difference
 from .repeats import copies
-from .rows import RowDecision, decided
+from .rows import NO_DIRECTION, RowDecision, decided
 from .sample import group_parts, is_scored, named_repeats, scored_pairs, texts_of
 
 AnyScores = TypeVar("AnyScores", Scores, CorpusScores)
@@ -110,8 +110,7 @@ def _of_pair(
 def _no_direction(rows: Sequence[RowDecision]) -> list[str]:
     """A note on the metrics of which no run says whether higher or lower is better."""
     unknown = dict.fromkeys(row.fields["metric"] for row in rows if row.fields["higher_is_better"] is None)
-    said = "the run does not say whether higher or lower is better; higher is taken to be better"
-    return [f"{', '.join(unknown)}: {said}"] if unknown else []
+    return [f"{', '.join(unknown)}: {NO_DIRECTION}"] if unknown else []
 
 
 def _both(a: Iterable[AnyScores], b: Iterable[AnyScores]) -> list[tuple[AnyScores, AnyScores]]:

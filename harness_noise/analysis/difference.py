@@ -182,9 +182,10 @@ def _if_missing(row: RowDecision, compared: Compared, settings: Settings) -> lis
     ends = difference_if_missing(*sides, shares, compared.bounds(settings), unpaired=settings.unpaired)
     if ends is None or ends[1] - ends[0] <= MISSING_SHARE * se:
         return []
+    low, high = (f"{end:.3g}".replace("-", "−") for end in ends)
     return [
         f"{row.fields['task']} {row.fields['metric']}: {n_missing:,} answers are missing, and A − B lies between "
-        f"{ends[0]:.3g} and {ends[1]:.3g} whatever they would have been worth"
+        f"{low} and {high} whatever they would have been worth"
     ]
 
 

@@ -61,6 +61,9 @@ def mean_fields(
     }
 
 
+NO_DIRECTION = "the run does not say whether higher or lower is better; higher is taken to be better"
+
+
 def about(parts_a: Sequence[OnQuestions], parts_b: Sequence[OnQuestions], run_a: Run, run_b: Run) -> dict[str, Any]:
     """The fields of a row that say what of two runs it compares."""
     first, other = parts_a[0], parts_b[0]
@@ -146,7 +149,8 @@ def row_of(evidence: Evidence, codes: Iterable[str], settings: Settings, **field
         codes |= {"skewed"} if fields["unit"] is not None and is_skewed(d, plan) else set()
         if not plan.strata.any():
             skew = skew_of(np.bincount(plan.clusters, weights=d - d.mean()).astype(np.float64))
-    columns = difference_columns(evidence.m, evidence.leads, evidence.sides, evidence.clustered)
+    lower = fields["higher_is_better"] is False
+    columns = difference_columns(evidence.m, evidence.leads, evidence.sides, evidence.clustered, lower=lower)
     numbers: dict[str, Any] = {name: column.item() for name, column in columns.items()}
     if OF_ALL_ANSWERS & codes:
         codes.discard("single_repeat")

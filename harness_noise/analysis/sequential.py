@@ -131,8 +131,7 @@ class Order:
     def asked(self, look: int) -> IntArray:
         """Indexes of the questions that have been asked at a look, counted from 1, in their order."""
         block = slice((0, *self.ends)[look])
-        questions: IntArray = self.question[block][self.which[block] == 1]
-        return questions
+        return np.asarray(self.question[block][self.which[block] == 1])
 
     def answers(self, look: int) -> IntArray:
         """(n,) answers of each question that have been asked for at a look."""

@@ -59,7 +59,7 @@ def only_of(runs: list[Run], side: Sequence[Source]) -> Run:
     if len(runs) != 1:
         place = side[0] if len(side) == 1 else "a list"
         models = ", ".join(run.model for run in runs)
-        raise InputError(f"{place} holds {len(runs)} runs ({models}); compare two of them as Run objects")
+        raise InputError(f"{place} holds {len(runs)} runs ({models}), and one is needed: name the file of one model")
     return runs[0]
 
 

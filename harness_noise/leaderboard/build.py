@@ -308,10 +308,9 @@ def _questions(common: Mapping[str, Any], board: Grid, solved: BoolArray | None,
 def _models(
     measured: Sequence[MeasuredRun], group: Group | None, board: Grid, pairs: Pairs, settings: Settings
 ) -> tuple[Model, ...]:
-    higher = pairs.sign > 0
     with np.errstate(invalid="ignore", divide="ignore"):
         rate = (pairs.columns["wins_a"] + pairs.columns["ties"] / 2) / pairs.columns["n_questions"]
-    share = square(pairs, rate, 1 - rate) if higher else square(pairs, 1 - rate, rate)
+    share = square(pairs, rate, 1 - rate)
     p_best = best_p(pairs)
     alpha = 1 - settings.level
     out = []
@@ -322,7 +321,7 @@ def _models(
         estimate = analyze_run(alone, settings).estimates[0]
         rates = share[m][~np.isnan(share[m])]
         tested = not np.isnan(p_best[m])
-        right = board.table.answers is None and higher and group is None
+        right = board.table.answers is None and pairs.sign > 0 and group is None
         by_k: dict[str, Any] = passes(board.samples[m].values, board.table.plan) if right else {}
         out.append(
             Model(
@@ -355,7 +354,7 @@ def _benchmark(
             beta = c["se_total"] / np.sqrt(planning.beta_variance(p, float(solved.mean())) / n)
     tested = ~np.isnan(c["se"]) & ~np.isnan(size)
     steps = _steps(models, pairs)
-    noise = ("se_total", "se_data", "se_prediction", "correlation")
+    noise = ("se_total", "se_data", "se_data_upper", "se_prediction", "correlation")
     spreads: dict[str, Any] = {name: _spread(c[name][close]) for name in noise}
     return Benchmark(
         **{name: common[name] for name in ("task", "metric", "scorer", "cluster")},

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..analysis.ranges import MISSING_SHARE, Ends, check_margin, n_unscored, widths
+from ..analysis.rows import NO_DIRECTION
 from ..analysis.sample import (
     RATIO_UNDEFINED,
     SHARED_NOISE_P,
@@ -229,8 +230,7 @@ def _differ(codes: IntArray) -> BoolArray:
         return np.zeros((codes.shape[1],) * 2, dtype=np.bool_)
     kinds, which = np.unique(codes.T, axis=0, return_inverse=True)
     differ = np.array([((kinds != kind) & (kinds >= 0) & (kind >= 0)).any(axis=1) for kind in kinds])
-    matrix: BoolArray = differ[np.ix_(which.ravel(), which.ravel())]
-    return matrix
+    return np.asarray(differ[np.ix_(which.ravel(), which.ravel())])
 
 
 def pairs_of(
@@ -254,8 +254,7 @@ def pairs_of(
     notes = [f"{task}, {first.metric}: {apart} of {len(c)} pairs share no question"] if apart else []
     higher = next((x.higher_is_better for items in parts for x in items if x.higher_is_better is not None), None)
     if higher is None:
-        unknown = "the run does not say whether higher or lower is better; higher is taken to be better"
-        notes.append(f"{first.metric}: {unknown}")
+        notes.append(f"{first.metric}: {NO_DIRECTION}")
     common: dict[str, Any] = {
         "task": task,
         "metric": first.metric,
@@ -308,9 +307,13 @@ def decided(
 
         test = by_wild(wild_pairs(table, c, settings), len(c), settings)
     decisions = decision.decide(of, settings, test)
-    a_better = (of.diff > 0) == (common["higher_is_better"] is not False)
+    lower = common["higher_is_better"] is False
+    a_better = (of.diff > 0) != lower
     verdicts = decision.apply_adjustment(decisions, a_better, settings)
-    numbers = difference_columns(c.of, c.leads, c.sides, common["cluster"] is not None) | decisions.numbers()
+    columns = difference_columns(c.of, c.leads, c.sides, common["cluster"] is not None, lower=lower)
+    numbers = columns | decisions.numbers()
+        difference_columns(c.of, c.leads, c.sides, common["cluster"] is not None, lower=lower) | decisions.numbers()
+    )
     return {**numbers, "interval": decisions.interval, "p_adjusted": verdicts.p_adjusted}, verdicts
 
 

@@ -109,8 +109,7 @@ def _by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
     with np.errstate(invalid="ignore"):
         shown = p < 1 - settings.level
         ahead = pairs.sign * pairs.columns["diff"] > 0
-    better: BoolArray = square(pairs, shown & ahead, shown & ~ahead) == 1
-    return better
+    return np.asarray(square(pairs, shown & ahead, shown & ~ahead) == 1)
 
 
 def _in_top(sets: RankSets, m: int, top: int) -> str:

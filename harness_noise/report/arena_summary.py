@@ -93,7 +93,7 @@ def sentences(board: BenchmarkResult) -> list[str]:
 def _best_words(board: BenchmarkResult) -> str:
     """Which models may be the best, and whose scores are not to be used."""
     row, best = board.benchmark, _short(board.benchmark.best)
-    level = fmt.percent(board.pairs.common["level"])
+    level = fmt.percent(board.pairs.common["level"]) + ("" if board.pairs.sign > 0 else "; lower is better")
     text = ""
     if len(best) == 1:
         text = f"{best[0]} is the best of {row.n_models} models ({level})"
@@ -121,7 +121,7 @@ def _noise_words(board: BenchmarkResult) -> str:
     if row.se_total is None:
         return ""
     digits = fmt.decimals(row.se_total.median)
-    median, low, high = (fmt.number(x, digits) for x in (row.se_total.median, row.se_total.min, row.se_total.max))
+    median, low, high = _ends(row.se_total, digits)
     size, better = np.abs(pairs.columns["diff"]), _better(board)
     tested = np.isfinite(size) & np.isfinite(pairs.columns["se"])
     ends = []
@@ -135,6 +135,11 @@ def _noise_words(board: BenchmarkResult) -> str:
     over = f"{f'from {low} to {high}, ' if low != high else ''}over the {close} differing by less than 5 total SEs"
     text = f"The total standard error of a difference is {median} ({over})"
     return "; ".join(filter(None, [text, ", ".join(ends)]))
+
+
+def _ends(spread: Spread, digits: int) -> list[str]:
+    """A median with the lowest and the highest."""
+    return [fmt.number(x, digits) for x in (spread.median, spread.min, spread.max)]
 
 
 def _adjustment_words(board: BenchmarkResult) -> str:
@@ -161,10 +166,9 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
             value: Spread | None = getattr(row, name)
             if value is None:
                 return fmt.MISSING
-            median, low, high = (
-                fmt.number(x, fmt.decimals(value.median) if digits is None else digits)
-                for x in (value.median, value.min, value.max)
-            )
+            if name == "se_data" and not value.median and (limit := row.se_data_upper) is not None:
+                return fmt.below(limit.median, fmt.decimals(limit.median))
+            median, low, high = _ends(value, fmt.decimals(value.median) if digits is None else digits)
             return f"{median} ({low} … {high})" if ranges and value.min != value.max else median
 
         return Column(label, cell, hint, rank, optional=optional)
@@ -280,12 +284,8 @@ def _frontier_words(board: BenchmarkResult) -> str:
     """Which models are on the frontier, and which are not."""
     if board.beside is None:
         return ""
-    parts = []
-    for place, words in (
-        ("yes", "on the frontier"),
-        ("no", "off it (another is better and cheaper)"),
-        ("open", "open"),
-    ):
+    parts, places = [], {"yes": "on the frontier", "no": "off it (another is better and cheaper)", "open": "open"}
+    for place, words in places.items():
         if models := _short(model.model for model in board.models if model.frontier == place):
             parts.append(f"{some_of(models, 8)} {words}")
     return f"Score and {board.beside.benchmark.metric}: {'; '.join(parts)}" if parts else ""
@@ -383,8 +383,7 @@ def matrix(board: BenchmarkResult, title: str) -> Section:
 def judged(board: BenchmarkResult) -> BoolArray:
     """(P,) of which pairs anything is known: an interval or a p-value."""
     columns = board.pairs.columns
-    finite: BoolArray = np.isfinite(columns["p_value"]) | np.isfinite(columns["ci_low"])
-    return finite
+    return np.asarray(np.isfinite(columns["p_value"]) | np.isfinite(columns["ci_low"]))
 
 
 _SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}
@@ -393,8 +392,7 @@ _SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}
 
 def ranked(board: BenchmarkResult) -> list[Model]:
     """The models, the best first."""
-    sign = 1.0 if board.pairs.common["higher_is_better"] is False else -1.0
-    return sorted(board.models, key=lambda model: sign * model.mean if model.mean is not None else np.inf)
+    return sorted(board.models, key=lambda model: np.inf if model.mean is None else -board.pairs.sign * model.mean)
 
 
 def chosen_pairs(board: BenchmarkResult, limit: int) -> list[int]:

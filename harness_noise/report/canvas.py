@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Literal
+from unicodedata import east_asian_width
 
 import numpy as np
 
@@ -387,14 +388,22 @@ class Row:
 
 
 def label_of(text: str, width: int = 23) -> str:
-    """Shorten a name in its middle: names differ at their ends more often than there."""
+    """Shorten a name in its middle, wide letters more: names differ at their ends more often than there."""
     whole = name(text, 200)
-    return whole if len(whole) <= width else f"{whole[: width // 3]}…{whole[-(width - 1 - width // 3) :]}"
+    cuts = (whole if len(whole) <= n else f"{whole[: n // 3]}…{whole[n // 3 + 1 - n :]}" for n in range(width, 3, -1))
+    return next((cut for cut in cuts if _length(cut) <= 7 * width), "…")
+
+
+def _length(text: str) -> float:
+    """Roughly how long a text gets, by the kind of its letters; those of East Asia are square."""
+    wide = sum(c in "mwMW…<>" or east_asian_width(c) in "WF" for c in text)
+    narrow = sum(c in "fijlrtI-.,:;|()[]/ " for c in text)
+    return 7.3 * len(text) + 4.7 * wide - 2.7 * narrow + 1.1 * sum(map(str.isupper, text))
 
 
 def name_width(labels: Iterable[str]) -> float:
     """Room for names to the left of a figure's axes."""
-    return min(168.0, 16 + 6.6 * max((len(label_of(label)) for label in labels), default=1))
+    return min(168.0, 16 + max((_length(label_of(label)) for label in labels), default=7.3))
 
 
 def forest(

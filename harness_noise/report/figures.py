@@ -189,8 +189,7 @@ def heatmap(board: BenchmarkResult) -> Picture | None:
     scores = board.scores
     if min(scores.shape) == 0:
         return None
-    means = np.array([np.nan if model.mean is None else model.mean for model in board.models])
-    models = np.argsort(means, kind="stable")
+    models = np.argsort([np.inf if m.mean is None else board.pairs.sign * m.mean for m in board.models], kind="stable")
     W = ~np.isnan(scores)
     easy = np.where(W, scores, 0.0).sum(axis=1) / np.maximum(W.sum(axis=1), 1)
     image = _shrunk(scores[np.argsort(-easy, kind="stable")][:, models])
@@ -367,12 +366,12 @@ def matrix(board: BenchmarkResult) -> Picture | None:
 
     for i, (row, place) in enumerate(rows):
         write(i + 0.85, i + 0.5, label_of(row.model), text_anchor="end", fill=canvas.INK, data_m=place)
-    pairs, n_separable = board.pairs, 0
+    pairs, apart = board.pairs, 0
     among = judged(board) & np.isin(pairs.a, list(at)) & np.isin(pairs.b, list(at))
     for k in np.flatnonzero(among).tolist():
         pair, a, b = pairs[k], int(pairs.a[k]), int(pairs.b[k])
         ahead = {"A better": 1, "B better": -1}.get(pair.verdict, 0) * (1 if at[a] < at[b] else -1)
-        n_separable += ahead != 0
+        apart += ahead != 0
         row_, column = sorted((at[a], at[b]))
         colour = {1: COLOURS[0], -1: COLOURS[1]}.get(ahead, LINE)
         title = f"{pair_title(pair)}; adjusted p {fmt.equals_p(pair.p_adjusted)}"
@@ -383,7 +382,7 @@ def matrix(board: BenchmarkResult) -> Picture | None:
             write(column + 0.5, row_ + 0.5, "+" if ahead > 0 else "−", text_anchor="middle", **sign)
     of = f"the {M} best models" if len(board.models) > M else f"{M} models"
     alt = f"Each cell is a pair of {of}: the model to its left against the one below it. + better, − worse, grey not "
-    return drawing.done("matrix", "Every pair", f"{alt}separable; {n_separable} pairs are, all pairs tested together.")
+    return drawing.done("matrix", "Every pair", f"{alt}separable. {apart} pairs are separable, all tested together.")
 
 
 def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:

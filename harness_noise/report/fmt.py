@@ -102,8 +102,13 @@ def data_noise(row: Estimate | Difference) -> str:
     digits = digits_of(row)
     if row.var_data is None or row.var_data >= 0 or row.se_data_upper is None:
         return number(row.se_data, digits)
+    return below(row.se_data_upper, digits)
+
+
+def below(limit: float, digits: int) -> str:
+    """What is not seen, by its upper limit, rounded up."""
     unit = 10.0**-digits
-    return f"< {number(max(1, math.ceil(row.se_data_upper / unit - SLACK)) * unit, digits)}"
+    return f"< {number(max(1, math.ceil(limit / unit - SLACK)) * unit, digits)}"
 
 
 def mean_interval_name(row: Estimate) -> str:

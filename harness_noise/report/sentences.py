@@ -61,12 +61,12 @@ ODD = "the scores do not have the mean that the harness reports, so do not use t
 
 def _remarks(row: Estimate | Difference) -> list[str]:
     """What a reader of a row's numbers must know beside them."""
-    out = []
+    out, missing = [], f"its {_counted(row.n_missing, 'missing answer')}"
     if "missing_matters" in row.diagnostics and isinstance(row, Estimate):
-        ends = fmt.if_missing(row, " and ")
-        out.append(f"between {ends} if its {row.n_missing:,} missing answers were all wrong or all right")
+        whatever = "was wrong or right" if row.n_missing == 1 else "were all wrong or all right"
+        out.append(f"between {fmt.if_missing(row, ' and ')} if {missing} {whatever}")
     elif "missing_matters" in row.diagnostics:
-        out.append(f"its {row.n_missing:,} missing answers could change this")
+        out.append(f"{missing} could change this")
     if row.judge is not None:
         out.append(f"corrected by people's labels; {fmt.judge_words(row)}")
     return [*out, ODD] if "mean_mismatch" in row.diagnostics else out

@@ -153,16 +153,12 @@ def budget_section(arena: Arena) -> Section:
         TextColumn("best", "best"),
         TextColumn("not shown to be worse", "model"),
         Column("ahead by", lambda row: fmt.number(row.diff, fmt.decimals(abs(row.diff) / 3 if row.diff else None))),
-        Column("n", lambda row: f"{row.n_questions:,}", "questions that both have"),
+        Column("n", "n_questions", "questions that both have"),
         Column("K", "repeats", "answers per question"),
         Column("more questions", lambda row: _new_questions(row, arena), more),
-        Column("or more answers", _more_answers, "to each question; – where none is enough, or that is not known"),
+        Column("or more answers", "more_repeats", "to each question; – where none is enough, or that is not known"),
     )
     return section("What it takes to show a difference from the best", arena.budget, columns)
-
-
-def _more_answers(row: Budget) -> str:
-    return fmt.MISSING if row.more_repeats is None else f"{row.more_repeats:,}"
 
 
 def _new_questions(row: Budget, arena: Arena) -> str:

@@ -105,9 +105,9 @@ class _Report:
 
 
 def _prose(text: str, width: int) -> str:
-    """The text in lines of the width, in which no interval is broken."""
+    """The text in lines of the width, in which no interval, percentage or p is broken."""
     lines = [""]
-    for word in re.findall(r"(?:\[[^\[\]]*\]|\S)+", text):
+    for word in re.findall(r"(?:\[[^\[\]]*\]| (?=%)|(?<=\bp) (?=[<=] )|(?<=\bp [<=]) |\S)+", text):
         longer = f"{lines[-1]} {word}".lstrip()
         if cell_len(longer) <= width:
             lines[-1] = longer

@@ -91,6 +91,8 @@ class Benchmark(Measured):
     """Pairs with |A − B| < 5 · se_total; the spreads below are over these."""
     se_total: Spread | None
     se_data: Spread | None
+    se_data_upper: Spread | None
+    """The pairs' 95 % limits of it; in tables in place of a median of 0, which is an estimate below 0."""
     se_prediction: Spread | None
     correlation: Spread | None
     disagreement: Spread | None

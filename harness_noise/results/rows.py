@@ -238,7 +238,7 @@ class Difference(_Row):
     p_sign: float | None
     """Two-sided exact sign test over questions (clusters)."""
     wins_a: float | None
-    """Expected wins of A, over all pairs of answers; wins and ties sum to n_questions."""
+    """Expected wins of A, the better score of each pair of answers; wins and ties sum to n_questions."""
     wins_b: float | None
     """Expected wins of B."""
     ties: float | None

@@ -68,8 +68,7 @@ def _concordance(x: AnyArray, y: AnyArray) -> FloatArray:
 
 def _signs(columns: AnyArray, a: int) -> AnyArray:
     """(a, N) sign(x_a − x_b) for every column b before a."""
-    signs: AnyArray = (columns[a] > columns[:a]).view(np.int8) - (columns[a] < columns[:a]).view(np.int8)
-    return signs
+    return np.asarray((columns[a] > columns[:a]).view(np.int8) - (columns[a] < columns[:a]).view(np.int8))
 
 
 def _ties(ranks: AnyArray, levels: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -92,7 +91,7 @@ def suspects(tau: FloatArray, low: FloatArray) -> BoolArray:
     question had anything to do with the models' quality, fewer than one suspect would be expected.
     """
     n = int(np.isfinite(low).sum())
-    return (tau < 0) & (low < min(CHANCE, 1 / max(n, 1)))
+    return np.asarray((tau < 0) & (low < min(CHANCE, 1 / max(n, 1))))
 
 
 def fit_beta(values: FloatArray) -> tuple[float, float] | None:

@@ -176,7 +176,7 @@ def _nested(fine: IntArray, coarse: IntArray) -> bool:
 
 
 def _recode(codes: IntArray) -> IntArray:
-    return np.unique(codes, return_inverse=True)[1]
+    return np.asarray(np.unique(codes, return_inverse=True)[1])
 
 
 def _overlap(rows: IntArray, columns: IntArray, sizes: FloatArray) -> float:

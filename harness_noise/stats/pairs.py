@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray, blank, columns_of, put, rows_of
+from ..arrays import AnyArray, BoolArray, FloatArray, IntArray, blank, columns_of, put, rows_of
 from ..settings import Estimator
 from .cluster_variance import Cells, cells, leverage_factor, task_weights
 from .contrast import Design, QuestionStats, any_repeat_codes, contrast, repeat_codes, split_known, sub_design, sum_by
@@ -103,7 +103,7 @@ class Sides:
     variance_b: FloatArray
     correlation: FloatArray
     wins_a: FloatArray
-    """Expected wins over all pairs of answers."""
+    """Expected number of higher scores, over all pairs of answers."""
     wins_b: FloatArray
 
 
@@ -334,9 +334,9 @@ def _wins(work: _Work) -> tuple[FloatArray, FloatArray]:
     return above[a, b], above[b, a]
 
 
-def difference_columns(m: Moments, of: Leads, sides: Sides, clustered: bool) -> dict[str, FloatArray | IntArray]:
-    """The numbers of P rows, by their names, beside those of the decision."""
-    shown = columns_of(sides)
+def difference_columns(m: Moments, of: Leads, sides: Sides, clustered: bool, *, lower: bool) -> dict[str, AnyArray]:
+    """The numbers of P rows, by their names, beside those of the decision; where `lower` is better, it wins."""
+    shown = columns_of(replace(sides, wins_a=sides.wins_b, wins_b=sides.wins_a) if lower else sides)
     variance_a, variance_b = shown.pop("variance_a"), shown.pop("variance_b")
     return {
         "n_questions": m.n.astype(np.intp),

@@ -90,6 +90,7 @@ def test_models_tasks_metrics_and_repeats(csv_file):
     assert first.scores[0].values.shape == (3, 3)
     assert first.scores[0].values[0].tolist() == [0, 0, 1]  # epochs 1, 2, 10 by number
     assert "not used: comment" in first.notes[0]
+    assert "not used" not in read(csv_file, factors=["comment"])[0].notes[0]
 
 
 def test_the_notes_say_what_was_taken_for_what(csv_file):

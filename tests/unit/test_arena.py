@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from harness_noise.errors import InputError
 from harness_noise.leaderboard.build import arena, distinct_names
 from harness_noise.leaderboard.ranks import best_p
 from harness_noise.report import terminal, text
+from harness_noise.report.arena_summary import sentences
+from harness_noise.report.figures import heatmap
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
 from harness_noise.stats.benchmark import fit_beta
@@ -60,10 +63,35 @@ def test_lower_is_better_turns_wins_and_the_best_around() -> None:
     for one, other in zip(up.models, down.models, strict=True):
         assert one.win_rate == pytest.approx(1 - (other.win_rate or 0))
         assert other.pass_at_k is None
+    means = [model.mean for model in up.models]
+    for name, turned in (("wins_a", "wins_b"), ("wins_b", "wins_a"), ("ties", "ties")):
+        wins, others = up.boards[0].pairs.columns[name], down.boards[0].pairs.columns[turned]
+        assert wins.tolist() == others.tolist()
+    first = [
+        re.findall(r'data-m="(\d+)"', heatmap(one.boards[0]).body)[0] for one in (up, down)
+    ]  # of models, worst first
+    assert first == [str(means.index(end(means))) for end in (min, max)]
+    assert "lower is better" in sentences(down.boards[0])[0]
+    assert "lower" not in sentences(up.boards[0])[0]
     assert up.models[-1].among_best
     assert not down.models[-1].among_best
     assert down.models[0].among_best
     assert down.benchmarks[0].solved_by_none is None
+
+
+def test_data_noise_that_is_not_seen_is_shown_by_its_limit() -> None:
+    """Answers that no question makes easier: the estimate is below 0, which is not no noise."""
+    rng = np.random.default_rng(1)
+    scores = [as_scores((rng.random((60, 4)) < 0.5).astype(float)) for _ in range(2)]
+    found = arena([Run(name, name, "array", scores=(one,)) for name, one in zip("ab", scores, strict=True)], Settings())
+    row, pair = found.benchmarks[0], found.boards[0].pairs[0]
+    assert row.se_data is not None
+    assert row.se_data_upper is not None
+    assert row.se_data.median == 0
+    assert row.se_data_upper.median == pair.se_data_upper > 0
+    shown = terminal.text(found, "never", details=True)
+    assert re.search(r"\bdata +< 0\.0", shown)
+    assert not re.search(r"\bdata +0\.0", shown)
 
 
 @pytest.mark.slow

@@ -181,7 +181,7 @@ def test_missing_answers_in_a_group_count_where_both_runs_were_asked() -> None:
     b = replace(b, scores=(*b.scores[:2], replace(b.scores[2], questions=others)))
     assert_same([a, b, c], Settings())
     (note,) = [note for note in compare_runs([(a, b)], Settings()).notes if note.startswith("languages")]
-    low, high = map(float, re.findall(r"between (\S+) and (\S+)", note)[0])
+    low, high = map(float, re.findall(r"between (\S+) and (\S+)", note.replace("−", "-"))[0])
     assert high - low == pytest.approx(6 / 32, rel=0.01)
 
 

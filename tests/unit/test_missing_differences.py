@@ -43,7 +43,7 @@ def test_the_note_has_both_ends(tmp_path: Path, capsys: pytest.CaptureFixture[st
         paths.append(str(tmp_path / f"{name}.csv"))
     assert main(["compare", *paths, "--fail-on", "regression"]) == 0
     shown = capsys.readouterr()
-    assert "20 answers are missing, and A − B lies between -0.1 and 0.1" in shown.err
+    assert "20 answers are missing, and A − B lies between −0.1 and 0.1" in shown.err
     assert "--missing zero counts them as wrong" in " ".join(shown.out.split())
 
 

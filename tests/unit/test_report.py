@@ -14,9 +14,11 @@ import harness_noise as hn
 from harness_noise import Analysis, Comparison, estimate, estimate_difference
 from harness_noise.cli.flags import in_flags
 from harness_noise.report import terminal, text
+from harness_noise.report.canvas import label_of, name_width
 from harness_noise.report.fmt import decimals, limit, number, p_text
 from harness_noise.report.sentences import sentence
 from harness_noise.report.summary import summarise
+from harness_noise.report.terminal import _prose
 from harness_noise.report.text import render as rendered
 from support.boards import sliced_board
 
@@ -74,6 +76,23 @@ def test_numbers_have_a_true_minus_and_no_negative_zero() -> None:
 )
 def test_a_limit_shows_on_which_side_of_its_bound_it_lies(value: float, bound: float, shown: str) -> None:
     assert limit(value, 3, bound) == shown
+
+
+def test_no_percentage_and_no_p_is_broken_at_the_end_of_a_line() -> None:
+    said = "it lowers the variance by 30 % and is better: t test, 9 df, p < 0.0001 (or p = 0.03)"
+    for width in range(12, 60):
+        lines = _prose(said, width).split("\n")
+        assert " ".join(lines) == said
+        assert not any(line.startswith(("%", "<", "=", "0.0")) for line in lines)
+
+
+def test_a_name_of_wide_letters_is_shortened_more() -> None:
+    assert label_of("a" * 30) == f"{'a' * 7}…{'a' * 13}"
+    assert label_of("model-of-this-company-1") == "model-of-this-company-1"
+    for name in ("M" * 23, "模" * 23, "mwmw" * 6):
+        assert label_of(name).count("…") == 1
+        assert name_width([name]) <= 168
+        assert len(label_of(name)) * 12 <= 168
 
 
 def test_large_counts_have_separators() -> None:

@@ -136,7 +136,9 @@ def test_a_loss_counts_the_other_way_round(lower: bool) -> None:
     low, high = (replace(run, scores=(replace(run.scores[0], higher_is_better=not lower),)) for run in (low, high))
     for a, b, a_wins in ((low, high, lower), (high, low, not lower)):
         result = hn.compare(a, b)
-        assert result.comparisons[0].verdict == ("A better" if a_wins else "B better")
+        row = result.comparisons[0]
+        assert row.verdict == ("A better" if a_wins else "B better")
+        assert (row.wins_a, row.wins_b) == ((30, 0) if a_wins else (0, 30))  # not of the higher score
         assert gated(result).failed is (not a_wins)
 
 

@@ -193,7 +193,8 @@ class TableReader(RowReader):
         if self.columns.question not in self.used:  # the words, and not the id beside them
             self.used |= {self.columns.question}
             self.again = partial(reader_of, self.path, self.options, {**self.chosen, "question": self.columns.question})
-        self.notes = [self.columns.note(self.path, (*self.options.fields, *self.options.usage)), *notes]
+        asked = (*self.options.fields, *self.options.usage, *self.options.factors)
+        self.notes = [self.columns.note(self.path, asked), *notes]
 
     def scores(self, model: str, key: Key, cells: Cells, notes: list[str]) -> Scores:
         part = super().scores(model, key, cells, notes)

@@ -47,7 +47,7 @@ def score_of(path: Path | Rows, line: int, column: str, value: Any) -> float:
         plain = value.strip().lower()
         if plain in MISSING:
             return math.nan
-        value = VERDICTS.get(plain, plain)
+        value = VERDICTS.get(plain, math.inf if "_" in plain else plain)  # to Python 1_0 is 10
     if value is None:
         return math.nan
     try:

@@ -90,6 +90,14 @@ def test_the_format_s_own_mean_is_verified(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text((FILES / "openai_evals.jsonl").read_text().replace('"accuracy": 0.7142', '"accuracy": 0.8142'))
     assert "mean_mismatch" in hn.analyze(path).estimates[0].diagnostics
+    run = json.loads((FILES / "deepeval.json").read_text())
+    for whole in (run, {"testRunData": run}):  # a saved run, and the latest one
+        for passed, odd in ((4, False), (5, True)):
+            run |= {"testPassed": passed, "testFailed": 12 - passed}
+            path = tmp_path / "run.json"
+            path.write_text(json.dumps(whole))
+            rows = {row.metric: row for row in hn.analyze(path).estimates}
+            assert ("mean_mismatch" in rows["success"].diagnostics) == odd
 
 
 def changed(tmp_path: Path, name: str, change: Callable[[Any], Any]) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -353,7 +354,7 @@ def keywords(choices: Mapping[str, Any]) -> dict[str, Any]:
     """A command's options as the keywords of the function that it calls, without those of printing."""
     given = {name: value for name, value in choices.items() if name not in _OF_PRINTING and value is not None}
     if "columns" in given:
-        given["columns"] = mapping(given["columns"].split(","), "--columns")
+        given["columns"] = mapping(re.split(",(?=[^,=]*=)", given["columns"]), "--columns")  # a name may have commas
     if "groups" in given:
         given["groups"] = mapping(given["groups"], "--group")
     if "models" in given:

@@ -1,5 +1,6 @@
 """Which rows of a table are one question."""
 
+import pandas as pd
 import pytest
 
 import harness_noise as hn
@@ -129,6 +130,9 @@ def test_an_id_of_its_own_for_each_answer_to_a_prompt_is_asked_about(csv_file):
 def test_prompts_that_come_again_may_be_templates_or_stand_beside_what_differs(csv_file):
     templates = [(i, f"Translate into {('French', 'Greek')[i % 2]}, please", i % 2) for i in range(40)]
     assert array(one(table(csv_file, ("id", "prompt", "score"), *templates))).shape == (40, 1)
+    numbers = [(i, i % 20, i % 2) for i in range(40)]
+    assert array(one(table(csv_file, ("id", "input", "score"), *numbers))).shape == (40, 1)
+    assert hn.read(pd.DataFrame(numbers, columns=["id", "input", "score"]))[0].scores[0].values.shape == (40, 1)
     passages = [(i, f"Read passage {i % 20} again", f"and say {i}", i % 2) for i in range(40)]
     assert array(one(table(csv_file, ("id", "input", "query", "score"), *passages))).shape == (40, 1)
 

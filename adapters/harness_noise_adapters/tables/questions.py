@@ -28,7 +28,7 @@ from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import FinalError, InputError, parameter
 
 from .cells import BESIDE, Cells
-from .columns import PROMPTS, TableColumns, cell_text, is_worded, mentioned, plain_name
+from .columns import PROMPTS, TableColumns, cell_text, is_worded, like, mentioned, plain_name
 from .files import Record, Rows
 
 
@@ -95,18 +95,9 @@ _WATCHED = 20_000
 """Rows that are looked at for a column that tells more than one thing of a question."""
 _FEW = 64
 """Values that a column of conditions (models, prompts, judges) has at most."""
-_OF_ANSWER = re.compile(
-    "answer|respon|output|predict|pred$|completion|generat|choice|letter|option|extract|parsed|raw|reason|rationale|"
-    "thought|time|latency|duration|elapsed|token|cost|length|prob|confidence|score|correct|match|acc|pass|reward|grade|"
-    "judge?ment|verdict|error|status|finish|stop|uuid|hash|date|created|trace|trajectory|messages|conversation|feedback|"
-    "comment|explanation|critique|code$|patch|solution|continuation|result|eval|turn|step|num|count|^n_|"
-    "^is_|^has_"
-)
-"""Names of columns that tell of an answer, and may differ between the answers to one question."""
-_OF_REPEAT = re.compile("sample|gen|iter|try|trial|rep|run|seed|roll|attempt|shot|epoch")
+_OF_ANSWER, _OF_REPEAT, _OF_QUESTION = map(like, ("answer", "repeat", "question"))
 _OPAQUE = re.compile("^[0-9a-f-]{8,}$|[0-9a-z]{12,}", re.IGNORECASE)
 """Drawn by a machine to name a row."""
-_OF_QUESTION = re.compile("target|gold|ground_truth|expected|reference|prompt|input|stimul|passage|context")
 
 
 def settle(path: Path | Rows, columns: TableColumns, tables: Sequence[Cells]) -> list[str]:
@@ -273,7 +264,9 @@ class Pooled:
     def _refuse_numbers(self, cells: Cells) -> None:
         """Refuse an id of its own for every row, where the words of a prompt come again as often as each other."""
         name, plain = self.columns.question, {text: plain_name(str(text)) for text in self._hashes}
-        prompt = next((text for text in plain if plain[text] in PROMPTS and is_worded(self._texts[text])), None)
+        prompt = next(
+            (text for text in plain if plain[text] in PROMPTS and is_worded([*map(str, self._texts[text])])), None
+        )
         if prompt is None or name in self.columns.chosen or cells.counts().max() > 1:
             return
         told = [self._hashes[text] for text in plain if plain[text] in PROMPTS or _OF_QUESTION.search(plain[text])]

@@ -90,16 +90,14 @@ def answers_of(value: Any) -> list[Any] | None:
 _JSON = {"true": "true", "false": "false", "none": "null", "nan": "null"}
 _SHOWN = 60
 MISSING = frozenset(("", "nan", "null", "none", "na", "n/a"))
-_RIGHT = ("yes", "pass", "passed", "true", "correct", "right", "resolved", "c")
-_WRONG = ("no", "fail", "failed", "false", "incorrect", "wrong", "unresolved", "i", "n")
-VERDICTS = dict.fromkeys(_RIGHT, 1.0) | dict.fromkeys(_WRONG, 0.0) | {"p": 0.5}
+LEXICON = tomllib.loads((files(__package__) / "columns.toml").read_text(encoding="utf-8"))
+VERDICTS: dict[str, float] = LEXICON["verdicts"]
 """The words of a verdict, in lower case; Inspect's letters are C, P (partly), I and N (no answer)."""
 _KNOWN = ("yes/no", "pass/fail", "correct/incorrect", "resolved/unresolved", "C/P/I/N")
 HUGE = 1e100
 """Scores beyond it are taken for infinite: their squares are."""
 
 
-LEXICON = tomllib.loads((files(__package__) / "columns.toml").read_text(encoding="utf-8"))
 NAMES: dict[str, list[str]] = LEXICON["names"]
 """Our column → the names it goes by; the first is ours and wins over the others."""
 PROMPTS: list[str] = LEXICON["more"]["prompts"]
@@ -325,10 +323,12 @@ def _words(value: Any) -> str | None:
 
 def _no_score(path: Path | Rows, have: Sequence[str], head: Sequence[Record]) -> str:
     inner = [f"{name}.{key}" for name in have if isinstance(cell := head[0].get(name), Mapping) for key in cell]
-    cells = {name: list(map(getter(name), head)) for name in (*have, *inner) if not _COUNTER.search(str(name))}
-    scores = [name for name, values in cells.items() if any(values) and all(map(_is_score, values))]
+    names = [name for name in (*have, *inner) if not _COUNTER.search(str(name))]
+    cells = {name: list(map(_scores_in, map(getter(name), head))) for name in names if any(map(getter(name), head))}
+    scores = [name for name, values in cells.items() if None not in values]
     open_ = [name for name in scores if not _OF_KEY.search(name)]
-    shares = [name for name in open_ if name in have and all(map(_is_share, cells[name]))]
+    beyond = {name for name in open_ for found in cells[name] for score in found or () if score < 0 or score > 1}
+    shares = [name for name in open_ if name in have and name not in beyond]
     named = next((name for name in open_ if _OF_SCORE.search(name)), None)
     likely = named or (shares[0] if len(shares) == 1 else "COLUMN")
     listed = ", ".join([*map(str, have[:12]), *(["…"] if len(have) > 12 else [])])
@@ -368,14 +368,6 @@ def _scores_in(value: Any) -> list[float] | None:
         return [score_of(Path(), 0, "", each) for each in ([value] if several is None else several)]
     except InputError:
         return None
-
-
-def _is_score(value: Any) -> bool:
-    return _scores_in(value) is not None
-
-
-def _is_share(value: Any) -> bool:
-    return not any(score < 0 or score > 1 for score in _scores_in(value) or ())
 
 
 def mentioned(name: str, specs: Sequence[str]) -> bool:

@@ -421,8 +421,6 @@ def _all_numbers(values: Sequence[Any]) -> bool:
 
 
 _LIKE = {"question": "FIELD"}
-
-
 _DIGIT = re.compile(r"\s*[+-]?[.\d]")
 
 

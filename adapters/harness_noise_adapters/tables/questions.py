@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -80,10 +81,9 @@ def levels_of(path: Path | Rows, line: int, record: Record, names: Sequence[str]
     """What the answer of a row was made with."""
     found = []
     for name in names:
-        try:
+        level = None
+        with suppress(MissingFieldError):
             level = cell_text(value_of(name, record))
-        except MissingFieldError:
-            level = None
         if level is None:
             have = ", ".join(map(str, record))
             raise InputError(f"{path}, line {line}: factor column {name!r} is not there or empty; there are {have}")

@@ -20,12 +20,20 @@ from .records import ReadOnly, document, head
 DAMAGED = ": was it written by SWE-bench, and is it whole?"
 APPLIED = b'"patch_successfully_applied"'
 """What each instance says in a report of its own, or in one of all of them."""
-PRO, REPORT, DETAILS = "eval_results.json", "report.json", "per_instance_details.json"
-OUTCOMES = ("unresolved", "error", "empty_patch", "ambiguous_failure", "infra_failure", "incomplete", "resolved")
+PRO, REPORT, DETAILS, LISTS = "eval_results.json", "report.json", "per_instance_details.json", "results.json"
+OUTCOMES = (
+    "unresolved", "error", "empty_patch", "ambiguous_failure", "infra_failure", "incomplete", "failed", "pending",
+    "resolved",
+)  # fmt: skip
 """Lists of a run report, the more telling later: an infrastructure failure is among the unresolved ones or errors."""
-LOST = {"infra_failure": "infrastructure", "incomplete": "unanswered"}
+LOST = {
+    "infra_failure": "infrastructure", "incomplete": "unanswered", "failed": "infrastructure", "pending": "verifier",
+}  # fmt: skip
+"""What no one graded: the last two are those of SWE-bench's service (sb-cli), of runs that failed or still wait."""
 _SUFFIX = re.compile(r"-v(?:[0-9a-f]{7,40}|nan)$")
 """What SWE-bench Pro appends to an instance."""
+_SERVICE = re.compile("__(?:test|dev)__")
+"""In the names of sb-cli's reports, SUBSET__SPLIT__RUN, which say no model."""
 Outcomes = dict[str, dict[str, Any]]
 """Instance → its outcome, and what else is known of it."""
 
@@ -38,7 +46,7 @@ class SweBenchAdapter(ReadOnly):
     def sniff(self, path: Path) -> bool:
         """A report says what it is in its first bytes; a folder has a report for each instance, or is a submission."""
         if path.is_dir():
-            if (path / "results" / DETAILS).is_file() or _is_submission(path / "results" / "results.json"):
+            if (path / "results" / DETAILS).is_file() or _is_submission(path / "results" / LISTS):
                 return True
             return any(APPLIED in head(child / REPORT) for child in path.iterdir())
         start = head(path) if path.suffix == ".json" else b""
@@ -62,15 +70,17 @@ class SweBenchAdapter(ReadOnly):
             fields = {"instance_id": instance, "repository": repository or instance, **doc}
             answers.add("swe-bench", "resolved", "none", instance, None, value, fields)
         answers.describe("swe-bench", "resolved", "none", native=native, native_of_answers=True, bounds=(0.0, 1.0))
-        folder = {DETAILS: file.parent.parent, PRO: file.parent}.get(file.name, file if file.is_dir() else None)
-        return [answers.run(folder.name if folder else file.stem.rpartition(".")[0] or file.stem, self.name)]
+        folders = {DETAILS: file.parent.parent, LISTS: file.parent.parent, PRO: file.parent}
+        folder = folders.get(file.name, file if file.is_dir() else None)
+        model = "" if _SERVICE.search(file.stem) else file.stem.rpartition(".")[0]
+        return [answers.run(folder.name if folder else model or file.stem, self.name)]
 
 
 adapter = SweBenchAdapter()
 
 
 def _is_submission(path: Path) -> bool:
-    return path.name == "results.json" and b'"no_generation"' in head(path)
+    return path.name == LISTS and b'"no_generation"' in head(path)
 
 
 def _of_file(path: Path, notes: list[str]) -> tuple[Outcomes, float | None]:
@@ -79,6 +89,7 @@ def _of_file(path: Path, notes: list[str]) -> tuple[Outcomes, float | None]:
     if "total_instances" not in data:
         return {key: _solved(path, key, report) for key, report in data.items()}, None
     lists = {name: data.get(f"{name}_ids") or [] for name in OUTCOMES}
+    lists["resolved"] = lists["resolved"] or data.get("resolved") or []  # so Multi-SWE-bench calls its own
     if not all(isinstance(ids, list) and all(isinstance(key, str) for key in ids) for ids in lists.values()):
         raise InputError(f"{path}: it has counts where the instances should be listed: which were solved is not known")
     outcomes: Outcomes = {key: {"outcome": name} for name, ids in lists.items() for key in ids}

@@ -262,7 +262,12 @@ class _Export:
         """Write every run again in its own format."""
         written: list[Path] = []
         self.notes += [f"left out: {error}" for error in registry.closed_folders(self.place)]
-        for adapter, where in registry.find(self.place):
+        found = [
+            (adapter, root, where)
+            for adapter, root in registry.find(self.place)
+            for where in registry.places(adapter, root)
+        ]
+        for adapter, root, where in found:
             if is_url(where):
                 raise InputError(f"{self.place}: export rewrites files and is for local ones: copy the run first")
             own = where if where.is_dir() else where.parent
@@ -273,7 +278,8 @@ class _Export:
                 )
             self.added = {}
             try:
-                files = adapter.write(where, self.output or own, self.analyze, self.request.options)
+                out = own if self.output is None else self.output / own.relative_to(root if root.is_dir() else own)
+                files = adapter.write(where, out, self.analyze, self.request.options)
             except InputError as error:
                 for note in self.notes:
                     error.add_note(note)

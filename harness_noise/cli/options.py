@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -353,7 +354,7 @@ def keywords(choices: Mapping[str, Any]) -> dict[str, Any]:
     """A command's options as the keywords of the function that it calls, without those of printing."""
     chosen = {name: value for name, value in choices.items() if name not in _OF_PRINTING and value is not None}
     if "columns" in chosen:
-        chosen["columns"] = mapping(chosen["columns"].split(","), "--columns")
+        chosen["columns"] = mapping(re.split(",(?=[^,=]*=)", chosen["columns"]), "--columns")  # a name may have commas
     if "groups" in chosen:
         chosen["groups"] = mapping(chosen["groups"], "--group")
     if "models" in chosen:

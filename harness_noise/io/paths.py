@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -22,6 +23,7 @@ PathInput: TypeAlias = str | PathLike[str]
 
 POINTER = b"version https://git-lfs.github.com/spec/"
 """How the few lines begin that Git LFS leaves in the place of a file that was not fetched."""
+TWO_BYTES = (BOM_UTF16_LE, BOM_UTF16_BE)
 
 
 def is_url(place: object) -> bool:
@@ -125,7 +127,7 @@ def opened(path: Path, size: int = BUFFER) -> BufferedReader:
 
 
 def refuse_pointer(path: Path) -> None:
-    """Refuse the few lines that Git LFS leaves in the place of a file that was not fetched.
+    """Refuse the few lines that Git LFS leaves in the place of a file that was not fetched, and text of two bytes.
 
     Raises:
         InputError: that is what the file is.
@@ -140,6 +142,8 @@ def refuse_pointer(path: Path) -> None:
             f"{path}: not the file itself but a Git LFS pointer to it, because it was not fetched; run "
             "`git lfs pull` in its repository"
         )
+    if head.startswith(TWO_BYTES):
+        raise InputError(f"{path}: written in UTF-16, as PowerShell's `>` does; write it again in UTF-8")
 
 
 def telling_parts(paths: Sequence[str]) -> list[str]:
@@ -238,7 +242,7 @@ def load(path: Path, damaged: str = "", *, advice: str = "", data: IO[bytes] | N
     """
     try:
         text = _content(path, advice) if data is None else data.read(LARGEST + 1)
-        if text.startswith(POINTER):
+        if text.startswith((POINTER, *TWO_BYTES)):
             refuse_pointer(path)
         if len(text) > LARGEST:
             raise InputError(f"{path}: unpacks to more than {LARGEST / 1e9:.1f} GB, held in memory as a whole{advice}")

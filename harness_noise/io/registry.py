@@ -287,6 +287,11 @@ def _faulty(adapter: Any, place: Any, error: FaultyScoresError) -> InputError:
     return fault
 
 
+def places(adapter: Adapter, path: Path) -> list[Path]:
+    """What an adapter reads in one go: a run, or the runs below a folder."""
+    return [path] if adapter.sniff(path) else _below(adapter, path) or [path]
+
+
 LEVELS = 5
 """How deep below a folder runs are looked for: an export to Every Eval Ever has data / task / developer / model."""
 
@@ -347,7 +352,7 @@ class _Whole:
         self.name = adapter.name
 
     def parts(self, path: Path) -> list[Path]:
-        return [path] if self.adapter.sniff(path) else _below(self.adapter, path) or [path]
+        return places(self.adapter, path)
 
     def read_part(self, part: Path, options: ReadOptions) -> PartRead:
         return PartRead(tuple(self.adapter.read(part, options)))

@@ -312,8 +312,6 @@ def decided(
     verdicts = decision.apply_adjustment(decisions, a_better, settings)
     columns = difference_columns(c.of, c.leads, c.sides, common["cluster"] is not None, lower=lower)
     numbers = columns | decisions.numbers()
-        difference_columns(c.of, c.leads, c.sides, common["cluster"] is not None, lower=lower) | decisions.numbers()
-    )
     return {**numbers, "interval": decisions.interval, "p_adjusted": verdicts.p_adjusted}, verdicts
 
 

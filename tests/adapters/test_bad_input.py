@@ -130,14 +130,15 @@ READERS: dict[str, Callable[[Path], Written]] = {
 }  # fmt: skip
 GOOD = {"LangSmith": "True", "SWE-bench": "true", "OpenAI evals": "true"}
 WORSE = {
-    "a word": '"good"', "a number in a text": '"1.0"', "nested nulls": '{"a": {"b": null}}', "a list": "[[1]]",
-    "too many digits": "9" * 1_000_000, "no end": "1e999",
+    "a word": '"good"', "a number in a text": '"1.0"', "a number to Python alone": '"1_0"',
+    "nested nulls": '{"a": {"b": null}}', "a list": "[[1]]", "too many digits": "9" * 1_000_000, "no end": "1e999",
 }  # fmt: skip
 WHOLE = {
     "cut": lambda content: content[: len(content) * 3 // 5],
     "a pointer": lambda content: "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n",
     "another's": lambda content: '{"unrelated": [{"a": {"b": null}}, 1], "model": null}\n',
     "nothing": lambda content: "",
+    "two bytes a letter": lambda content: "\xff\xfe" + "".join(f"{letter}\0" for letter in content),
 }
 TWICE = "a key twice"
 BYTES = ("lighteval",)
@@ -232,3 +233,13 @@ def test_a_name_escapes_neither_a_page_nor_a_spreadsheet(
     cells = [cell for row in csv.reader(io.StringIO(text.csv(analysis))) for cell in row]
     assert not any(cell.startswith("=") for cell in cells)
     assert main(["analyze", str(path)]) == 0
+
+
+def test_a_refusal_is_short_where_names_are_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """DeepEval's cache calls its lists by whole answers."""
+    path = tmp_path / "cache.json"
+    for n in (2, 20):
+        path.write_text(
+            json.dumps({"cases": {f"answer {i} {'and so on. ' * 5000}": {"of": [{"a": 1}]} for i in range(n)}})
+        )
+        assert len(refused(path, capsys, path.name)) < 1000

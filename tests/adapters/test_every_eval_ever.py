@@ -170,6 +170,15 @@ def test_export_fills_the_uncertainty_and_changes_nothing_else(file: Path, tmp_p
     assert filled[0]["num_samples"] == 12
 
 
+def test_a_folder_of_runs_is_exported_into_one_of_its_form(tmp_path: Path) -> None:
+    """As the datastore lies: data / task / developer / model; two models may have files of one name."""
+    files = [write(tmp_path / "all" / name, samples(), [result("accuracy", 0.5)]) for name in ("a", "b")]
+    hn.export(tmp_path / "all", tmp_path / "out")
+    for file in files:
+        new = json.loads((tmp_path / "out" / file.relative_to(tmp_path / "all")).read_text())
+        assert new["evaluation_results"][0]["score_details"]["uncertainty"]["num_samples"] == 12
+
+
 USED = {
     "token_usage": {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100, "input_tokens_cache_write": None,
                     "input_tokens_cache_read": 30, "reasoning_tokens": 4},

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import harness_noise as hn
@@ -90,6 +91,14 @@ def test_the_format_s_own_mean_is_verified(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text((FILES / "openai_evals.jsonl").read_text().replace('"accuracy": 0.7142', '"accuracy": 0.8142'))
     assert "mean_mismatch" in hn.analyze(path).estimates[0].diagnostics
+    run = json.loads((FILES / "deepeval.json").read_text())
+    for whole in (run, {"testRunData": run}):  # a saved run, and the latest one
+        for passed, odd in ((4, False), (5, True)):
+            run |= {"testPassed": passed, "testFailed": 12 - passed}
+            path = tmp_path / "run.json"
+            path.write_text(json.dumps(whole))
+            rows = {row.metric: row for row in hn.analyze(path).estimates}
+            assert ("mean_mismatch" in rows["success"].diagnostics) == odd
 
 
 def changed(tmp_path: Path, name: str, change: Callable[[Any], Any]) -> Path:
@@ -347,3 +356,23 @@ def test_words_that_are_no_verdicts_are_listed(tmp_path: Path) -> None:
 def test_sniff_asks_no_format(tmp_path: Path) -> None:
     assert all(adapter.sniff(FILES / name) for name in KNOWN)
     assert adapter.read(FILES / "mlflow.json", ReadOptions())[0].harness == "mlflow"
+
+
+def test_scores_of_two_scales_are_told(tmp_path: Path) -> None:
+    """A range that a format knows is left out where a score lies beyond it, and not without a word."""
+    run = json.loads((FILES / "tau2_bench.json").read_text())
+    run["simulations"][0]["reward_info"]["reward"] = 50
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    assert sum("shares among percentages" in note for note in hn.analyze(tmp_path / "run.json").notes) == 1
+    assert not [note for note in hn.analyze(FILES / "tau2_bench.json").notes if "percentages" in note]
+    for scores, odd in (([50, 75, 100, 1], False), ([0.5, 75, 100, 1], True), ([0.5, 0.75, 0, 1], False)):
+        frame = pd.DataFrame({"question": ["a", "b", "c", "d"], "accuracy": scores})
+        assert any("percentages?" in note for note in hn.analyze(frame).notes) == odd
+
+
+def test_a_provider_of_promptfoo_may_be_a_word(tmp_path: Path) -> None:
+    run = json.loads((FILES / "promptfoo.json").read_text())
+    for row in run["results"]["results"]:
+        row["provider"] = row["provider"].get("label") or row["provider"]["id"]
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    assert means(tmp_path / "run.json") == means(FILES / "promptfoo.json")

@@ -120,3 +120,28 @@ def test_a_report_that_cannot_be_used_is_refused_in_one_paragraph(
 def test_a_report_that_lists_fewer_instances_than_it_counts_is_read_with_a_note(path: Path) -> None:
     path.write_text(json.dumps(report() | {"total_instances": 300}))
     assert any("of 300 instances 12 are listed" in note for note in hn.analyze(path).notes)
+
+
+def test_a_report_of_the_service_names_its_run_and_what_it_did_not_grade(tmp_path: Path) -> None:
+    """sb-cli: runs that failed or still wait were not graded; its name says the run, which may have dots."""
+    lists = {"infra_failure": [], "ambiguous_failure": [], "unresolved": IDS[5:8], "error": []}
+    told = report(**lists, failed=IDS[8:9], pending=IDS[9:10])
+    for run in ("sim-4.1", "sim-4.5"):
+        (tmp_path / f"swe-bench_verified__test__{run}.json").write_text(json.dumps(told))
+    rows = hn.analyze(tmp_path).estimates
+    assert [row.model for row in rows] == ["swe-bench_verified__test__sim-4.1", "swe-bench_verified__test__sim-4.5"]
+    for row in rows:
+        assert (row.mean, row.n_questions) == (5 / 9, 9)
+        assert row.missing == {"infrastructure": 1, "verifier": 1, "unanswered": 1}
+        assert "mean_mismatch" not in row.diagnostics
+
+
+def test_a_submission_that_lists_all_it_tried_is_a_report(tmp_path: Path) -> None:
+    """Multi-SWE-bench: `results/results.json` in a folder of the model's name, whose solved ones are `resolved`."""
+    told = report(infra_failure=[])
+    path = tmp_path / "20240825_sim" / "results" / "results.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({**told, "resolved": told.pop("resolved_ids")}))
+    (row,) = hn.analyze(path).estimates
+    assert (row.model, row.mean, row.n_questions) == ("20240825_sim", 5 / 11, 11)
+    assert "mean_mismatch" not in row.diagnostics

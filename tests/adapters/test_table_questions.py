@@ -1,5 +1,6 @@
 """Which rows of a table are one question."""
 
+import pandas as pd
 import pytest
 
 import harness_noise as hn
@@ -107,3 +108,43 @@ def test_an_id_or_the_number_of_a_try_is_not_taken_for_a_model(csv_file):
     csv_file.write_text("id,attempt,gpt,llama\n1,1,0.5,0.2\n2,1,0.1,0.9\n")
     with pytest.raises(InputError, match="each of the 2 columns of numbers is a model"):
         hn.read(csv_file)
+
+
+def numbered(texts, name="id", answers=5):
+    """(row number, text, number of the answer, score), the answers to a text one after the other."""
+    rows = [(text, k) for text in texts for k in range(answers)]
+    return [(f"r{i}", text, k, (i + k) % 2) for i, (text, k) in enumerate(rows)]
+
+
+def test_an_id_of_its_own_for_each_answer_to_a_prompt_is_asked_about(csv_file):
+    rows = [(i, text, score) for i, text, _, score in numbered(texts(30))]
+    path = table(csv_file, ("id", "prompt", "score"), *rows)
+    with pytest.raises(
+        InputError, match=r"though 30 texts in 'prompt' come again.*'question': 'prompt'.*'question': 'id'"
+    ):
+        hn.read(path)
+    assert array(one(path, columns={"question": "prompt"})).shape == (30, 5)
+    assert array(one(path, columns={"question": "id"})).shape == (150, 1)
+
+
+def test_prompts_that_come_again_may_be_templates_or_stand_beside_what_differs(csv_file):
+    templates = [(i, f"Translate into {('French', 'Greek')[i % 2]}, please", i % 2) for i in range(40)]
+    assert array(one(table(csv_file, ("id", "prompt", "score"), *templates))).shape == (40, 1)
+    numbers = [(i, i % 20, i % 2) for i in range(40)]
+    assert array(one(table(csv_file, ("id", "input", "score"), *numbers))).shape == (40, 1)
+    assert hn.read(pd.DataFrame(numbers, columns=["id", "input", "score"]))[0].scores[0].values.shape == (40, 1)
+    passages = [(i, f"Read passage {i % 20} again", f"and say {i}", i % 2) for i in range(40)]
+    assert array(one(table(csv_file, ("id", "input", "query", "score"), *passages))).shape == (40, 1)
+
+
+def test_an_id_of_its_own_for_each_numbered_answer_is_asked_about(csv_file):
+    path = table(csv_file, ("id", "case", "trial", "score"), *numbered([f"case-{i}" for i in range(30)]))
+    with pytest.raises(InputError, match=r"'trial' tells 5 answers apart.*'question': 'COLUMN'.*'question': 'id'"):
+        hn.read(path)
+    assert array(one(path, columns={"question": "case"})).shape == (30, 5)
+    assert array(one(path, columns={"question": "id"})).shape == (150, 1)
+
+
+def test_how_many_attempts_it_took_numbers_no_answers(csv_file):
+    rows = [(i, 1 + (i % 5 == 0) + (i % 10 == 0), i % 2) for i in range(40)]
+    assert array(one(table(csv_file, ("id", "attempt", "score"), *rows))).shape == (40, 1)

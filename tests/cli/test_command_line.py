@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -236,3 +237,14 @@ def test_hostile_names_do_not_reach_the_terminal(tmp_path: Path, capsys: pytest.
     assert "[bold]evil" in out
     assert main(["analyze", str(path), "-q", "--format", "csv"]) == 0
     assert ",'=1+1," in capsys.readouterr().out
+
+
+def test_the_columns_that_a_message_proposes_can_be_said_though_their_name_has_commas(tmp_path, capsys):
+    path = tmp_path / "runs.json"
+    rows = [{"id": f"q{i}", "score": i % 2} for i in range(6)]
+    path.write_text(json.dumps({"plain (no rewrite, no rerank)": {"of": rows}, "both": {"of": rows[:3]}}))
+    assert main(["analyze", str(path)]) == 2
+    (proposed,) = re.findall(r'--columns (\S+"[^"]*")', " ".join(capsys.readouterr().err.split()))
+    columns = f"{''.join(shlex.split(proposed))},question=id"
+    assert main(["analyze", str(path), "--columns", columns, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["estimates"][0]["n_questions"] == 6

@@ -83,6 +83,13 @@ def inspect(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
                     yield ("", "", "", f"{scorer}/{key}" if key else scorer), sample["id"], found
 
 
+def at(value: Any, path: str) -> Any:
+    """What stands at a dotted path inside objects."""
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
 def table(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
     """One answer a row, in the named columns."""
     text = paths[0].read_text(encoding="utf-8-sig")
@@ -90,8 +97,8 @@ def table(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
         records = list(csv.DictReader(io.StringIO(text)))
     else:
         records = json.loads(text) if paths[0].suffix == ".json" else [json.loads(line) for line in text.splitlines()]
-    for record in records if isinstance(records, list) else records[columns["rows"]]:
-        score = number(record.get(columns["score"]))
+    for record in records if isinstance(records, list) else at(records, columns["rows"]):
+        score = number(record.get(columns["score"], at(record, columns["score"])))
         if score is not None:
             key = (str(record.get(columns.get("model", ""), "")), str(record.get(columns.get("task", ""), "")), "", "")
             yield key, str(record[columns["question"]]), score
@@ -180,8 +187,17 @@ def helm(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
 
 
 def swe_bench(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
-    """Whether each instance is solved: SWE-bench Pro says so alone, reports of instances among other things."""
-    for instance, solved in json.loads(paths[0].read_text(encoding="utf-8")).items():
+    """Whether each instance is solved: SWE-bench Pro says so alone, reports of instances among other things, and
+    a run's report in lists, where a patch that was empty or could not be graded counts as not solved."""
+    data = json.loads(paths[0].read_text(encoding="utf-8"))
+    if "total_instances" in data:
+        solved_ids, *wrong = (
+            data.get(name) or () for name in ("resolved_ids", "unresolved_ids", "error_ids", "empty_patch_ids")
+        )
+        solved_ids = solved_ids or data.get("resolved", ())  # Multi-SWE-bench
+        data = dict.fromkeys((each for ids in wrong for each in ids), False)
+        data |= dict.fromkeys(solved_ids, True)
+    for instance, solved in data.items():
         score = solved["resolved"] if isinstance(solved, dict) else solved
         yield ("", "swe-bench", "resolved", ""), instance, float(score)
 

@@ -18,11 +18,12 @@ def runner() -> CliRunner:
         return CliRunner()
 
 
-def refused(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> None:
-    """Assert that `analyze` refuses a file in one paragraph with these words, and prints nothing else."""
+def refused(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """Assert that `analyze` refuses a file in one paragraph with these words and prints nothing else; returns it."""
     assert main(["analyze", str(path)]) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert len(said.err.strip().splitlines()) <= 4
     for text in words:
         assert text in " ".join(said.err.split())
+    return said.err

@@ -28,7 +28,7 @@ from .columns import HEAD, MOST_COUNTED, TableColumns, answers_of, cell_text
 from .files import Record, Rows, columns_of, has_rows, records, suffix_of
 from .formats import RowReader, as_chosen
 from .presets import TABLE, Cause, Getter, Recognised, ScorePath, all_presets, recognised
-from .questions import Pooled, refuse_one_question, settle
+from .questions import Pooled, refuse_guess, settle
 
 if TYPE_CHECKING:
     from harness_noise.data.labels import LabelFile
@@ -187,7 +187,7 @@ class TableReader(RowReader):
         tables, notes = list(self.tables.values()), []
         if self.n_counted <= self.n_rows:
             notes = settle(self.path, self.columns, tables)
-            refuse_one_question(self.path, self.columns, tables)
+            refuse_guess(self.path, self.columns, tables)
         if self.pooled is not None:
             self.pooled.ask(tables)
         if self.columns.question not in self.used:  # the words, and not the id beside them

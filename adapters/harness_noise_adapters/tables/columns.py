@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +49,7 @@ def score_of(path: Path | Rows, line: int, column: str, value: Any) -> float:
         plain = value.strip().lower()
         if plain in MISSING:
             return math.nan
-        value = VERDICTS.get(plain, plain)
+        value = VERDICTS.get(plain, math.inf if "_" in plain else plain)  # to Python 1_0 is 10
     if value is None:
         return math.nan
     try:
@@ -88,53 +90,25 @@ def answers_of(value: Any) -> list[Any] | None:
 _JSON = {"true": "true", "false": "false", "none": "null", "nan": "null"}
 _SHOWN = 60
 MISSING = frozenset(("", "nan", "null", "none", "na", "n/a"))
-_RIGHT = ("yes", "pass", "passed", "true", "correct", "right", "resolved", "c")
-_WRONG = ("no", "fail", "failed", "false", "incorrect", "wrong", "unresolved", "i", "n")
-VERDICTS = dict.fromkeys(_RIGHT, 1.0) | dict.fromkeys(_WRONG, 0.0) | {"p": 0.5}
+LEXICON = tomllib.loads((files(__package__) / "columns.toml").read_text(encoding="utf-8"))
+VERDICTS: dict[str, float] = LEXICON["verdicts"]
 """The words of a verdict, in lower case; Inspect's letters are C, P (partly), I and N (no answer)."""
 _KNOWN = ("yes/no", "pass/fail", "correct/incorrect", "resolved/unresolved", "C/P/I/N")
 HUGE = 1e100
 """Scores beyond it are taken for infinite: their squares are."""
 
 
-NAMES: dict[str, tuple[str, ...]] = {
-    "question": (
-        "question", "question_id", "item_id", "item", "example_id", "sample_id", "instance_id", "problem_id",
-        "problem", "doc_id", "qid", "prompt_id",
-    ),
-    "score": ("score", "value", "correct", "is_correct", "acc", "accuracy", "pass", "passed"),
-    "task": ("task", "task_name", "benchmark", "benchmark_id", "dataset"),
-    "metric": ("metric", "metric_name"),
-    "scorer": ("scorer",),
-    "model": ("model", "model_id", "model_name"),
-    "repeat": ("repeat", "epoch", "trial", "seed", "attempt", "repetition"),
-    "cluster": ("cluster", "cluster_id"),
-}  # fmt: skip
-"""Our column → the names it goes by, in lower case; the first is ours and wins over the others."""
-NEXT: dict[str, tuple[str, ...]] = {
-    "score": (
-        "success", "is_success", "successful", "solved", "is_solved", "resolved", "is_resolved", "is_passed", "reward",
-        "grade", "points",
-    ),
-    "repeat": ("trial_id", "attempt_id", "rollout", "rollout_id", "sample_index", "repeat_id", "run_id"),
-}  # fmt: skip
-"""Further names, which count where none of the others is there."""
-TARGETS = ("target", "gold", "ground_truth", "expected", "expected_answer", "reference_answer", "correct_answer")
-ANSWERS = ("response", "completion", "output", "prediction", "model_answer", "model_output", "generated", "answer")
-"""Names of columns, in the order in which one is taken."""
+NAMES: dict[str, list[str]] = LEXICON["names"]
+"""Our column → the names it goes by; the first is ours and wins over the others."""
+PROMPTS: list[str] = LEXICON["more"]["prompts"]
+LAST_RESORT: list[str] = LEXICON["more"]["last_resort"]
 NEEDED = ("question", "score")
 OFF = "none"
 """What is said of a column that is not to be taken."""
 MOST_ODD = 8
 """Cells that are no scores, of which a message names as many."""
-LAST_RESORT = ("id", "task_id", "uid", "uuid")
-"""Names that may mean anything, and are taken where no other is there."""
-WORDED = ("question", "problem", "item")
-"""Columns that hold the words of a question as often as its name; an id beside them identifies it better."""
 _CAUSE = re.compile(r"(?<![a-z])(seed|prompt|template|instruction|phrasing|judge|shot|few_?shot)s?(?![a-z])")
 """Words for what moves the answers to all questions together."""
-PROMPTS = ("question_text", "problem_statement", "input", "query", "instruction", "prompt")
-"""Columns that hold the words of a question, perhaps with those of a template around them; never its name."""
 HEAD = 100
 """Rows that are looked at to learn the columns of a file that has no header."""
 
@@ -224,7 +198,7 @@ class TableColumns:
         used = {*names.values(), count, words}
         unused = [name for name in have if name not in used and not mentioned(name, tuple(specs))]
         others = {plain[name]: name for name in reversed(have) if name not in names.values()}
-        target = next((others[name] for name in TARGETS if name in others), "")
+        target = next((others[name] for name in LEXICON["more"]["targets"] if name in others), "")
         return cls(
             names,
             unused,
@@ -233,7 +207,9 @@ class TableColumns:
             words=words,
             wording=wording,
             target=target,
-            answer=next((others[name] for name in ANSWERS if others.get(name, target) != target), ""),
+            answer=next(
+                (others[name] for name in LEXICON["more"]["answers"] if others.get(name, target) != target), ""
+            ),
             specs=specs,
             off=tuple(off),
             numeric=tuple(name for name in numeric_fields(head[0]) if name in unused),
@@ -294,7 +270,7 @@ def _named(
 ) -> str | None:
     """The one column that goes by a known name; ours wins, two others are ambiguous."""
     matches = [name for name in free if plain[name] in aliases]
-    matches = matches or [name for name in free if plain[name] in NEXT.get(ours, ())]
+    matches = matches or [name for name in free if plain[name] in LEXICON["next"].get(ours, ())]
     own = [name for name in matches if plain[name] == aliases[0]]
     if len(own) == 1:
         return own[0]
@@ -317,9 +293,9 @@ def _beside_words(
     names: dict[str, str], free: Sequence[str], plain: Mapping[str, str], head: Sequence[Record]
 ) -> str | None:
     """Takes the one id that stands beside the words of a question for the question; returns the words' column."""
-    worded = (name for kind in WORDED for name in free if plain[name] == kind)
+    worded = (name for kind in LEXICON["more"]["worded"] for name in free if plain[name] == kind)
     words = next((name for name in worded if is_worded([cell_text(record.get(name)) for record in head])), None)
-    ids = [name for name in free if plain[name] in NAMES["question"] and plain[name] not in WORDED]
+    ids = [name for name in free if plain[name] in NAMES["question"] and plain[name] not in LEXICON["more"]["worded"]]
     if not ids:
         ids = _last_resort(free, plain, head)[:1]
     if words is None or len(ids) != 1:
@@ -347,10 +323,12 @@ def _words(value: Any) -> str | None:
 
 def _no_score(path: Path | Rows, have: Sequence[str], head: Sequence[Record]) -> str:
     inner = [f"{name}.{key}" for name in have if isinstance(cell := head[0].get(name), Mapping) for key in cell]
-    cells = {name: list(map(getter(name), head)) for name in (*have, *inner) if not _COUNTER.search(str(name))}
-    scores = [name for name, values in cells.items() if any(values) and all(map(_is_score, values))]
+    names = [name for name in (*have, *inner) if not _COUNTER.search(str(name))]
+    cells = {name: list(map(_scores_in, map(getter(name), head))) for name in names if any(map(getter(name), head))}
+    scores = [name for name, values in cells.items() if None not in values]
     open_ = [name for name in scores if not _OF_KEY.search(name)]
-    shares = [name for name in open_ if name in have and all(map(_is_share, cells[name]))]
+    beyond = {name for name in open_ for found in cells[name] for score in found or () if score < 0 or score > 1}
+    shares = [name for name in open_ if name in have and name not in beyond]
     named = next((name for name in open_ if _OF_SCORE.search(name)), None)
     likely = named or (shares[0] if len(shares) == 1 else "COLUMN")
     listed = ", ".join([*map(str, have[:12]), *(["…"] if len(have) > 12 else [])])
@@ -365,16 +343,12 @@ def _no_score(path: Path | Rows, have: Sequence[str], head: Sequence[Record]) ->
     return text
 
 
-_COUNTER = re.compile(
-    r"(^|[_. ])(idx|index|no|num|number|line|row|rank|seed|try|trial|attempt|repeat|epoch|"
-    r"rollout|step|turn|count|len|length|token|time|latency|duration|cost|"
-    r"size|price|year|timestamp|date|id|question|problem|item|cluster)s?($|[_. ])|^unnamed|^n_|^$|index$|idx$|id$|_ms$",
-    re.IGNORECASE,
-)
-"""Names of what tells questions or counts something, and is never proposed."""
-_OF_KEY = re.compile("answer|gold|target|pred|label|expected|truth|choice", re.IGNORECASE)
-"""Columns of answers, right or given, which may be numbers or `yes` and `no` as scores are."""
-_OF_SCORE = re.compile("correct|right|score|acc|pass|success|reward|grade|solved|verdict|outcome", re.IGNORECASE)
+def like(kind: str) -> re.Pattern[str]:
+    """What a name has in it that is of this kind."""
+    return re.compile("|".join(LEXICON["parts"][kind]), re.IGNORECASE)
+
+
+_COUNTER, _OF_KEY, _OF_SCORE = map(like, ("counter", "key", "score"))
 
 
 def _likely(have: Sequence[str], names: Mapping[str, str], head: Sequence[Record]) -> str:
@@ -394,14 +368,6 @@ def _scores_in(value: Any) -> list[float] | None:
         return [score_of(Path(), 0, "", each) for each in ([value] if several is None else several)]
     except InputError:
         return None
-
-
-def _is_score(value: Any) -> bool:
-    return _scores_in(value) is not None
-
-
-def _is_share(value: Any) -> bool:
-    return not any(score < 0 or score > 1 for score in _scores_in(value) or ())
 
 
 def mentioned(name: str, specs: Sequence[str]) -> bool:

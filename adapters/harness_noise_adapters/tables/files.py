@@ -275,18 +275,21 @@ def _no_rows(path: Path, places: list[str]) -> str:
     if not places:
         return f"{path}: a JSON table must be a list of objects, one for each answer; no such list is in this object"
     parents = {place.rpartition(".")[0] for place in places}
-    if len(places) > _NAMED and len(parents) == 1:
+    shown = [place if len(place) <= _LONGEST else f"{place[:_LONGEST]}…" for place in places[: _NAMED + 1]]
+    if len(places) > _NAMED and (len(parents) == 1 or shown[0] != places[0]):
         return (
-            f"{path}: not a table: {max(parents) or 'the object'} holds {len(places)} lists of objects under as many "
-            f"names ({places[0].rpartition('.')[2]}, …); write one row for each answer (JSONL, CSV)"
+            f"{path}: not a table: {max(parents)[:_LONGEST] or 'the object'} holds {len(places)} lists of objects "
+            f"under as many names ({shown[0].rpartition('.')[2]}, …); write one row for each answer (JSONL, CSV)"
         )
-    listed = ", ".join(places[:6]) + (f" and {len(places) - 6} more" if len(places) > 6 else "")
+    listed = ", ".join(shown[:_NAMED]) + (f" and {len(places) - _NAMED} more" if len(places) > _NAMED else "")
     return (
         f"{path}: several lists of objects could be the rows: {listed}; say which with "
-        f"{parameter('columns', {'rows': places[0]})}"
+        f"{parameter('columns', {'rows': shown[0]})}"
     )
 
 
+_LONGEST = 60
+"""Characters of a name that a message shows."""
 _NAMED = 6
 """Lists beside each other beyond which their names are those of questions."""
 

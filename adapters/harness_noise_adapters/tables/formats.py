@@ -347,6 +347,9 @@ class RowReader:
             outer=self.outer[key[0]].found() if key[0] in self.outer else None,
             **fields,
         )
+        inside = (part.values > 0) & (part.values < 1 if preset.name == "table" else part.values <= 1)
+        if rule.bounds and part.bounds is None and inside.any():
+            notes.append(f"{key[0]}, {key[1]}: some scores lie in 0 to 1 and others beyond: shares among percentages?")
         if cells.twice:
             notes.append(f"{key[0]}, {key[1]}: {cells.twice} rows say again what another row said and are left out")
         return compared(part)
@@ -418,8 +421,6 @@ def _all_numbers(values: Sequence[Any]) -> bool:
 
 
 _LIKE = {"question": "FIELD"}
-
-
 _DIGIT = re.compile(r"\s*[+-]?[.\d]")
 
 

@@ -10,19 +10,13 @@ from pathlib import Path
 from harness_noise.data.labels import Label, LabelFile
 from harness_noise.errors import InputError
 
-from .columns import HEAD, LAST_RESORT, NAMES, cell_text, plain_name, score_of
+from .columns import HEAD, LAST_RESORT, LEXICON, NAMES, cell_text, plain_name, score_of
 from .files import Record, Rows, records, suffix_of
 
-_NAMES: dict[str, tuple[str, ...]] = {
-    "question": (*NAMES["question"], *LAST_RESORT),
-    "label": ("label", "human_label", "human", "gold_label", "human_score"),
-    "task": NAMES["task"],
-    "model": NAMES["model"],
-    "repeat": NAMES["repeat"],
-    "person": ("person", "annotator", "annotator_id", "rater", "rater_id", "labeller", "labeler", "labelled_by"),
-    "answer_id": ("answer_id",),
-    "chance": ("chance",),
-}
+_NAMES = {
+    "question": [*NAMES["question"], *LAST_RESORT], "task": NAMES["task"], "model": NAMES["model"],
+    "repeat": NAMES["repeat"], **LEXICON["labels"],
+}  # fmt: skip
 """Our column → the names it goes by, in lower case; the first that is there counts."""
 
 

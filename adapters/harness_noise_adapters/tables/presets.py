@@ -465,19 +465,18 @@ def _list_at(whole: Any, places: Sequence[str]) -> list[Any] | None:
     return None
 
 
+def _ways(spec: str) -> list[str]:
+    return [way.strip() for way in spec.split(" | ")] if is_plain(spec) else [spec]
+
+
 def of_file(spec: str) -> Getter:
     """A function from a file to the value that the part of a path behind `@` has there."""
-    if not is_plain(spec):
-        return getter(spec[1:]) if spec.startswith(OF_FILE) else getter("")
-    ways = [way.strip() for way in spec.split(" | ")]
-    return getter(" | ".join(way[1:] for way in ways if way.startswith(OF_FILE)))
+    return getter(" | ".join(way[1:] for way in _ways(spec) if way.startswith(OF_FILE)))
 
 
 def of_row(spec: str) -> Getter | None:
     """A function from a row to the value at a path; None where only the file says it."""
-    if not is_plain(spec):
-        return None if spec.startswith(OF_FILE) else getter(spec)
-    ways = [way for way in spec.split(" | ") if way and not way.startswith(OF_FILE)]
+    ways = [way for way in _ways(spec) if way and not way.startswith(OF_FILE)]
     return getter(" | ".join(ways)) if ways else None
 
 

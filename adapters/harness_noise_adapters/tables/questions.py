@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import FinalError, InputError, parameter
 
 from .cells import BESIDE, Cells
-from .columns import TableColumns, cell_text, is_worded, mentioned
+from .columns import PROMPTS, TableColumns, cell_text, is_worded, like, mentioned, plain_name
 from .files import Record, Rows
 
 
@@ -80,10 +81,9 @@ def levels_of(path: Path | Rows, line: int, record: Record, names: Sequence[str]
     """What the answer of a row was made with."""
     levels = []
     for name in names:
-        try:
+        level = None
+        with suppress(MissingFieldError):
             level = cell_text(value_of(name, record))
-        except MissingFieldError:
-            level = None
         if level is None:
             have = ", ".join(map(str, record))
             raise InputError(f"{path}, line {line}: factor column {name!r} is not there or empty; there are {have}")
@@ -95,18 +95,9 @@ _WATCHED = 20_000
 """Rows that are looked at for a column that tells more than one thing of a question."""
 _FEW = 64
 """Values that a column of conditions (models, prompts, judges) has at most."""
-_OF_ANSWER = re.compile(
-    "answer|respon|output|predict|pred$|completion|generat|choice|letter|option|extract|parsed|raw|reason|rationale|"
-    "thought|time|latency|duration|elapsed|token|cost|length|prob|confidence|score|correct|match|acc|pass|reward|grade|"
-    "judge?ment|verdict|error|status|finish|stop|uuid|hash|date|created|trace|trajectory|messages|conversation|feedback|"
-    "comment|explanation|critique|code$|patch|solution|continuation|result|eval|turn|step|num|count|^n_|"
-    "^is_|^has_"
-)
-"""Names of columns that tell of an answer, and may differ between the answers to one question."""
-_OF_REPEAT = re.compile("sample|gen|iter|try|trial|rep|run|seed|roll|attempt|shot|epoch")
+_OF_ANSWER, _OF_REPEAT, _OF_QUESTION = map(like, ("answer", "repeat", "question"))
 _OPAQUE = re.compile("^[0-9a-f-]{8,}$|[0-9a-z]{12,}", re.IGNORECASE)
 """Drawn by a machine to name a row."""
-_OF_QUESTION = re.compile("target|gold|ground_truth|expected|reference|prompt|input|stimul|passage|context")
 
 
 def settle(path: Path | Rows, columns: TableColumns, tables: Sequence[Cells]) -> list[str]:
@@ -185,19 +176,30 @@ def _without_id(path: Path | Rows, columns: TableColumns, tables: Sequence[Cells
     ]
 
 
-def refuse_one_question(path: Path | Rows, columns: TableColumns, tables: Sequence[Cells]) -> None:
-    """Refuse a guess by which most rows of a table are the answers to one question."""
-    name = columns.question
-    if name in columns.chosen or "repeat" in columns.names or columns.off or columns.lists:
+def refuse_guess(path: Path | Rows, columns: TableColumns, tables: Sequence[Cells]) -> None:
+    """Refuse a guess by which most rows of a table answer one question, or none is the repeat that it says to be."""
+    name, repeat = columns.question, columns.names.get("repeat")
+    if name in columns.chosen or columns.off or columns.lists:
         return
     for cells in tables:
         n, most = len(cells.values), int(cells.counts().max(initial=0))
-        if n >= _SEVERAL and 2 * most > n:
-            raise InputError(
-                f"{path}: by {name!r}, {most} of {n} rows are answers to one question, so it hardly "
-                f"names the questions: say which column does, as in {parameter('columns', {'question': 'COLUMN'})} "
-                f"(or {parameter('columns', {'question': name})} if it does)"
-            )
+        if repeat is None and n >= _SEVERAL and 2 * most > n:
+            raise _no_name(path, name, f"{most} of {n} rows are answers to one question", "COLUMN")
+        if repeat is not None and most == 1 and _even(numbers := Counter(cells.repeats), n):
+            what = f"every row is a question of its own, though {repeat!r} tells {len(numbers)} answers apart"
+            raise _no_name(path, name, what, "COLUMN")
+
+
+def _even(rows: Counter[Any], n: int) -> bool:
+    """Whether values come again, and about equally often, as the numbers of repeats and the words of questions do."""
+    return 1 < len(rows) <= n // 2 and max(rows.values()) < 2 * min(rows.values())
+
+
+def _no_name(path: Path | Rows, name: str, what: str, other: str) -> InputError:
+    return InputError(
+        f"{path}: by {name!r}, {what}, so it hardly names the questions: say which column does, as in "
+        f"{parameter('columns', {'question': other})} (or {parameter('columns', {'question': name})} if it does)"
+    )
 
 
 _SEVERAL = 20
@@ -245,6 +247,7 @@ class Pooled:
 
         n, questions, rows = 0, [], []
         for cells in tables:
+            self._refuse_numbers(cells)
             places, of_row, several = np.array(cells.places), np.array(cells.rows), cells.counts() > 1
             which = np.flatnonzero(several[places] & (of_row < _WATCHED))
             questions.append(n + (np.cumsum(several) - 1)[places[which]])
@@ -257,6 +260,20 @@ class Pooled:
         for name, hashes in self._hashes.items():
             if self._tells_apart(name, q, np.array(hashes, dtype=np.int64)[at]):
                 raise InputError(self._question(name, n, most))
+
+    def _refuse_numbers(self, cells: Cells) -> None:
+        """Refuse an id of its own for every row, where the words of a prompt come again as often as each other."""
+        name, plain = self.columns.question, {text: plain_name(str(text)) for text in self._hashes}
+        prompt = next(
+            (text for text in plain if plain[text] in PROMPTS and is_worded([*map(str, self._texts[text])])), None
+        )
+        if prompt is None or name in self.columns.chosen or cells.counts().max() > 1:
+            return
+        told = [self._hashes[text] for text in plain if plain[text] in PROMPTS or _OF_QUESTION.search(plain[text])]
+        words = Counter(tuple(values[row] for values in told) for row in cells.rows if row < _WATCHED)
+        if _even(words, words.total()) and max(words.values()) < len(words):
+            what = f"every row is a question of its own, though {len(words)} texts in {prompt!r} come again"
+            raise _no_name(self.path, name, what, prompt)
 
     def _tells_apart(self, name: str, q: IntArray, values: IntArray) -> bool:
         """Whether a column stands for conditions that questions share, or words questions of its own."""

@@ -34,7 +34,7 @@ from ..results.arena import Pairs
 from ..results.rows import PEOPLE
 from ..settings import Settings, all_count_as_zero
 from ..stats import decision
-from ..stats.contrast import QuestionStats, question_stats, sub_design
+from ..stats.contrast import QuestionStats, sub_design
 from ..stats.labels import n_labelled, with_labels
 from ..stats.moments import is_skewed, shared_noise_p
 from ..stats.pairs import Columns, Leads, Table, difference_columns, every_pair, pair_columns, paired, variance_flags
@@ -81,6 +81,11 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
     ratio = any(item.per is not None for item in samples)
     # a ratio is of the questions that its sums are of, so that every run has to have them
     keep: BoolArray = np.all(scored, axis=1) if ratio else np.any(scored, axis=1)
+    notes = [note for task in tasks for note in task.notes]
+    if ratio and (dropped := int((scored.any(axis=1) & ~keep).sum())):
+        name = f"{samples[0].parts[0].task if group is None else group.name}, {samples[0].parts[0].metric}"
+        have = f"the {int(keep.sum())} questions that all {len(samples)} runs have"
+        notes.append(f"{name}: a ratio of sums is of {have}; {dropped} others are left out")
     scored &= keep[:, None]
     kept = np.flatnonzero(keep)
     if not keep.all():
@@ -103,7 +108,7 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
         next((part.cluster_spec for task in tasks for part in task.parts if part.cluster_spec), None),
         _differ(prompts),
         tuple(map(_missing, tasks)) if any(part.n_missing for task in tasks for part in task.parts) else (),
-        tuple(dict.fromkeys(note for task in tasks for note in task.notes)),
+        tuple(dict.fromkeys(notes)),
     )
 
 
@@ -126,8 +131,9 @@ def _ratios(samples: Sequence[Sample]) -> list[Sample]:
     out = []
     for item in samples:
         made = linearised(replace(item, labels=samples[0].labels))
-        nothing = np.full_like(made.values, np.nan)
-        made = replace(made, values=nothing, stats=question_stats(nothing)) if made.undefined else made
+        if made.undefined:  # its questions are there, and have no value
+            none = np.full_like(made.stats.mean, np.nan)
+            made = replace(made, values=made.values * np.nan, stats=replace(made.stats, mean=none, var=none))
         out.append(replace(made, labels=item.labels))
     return out
 
@@ -279,7 +285,7 @@ def pairs_of(
     flags = _codes(measured, board, c, group)
     flags |= {"identical_scores": c.leads.same, "not_after_adjustment": verdicts.lost_to_adjustment}
     if first.unit is not None and not fixed:
-        flags["skewed"] = flags.get("skewed", np.False_) | _skewed(board.table, a, b)
+        flags["skewed"] = flags.get("skewed", np.False_) | _skewed(board.table, c)
     if not all_count_as_zero(settings.missing):
         flags["missing_matters"] = _missing_matters(parts, board, c, width)
     names = (tuple(item.name for item in measured), tuple(item.run.name for item in measured))
@@ -345,13 +351,13 @@ def _with_labels(columns: Columns, board: Grid) -> AnyArray | None:
 PAIR = (1.0, -1.0)
 
 
-def _skewed(table: Table, a: IntArray, b: IntArray) -> BoolArray:
+def _skewed(table: Table, columns: Columns) -> BoolArray:
     """(P,) pairs whose differences have a long tail."""
-    out = np.zeros(len(a), dtype=np.bool_)
-    for i, (x, y) in enumerate(zip(a, b, strict=True)):
-        d = table.mean[:, x] - table.mean[:, y]
+    out = np.zeros(len(columns), dtype=np.bool_)
+    for i in np.flatnonzero(~np.isnan(columns.of.mean)).tolist():
+        d = table.mean[:, columns.a[i]] - table.mean[:, columns.b[i]]
         shown = np.flatnonzero(~np.isnan(d))
-        out[i] = len(shown) > 0 and is_skewed(d[shown], sub_design(table.plan, shown))
+        out[i] = is_skewed(d[shown], sub_design(table.plan, shown))
     return out
 
 
@@ -393,6 +399,8 @@ def _codes(measured: Sequence[MeasuredRun], board: Grid, columns: Columns, group
     for code in sorted(set().union(*each)):
         has = np.array([code in codes for codes in each])
         out[code] = out.get(code, np.False_) | has[a] | has[b]
+    if RATIO_UNDEFINED in out:
+        out["too_few_questions"] = out["too_few_questions"] & ~out[RATIO_UNDEFINED]
     out["shared_repeat_noise"] = _shared_noise(board, columns)
     out["different_prompts"] = board.different_prompts[a, b]
     return out

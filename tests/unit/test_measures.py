@@ -132,6 +132,11 @@ def test_a_ratio_whose_denominator_may_be_0_is_null_with_its_code(tmp_path):
     assert difference.diff is None
     assert "ratio_undefined" in difference.diagnostics
     assert hn.arena(path, measures=["cost", "cost/score"]).boards[0].benchmark.metric == "cost"
+    alone = hn.arena(path, measures=["cost/score"])
+    (pair,) = alone.pairs
+    assert pair.to_dict() == difference.to_dict()
+    assert [model.mean for model in alone.models] == [row.mean, sound.mean]
+    assert not any("share" in note for note in alone.notes)
 
 
 def test_missing_of_either_part_drops_the_answer_from_both(tmp_path):

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from math import inf
+from numbers import Integral, Real
 from typing import Any, Literal
 
-from .errors import InputError, check_one_of, parameter
+from .errors import InputError, check_kind, check_one_of, parameter
 
 Interval = Literal["auto", "t", "wilson", "clopper-pearson", "korn-graubard", "bootstrap", "bootstrap-t"]
 Test = Literal["t", "sign", "permutation", "bootstrap", "wild"]
@@ -222,6 +223,8 @@ def check_obeyed(consumer: str, given: Mapping[str, Any], where: str = "") -> No
 
 
 _EMPTY = (type(None), bool, str, tuple, list, dict)
+_KINDS = {"level": Real, "margin": Real, "seed": Integral, "resamples": Integral, "unpaired": bool, "runs_shared": bool}
+_KINDS |= {"missing": str, "cluster": str}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,10 +322,12 @@ class Settings:
     """Number of resamples, 100 or more."""
 
     def __post_init__(self) -> None:
+        for name, sort in _KINDS.items():
+            check_kind(name, getattr(self, name), sort, type(Settings.__dataclass_fields__[name].default))
         if not 0 < self.level < 1:
             raise InputError(f"level {self.level:g} is not between 0 and 1: use 0.95 for a 95 % interval")
-        if self.margin is not None and not self.margin >= 0:
-            raise InputError(f"margin {self.margin:g} must not be negative")
+        if self.margin is not None and not 0 <= self.margin < inf:
+            raise InputError(f"margin {self.margin:g} must not be negative or infinite")
         kinds = {"se": Estimator, "interval": Interval, "test": Test, "adjust": Adjust}
         kinds |= {"repeats_are": RepeatsAre, "questions_are": QuestionsAre}
         for name, kind in kinds.items():

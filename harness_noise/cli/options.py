@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,8 +46,11 @@ class Output(click.Path):
             self.fail(f"{value} is a URL; results are written to local files: copy them afterwards.", param, ctx)
         path = Path(str(super().convert(value, param, ctx)))
         typed = ctx.find_root().obj if ctx else None
-        if path.is_file() and sum(_names(word, path) for word in typed or ()) > 1:
-            self.fail(f"{path} is named twice, and no input is ever overwritten: write to another file.", param, ctx)
+        if path.is_file() and typed:
+            twice = sum(_names(word, path) for word in typed) > 1
+            if twice or (any(_holds(word, path) for word in typed) and _can_be_read(path)):
+                why = "named twice" if twice else "a run of a folder that is named"
+                self.fail(f"{path} is {why}, and no input is ever overwritten: write to another file.", param, ctx)
         return path
 
 
@@ -59,6 +63,21 @@ def _names(word: str, path: Path) -> bool:
         except (OSError, ValueError):  # no name that a file can have
             continue
     return False
+
+
+def _holds(word: str, path: Path) -> bool:
+    """Whether a word of the command line names a folder that this file lies in."""
+    there = os.path.isdir(word)  # noqa: PTH112  also of a word that no file can be called by
+    return there and path.parent.resolve().is_relative_to(os.path.realpath(word))
+
+
+def _can_be_read(path: Path) -> bool:
+    from .. import read
+
+    try:
+        return bool(read(path))
+    except InputError:
+        return False
 
 
 class Numbers(ParamType):

@@ -39,13 +39,16 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
         again = adapters.read(source.path, options)
         return [run for run in again if (run.model, run.name) == (source.model, source.name)] or again
     if not is_path(source) and not is_frame(source):
-        raise InputError(f"{source!r:.80} is no run: give a path, a Run or a DataFrame, or a list of them")
+        raise InputError(
+            f"{source!r:.80} is no run: give a path, a Run or a DataFrame, or a list of them; for arrays of scores "
+            "there are `estimate` and `estimate_difference`"
+        )
     return adapters.read(source, options)
 
 
 def listed(given: Any) -> list[Source]:
     """One source or several, as a list."""
-    one = isinstance(given, Run) or is_path(given) or is_frame(given) or not isinstance(given, Iterable)
+    one = isinstance(given, (Run, Mapping)) or is_path(given) or is_frame(given) or not isinstance(given, Iterable)
     return [given] if one else list(given)
 
 

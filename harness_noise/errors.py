@@ -54,12 +54,12 @@ def check_kind(function: str, value: object, *kinds: type) -> None:
 
 
 def check_count(name: str, value: object, least: int = 1) -> None:
-    """Refuse what is no whole number, or one below `least`.
+    """Refuse what is no whole number, or one below `least`; None stands for one that was not given.
 
     Raises:
         InputError: it names the parameter.
     """
-    if not isinstance(value, Integral) or value < least:
+    if value is not None and not (isinstance(value, Integral) and int(value) >= least):
         raise InputError(f"`{name}` {value!r} is not a whole number of {least} or more")
 
 

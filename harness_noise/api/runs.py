@@ -476,7 +476,7 @@ def arena(
     sources = listed(runs)
     request = Request.of("arena", settings, choices, {"by": by}, sources=sources, fields=by, strict=strict)
     request.check_measures()
-    check_count("top", 1 if top is None else top)
+    check_count("top", top)
     check_count("jobs", jobs)
     if dask is not None and jobs > 1:
         raise InputError("`jobs` is for processes of this machine and `dask` for a cluster: give one of them")

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
@@ -46,38 +47,25 @@ class Output(click.Path):
             self.fail(f"{value} is a URL; results are written to local files: copy them afterwards.", param, ctx)
         path = Path(str(super().convert(value, param, ctx)))
         typed = ctx.find_root().obj if ctx else None
-        if path.is_file() and typed:
-            twice = sum(_names(word, path) for word in typed) > 1
-            if twice or (any(_holds(word, path) for word in typed) and _can_be_read(path)):
-                why = "named twice" if twice else "a run of a folder that is named"
-                self.fail(f"{path} is {why}, and no input is ever overwritten: write to another file.", param, ctx)
+        if path.is_file() and typed and (why := _given_as(path, typed)):
+            self.fail(f"{path} is {why}, and no input is ever overwritten: write to another file.", param, ctx)
         return path
 
 
-def _names(word: str, path: Path) -> bool:
-    """Whether a word of the command line, perhaps joined to its option (--html=FILE, -oFILE), names that file."""
-    for text in (word, word.partition("=")[2], word.removeprefix("-o")):
-        try:
-            if text and Path(text).is_file() and Path(text).samefile(path):
-                return True
-        except (OSError, ValueError):  # no name that a file can have
-            continue
-    return False
-
-
-def _holds(word: str, path: Path) -> bool:
-    """Whether a word of the command line names a folder that this file lies in."""
-    there = os.path.isdir(word)  # noqa: PTH112  also of a word that no file can be called by
-    return there and path.parent.resolve().is_relative_to(os.path.realpath(word))
-
-
-def _can_be_read(path: Path) -> bool:
+def _given_as(path: Path, typed: Sequence[str]) -> str:
+    """What a file that is to be written is of the input that a command line names; "" where it is nothing."""
+    # a word may be joined to its option: --html=FILE, -oFILE
+    texts = [{word, word.partition("=")[2], word.removeprefix("-o")} for word in typed]
+    places = [{Path(os.path.realpath(text)) for text in each if text and "\0" not in text} for each in texts]
+    if sum(path.resolve() in each for each in places) > 1:
+        return "named twice"
+    if set[Path]().union(*places).isdisjoint((path.parent.resolve() / path.name).parents):
+        return ""
     from .. import read
 
-    try:
-        return bool(read(path))
-    except InputError:
-        return False
+    with suppress(InputError):
+        return "a run of a folder that is named" if read(path) else ""
+    return ""
 
 
 class Numbers(ParamType):

@@ -248,7 +248,8 @@ def select(run: Run, options: ReadOptions) -> Run:
     notes = run.notes
     for option, wanted in (("tasks", options.tasks), ("metrics", options.metrics), ("scorers", options.scorers)):
         # measures belong to the answers, whatever scored them; `measured` has chosen which
-        names = {id(item): _name(item, option) for item in kept if option == "tasks" or not _is_measure(item)}
+        named = kept if option == "tasks" else [item for item in kept if getattr(item, "unit", None) is None]
+        names = {id(item): _name(item, option) for item in named}
         have = list(dict.fromkeys(names.values()))
         if not wanted or not have:
             continue
@@ -327,7 +328,3 @@ def is_meant(name: str, wanted: str) -> bool:
 def _name(item: Any, option: str) -> str:
     """What `tasks`, `metrics` or `scorers` chooses an item by; a group by its own name."""
     return str(item.name if option == "tasks" and isinstance(item, Group) else getattr(item, option[:-1]))
-
-
-def _is_measure(item: Any) -> bool:
-    return isinstance(item, Scores) and item.unit is not None

@@ -83,9 +83,8 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
     keep: BoolArray = np.all(scored, axis=1) if ratio else np.any(scored, axis=1)
     notes = [note for task in tasks for note in task.notes]
     if ratio and (dropped := int((scored.any(axis=1) & ~keep).sum())):
-        name = f"{samples[0].parts[0].task if group is None else group.name}, {samples[0].parts[0].metric}"
         have = f"the {int(keep.sum())} questions that all {len(samples)} runs have"
-        notes.append(f"{name}: a ratio of sums is of {have}; {dropped} others are left out")
+        notes.append(f"{samples[0].name}: a ratio of sums is of {have}; {dropped} others are left out")
     scored &= keep[:, None]
     kept = np.flatnonzero(keep)
     if not keep.all():

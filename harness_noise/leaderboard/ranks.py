@@ -68,7 +68,7 @@ def ranked(
             rank_low=int(sets.low[m]),
             rank_high=int(sets.high[m]),
             ties=int(sets.ties[m]),
-            in_top=None if top is None else _in_top(sets, m, top),
+            in_top=None if top is None else "yes" if sets.high[m] <= top else "maybe" if sets.low[m] <= top else "no",
         )
         if np.isfinite(means[m])
         else model
@@ -111,10 +111,6 @@ def _by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
         ahead = pairs.sign * pairs.columns["diff"] > 0
     better: BoolArray = square(pairs, told & ahead, told & ~ahead) == 1
     return better
-
-
-def _in_top(sets: RankSets, m: int, top: int) -> str:
-    return "yes" if sets.high[m] <= top else "maybe" if sets.low[m] <= top else "no"
 
 
 def _leaders(means: FloatArray, sets: RankSets, top: int | None) -> IntArray:

@@ -186,10 +186,8 @@ to_show = partial(_group, "What to show")
 
 def value(flag: str, metavar: str | None, words: str, kind: Any = str, default: Any = None, **more: Any) -> Option:
     """An option with a value; behind the flag may stand the name of its parameter, where that is another."""
-    shown = default is not None
-    return click.option(
-        *flag.split(), metavar=metavar, help=words, type=kind, default=default, show_default=shown, **more
-    )
+    more |= {"default": default, "show_default": default is not None}
+    return click.option(*flag.split(), metavar=metavar, help=words, type=kind, **more)
 
 
 several = partial(value, multiple=True)
@@ -208,8 +206,7 @@ def choice(flag: str, values: Sequence[str], words: str) -> Option:
 
 def target(flag: str, metavar: str, words: str, **more: Any) -> Option:
     """An option that names a file, or with the metavar DIR a folder, to write to."""
-    folder = metavar == "DIR"
-    return value(flag, metavar, words, Output(file_okay=not folder, dir_okay=folder), **more)
+    return value(flag, metavar, words, Output(file_okay=metavar != "DIR", dir_okay=metavar == "DIR"), **more)
 
 
 RUN = click.argument("runs", metavar="RUN...", nargs=-1, required=True)

@@ -37,7 +37,7 @@ from ..stats import decision
 from ..stats.contrast import QuestionStats, sub_design
 from ..stats.labels import n_labelled, with_labels
 from ..stats.moments import is_skewed, shared_noise_p
-from ..stats.pairs import Columns, Leads, Table, difference_columns, every_pair, pair_columns, paired, variance_flags
+from ..stats.pairs import Columns, Leads, Table, difference_columns, pair_columns, paired, variance_flags
 from ..stats.tolerances import FEW_LABELLED
 
 
@@ -249,7 +249,7 @@ def pairs_of(
     board.samples[0].check_signs(settings)
     if plan.crossed is not None:
         settings.check("crossed", f"{task}, {first.metric}")
-    a, b = every_pair(len(parts))
+    a, b = np.triu_indices(len(parts), 1)  # (0, 1), (0, 2), …, (1, 2), …
     c = pair_columns(board.table, a, b, settings.se, fixed=fixed)
     judges = _with_labels(c, board)
     apart = int((c.of.n == 0).sum())

@@ -156,11 +156,6 @@ class Columns:
             self.flags.setdefault(code, np.zeros(len(self), dtype=np.bool_))[rows] = has
 
 
-def every_pair(n_models: int) -> tuple[IntArray, IntArray]:
-    """Indices (a, b) of all pairs a < b, in the order (0, 1), (0, 2), …, (1, 2), …."""
-    return np.triu_indices(n_models, 1)
-
-
 def pair_columns(
     table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr2", *, fixed: bool = False
 ) -> Columns:
@@ -188,9 +183,8 @@ def pair_columns(
         _from_questions(work, left[start : start + step])
     out.sides.wins_a[:], out.sides.wins_b[:] = _wins(work)
     known = ~np.isnan(out.of.mean)
-    sides = out.sides
-    for column in (sides.mean_a, sides.mean_b, sides.wins_a, sides.wins_b, sides.correlation):
-        column[~known & (out.of.n > 0)] = np.nan  # a task of the group is not shared, or a ratio is undefined
+    for name in ("mean_a", "mean_b", "wins_a", "wins_b", "correlation"):
+        getattr(out.sides, name)[~known & (out.of.n > 0)] = np.nan  # a task is not shared, or a ratio is undefined
     flags = {code: has & known for code, has in out.flags.items()} | variance_flags(out.of, table.plan, fixed=fixed)
     flags["few_flips"] = ~np.isnan(out.far.mean)
     flags["unpaired_questions"] = (out.sides.n_only_a > 0) | (out.sides.n_only_b > 0)

@@ -206,6 +206,7 @@ def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDeci
     clustered = a.labels is not None and population
     codes |= {"unpaired_questions"} if any(only) else set()
     codes |= {"different_prompts"} if pairing.different_prompts else set()
+    a.check_signs(settings)
     if a.empty or b.empty:  # a task of the group is not shared at all, or a ratio is undefined
         m, code = nothing_of(b if b.undefined else a, settings)
         codes.add(code)
@@ -216,7 +217,6 @@ def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDeci
         codes |= whole.codes
         clustered, judge = whole.plan.clustered and population, whole.judge
         of, differences = observed_pair(whole, compared.bounds(settings), settings)
-        a.check_signs(settings)
         of = blank(Leads, 1) if a.ratio else of
         codes |= {"identical_scores"} if of.same[0] else set()
         of = of if judge is None else blank(Leads, 1)  # corrected values are no scores of a question

@@ -33,7 +33,7 @@ from harness_noise.leaderboard.build import arena
 from harness_noise.leaderboard.pairs import decided
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import QuestionStats, design, question_stats
-from harness_noise.stats.pairs import Table, every_pair, pair_columns
+from harness_noise.stats.pairs import Table, pair_columns
 
 
 def scores(M: int, N: int, K: int) -> list[np.ndarray]:
@@ -94,7 +94,7 @@ def against_pandas(n_pairs: int) -> list[Row]:
     values = scores(M, 500, 10)
     long = frame(values)
     some = list(islice(combinations([f"m{m}" for m in range(M)], 2), n_pairs))
-    a, b = every_pair(M)
+    a, b = np.triu_indices(M, 1)
     whole = boards(values)
     theirs = by_pandas(long, some)
     ours, leaderboard, some_pairs = best(
@@ -121,7 +121,7 @@ def against_pandas(n_pairs: int) -> list[Row]:
 def against_a_product() -> list[Row]:
     M = size(300, 10)
     values = table(scores(M, 2000, 10))
-    a, b = every_pair(M)
+    a, b = np.triu_indices(M, 1)
     x = np.ascontiguousarray(values.mean)
 
     def every_column() -> object:

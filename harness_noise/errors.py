@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, get_args
 
 
@@ -38,6 +39,9 @@ def check_one_of(name: str, value: object, values: object) -> None:
         raise InputError(f"{name} {value!r} is not one of {', '.join(map(str, get_args(values)))}")
 
 
+_KIND_NAMES = {"Real": "float", "Integral": "int", "NoneType": "None"}
+
+
 def check_kind(function: str, value: object, *kinds: type) -> None:
     """Refuse a value of another type than a function accepts.
 
@@ -45,8 +49,18 @@ def check_kind(function: str, value: object, *kinds: type) -> None:
         InputError: it names the types that are accepted.
     """
     if not isinstance(value, kinds):
-        accepted = " or ".join(kind.__name__ for kind in kinds)
+        accepted = " or ".join(dict.fromkeys(_KIND_NAMES.get(kind.__name__, kind.__name__) for kind in kinds))
         raise InputError(f"{function} accepts {accepted}, not {type(value).__name__}")
+
+
+def check_count(name: str, value: object, least: int = 1) -> None:
+    """Refuse what is no whole number, or one below `least`; None stands for one that was not given.
+
+    Raises:
+        InputError: it names the parameter.
+    """
+    if value is not None and not (isinstance(value, Integral) and int(value) >= least):
+        raise InputError(f"`{name}` {value!r} is not a whole number of {least} or more")
 
 
 class FinalError(InputError):

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from math import inf
+from numbers import Integral, Real
 from typing import Any, Literal
 
-from .errors import InputError, check_one_of, parameter
+from .errors import InputError, check_kind, check_one_of, parameter
 
 Interval = Literal["auto", "t", "wilson", "clopper-pearson", "korn-graubard", "bootstrap", "bootstrap-t"]
 Test = Literal["t", "sign", "permutation", "bootstrap", "wild"]
@@ -56,7 +57,6 @@ _SENTENCES = {
     "questions of a run; arrays have none: give labels as `clusters`",
     "export.tasks export.metrics export.scorers": "export writes whole runs: leave out {what}",
     "export.as_repeats": "{what} joins several runs, which have no common file: export them one by one",
-    "export.apart": "export writes the files of every run: leave out {what}",
     "estimate_difference compare gate": "{what} is for one run; a difference has t (with Bonett-Price where nothing "
     "varies) or bootstrap: use `interval='t'`",
     "estimate_difference.adjust": "{what} is about several rows, and one difference is a family of its own: leave it "
@@ -72,7 +72,7 @@ _SENTENCES = {
     "factors": "noise by factor has no clusters and no interval of a mean: leave {what} out; what questions share is "
     "a factor, `factors` NAME=COLUMN",
     "factors.as_repeats": "{what} hides which run an answer is of: name it as a factor, `factors={{'run': 'run'}}`",
-    "factors.apart": "every run counts by itself here: leave {what} out",
+    "export.apart factors.apart": "every run counts by itself here: leave {what} out",
     "given_runs": "{what} says how files are read, and only runs that were read before are given: leave it out, or "
     "give their paths",
     # what `compare` and `explain` are given
@@ -88,22 +88,12 @@ _SENTENCES = {
     "{what} out",
     "labels": "with labels a mean or difference has the CR2 standard error, the t test and the t or Wilson interval: "
     "leave {what} or the labels out",
-    **dict.fromkeys(
-        ("labels.seed", "labels.resamples"),
-        "nothing is resampled where labels correct a mean, so that {what} changes nothing: leave it or the labels out",
-    ),
-    "labels.by": "labels correct the mean of a whole task, and {what} asks for parts of it: leave {what} or the labels "
-    "out",
-    "labels.references": "labels correct the mean of the questions that were asked, and {what} asks for that of "
-    "others: leave {what} or the labels out",
+    "labels.seed labels.resamples": "nothing is resampled where labels correct a mean, so that {what} changes nothing: "
+    "leave it or the labels out",
+    "labels.by labels.references labels.combine labels.questions labels.by_question": "labels correct the mean of each "
+    "task by itself, of all questions that were asked: leave {what} or the labels out",
     "labels.looks": "labels are drawn from a run that is finished, and {what} is about one that grows: leave {what} or "
     "the labels out",
-    "labels.combine": "labels correct every row by itself, and {what} combines rows by their questions: leave {what} "
-    "or the labels out",
-    **dict.fromkeys(
-        ("labels.questions", "labels.by_question"),
-        "labels correct the mean of all questions and not the score of one: leave {what} or the labels out",
-    ),
     "sides": "A and B are given as `a` and `b`: leave {what} out, or give all runs as `a`",
     "baseline": "with `baseline` all given runs are A: leave {what} out",
     # what `plan` takes the noise from: runs, one row of a result, a profile, the accuracy, ω² and σ²
@@ -165,8 +155,7 @@ KEYWORDS = {
     **dict.fromkeys(("judged", "target_se"), f"{_PLANS} labels"),
     "accuracy": "plan_accuracy plan_profile",
     "solved": "plan_accuracy",
-    "omega2": "plan_numbers",
-    "sigma2": "plan_numbers",
+    **dict.fromkeys(("omega2", "sigma2"), "plan_numbers"),
     **dict.fromkeys(("cluster_size", "icc"), "plan_numbers plan_accuracy"),
     "design_effect": "plan_numbers plan_accuracy plan_profile",
 }
@@ -222,6 +211,8 @@ def check_obeyed(consumer: str, keywords: Mapping[str, Any], where: str = "") ->
 
 
 _EMPTY = (type(None), bool, str, tuple, list, dict)
+_KINDS = {"level": Real, "margin": Real, "seed": Integral, "resamples": Integral, "unpaired": bool, "runs_shared": bool}
+_KINDS |= {"missing": str, "cluster": str}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,10 +310,12 @@ class Settings:
     """Number of resamples, 100 or more."""
 
     def __post_init__(self) -> None:
+        for name, sort in _KINDS.items():
+            check_kind(name, getattr(self, name), sort, type(Settings.__dataclass_fields__[name].default))
         if not 0 < self.level < 1:
             raise InputError(f"level {self.level:g} is not between 0 and 1: use 0.95 for a 95 % interval")
-        if self.margin is not None and not self.margin >= 0:
-            raise InputError(f"margin {self.margin:g} must not be negative")
+        if self.margin is not None and not 0 <= self.margin < inf:
+            raise InputError(f"margin {self.margin:g} must not be negative or infinite")
         kinds = {"se": Estimator, "interval": Interval, "test": Test, "adjust": Adjust}
         kinds |= {"repeats_are": RepeatsAre, "questions_are": QuestionsAre}
         for name, kind in kinds.items():

@@ -40,7 +40,7 @@ class ReadOnly:
     """An adapter of files that have no place for an error bar."""
 
     name: str
-    instead = "`analyze --format csv` has them"
+    instead = "`analyze` has them"
     """Where they are."""
 
     def write(self, path: Path, *_: object) -> list[Path]:

@@ -203,28 +203,28 @@ def _no_question(compared: Compared, pairing: Aligned) -> str:
 def _paired(compared: Compared, aligned: Aligned, settings: Settings) -> RowDecision:
     """The difference on the questions that both runs have."""
     a, b, only = aligned.a, aligned.b, (aligned.only_a, aligned.only_b)
-    codes, clustered, judge = compared.codes(), a.labels is not None, None
+    codes, judge, population = compared.codes(), None, settings.questions_are == "population"
+    clustered = a.labels is not None and population
     codes |= {"unpaired_questions"} if any(only) else set()
     codes |= {"different_prompts"} if aligned.different_prompts else set()
+    a.check_signs(settings)
     if a.empty or b.empty:  # a task of the group is not shared at all, or a ratio is undefined
-        m, code = nothing_of(b if b.undefined else a)
+        m, code = nothing_of(b if b.undefined else a, settings)
         codes.add(code)
         of = blank(Leads, 1)
         evidence = Evidence(m, paired(m, of, None, None), decision.Test(), of, _sides(only, (a, b), (m, m)), clustered)
     else:
         whole, (a, b) = pair_kernel(a, b, settings)
         codes |= whole.codes
-        clustered, judge = whole.plan.clustered and settings.questions_are == "population", whole.judge
+        clustered, judge = whole.plan.clustered and population, whole.judge
         of, differences = observed_pair(whole, compared.bounds(settings), settings)
-        a.check_signs(settings)
         of = blank(Leads, 1) if a.ratio else of
         codes |= {"identical_scores"} if of.same[0] else set()
         of = of if judge is None else blank(Leads, 1)  # corrected values are no scores of a question
         sample_of = whole.c.d, whole.plan
         test = _asked_for(differences, [sample_of], settings)
         sides = _paired_sides(only, whole, (a, b), settings)
-        population = sample_of if settings.questions_are == "population" else None
-        evidence = Evidence(whole.m, differences, test, of, sides, clustered, population)
+        evidence = Evidence(whole.m, differences, test, of, sides, clustered, sample_of if population else None)
     spec = in_words(aligned.cluster) if clustered else None
     corrected = {} if judge is None else {"judge": judge, "estimand": PEOPLE}
     return row_of(evidence, codes, settings, **compared.about(), cluster=spec, **corrected)

@@ -445,7 +445,7 @@ def _check_random(labelled: Part, tasks: IntArray, judge: FloatArray, order: Int
     if why:
         raise InputError(
             f"{what}: the {len(labelled.asked)} labelled questions of {len(judge)} are no random part: they {why}. A "
-            "mean can be corrected by a random part only: draw one with `harness-noise label`, or say "
+            "mean can be corrected by a random part only: draw one with `label_sample`, or say "
             "`labels_at_random=True` if this is one"
         )
 
@@ -498,7 +498,7 @@ def _unmatched(lost: Sequence[Label], labels: LabelFile, runs: Sequence[Run]) ->
     return (
         f"{labels.name}, line {first.line}: {said} is not in {some_of([run.name for run in runs], MOST_NAMED)}, and "
         f"{len(lost)} of {len(labels.labels)} labels match no answer; the questions are called "
-        f"{', '.join(keys[:MOST_NAMED])}, … and the tasks {some_of(list(tasks), MOST_NAMED)}. `harness-noise label` "
+        f"{', '.join(keys[:MOST_NAMED])}, … and the tasks {some_of(list(tasks), MOST_NAMED)}. `label_sample` "
         "writes a file with the right names"
     )
 

@@ -154,13 +154,14 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
     """The mean of one task, or of the tasks of a group, with its noise."""
     first, shares = parts[0], group_shares(parts, group)
     data, bounds = sample(parts, shares), score_range([Ends.of(parts)], settings)
-    codes, clustered, interval, more = codes_of(parts, group), data.labels is not None, Interval(), dict[str, Any]()
+    codes, population, interval = codes_of(parts, group), settings.questions_are == "population", Interval()
+    clustered, more = data.labels is not None and population, dict[str, Any]()
     if data.empty:
-        m, code = nothing_of(data)
+        m, code = nothing_of(data, settings)
         codes.add(code)
     else:
         noise = kernel([data], [1.0], data.design(), settings, first=any(part.native_is_first for part in parts))
-        m, plan, population = noise.m, noise.plan, settings.questions_are == "population"
+        m, plan = noise.m, noise.plan
         clustered = plan.clustered and population
         ends = _ends_of(data, plan, bounds)
         interval = _interval(data, noise, settings, ends)

@@ -519,10 +519,11 @@ def named_repeats(parts: Iterable[Scores], settings: Settings) -> list[str]:
     ]
 
 
-def nothing_of(data: Sample) -> tuple[Moments, str]:
+def nothing_of(data: Sample, settings: Settings) -> tuple[Moments, str]:
     """The moments of a sample that has nothing to estimate, and the code that says why."""
-    n, G = (np.array([float(number)]) for number in (len(data), len(set(data.labels or range(len(data))))))
-    return undefined_moments(n, G), RATIO_UNDEFINED if data.undefined else "too_few_questions"
+    n, G = len(data), len(data) if settings.questions_are == "fixed" else data.design().n_clusters
+    code = RATIO_UNDEFINED if data.undefined else "too_few_questions"
+    return undefined_moments(np.array([float(n)]), np.array([float(G)])), code
 
 
 def as_scores(

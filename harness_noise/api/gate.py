@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
+from ..errors import InputError, check_count
 from ..results.gate import Rule
 from ..settings import Settings
 from .keywords import Choices, Request
@@ -100,10 +100,8 @@ def gate(
     from ..io.sources import listed, only_of
     from ..io.thresholds import read_recovery
 
-    if budget is not None and budget < 2:
-        raise InputError(f"budget {budget} is not a number of questions, such as 500")
-    if keep < 1:
-        raise InputError(f"keep {keep} is not a number of runs")
+    check_count("budget", budget, least=2)
+    check_count("keep", keep)
     new_run, baseline = listed(run), [] if against is None else listed(against)
     request = Request.of("gate", settings, choices, sources=[*new_run, *baseline], strict=True)
     margin = request.settings.margin or 0.0
@@ -145,8 +143,7 @@ def _floors(
     """
     from ..analysis.gate import Floor
 
-    if n is not None and n < 1:
-        raise InputError(f"floor_questions {n} is not a number of questions")
+    check_count("floor_questions", n)
     out: list[Mapping[Any, Floor] | Floor] = [] if floor is None else [Floor(float(floor), n)]
     if thresholds is not None:
         from ..io.thresholds import read_thresholds

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..data.measures import HIGHER, SCORE
 from ..data.scores import Run
-from ..errors import InputError, check_kind, check_one_of
+from ..errors import InputError, check_count, check_kind, check_one_of
 from ..io import registry, workers
 from ..io.paths import PathInput, is_path, is_url
 from ..io.sources import Source, listed, names, of_models, of_sides, runs_of
@@ -208,6 +208,7 @@ def compare(
     if "columns" in choices:
         choices["columns"] = of_sides(choices["columns"] or {}, sources)
     check_one_of("fail_on", fail_on, FailOn)
+    check_count("questions", questions, least=0)
     extras = {"questions": questions or None, "by_question": by_question}
     own = extras | {"by": by, "looks": looks, "combine": combine, "baseline": against, "references": whole}
     form = "compare"
@@ -318,7 +319,8 @@ def _of_numbers(
     scores = [number for number in numbers if isinstance(number, float)]
     if not len(scores) == len(numbers) == 2:
         raise InputError(
-            "with the noise profile of a benchmark in `references`, A and B are two numbers, such as 0.71 and 0.68"
+            "with the noise profile of a benchmark in `references`, A and B are two numbers, such as 0.71 and 0.68; "
+            "for arrays of scores there is `estimate_difference`"
         )
     if len(profiles) != 1:
         of_one = "of bare numbers the noise comes from one profile: name one in `references`"
@@ -333,12 +335,11 @@ def _of_numbers(
 
 def _no_noise(numbers: Sequence[float]) -> str:
     shares = [x / 100 if x > 1 else x for x in numbers]
-    counts = " ".join(f"{round(500 * x)}/500" for x in shares)
     return (
         f"{' and '.join(f'{x:g}' for x in numbers)} are bare numbers, which say nothing of their noise. If you know "
-        f"how many questions there were, give the counts: of 500 questions `harness-noise compare {counts}`. If you "
-        f"know the benchmark, name it: `harness-noise compare {' '.join(f'{x:g}' for x in shares)} --reference "
-        "gpqa_diamond` (`harness-noise references` lists the names). Best, give the runs themselves"
+        "how many questions there were, give the counts of right answers: of 500 questions "
+        f"{' and '.join(f'{round(500 * x)}/500' for x in shares)}. If you know the benchmark, give scores in [0, 1] "
+        "and name it: `references='gpqa_diamond'` (`profiles` lists the names). Best, give the runs themselves"
     )
 
 
@@ -475,8 +476,8 @@ def arena(
     sources = listed(runs)
     request = Request.of("arena", settings, choices, {"by": by}, sources=sources, fields=by, strict=strict)
     request.check_measures()
-    if top is not None and top < 1:
-        raise InputError(f"`top` {top} is not a number of models")
+    check_count("top", top)
+    check_count("jobs", jobs)
     if dask is not None and jobs > 1:
         raise InputError("`jobs` is for processes of this machine and `dask` for a cluster: give one of them")
     read_runs = request.corrected(request.joined(_read_many(sources, request, jobs, dask, over)))

@@ -82,12 +82,17 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     warning.
     """
     from .. import arena, write_figures, write_html, write_profile, write_tables
+    from ..api.files import check_profile_path
 
     pages, pictures, tables, kind, profile, with_questions, force = (
         choices.pop(name)
         for name in ("html", "figures", "tables", "tables_format", "write_profile", "with_questions", "force")
     )
-    _check_profile(profile, with_questions=with_questions, force=force)
+    if profile is not None:  # before anything is read
+        check_profile_path(profile, force=force)
+    elif force or with_questions:
+        flag = "--force" if force else "--with-questions"
+        raise InputError(f"{flag} is about the profile that --write-profile FILE writes: name the FILE")
     result = options.answer(arena, choices, runs)
     written: list[Path] = []
     if pages is not None:
@@ -99,14 +104,3 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     if profile is not None:
         written.append(write_profile(result, profile, with_questions=with_questions, force=force))
     options.wrote(written, choices)
-
-
-def _check_profile(profile: Path | None, *, with_questions: bool, force: bool) -> None:
-    """Refuse to write a profile over a file that is none, before anything is read."""
-    if profile is not None:
-        from ..api.files import check_profile_path
-
-        check_profile_path(profile, force=force)
-    elif force or with_questions:
-        flag = "--force" if force else "--with-questions"
-        raise InputError(f"{flag} is about the profile that --write-profile FILE writes: name the FILE")

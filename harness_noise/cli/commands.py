@@ -126,20 +126,16 @@ def references(name: str | None) -> None:
     from .. import profiles
 
     for noise in profiles(name):
-        figures = _figures(noise.profile)
+        profile = noise.profile
+        clusters = {} if profile.cluster is None else {"clusters": f"{profile.n_clusters} ({profile.cluster})"}
+        figures = {"questions": profile.n_questions, **clusters, "models": profile.n_models}
+        figures["SE of A − B"] = f"{profile.se_total.median:.3f}"
         if name is None:
             click.echo(f"{noise.name:34} " + ", ".join(f"{key} {value}" for key, value in figures.items()))
             continue
-        about = {"task": noise.profile.task, "metric": noise.profile.metric, **(noise.source or {})}
+        about = {"task": profile.task, "metric": profile.metric, **(noise.source or {})}
         for key, value in {**figures, **about}.items():
             click.echo(f"{key:13} {value}")
-
-
-def _figures(profile: Any) -> dict[str, str]:
-    clusters = {} if profile.cluster is None else {"clusters": f"{profile.n_clusters} ({profile.cluster})"}
-    noise = f"{profile.se_total.median:.3f}"
-    counts = {"questions": str(profile.n_questions), **clusters, "models": str(profile.n_models)}
-    return counts | {"SE of A − B": noise}
 
 
 @options.command("export", "harness-noise export runs/new -o runs/new-with-noise")

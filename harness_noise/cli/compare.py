@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -80,17 +81,16 @@ def _sides(runs: tuple[str, ...]) -> list[Any]:
     """The runs; counts, 74/100, and bare numbers, 0.655, as such."""
     if all(map(_COUNTS.fullmatch, runs)):
         return [tuple(map(int, text.split("/"))) for text in runs]
-    shares = [f"{float(text[:-1]) / 100:.12g}" if _is_number(text[:-1]) and text[-1:] == "%" else text for text in runs]
-    return [float(text) if _is_number(text) else text for text in shares]
+    return list(map(_side, runs))
 
 
 _COUNTS = re.compile(r"(\d+)/(\d+)")
 
 
-def _is_number(text: str) -> bool:
-    """Whether it is a number, and no file is called so."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return not Path(text).exists()
+def _side(text: str) -> str | float:
+    """A number, also in per cent, if no file is called so; else the text."""
+    with suppress(ValueError):
+        value = float(text.removesuffix("%"))
+        if not Path(text).exists():
+            return float(f"{value / 100:.12g}") if text.endswith("%") else value
+    return text

@@ -6,6 +6,8 @@ import re
 from functools import cache
 from importlib import import_module
 
+_COMMANDS = {"label_sample": "label", "profiles": "references"}
+"""Function → the command that calls it, where that has another name."""
 _NAMED = re.compile(r"`([a-z_0-9]+)(?:=([^`]*))?`")
 
 
@@ -21,6 +23,8 @@ def parameter_of(flag: str) -> str:
 
 def _flag(match: re.Match[str]) -> str:
     name, value = match[1], match[2]
+    if name in _COMMANDS:
+        return f"`harness-noise {_COMMANDS[name]}`"
     flag = _flags().get(name) or _flags().get(name.removeprefix("write_"))
     if flag is None:
         return match[0]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
@@ -46,20 +48,25 @@ class Output(click.Path):
             self.fail(f"{value} is a URL; results are written to local files: copy them afterwards.", param, ctx)
         path = Path(str(super().convert(value, param, ctx)))
         typed = ctx.find_root().obj if ctx else None
-        if path.is_file() and sum(_names(word, path) for word in typed or ()) > 1:
-            self.fail(f"{path} is named twice, and no input is ever overwritten: write to another file.", param, ctx)
+        if path.is_file() and typed and (why := _given_as(path, typed)):
+            self.fail(f"{path} is {why}, and no input is ever overwritten: write to another file.", param, ctx)
         return path
 
 
-def _names(word: str, path: Path) -> bool:
-    """Whether a word of the command line, perhaps joined to its option (--html=FILE, -oFILE), names that file."""
-    for text in (word, word.partition("=")[2], word.removeprefix("-o")):
-        try:
-            if text and Path(text).is_file() and Path(text).samefile(path):
-                return True
-        except (OSError, ValueError):  # no name that a file can have
-            continue
-    return False
+def _given_as(path: Path, typed: Sequence[str]) -> str:
+    """What a file that is to be written is of the input that a command line names; "" where it is nothing."""
+    # a word may be joined to its option: --html=FILE, -oFILE
+    texts = [{word, word.partition("=")[2], word.removeprefix("-o")} for word in typed]
+    places = [{Path(os.path.realpath(text)) for text in each if text and "\0" not in text} for each in texts]
+    if sum(path.resolve() in each for each in places) > 1:
+        return "named twice"
+    if set[Path]().union(*places).isdisjoint((path.parent.resolve() / path.name).parents):
+        return ""
+    from .. import read
+
+    with suppress(InputError):
+        return "a run of a folder that is named" if read(path) else ""
+    return ""
 
 
 class Numbers(ParamType):
@@ -180,10 +187,8 @@ to_show = partial(_group, "What to show")
 
 def value(flag: str, metavar: str | None, words: str, kind: Any = str, default: Any = None, **more: Any) -> Option:
     """An option with a value; behind the flag may stand the name of its parameter, where that is another."""
-    shown = default is not None
-    return click.option(
-        *flag.split(), metavar=metavar, help=words, type=kind, default=default, show_default=shown, **more
-    )
+    more |= {"default": default, "show_default": default is not None}
+    return click.option(*flag.split(), metavar=metavar, help=words, type=kind, **more)
 
 
 several = partial(value, multiple=True)
@@ -202,8 +207,7 @@ def choice(flag: str, values: Sequence[str], words: str) -> Option:
 
 def target(flag: str, metavar: str, words: str, **more: Any) -> Option:
     """An option that names a file, or with the metavar DIR a folder, to write to."""
-    folder = metavar == "DIR"
-    return value(flag, metavar, words, Output(file_okay=not folder, dir_okay=folder), **more)
+    return value(flag, metavar, words, Output(file_okay=metavar != "DIR", dir_okay=metavar == "DIR"), **more)
 
 
 RUN = click.argument("runs", metavar="RUN...", nargs=-1, required=True)

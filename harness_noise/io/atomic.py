@@ -88,6 +88,8 @@ def _place(path: str | Path) -> Path | None:
     if target.is_dir() or target.is_symlink():
         kind = "a folder" if target.is_dir() else "a loop of symbolic links"
         raise InputError(f"{path}: is {kind}, not a file that can be written")
+    if target.exists() and not named.exists():  # missing/../file, which no caller saw
+        raise InputError(f"{path}: leads to {target}, which is there, through a folder that is not")
     return target
 
 

@@ -248,7 +248,8 @@ def select(run: Run, options: ReadOptions) -> Run:
     notes = run.notes
     for option, wanted in (("tasks", options.tasks), ("metrics", options.metrics), ("scorers", options.scorers)):
         # measures belong to the answers, whatever scored them; `measured` has chosen which
-        names = {id(row): _name(row, option) for row in kept if option == "tasks" or not _is_measure(row)}
+        named = kept if option == "tasks" else [row for row in kept if getattr(row, "unit", None) is None]
+        names = {id(row): _name(row, option) for row in named}
         have = list(dict.fromkeys(names.values()))
         if not wanted or not have:
             continue
@@ -327,7 +328,3 @@ def is_meant(name: str, wanted: str) -> bool:
 def _name(row: Any, option: str) -> str:
     """What `tasks`, `metrics` or `scorers` chooses an item by; a group by its own name."""
     return str(row.name if option == "tasks" and isinstance(row, Group) else getattr(row, option[:-1]))
-
-
-def _is_measure(row: Any) -> bool:
-    return isinstance(row, Scores) and row.unit is not None

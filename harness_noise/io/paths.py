@@ -60,9 +60,11 @@ def resolve_path(place: PathInput) -> Path:
     """A place as a path. That of a URL is a `upath.UPath`, which reads, lists and pickles as a Path does.
 
     Raises:
-        InputError: nobody here knows that kind of URL.
+        InputError: no path, or a URL of a kind that nobody here knows.
     """
     text = str(place)
+    if not text or not is_path(place):
+        raise InputError(f"{place!r:.80} is no path: name a file or a folder")
     match = _URL.match(text)
     if match is None:
         return Path(place)

@@ -39,13 +39,21 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
         again = adapters.read(source.path, options)
         return [run for run in again if (run.model, run.name) == (source.model, source.name)] or again
     if not is_path(source) and not is_frame(source):
-        raise InputError(f"{source!r:.80} is no run: give a path, a Run or a DataFrame, or a list of them")
+        raise InputError(
+            f"{source!r:.80} is no run: give a path, a Run or a DataFrame, or a list of them; for arrays of scores "
+            "there are `estimate` and `estimate_difference`"
+        )
     return adapters.read(source, options)
 
 
 def listed(sources: Any) -> list[Source]:
     """One source or several, as a list."""
-    single = isinstance(sources, Run) or is_path(sources) or is_frame(sources) or not isinstance(sources, Iterable)
+    single = (
+        isinstance(sources, (Run, Mapping))
+        or is_path(sources)
+        or is_frame(sources)
+        or not isinstance(sources, Iterable)
+    )
     return [sources] if single else list(sources)
 
 

@@ -35,10 +35,10 @@ from ..results.arena import Pairs
 from ..results.rows import PEOPLE
 from ..settings import Settings, all_count_as_zero
 from ..stats import decision
-from ..stats.contrast import QuestionStats, question_stats, sub_design
+from ..stats.contrast import QuestionStats, sub_design
 from ..stats.labels import n_labelled, with_labels
 from ..stats.moments import is_skewed, shared_noise_p
-from ..stats.pairs import Columns, Leads, Table, difference_columns, every_pair, pair_columns, paired, variance_flags
+from ..stats.pairs import Columns, Leads, Table, difference_columns, pair_columns, paired, variance_flags
 from ..stats.tolerances import FEW_LABELLED
 
 
@@ -82,6 +82,10 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
     ratio = any(sample.per is not None for sample in samples)
     # a ratio is of the questions that its sums are of, so that every run has to have them
     keep: BoolArray = np.all(scored, axis=1) if ratio else np.any(scored, axis=1)
+    notes = [note for task in tasks for note in task.notes]
+    if ratio and (dropped := int((scored.any(axis=1) & ~keep).sum())):
+        have = f"the {int(keep.sum())} questions that all {len(samples)} runs have"
+        notes.append(f"{samples[0].name}: a ratio of sums is of {have}; {dropped} others are left out")
     scored &= keep[:, None]
     kept = np.flatnonzero(keep)
     if not keep.all():
@@ -104,7 +108,7 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
         next((part.cluster_spec for task in tasks for part in task.parts if part.cluster_spec), None),
         _differ(prompts),
         tuple(map(_missing, tasks)) if any(part.n_missing for task in tasks for part in task.parts) else (),
-        tuple(dict.fromkeys(note for task in tasks for note in task.notes)),
+        tuple(dict.fromkeys(notes)),
     )
 
 
@@ -127,8 +131,9 @@ def _ratios(samples: Sequence[Sample]) -> list[Sample]:
     out = []
     for sample in samples:
         made = linearised(replace(sample, labels=samples[0].labels))
-        nothing = np.full_like(made.values, np.nan)
-        made = replace(made, values=nothing, stats=question_stats(nothing)) if made.undefined else made
+        if made.undefined:  # its questions are there, and have no value
+            none = np.full_like(made.stats.mean, np.nan)
+            made = replace(made, values=made.values * np.nan, stats=replace(made.stats, mean=none, var=none))
         out.append(replace(made, labels=sample.labels))
     return out
 
@@ -244,7 +249,7 @@ def pairs_of(
     board.samples[0].check_signs(settings)
     if plan.crossed is not None:
         settings.check("crossed", f"{task}, {first.metric}")
-    a, b = every_pair(len(parts))
+    a, b = np.triu_indices(len(parts), 1)  # (0, 1), (0, 2), …, (1, 2), …
     c = pair_columns(board.table, a, b, settings.se, fixed=fixed)
     judges = _with_labels(c, board)
     apart = int((c.of.n == 0).sum())
@@ -278,7 +283,7 @@ def pairs_of(
     flags = _codes(measured, board, c, group)
     flags |= {"identical_scores": c.leads.same, "not_after_adjustment": verdicts.lost_to_adjustment}
     if first.unit is not None and not fixed:
-        flags["skewed"] = flags.get("skewed", np.False_) | _skewed(board.table, a, b)
+        flags["skewed"] = flags.get("skewed", np.False_) | _skewed(board.table, c)
     if not all_count_as_zero(settings.missing):
         flags["missing_matters"] = _missing_matters(parts, board, c, width)
     names = (tuple(entry.name for entry in measured), tuple(entry.run.name for entry in measured))
@@ -346,13 +351,13 @@ def _with_labels(columns: Columns, board: Grid) -> AnyArray | None:
 PAIR = (1.0, -1.0)
 
 
-def _skewed(table: Table, a: IntArray, b: IntArray) -> BoolArray:
+def _skewed(table: Table, columns: Columns) -> BoolArray:
     """(P,) pairs whose differences have a long tail."""
-    out = np.zeros(len(a), dtype=np.bool_)
-    for i, (x, y) in enumerate(zip(a, b, strict=True)):
-        d = table.mean[:, x] - table.mean[:, y]
+    out = np.zeros(len(columns), dtype=np.bool_)
+    for i in np.flatnonzero(~np.isnan(columns.of.mean)).tolist():
+        d = table.mean[:, columns.a[i]] - table.mean[:, columns.b[i]]
         shown = np.flatnonzero(~np.isnan(d))
-        out[i] = len(shown) > 0 and is_skewed(d[shown], sub_design(table.plan, shown))
+        out[i] = is_skewed(d[shown], sub_design(table.plan, shown))
     return out
 
 
@@ -394,6 +399,8 @@ def _codes(measured: Sequence[MeasuredRun], board: Grid, columns: Columns, group
     for code in sorted(set().union(*each)):
         has = np.array([code in codes for codes in each])
         out[code] = out.get(code, np.False_) | has[a] | has[b]
+    if RATIO_UNDEFINED in out:
+        out["too_few_questions"] = out["too_few_questions"] & ~out[RATIO_UNDEFINED]
     out["shared_repeat_noise"] = _shared_noise(board, columns)
     out["different_prompts"] = board.different_prompts[a, b]
     return out

@@ -394,7 +394,7 @@ def locate(path: str | Path) -> Path:
     near = [name_of[plain] for plain in within or get_close_matches(_plain(path.name), name_of, n=3)]
     raise InputError(
         f"{path}: neither a file nor a benchmark whose noise comes with this package"
-        f"{'; did you mean ' + ' or '.join(near) + '?' if near else '.'} `harness-noise references` lists them; "
+        f"{'; did you mean ' + ' or '.join(near) + '?' if near else '.'} `profiles` lists them; "
         "`write_profile` makes one of an arena of your own runs"
     )
 

@@ -68,7 +68,7 @@ def ranked(
             rank_low=int(sets.low[m]),
             rank_high=int(sets.high[m]),
             ties=int(sets.ties[m]),
-            in_top=None if top is None else _in_top(sets, m, top),
+            in_top=None if top is None else "yes" if sets.high[m] <= top else "maybe" if sets.low[m] <= top else "no",
         )
         if np.isfinite(means[m])
         else model
@@ -110,10 +110,6 @@ def _by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
         shown = p < 1 - settings.level
         ahead = pairs.sign * pairs.columns["diff"] > 0
     return np.asarray(square(pairs, shown & ahead, shown & ~ahead) == 1)
-
-
-def _in_top(sets: RankSets, m: int, top: int) -> str:
-    return "yes" if sets.high[m] <= top else "maybe" if sets.low[m] <= top else "no"
 
 
 def _leaders(means: FloatArray, sets: RankSets, top: int | None) -> IntArray:

@@ -107,12 +107,8 @@ def _sentence(plan: Plan, digits: int) -> str:
     return (
         f"With {clusters}{plan.n_questions:,} questions and K = {plan.repeats}, a true difference of "
         f"{fmt.number(plan.effect, digits)} is found with {100 * plan.power:.0f} % power "
-        f"(two-sided t test, {_df(plan.df)} df, α = {plan.alpha:g})."
+        f"(two-sided t test, {fmt.degrees(plan.df)} df, α = {plan.alpha:g})."
     )
-
-
-def _df(df: float) -> str:
-    return f"{df:,.0f}" if df >= 1000 else fmt.degrees(df)
 
 
 def draw(plan: Plan, path: Path) -> None:

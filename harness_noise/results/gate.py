@@ -150,8 +150,9 @@ class Gate(Document):
             p = ""
             if self.rule == "regression" and first.p_adjusted is not None:
                 p = ", p < 0.0001" if first.p_adjusted < 0.0001 else f", p {first.p_adjusted:.2g}"
+            side, shown = "above" if first.higher_is_better is False else "below", gate_text(first.estimate)
             text = (
-                f"{first.name}: {first.quantity} = {gate_text(first.estimate)} is shown to be {_beyond(first)}{p}{more}"
+                f"{first.name}: {first.quantity} = {shown} is shown to be {side} {gate_text(first.threshold)}{p}{more}"
             )
         elif self.outcome == CANNOT:
             text = self.left_out[0] if self.left_out else "no row"
@@ -205,10 +206,6 @@ PARTS = tuple(field.name for field in fields(Gate) if field.name not in ("settin
 def gate_text(value: float | None) -> str:
     """A number of the sentence, with three digits."""
     return "–" if value is None else f"{value:.3g}".replace("-", "−")
-
-
-def _beyond(row: GateRow) -> str:
-    return f"{'above' if row.higher_is_better is False else 'below'} {gate_text(row.threshold)}"
 
 
 def _undecided(row: GateRow) -> str:

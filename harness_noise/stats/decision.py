@@ -236,7 +236,7 @@ def apply_adjustment(
 def two_sided(low: ArrayLike, high: ArrayLike, level: float) -> FloatArray:
     """Two-sided p of 0 for a normal interval that is symmetric about its centre; consistent with it at `level`."""
     low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-    z = (low + high) / (high - low) * special.ndtri(0.5 + level / 2)
+    z = (low + high) / (high - low) * critical(level)
     return np.asarray(2 * special.ndtr(-np.abs(z)))
 
 

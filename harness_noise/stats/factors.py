@@ -45,15 +45,12 @@ class Component:
     diagnostics: tuple[str, ...]
 
 
-def components(
-    y: FloatArray, factors: Sequence[tuple[str, IntArray]], interactions: bool = True, level: float = 0.95
-) -> list[Component]:
-    """Variance components of N answers.
+def components(y: FloatArray, factors: Sequence[tuple[str, IntArray]], level: float = 0.95) -> list[Component]:
+    """Variance components of N answers, and of the interactions of the first factor with each other one.
 
     Args:
         y: (N,) scores.
         factors: name and (N,) level codes 0 … L−1 of each factor; the first is the question.
-        interactions: also the first factor with each other one.
         level: of the confidence intervals.
 
     Raises:
@@ -62,7 +59,7 @@ def components(
     N = len(y)
     if N < 2 or not np.isfinite(y).all() or any(len(codes) != N for _, codes in factors):
         raise ValueError("factors need at least two finite scores, with one level of each factor for every score")
-    groups, n_cells = _groupings(factors, N, interactions=interactions)
+    groups, n_cells = _groupings(factors, N)
     y = y - y.mean()  # the components do not change, and the sums of squares keep their digits
     A, T, shares = _equations(y, [codes for _, _, codes in groups])
     solution, *_ = np.linalg.lstsq(A, T, rcond=1e-10)
@@ -92,16 +89,14 @@ def components(
 
 
 def _groupings(
-    factors: Sequence[tuple[str, IntArray]], N: int, *, interactions: bool
+    factors: Sequence[tuple[str, IntArray]], N: int
 ) -> tuple[list[tuple[str, tuple[str, ...], IntArray]], int]:
     """Name, factors and codes of each grouping of the answers, the residual last; and the cells of all factors."""
     groups: list[tuple[str, tuple[str, ...], IntArray]] = [(name, (name,), _recode(codes)) for name, codes in factors]
-    if interactions:
-        first, *rest = groups
-        for name, _, codes in rest:
-            both = _recode(first[2] * (codes.max() + 1) + codes)
-            if both.max() == codes.max():  # a factor within the question has no interaction with it
-                continue
+    first, *rest = groups
+    for name, _, codes in rest:
+        both = _recode(first[2] * (codes.max() + 1) + codes)
+        if both.max() != codes.max():  # a factor within the question has no interaction with it
             groups.append((f"{first[0]} × {name}", (first[0], name), both))
     cells = np.zeros(N, dtype=np.intp)
     for _, _, codes in groups:

@@ -135,7 +135,10 @@ class Limits(Generic[Number]):
     high: Number
 
     def widened_to(self, estimate: ArrayLike, far: ExtendedSample | None, level: float) -> Limits[FloatArray]:
-        """These limits, but no nearer than that of the extended sample on the side away from 0."""
+        """These limits, but no nearer than that of the extended sample on the side away from 0.
+
+        None, or NaN in it, leaves the limits to the last digit; where the estimate is 0 both are far ones.
+        """
         low, high = np.asarray(self.low, dtype=np.float64), np.asarray(self.high, dtype=np.float64)
         if far is None:
             return Limits(low, high)
@@ -160,22 +163,11 @@ def critical(level: float, df: ArrayLike = math.inf) -> FloatArray:
     return np.asarray(special.stdtrit(np.asarray(df, dtype=np.float64), 0.5 + level / 2))
 
 
-def t_limits(
-    estimate: ArrayLike, se: ArrayLike, df: ArrayLike, level: float, far: ExtendedSample | None = None
-) -> Limits[FloatArray]:
-    """estimate ± t·se; away from 0 the limit of the extended sample, if it is farther.
-
-    Args:
-        estimate: differences.
-        se: their standard errors.
-        df: degrees of freedom of these.
-        level: coverage, in (0, 1).
-        far: their extended samples; None, or NaN in it, leaves t's limits to the last digit. Where
-            the estimate is 0 both limits are far ones.
-    """
+def t_limits(estimate: ArrayLike, se: ArrayLike, df: ArrayLike, level: float) -> Limits[FloatArray]:
+    """estimate ± t·se."""
     estimate = np.asarray(estimate, dtype=np.float64)
     half = critical(level, df) * np.asarray(se)
-    return Limits(estimate - half, estimate + half).widened_to(estimate, far, level)
+    return Limits(estimate - half, estimate + half)
 
 
 def t_interval(mean: float, se: float, df: float, level: float) -> Limits[float]:

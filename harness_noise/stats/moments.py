@@ -117,6 +117,7 @@ def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: Bool
     if n == 0:
         return undefined_moments(np.zeros(P), G)
     V, df = _variance(residual, plan, cells(plan, shown), estimator)
+    V = np.where(np.isnan(mean), np.nan, V)  # a task is not there
     defined = ~np.isnan(V)
     with np.errstate(invalid="ignore", divide="ignore"):
         zero = np.sqrt(V) <= rounding

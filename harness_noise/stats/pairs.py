@@ -156,11 +156,6 @@ class Columns:
             self.flags.setdefault(code, np.zeros(len(self), dtype=np.bool_))[rows] = has
 
 
-def every_pair(n_models: int) -> tuple[IntArray, IntArray]:
-    """Indices (a, b) of all pairs a < b, in the order (0, 1), (0, 2), …, (1, 2), …."""
-    return np.triu_indices(n_models, 1)
-
-
 def pair_columns(
     table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr2", *, fixed: bool = False
 ) -> Columns:
@@ -188,8 +183,8 @@ def pair_columns(
         _from_questions(work, left[start : start + step])
     out.sides.wins_a[:], out.sides.wins_b[:] = _wins(work)
     defined = ~np.isnan(out.of.mean)
-    for column in (out.sides.wins_a, out.sides.wins_b, out.sides.correlation):
-        column[~defined & (out.of.n > 0)] = np.nan  # a task of the group is not shared
+    for name in ("mean_a", "mean_b", "wins_a", "wins_b", "correlation"):
+        getattr(out.sides, name)[~defined & (out.of.n > 0)] = np.nan  # a task is not shared, or a ratio is undefined
     flags = {code: has & defined for code, has in out.flags.items()} | variance_flags(out.of, table.plan, fixed=fixed)
     flags["few_flips"] = ~np.isnan(out.far.mean)
     flags["unpaired_questions"] = (out.sides.n_only_a > 0) | (out.sides.n_only_b > 0)
@@ -201,9 +196,10 @@ class _Work:
 
     def __init__(self, table: Table, a: IntArray, b: IntArray, estimator: Estimator, *, fixed: bool) -> None:
         self.table, self.estimator, self.fixed = table, estimator, fixed
-        self.plan, self.stats, self.scored = table.plan, table.stats, ~np.isnan(table.stats.mean)
-        self.whole = bool(self.scored.all())
-        self.stats = replace(self.stats, mean=np.nan_to_num(self.stats.mean), var=np.nan_to_num(self.stats.var))
+        self.plan, self.scored = table.plan, table.stats.count > 0
+        self.whole = bool(self.scored.all()) and not np.isnan(table.stats.mean).any()
+        mean = np.where(self.scored, table.stats.mean, 0.0)  # NaN is left of a ratio that is undefined
+        self.stats = replace(table.stats, mean=mean, var=np.nan_to_num(table.stats.var))
         P = len(a)
         self.out = Columns(a, b, blank(Moments, P), blank(Leads, P), blank(ExtendedSample, P), blank(Sides, P), {})
 
@@ -416,7 +412,7 @@ def variance_flags(m: Moments, plan: Design, *, fixed: bool = False) -> dict[str
     # of two crossed ways the one with fewer clusters decides, whatever both together have
     df = m.df if fixed or plan.crossed is None else np.minimum(m.df, m.n_clusters - 1)
     flags = noise_flags(df, zero=m.zero_variance, var_data=m.var_data)
-    flags["too_few_questions"] = (m.n == 0) if fixed else unknown & short
+    flags["too_few_questions"] = np.isnan(m.mean) if fixed else unknown & short
     flags["too_few_clusters"] = unknown & ~short & (not fixed)
     flags["singleton_clusters"] = ~unknown & plan.clustered & (m.n_clusters == m.n) & (not fixed)
     return {code: np.broadcast_to(has, m.n.shape) for code, has in flags.items()}

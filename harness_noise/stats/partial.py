@@ -11,11 +11,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from ..arrays import FloatArray, IntArray
 from .cluster_variance import clustered_variance
 from .contrast import Design
+from .intervals import critical
 from .tolerances import FEWEST_UNITS
 
 FOLDS = 10
@@ -106,7 +106,7 @@ class FromPart:
 
     def half_width(self, level: float, *, population: bool = False) -> float:
         variance, df = (self.population_variance, self.population_df) if population else (self.variance, self.df)
-        return float(special.stdtrit(df, 0.5 + level / 2)) * math.sqrt(variance)
+        return float(critical(level, df)) * math.sqrt(variance)
 
 
 def _variance(e: FloatArray, part: Part, plan: Design, *, of_all: bool = False) -> tuple[float, float] | None:

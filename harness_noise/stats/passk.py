@@ -8,6 +8,7 @@ import numpy as np
 from scipy import special
 
 from ..arrays import BoolArray, FloatArray
+from ..errors import check_count
 
 
 def pass_at_k(values: FloatArray, k: int) -> FloatArray:
@@ -61,8 +62,7 @@ def _counts(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _none_of(K: FloatArray, c: FloatArray, k: int) -> FloatArray:
     """(n,) C(K − c, k)/C(K, k), the chance that none of k answers is one of c; NaN where K < k."""
-    if k < 1:
-        raise ValueError(f"pass@k needs k ≥ 1, not k = {k}")
+    check_count("k", k)
     steps = np.arange(k)  # a product of k ratios, so that nothing overflows
     with np.errstate(invalid="ignore", divide="ignore"):
         ratios = np.maximum(K[:, None] - c[:, None] - steps, 0.0) / (K[:, None] - steps)

@@ -386,8 +386,3 @@ def beta_theory(p: float, solved: float = 1.0) -> Variances:
     """
     each = float(beta_variance(np.array(p), solved)) / 2
     return Variances(0.0, each, each)
-
-
-def independence_bound(p: float) -> Variances:
-    """2p(1 − p): the two models' successes fall on unrelated questions; all of it data noise."""
-    return Variances(2 * p * (1 - p), 0.0, 0.0)

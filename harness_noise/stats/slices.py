@@ -13,6 +13,7 @@ from scipy import special, stats
 
 from ..arrays import FloatArray, IntArray
 from .cluster_variance import satterthwaite
+from .intervals import critical
 
 FEWEST = 4
 """Slices from which something can be said of how slices are spread; Morris (1983)."""
@@ -175,7 +176,7 @@ def shrink(means: FloatArray, variances: FloatArray, level: float) -> Shrunken |
     share = S * w / float(w.sum())
     v = 2 / (S - 3) * B**2 * (mean_V + tau2) * w
     s2 = V * (1 - (1 - share / S) * B) + v * (y - mu) ** 2
-    half = special.ndtri(0.5 + level / 2) * np.sqrt(s2)
+    half = critical(level) * np.sqrt(s2)
     out = np.full((3, len(means)), np.nan)
     out[:, keep] = values, values - half, values + half
     return Shrunken(out[0], out[1], out[2], float(np.sqrt(tau2)))

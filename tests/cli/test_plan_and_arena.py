@@ -186,6 +186,22 @@ def test_no_output_takes_the_place_of_an_input(
     assert scores.read_bytes() == before
 
 
+def test_no_output_takes_the_place_of_what_a_folder_holds_or_of_a_file_by_a_way_that_is_not_there(
+    scores: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, runs = scores.read_bytes(), scores.parent
+    for _ in range(2):  # what is written is no run, and may be replaced
+        assert main(["analyze", str(runs), "--format", "json", "-o", str(runs / "out.json")]) == 0
+    assert main(["analyze", str(runs), "-o", str(scores)]) == 2
+    assert "no input is ever overwritten" in capsys.readouterr().err
+    away = f"{runs}/missing/../{scores.name}"
+    for arguments in (["arena", str(scores), "--write-profile", away], ["analyze", str(scores), "-o", away]):
+        assert main(arguments) == 2
+        assert "through a folder that is not" in capsys.readouterr().err
+    assert scores.read_bytes() == before
+    assert not (runs / "missing").exists()
+
+
 def test_what_is_written_is_named(scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command, option in (("compare", "--html"), ("compare", "-o"), ("analyze", "-o")):
         path = tmp_path / f"{command}{option}"

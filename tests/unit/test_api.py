@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,30 @@ def test_counts_and_scores_may_be_numbers_of_numpy() -> None:
     assert hn.compare(np.float32(0.75), np.float64(0.5), references="gpqa_diamond") == known
 
 
-@pytest.mark.parametrize("value", [3, None, 0.5])
+@pytest.mark.parametrize("value", [3, None, 0.5, {"question": ["a"], "score": [1]}, [1, 0, 1]])
 def test_what_is_no_run_is_refused(value: Any) -> None:
-    with pytest.raises(hn.InputError, match="is no run"):
+    with pytest.raises(hn.InputError, match=r"is no run: .* `estimate_difference`"):
         hn.analyze(value)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: hn.analyze(""), "'' is no path: name a file or a folder"),
+        (lambda: hn.read(None), "None is no path"),  # type: ignore[arg-type]
+        (lambda: hn.compare([1, 0, 1], [0, 0, 1]), "for arrays of scores there is `estimate_difference`"),
+        (lambda: hn.compare(0.7, 0.6), r"350/500 and 300/500.*`references='gpqa_diamond'` \(`profiles` lists"),
+        (lambda: hn.compare((1, 2), (1, 2), questions=-5), "`questions` -5 is not a whole number of 0 or more"),
+        (lambda: hn.arena([], top="2"), "`top` '2' is not a whole number"),  # type: ignore[arg-type]
+        (lambda: hn.arena([], jobs=0), "`jobs` 0 is not a whole number of 1 or more"),
+        (lambda: hn.pass_at_k([[1, 0, 1]], 1.5), "`k` 1.5 is not a whole number"),  # type: ignore[arg-type]
+        (lambda: hn.Settings(unpaired="no"), "unpaired accepts bool, not str"),  # type: ignore[arg-type]
+        (lambda: hn.estimate([1, 0], level="0.9"), "level accepts float, not str"),  # type: ignore[arg-type]
+        (lambda: hn.Settings(margin="1"), "margin accepts float or None, not str"),  # type: ignore[arg-type]
+        (lambda: hn.Settings(margin=np.inf), "margin inf must not be negative or infinite"),
+        (lambda: hn.estimate([1, 0], seed=1.5), "seed accepts int, not float"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_would_be_taken_for_something_else_is_refused(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(hn.InputError, match=said):
+        call()

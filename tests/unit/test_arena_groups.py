@@ -14,6 +14,7 @@ import harness_noise as hn
 from harness_noise import as_scores
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_run
+from harness_noise.data.clusters import CROSS
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.errors import InputError
@@ -107,6 +108,25 @@ def test_every_field_of_a_groups_pair_is_that_of_compare(weighting: str, cluster
 def test_masked_and_ragged_groups(clusters: str | None, real: bool) -> None:
     assert_same(drawn(K=3, clusters=clusters, real=real, missing=0.2), Settings(test="sign"))
     assert_same(drawn(K=3, clusters=clusters, real=real, ragged=True), Settings())
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("clusters", [None, "across", "crossed"])
+def test_a_pair_that_shares_no_question_of_a_task_has_no_mean_and_no_error(fixed: bool, clusters: str | None) -> None:
+    runs = []
+    for run, rows in zip(
+        drawn(3, 2, clusters="across" if clusters else None), (range(3), range(3, 7), range(7)), strict=True
+    ):
+        parts = [*run.scores[:2], run.scores[2].take(rows)]
+        if clusters == "crossed":
+            both = [tuple(f"{label}{CROSS}{i % 3}" for i, label in enumerate(part.clusters or ())) for part in parts]
+            parts = [replace(part, clusters=labels) for part, labels in zip(parts, both, strict=True)]
+        runs.append(replace(run, scores=tuple(replace(part, unit="s") for part in parts)))
+    for choices in [Settings(questions_are="fixed")] if fixed else [Settings(), Settings(se="cr0", margin=0.5)]:
+        assert_same(runs, choices)
+    pair = arena(alone(runs), Settings()).boards[-1].pairs[0]
+    assert (pair.diff, pair.se, pair.ci_low) == (None, None, None)
+    assert "skewed" not in pair.diagnostics
 
 
 def test_tasks_as_the_sample() -> None:

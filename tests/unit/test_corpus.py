@@ -188,7 +188,7 @@ class TestPassAtK:
     def test_needs_right_or_wrong(self):
         with pytest.raises(ValueError, match="0 or 1"):
             pass_at_k(np.array([[0.5, 1.0]]), 1)
-        with pytest.raises(ValueError, match="k = 0"):
+        with pytest.raises(ValueError, match="`k` 0 is not a whole number of 1 or more"):
             pass_at_k(np.array([[1.0]]), 0)
 
     def test_estimates_for_every_k(self, values):

@@ -146,7 +146,8 @@ def test_unbiased(design, reps):
         y = rng.normal(0, truth["residual"] ** 0.5, len(q))
         for name, codes in layout:
             y = y + rng.normal(0, truth[name] ** 0.5, codes.max() + 1)[codes]
-        found[r] = [item.variance for item in components(y, layout, interactions=False)]
+        of = {item.name: item.variance for item in components(y, layout)}
+        found[r] = [of[name] for name in names]
     error = found.std(axis=0, ddof=1) / reps**0.5
     assert (np.abs(found.mean(axis=0) - [truth[name] for name in names]) < 3.5 * error).all()
 

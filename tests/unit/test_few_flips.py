@@ -145,7 +145,8 @@ def test_crossed_clusters_have_a_far_limit_with_the_degrees_of_freedom_of_both_w
 @pytest.mark.parametrize("rounded", [0.0, 2.8e-17, -2.8e-17])
 def test_a_difference_of_zero_is_far_from_both_limits_however_it_was_summed(rounded: float) -> None:
     far = ExtendedSample(np.array([0.0]), np.array([0.04]), np.array([9.0]))
-    ends = t_limits(np.array([rounded]), np.array([0.1]), np.array([9.0]), 0.95, far)
+    estimate = np.array([rounded])
+    ends = t_limits(estimate, np.array([0.1]), np.array([9.0]), 0.95).widened_to(estimate, far, 0.95)
     reach = float(critical(0.95, 9.0)) * 0.2
     assert (ends.low[0], ends.high[0]) == (pytest.approx(-reach), pytest.approx(reach))
 

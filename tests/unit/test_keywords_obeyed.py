@@ -125,7 +125,7 @@ def test_what_is_no_run_is_refused_in_words(function: str, nothing: Any, folder:
 
 
 def test_a_top_of_no_model_is_refused(folder: Path) -> None:
-    with pytest.raises(hn.InputError, match="`top` 0 is not a number of models"):
+    with pytest.raises(hn.InputError, match="`top` 0 is not a whole number of 1 or more"):
         hn.arena([folder / "a.csv", folder / "b.csv"], top=0)
 
 

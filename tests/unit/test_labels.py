@@ -669,7 +669,7 @@ def test_too_few_clusters_for_the_judge_are_told_when_the_file_is_written(folder
     ("function", "keywords", "why"),
     [
         (hn.analyze, {"seed": 3}, "`seed=3` changes nothing: leave it or the labels out"),
-        (hn.analyze, {"by": ["topic"]}, "mean of a whole task, and `by` asks for parts of it: leave `by` or"),
+        (hn.analyze, {"by": ["topic"]}, "mean of each task by itself, of all questions that were asked: leave `by` or"),
         (hn.compare, {"questions": 3}, "leave `questions` or the labels out"),
         (hn.analyze, {"test": "sign"}, "one model|CR2 standard error, t test"),
     ],

@@ -121,17 +121,20 @@ def test_a_ratio_whose_denominator_may_be_0_is_null_with_its_code(tmp_path):
     ]
     path = table(tmp_path / "z.csv", HEADER, *rows)
     row, sound = hn.analyze(path, measures=["cost/score"]).estimates
-    assert (row.mean, row.se, row.ci_low, row.diagnostics) == (
-        None,
-        None,
-        None,
-        ("ratio_undefined", "single_repeat")[:1],
-    )
+    assert (row.mean, row.se, row.ci_low, row.diagnostics) == (None, None, None, ("ratio_undefined",))
     assert sound.mean == pytest.approx(0.2)
     difference = hn.compare(path, models=["a", "b"], measures=["cost/score"]).comparisons[0]
     assert difference.diff is None
     assert "ratio_undefined" in difference.diagnostics
     assert hn.arena(path, measures=["cost", "cost/score"]).boards[0].benchmark.metric == "cost"
+    alone = hn.arena(path, measures=["cost/score"])
+    (pair,) = alone.pairs
+    assert pair.to_dict() == difference.to_dict()
+    assert [model.mean for model in alone.models] == [row.mean, sound.mean]
+    assert not any("share" in note for note in alone.notes)
+    for call in (hn.compare, hn.arena):
+        with pytest.raises(hn.InputError, match="none has a sign"):
+            call(path, measures=["cost/score"], test="sign")
 
 
 def test_missing_of_either_part_drops_the_answer_from_both(tmp_path):

@@ -255,6 +255,19 @@ def test_different_prompts_are_those_of_compare() -> None:
     assert has == [False, True, False, True, False, False]
 
 
+def test_an_arena_says_how_many_questions_a_ratio_of_sums_leaves_out() -> None:
+    runs = [
+        replace(run, scores=(replace(part, values=part.values + 1, per=np.ones(part.values.shape), unit=""),))
+        for run in drawn(3, 40, 2, kind="grades", missing=0.2)
+        for part in run.scores
+    ]
+    found = arena(runs, Settings())
+    n = len(set.intersection(*({*part.questions.keys} for run in runs for part in run.scores)))
+    assert {pair.n_questions for pair in found.pairs} == {found.boards[0].benchmark.n_questions}
+    assert found.boards[0].benchmark.n_questions <= n
+    assert [note for note in found.notes if "a ratio of sums is of the" in note and "others are left out" in note]
+
+
 def test_adjusted_p_values_are_over_all_pairs_of_the_benchmark() -> None:
     from statsmodels.stats.multitest import multipletests
 

@@ -121,6 +121,7 @@ def test_a_list_of_one_run_is_a_side_and_a_name_may_stand_alone(tmp_path):
         ("`columns={'question': 'COLUMN'}`", "--columns question=COLUMN"),
         ("`runs` takes one run or two", "--from takes one run or two"),
         ("use `compare`, or `arena RUN… --write-profile FILE`", "use `compare`, or `arena RUN… --write-profile FILE`"),
+        ("`profiles` lists, `label_sample` draws", "`harness-noise references` lists, `harness-noise label` draws"),
         ("the file `scores` and `x=1`", "the file `scores` and `x=1`"),
     ],
 )

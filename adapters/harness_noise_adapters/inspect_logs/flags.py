@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from harness_noise.data.measures import UNITS
 from harness_noise.errors import InputError
@@ -27,6 +27,12 @@ ASKING = ("until", "against", "margin", "looks", "sample", "repeats", "reference
 ASKING_HOW = ("metric", "seed", "order", "spending", "futility", "effect")
 """What belongs to it."""
 _ON, _OFF = {"1", "true", "yes", "on"}, {"", "0", "false", "no", "off"}
+
+
+def refuse(error: Exception) -> NoReturn:
+    """Raise an error of which Inspect shows the sentence alone, and not the way that it took through our code."""
+    _rich_traceback_guard = True  # what rich looks for: no frame down to this one is shown
+    raise error.with_traceback(None) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,7 +173,7 @@ class Noise:
 
 
 def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: bool) -> tuple[Variance, float]:
-    """The variance of Σ ± metric by leaving out clusters [Efron & Stein 1981], and how many clusters carry it.
+    """The variance of Σ ± metric by leaving out clusters [Efron1981], and how many clusters carry it.
 
     The variance is V where the metric cannot be computed without each cluster. Sides that are independent samples have
     Satterthwaite's degrees of freedom, as in Welch's test. The clusters that carry it are (Σ u²)²/Σ u⁴ with u what each

@@ -164,7 +164,7 @@ def combine(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) 
 
     References
     ----------
-    Stouffer et al. (1949); Wilcoxon (1945); Welch (1951) for the degrees of freedom of a sum.
+    Stouffer et al. (1949); Wilcoxon (1945); Welch (1947) for the degrees of freedom of a sum.
     """
     from ..stats.combine import equal_weights, inverse_variance, stouffer, wilcoxon
 

@@ -275,7 +275,7 @@ class Skew:
     spread: float
     """Σ (z³ − 3z)², its variance."""
     shift: float
-    """−γ/(2√G), which skewness γ adds to the expectation of t [Johnson 1978]."""
+    """−γ/(2√G), which skewness γ adds to the expectation of t [Johnson]."""
 
     def turned(self) -> Skew:
         """That of the values with the other sign."""
@@ -318,7 +318,7 @@ def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:
 
 
 def holm(p: ArrayLike) -> FloatArray:
-    """Holm (1979) step-down adjusted p-values."""
+    """Step-down adjusted p-values [Holm]."""
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(values)
     scaled = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
@@ -328,7 +328,7 @@ def holm(p: ArrayLike) -> FloatArray:
 
 
 def benjamini_hochberg(p: ArrayLike) -> FloatArray:
-    """Benjamini & Hochberg (1995) step-up adjusted p-values."""
+    """Step-up adjusted p-values [Benjamini]."""
     from scipy.stats import false_discovery_control  # takes long to import
 
     values = np.asarray(p, dtype=np.float64)

@@ -7,7 +7,7 @@ from typing import Any
 FEW_DF = 10.0
 """Degrees of freedom below which a standard error is said to come from few clusters."""
 FEWEST_DF = 4.0
-"""Degrees of freedom below which a coefficient's p and interval are said not to be reliable (Tipton 2015)."""
+"""Degrees of freedom below which a coefficient's p and interval are said not to be reliable [Tipton]."""
 FEW_FAILURES = 10
 """Questions (clusters) that hold a wrong answer, or a right one, below which an interval near the end is uncertain."""
 FEW_LABELLED = 20

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from inspect_ai.hooks import Hooks, RunEnd, SampleEnd, TaskEnd, TaskStart, hooks
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
@@ -42,6 +42,8 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
     async def on_task_start(self, data: TaskStart) -> None:
         refused = self._start(data)
         if refused is not None:  # the one exception that Inspect lets out of a hook: the task ends here
+            from harness_noise_adapters.inspect_logs.flags import refuse
+
             refuse(LimitExceededError("custom", value=1, limit=0, message=refused))
 
     def _start(self, data: TaskStart) -> str | None:
@@ -97,12 +99,6 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
                 hook.run_end(data)
             except Exception as error:  # noqa: BLE001
                 _warn("the end of the run", error)
-
-
-def refuse(error: Exception) -> NoReturn:
-    """Raise an error of which Inspect shows the sentence alone, and not the way that it took through our code."""
-    _rich_traceback_guard = True  # what rich looks for: no frame down to this one is shown
-    raise error.with_traceback(None) from None
 
 
 def _warn(what: str, error: Exception) -> None:

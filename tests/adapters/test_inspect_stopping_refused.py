@@ -99,7 +99,7 @@ def test_inspect_shows_the_sentence_of_a_refusal_without_a_traceback():
     """It has rich show the error of a task."""
     from rich.traceback import Traceback
 
-    from harness_noise.inspect_ext import refuse
+    from harness_noise_adapters.inspect_logs.flags import refuse
 
     def start():
         try:

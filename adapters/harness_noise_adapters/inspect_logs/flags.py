@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from harness_noise.data.measures import UNITS
 from harness_noise.errors import InputError
@@ -121,3 +121,9 @@ def _switch(value: Any, what: str) -> bool:
     if word in _ON:
         return True
     raise InputError(f"{what}={value!r} is neither true nor false; clusters are named by noise_cluster=KEY")
+
+
+def refuse(error: Exception) -> NoReturn:
+    """Raise an error of which Inspect shows the sentence alone, and not the way that it took through our code."""
+    _rich_traceback_guard = True  # what rich looks for: no frame down to this one is shown
+    raise error.with_traceback(None) from None

@@ -23,13 +23,12 @@ from harness_noise.data.matching import pair
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import ReadOptions, Scores
 from harness_noise.errors import InputError, error_message
-from harness_noise.inspect_ext import refuse
 from harness_noise.io.paths import exists, is_url, resolve_path
 
 from ..stopping_options import does_nothing
 from . import hook, private
 from .clusters import TaskClusters, spec_for
-from .flags import ASKING, Flag, flag
+from .flags import ASKING, Flag, flag, refuse
 from .gather import MEANS, SPREADS
 from .records import RECORD, SampleAnswers, Scorers, bare
 from .stopper import DecidingScore, Live, Stopper, StoppingSettings, current, written

@@ -498,14 +498,14 @@ def _moving_together(run: Sample, component: RunComponent | None, *, first: bool
     if component is None:
         return set()
 
-    def below(p: float | None, limit: float) -> bool:
+    def significant(p: float | None, limit: float) -> bool:
         return p is not None and p < limit
 
-    first = first and below(component.first_p_value, FIRST_ANSWER_P)
+    first = first and significant(component.first_p_value, FIRST_ANSWER_P)
     # where only the first answers stand apart, the others are independent for all that is known
     together = component.others_p_value if first else component.p_value
     out = {"first_answer_differs"} if first else set()
-    return out | ({"shared_repeat_noise"} if run.repeats_are_runs or below(together, SHARED_NOISE_P) else set())
+    return out | ({"shared_repeat_noise"} if run.repeats_are_runs or significant(together, SHARED_NOISE_P) else set())
 
 
 def named_repeats(parts: Iterable[Scores], settings: Settings) -> list[str]:

@@ -61,7 +61,7 @@ def _names(word: str, path: Path) -> bool:
     return False
 
 
-class Numbers(ParamType):
+class NumberList(ParamType):
     """Numbers with commas between them, of which there may be so many.
 
     Args:
@@ -84,7 +84,7 @@ class Numbers(ParamType):
         return found
 
 
-RANGE = Numbers("the metric's lowest and highest value, such as 0,1 or 0,100", 2)
+RANGE = NumberList("the metric's lowest and highest value, such as 0,1 or 0,100", 2)
 
 
 class Values(Choice):

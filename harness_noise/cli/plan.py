@@ -25,7 +25,7 @@ from . import options
         "--sigma2",
         "S[,S]",
         "Prediction variance of one answer, of each model.",
-        options.Numbers("one number, or two with a comma", 1, 2),
+        options.NumberList("one number, or two with a comma", 1, 2),
     ),
     options.value("--design-effect", "D", "Design effect of clusters, of A - B, that --omega2 does not hold.", float),
     options.value(

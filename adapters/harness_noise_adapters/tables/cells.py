@@ -25,7 +25,7 @@ BESIDE = "\x1f"
 
 
 @dataclass(slots=True)
-class Cells(MetricAnswers):
+class Answered(MetricAnswers):
     """The answers under one metric, with what is noted of them and of their questions on the way."""
 
     COLUMNS: ClassVar[tuple[str, ...]] = (*MetricAnswers.COLUMNS, "clusters", "rows")

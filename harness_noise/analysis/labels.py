@@ -598,9 +598,9 @@ class _Joint:
     """One task of all runs."""
 
     parts: tuple[Scores, ...]
-    """Of each run, its first metric and scorer."""
+    """The scores of each run, under its first metric and scorer."""
     rows: tuple[list[int], ...]
-    """Of each run, the n questions that all have answered, in one order."""
+    """The rows, in each run, of the n questions that all have answered, in one order."""
 
     def __len__(self) -> int:
         return len(self.rows[0])

@@ -44,7 +44,7 @@ class QuestionStats:
         return replace(self, mean=self.mean[index], var=self.var[index], count=self.count[index])
 
     def runs(self, index: IntArray) -> QuestionStats:
-        """Those of some of P runs, (P, n)."""
+        """The statistics of some of P runs, (P, n)."""
         known = [np.broadcast_to(x, len(self.count))[index] for x in (self.identical, self.answers_differ)]
         return QuestionStats(self.mean[index], self.var[index], self.count[index], *known)
 

@@ -278,7 +278,7 @@ class Skew:
     """−γ/(2√G), which skewness γ adds to the expectation of t [Johnson]."""
 
     def turned(self) -> Skew:
-        """That of the values with the other sign."""
+        """The skewness of the values with the other sign."""
         return Skew(-self.third, self.spread, -self.shift)
 
 

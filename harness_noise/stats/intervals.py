@@ -313,7 +313,7 @@ class RangeEnds:
     mixed: int
     """Clusters that hold a score below the highest, or above the lowest, whichever are fewer."""
     failing: float
-    """The same, but by effective number, (Σ f_c)²/Σ f_c² of the clusters' failures: one cluster may hold most of them.
+    """Effective number of such clusters, (Σ f_c)²/Σ f_c² of their failures: one cluster may hold most of them.
 
     Of right and wrong answers, and where most scores lie at that end, no more than the highest failure rates of the
     clusters' questions add up to: a question that fails once in twenty times, or by a twentieth, tells less of how

@@ -161,7 +161,7 @@ MEANS = ("accuracy", "mean")
 """Inspect's own metrics that are the mean of the scores."""
 SPREADS = frozenset({"stderr", "std", "var", "bootstrap_stderr", "ci", "ci_wilson", "lower", "upper"})
 ERRORS = SPREADS - {"std", "var"}
-"""Those of the mean, which may be clustered."""
+"""Standard errors and intervals of the mean, which may be clustered."""
 _SPREAD = re.compile(r"(^|_)(stderr|std|stddev|var|variance|se|ci)(_|\d*$)")
 _NO_SCORE = "no sample has a score of this scorer"
 MOST_KEYS = 200
@@ -234,7 +234,7 @@ class TaskAnswers:
     known: TaskClusters
     """Its samples, in which the clusters are looked up."""
     spec: str | None
-    """Of the clusters, as the user or the run has named them."""
+    """SPEC of the clusters, as the user or the run has named them."""
     excluded: BoolArray | None = None
     """(N,) answers that are not to count (invalidated samples)."""
     missing: str = "drop"
@@ -281,7 +281,7 @@ class GatheredMeans:
     """All means that the EvalScores of one task report."""
 
     clusters: Clusters
-    """Those of the task."""
+    """The clusters of the task."""
     open_: bool
     """Whether a scorer's own stderr may name others, because nobody has."""
     means: list[GatheredMean] = field(default_factory=list)
@@ -621,7 +621,7 @@ class _Native:
         return {i: row.cause for i, row in rows if lost[i] and row.cause}
 
     def _clusters(self, part: _Part, called: str) -> Clusters:
-        """Those of the task, or where nobody has named any, those that the scorer's own stderr names."""
+        """The clusters of the task, or where nobody has named any, those that the scorer's own stderr names."""
         own = own_cluster(self.es, part.key) if self.out.open_ else None
         if own is None or (by_key := self.task.known.labels_or_none(own, plain=True))[0] is None:
             return self.out.clusters

@@ -127,7 +127,7 @@ class TableReader(RowReader):
         self.pooled = None if options.factors else Pooled(self.path, columns, known)  # `factors` asks for other noise
         self.n_rows = self.n_counted = 0
         self.right, self.of_how_many = array("q"), array("q")
-        """Of each row that counts answers, how many were right, and of how many."""
+        """How many answers were right, and of how many, for each row that counts answers."""
 
     def of(self, spec: str) -> Getter | None:
         return (lambda row: row.get(spec)) if spec else None

@@ -46,7 +46,7 @@ class TaskScores:
     copied: bool = False
     """Whether lm-eval's own answers are copies of each other, and count as one."""
     clusters: Labels | None = None
-    """Of its questions; None where they have none."""
+    """The clusters of its questions; None where they have none."""
 
     @property
     def questions(self) -> list[Row]:

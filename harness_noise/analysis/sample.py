@@ -10,9 +10,9 @@ from operator import is_, ne
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ..arrays import BoolArray, FloatArray, IntArray, picked, rows_of
+from ..arrays import BoolArray, FloatArray, IntArray, Labels, picked, rows_of
 from ..data.clusters import CROSS, both_ways, in_words
 from ..data.labels import LabelColumns
 from ..data.matching import Pairing, pair, same_partition
@@ -527,10 +527,10 @@ def nothing_of(data: Sample) -> tuple[Moments, str]:
 
 def as_scores(
     values: ArrayLike,
-    clusters: Sequence[object] | None = None,
+    clusters: Labels | None = None,
     missing: str = "drop",
     *,
-    crossed: tuple[Sequence[object], Sequence[object]] | None = None,
+    crossed: tuple[Labels, Labels] | None = None,
     **fields: Any,
 ) -> Scores:
     """Plain arrays as the scores of a run.
@@ -589,7 +589,7 @@ def as_scores(
     )
 
 
-def _labels(name: str, labels: Sequence[object] | NDArray[np.generic], n: int) -> tuple[str, ...]:
+def _labels(name: str, labels: Labels, n: int) -> tuple[str, ...]:
     """(n,) labels as text."""
     if isinstance(labels, (str, bytes, int, float)) or not hasattr(labels, "__iter__"):
         hint = "; did you mean `level`?" if isinstance(labels, float) else ""

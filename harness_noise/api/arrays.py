@@ -14,12 +14,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ..arrays import FloatArray
+    from ..arrays import FloatArray, Labels
     from ..results.explanation import Factors
     from ..results.rows import Difference, Estimate
     from ..stats.combine import Combined
-
-    Labels = Sequence[object]
 
 
 def estimate(

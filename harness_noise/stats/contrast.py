@@ -13,16 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray, Labels
 from ..errors import InputError
 from .tolerances import FEWEST_REPEATED, ROUNDING
-
-Labels: TypeAlias = Sequence[object] | NDArray[np.generic]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
 from ..settings import Settings
 from .intervals import ExtendedSample, Limits, critical, t_limits
 from .planning import noncentrality
@@ -85,7 +84,7 @@ class Decision:
 
     ci_low: FloatArray
     ci_high: FloatArray
-    interval: NDArray[Any]
+    interval: AnyArray
     """Whose interval it is; "none" where there is none."""
     statistic: FloatArray
     p_value: FloatArray

@@ -306,15 +306,11 @@ def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
         if child.is_dir() and not _is_open(child):
             continue
         if adapter.sniff(child):
-            found += [child] if child.is_dir() or _first_of(child) == adapter.name else []
+            first = next(name for name, other in _loaded().items() if other.sniff(child))
+            found += [child] if child.is_dir() or first == adapter.name else []
         elif adapter.name != LAST or not any(other.sniff(child) for other in _loaded().values() if other != adapter):
             found += _below(adapter, child, levels - 1)
     return found
-
-
-def _first_of(file: Path) -> str:
-    """The adapter that reads a file."""
-    return next(name for name, adapter in _loaded().items() if adapter.sniff(file))
 
 
 def _is_open(folder: Path) -> bool:

@@ -18,6 +18,8 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 HashArray: TypeAlias = NDArray[np.uint64]
 PixelArray: TypeAlias = NDArray[np.uint8]
 AnyArray: TypeAlias = NDArray[Any]
+Labels: TypeAlias = Sequence[object] | NDArray[np.generic]
+"""A label for each question."""
 Rows = TypeVar("Rows", bound="DataclassInstance")
 
 

@@ -96,12 +96,13 @@ def check_adapter(
     """Check that an adapter keeps what `harness_noise.io.protocol.Adapter` promises.
 
     `sniff` never raises and claims no file of another format; damaged files are refused with an `InputError` or read,
-    and never end in another exception; a line separator within a prompt changes no score; runs, scores and questions
-    have names that are unique, and the same when they are read again, from a copy, by another process, or from a folder
-    that is listed in another order; our mean is the one that the harness reports; each field of `ReadOptions` is obeyed
-    or refused; what is read in parts is what is read at once; what is written again has the same scores, and writing
-    twice changes nothing. Mean and standard error do not see scores in the wrong order, and no check here sees answers
-    that were left out: name some of both kinds in `expected`.
+    never end in another exception, and garbage in one of several files is told of; a line separator within a prompt
+    changes no score; runs, scores and questions have names that are unique, and the same when they are read again, from
+    a copy, by another process, or from a folder that is listed in another order; our mean is the one that the harness
+    reports; each field of `ReadOptions` is obeyed or refused; what is read in parts is what is read at once; what is
+    written again has the same scores, and writing twice changes nothing. Mean and standard error do not see scores in
+    the wrong order, and no check here sees answers that were left out: name some of both kinds in `expected`. Look
+    yourself whether each answer has its own cluster, and whether a metric is better when higher.
 
     Args:
         adapter: the object that the entry point names; its class stands where another process can import it.
@@ -236,7 +237,7 @@ class _Checked:
                     yield f"read: {row.task}, {row.metric}: mean_mismatch: {row.mean} is not what the harness reports"
 
     def damage(self) -> Iterator[str]:
-        """Files that are cut or garbage are refused in words, or read."""
+        """Files that are cut or garbage are refused in words, or read; what is lost with garbage is told of."""
         copy = self.copy("cut")
         first = set(_of_each_kind(copy))
         for path in _files(copy):
@@ -245,8 +246,9 @@ class _Checked:
                 path.write_bytes(data)
                 what = f"on {path.name} of {len(data)} bytes"
                 try:
-                    if self.adapter.sniff(copy):
-                        self.read(copy)
+                    found = self.read(copy) if self.adapter.sniff(copy) else self.once
+                    if _lost(self.once, found) and data in GARBAGE.values():
+                        yield f"read: scores are lost without a word {what}"
                 except InputError as error:
                     if not str(error).strip():
                         yield f"read: an InputError without words {what}"
@@ -393,6 +395,14 @@ class _Checked:
 def _all_scores(run: Run) -> list[list[float]]:
     """The scores of each metric, whatever its questions are called."""
     return [np.sort(part.values[~np.isnan(part.values)]).tolist() for part in run.scores]
+
+
+def _lost(whole: Sequence[Run], found: Sequence[Run]) -> bool:
+    """Whether runs have fewer answers than the whole ones, with a score or counted as missing, and nothing says so."""
+    parts = ([part for run in runs for part in run.scores] for runs in (whole, found))
+    n, left = (sum(np.isfinite(part.values).sum() + part.n_missing for part in of) for of in parts)
+    told = {note for run in whole for note in run.notes}
+    return bool(left < n and not any(run.skipped or {*run.notes} - told for run in found))
 
 
 def _read_elsewhere(adapter: Adapter, place: Path) -> list[Run]:

@@ -49,7 +49,8 @@ def test_a_folder_of_runs_is_compared(run: Path) -> None:
         folder = run.parent / "runs" / name
         folder.mkdir(parents=True)
         (folder / "1.trials.json").write_text(run.read_text().replace('"model": "m"', f'"model": "{name}"'))
-    assert [item.model for item in hn.read(run.parent / "runs")] == ["a", "b"]
+    found = {item.model: [part.task for part in item.scores] for item in hn.read(run.parent / "runs")}
+    assert found == {"a": ["arithmetic", "drop"], "b": ["arithmetic", "drop"]}
     assert len(hn.arena([run.parent / "runs"]).benchmarks) == 2
 
 

@@ -65,7 +65,7 @@ def combine(rows: Iterable[Difference], skews: Sequence[Skew | None] = ()) -> tu
 
 
 def compare_counts(a: tuple[int, int], b: tuple[int, int], names: tuple[str, str], settings: Settings) -> Difference:
-    """x of n against y of m: Fisher's exact test, the pairing lost, and the interval of Agresti & Caffo (2000).
+    """x of n against y of m: Fisher's exact test, the pairing lost, and the interval of Agresti & Caffo [Agresti].
 
     The statistic is z of the pooled test of two proportions.
 

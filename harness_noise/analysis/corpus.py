@@ -156,7 +156,7 @@ def _shared(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run) -> tuple[t
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Noise:
+class SumNoise:
     """Σ ± (mean over repeats), and its noise."""
 
     m: Moments
@@ -173,7 +173,7 @@ class Noise:
 
 
 def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: bool) -> tuple[Variance, float]:
-    """The variance of Σ ± metric by leaving out clusters [Efron & Stein 1981], and how many clusters carry it.
+    """The variance of Σ ± metric by leaving out clusters [Efron1981], and how many clusters carry it.
 
     The variance is V where the metric cannot be computed without each cluster. Sides that are independent samples have
     Satterthwaite's degrees of freedom, as in Welch's test. The clusters that carry it are (Σ u²)²/Σ u⁴ with u what each
@@ -223,7 +223,7 @@ def _resampled(sides: Sequence[Side], signs: Sequence[float], settings: Settings
     return total
 
 
-def _noise(sides: Sequence[Side], signs: Sequence[float], settings: Settings) -> Noise:
+def _noise(sides: Sequence[Side], signs: Sequence[float], settings: Settings) -> SumNoise:
     """The contrast of the sides, which are paired unless the settings say that they are not, with its noise."""
     paired, values = not settings.unpaired, [side.values() for side in sides]
     each = tuple(float(np.mean(theta)) if len(theta) else math.nan for theta in values)
@@ -235,7 +235,7 @@ def _noise(sides: Sequence[Side], signs: Sequence[float], settings: Settings) ->
     kept = np.sort(total[np.isfinite(total)])
     if len(kept) < max(1, len(total) / 2):
         code = "too_few_clusters" if fewest < 2 <= min(map(len, sides)) else "too_few_questions"
-        return Noise(m, frozenset({code}), each)
+        return SumNoise(m, frozenset({code}), each)
     V = float(kept.var(ddof=1))
     jackknife, carry = _jackknife(sides, signs, V, paired)
     flat = math.sqrt(V) <= ROUNDING * max(1.0, *(float(np.abs(theta).max()) for theta in values))
@@ -257,8 +257,8 @@ def _noise(sides: Sequence[Side], signs: Sequence[float], settings: Settings) ->
     columns = {name: np.array([x]) for name, x in (numbers | {"var_total": V + prediction - data}).items()}
     m = replace(m, **columns, zero_variance=np.array([flat]))
     if flat:  # a point is no interval
-        return Noise(m, frozenset(codes), each, jackknife.value, carried_by=0.0)
-    return Noise(m, frozenset(codes), each, jackknife.value, resampling.Distribution(value, kept, 0.0), carry)
+        return SumNoise(m, frozenset(codes), each, jackknife.value, carried_by=0.0)
+    return SumNoise(m, frozenset(codes), each, jackknife.value, resampling.Distribution(value, kept, 0.0), carry)
 
 
 def _range(part: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[float, float] | None:
@@ -273,7 +273,7 @@ def _range(part: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[f
     return bounds
 
 
-def _interval(part: CorpusScores, noise: Noise, bounds: tuple[float, float] | None, settings: Settings) -> Interval:
+def _interval(part: CorpusScores, noise: SumNoise, bounds: tuple[float, float] | None, settings: Settings) -> Interval:
     """Wilson at p(1 − p)/V in a known range, else the bootstrap's percentiles with t's tails; or what is asked for."""
     wanted, level, mean, df = settings.interval, settings.level, noise.m.mean.item(), noise.m.df.item()
     if wanted == "clopper-pearson" or (wanted in ("wilson", "korn-graubard") and bounds is None):
@@ -333,7 +333,7 @@ def _codes(part: CorpusScores, theta: FloatArray) -> set[str]:
     return codes if reproduces(ours, part.native) else codes | {MISMATCH}
 
 
-def _test(noise: Noise, sides: Sequence[Side], test: str, settings: Settings) -> decision.Test:
+def _test(noise: SumNoise, sides: Sequence[Side], test: str, settings: Settings) -> decision.Test:
     """The bootstrap or the permutation test where it is asked for; else t's."""
     tested = decision.Test()
     if noise.distribution is None:

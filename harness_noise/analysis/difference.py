@@ -341,7 +341,7 @@ def _apart(
 
 
 def welch(a: Moments, b: Moments) -> Moments:
-    """The difference of two independent means; degrees of freedom of Satterthwaite (1946), Welch (1947)."""
+    """The difference of two independent means; degrees of freedom [Satterthwaite; Welch]."""
     variance, spread = a.variance + b.variance, a.variance**2 / a.df + b.variance**2 / b.df
     sums = Moments(**{name: column + getattr(b, name) for name, column in columns_of(a).items()})
     return replace(

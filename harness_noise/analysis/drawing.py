@@ -19,8 +19,7 @@ from ..results.sequential import Drawn, Sequential
 from ..stats.contrast import cluster_codes
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
-    from .sequential import Labels
+    from ..arrays import FloatArray, IntArray, Labels
 
 STOPPED = "stopped_early"
 NOT_RANDOM = "not_a_random_part"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..arrays import Labels
 from ..data.clusters import both_ways
 from ..data.questions import occurrences
 from ..data.scores import Run, Scores
@@ -24,9 +25,7 @@ RUN_LEVEL = ("task", "model", "run", SCORER)
 several scorers graded the same answers."""
 
 
-def factor_noise(
-    scores: ArrayLike, questions: Sequence[object], factors: Mapping[str, Sequence[object]], more: int = 1000
-) -> Factors:
+def factor_noise(scores: ArrayLike, questions: Labels, factors: Mapping[str, Labels], more: int = 1000) -> Factors:
     """Noise by factor of N answers in long form.
 
     Args:

@@ -115,7 +115,7 @@ class Candidate:
     own: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """How far the threshold may be too high and too low, and its standard error."""
     width: float = math.inf
-    """Of the metric's range."""
+    """The width of the metric's range."""
     beside: bool = False
     """Whether it is for information, because its task declares another score as the one that counts."""
     pooled: bool = False

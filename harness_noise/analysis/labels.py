@@ -571,7 +571,7 @@ def label_sample(
     return LabelSample(tuple(rows), blind, tuple(dict.fromkeys(notes)))
 
 
-def _too_few_to_use_the_judge(runs: Sequence[Run], tasks: Sequence[_Task], drawn: Sequence[IntArray]) -> list[str]:
+def _too_few_to_use_the_judge(runs: Sequence[Run], tasks: Sequence[_Joint], drawn: Sequence[IntArray]) -> list[str]:
     """What to say where the labels of what was drawn, (m,) cluster codes by task, will count alone.
 
     Tasks that have too few labels for a row of their own are one part, together with the others of their group.
@@ -594,13 +594,13 @@ def _too_few_to_use_the_judge(runs: Sequence[Run], tasks: Sequence[_Task], drawn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Task:
+class _Joint:
     """One task of all runs."""
 
     parts: tuple[Scores, ...]
-    """Of each run, its first metric and scorer."""
+    """The scores of each run, under its first metric and scorer."""
     rows: tuple[list[int], ...]
-    """Of each run, the n questions that all have answered, in one order."""
+    """The rows, in each run, of the n questions that all have answered, in one order."""
 
     def __len__(self) -> int:
         return len(self.rows[0])
@@ -651,7 +651,7 @@ class _Task:
         )
 
 
-def _tasks(runs: Sequence[Run], notes: list[str]) -> list[_Task]:
+def _tasks(runs: Sequence[Run], notes: list[str]) -> list[_Joint]:
     """The tasks that all runs have, with the questions that all have answered."""
     each = [{part.task: part for part in reversed(run.scores)} for run in runs]
     shared = [task for task in dict.fromkeys(part.task for part in runs[0].scores) if all(task in x for x in each)]
@@ -665,5 +665,5 @@ def _tasks(runs: Sequence[Run], notes: list[str]) -> list[_Task]:
         where = [dict(zip(each.rows_a, each.rows_b, strict=True)) for each in pairings]
         keys = sorted(set(where[0]).intersection(*where[1:]))
         if keys:
-            out.append(_Task(parts, tuple([x[i] for i in keys] for x in where)))
+            out.append(_Joint(parts, tuple([x[i] for i in keys] for x in where)))
     return out

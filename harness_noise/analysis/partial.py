@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray, Labels
 from ..errors import InputError
 from ..results.forms import finite
 from ..results.sequential import FullBenchmark
@@ -25,8 +24,8 @@ class NotRandomError(InputError):
 def part_of(
     rows: IntArray,
     n: int,
-    clusters: Sequence[object] | IntArray | None,
-    strata: Sequence[object] | IntArray | None,
+    clusters: Labels | None,
+    strata: Labels | None,
     shares: list[float] | None = None,
     *,
     drawn: bool = False,

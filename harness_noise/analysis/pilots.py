@@ -48,7 +48,7 @@ class Noise:
     scale: tuple[float, float] | None = None
     diagnostics: tuple[str, ...] = ()
     n_questions: int = 0
-    """Of the pilot."""
+    """How many questions the pilot has."""
     r2: float | None = None
     """The share of the variance that a judge predicts; None where no labels correct one."""
 

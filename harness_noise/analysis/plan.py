@@ -476,7 +476,7 @@ def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, goal: Asked, sett
 
     Its boundaries take more questions at most, so that the power is the plan's, and fewer on average; where the number
     of questions was given it stays, and the power is what is left. Sample sizes are those of the fixed design times
-    the ratio of squared drifts, Jennison & Turnbull (2000), §2.2.
+    the ratio of squared drifts [Jennison, §2.2].
 
     Raises:
         InputError: looks out of range, or more than the plan's questions (clusters) have room for.

@@ -45,13 +45,13 @@ class Ends(NamedTuple):
 
     @classmethod
     def of(cls, parts: Sequence[Scores]) -> Ends:
-        """Those of all scores; corrected values may lie beyond the range that the scores have."""
+        """The ends of all scores; corrected values may lie beyond the range that the scores have."""
         each = [x.bounds or () if x.corrected is not None else x.values for x in parts]
         return cls.seen(parts, each, hull([part.bounds for part in parts]))
 
     @classmethod
     def seen(cls, parts: Sequence[Scores], values: Sequence[ArrayLike], bounds: tuple[float, float] | None) -> Ends:
-        """Those of some values that were made of these scores."""
+        """The ends of some values that were made of these scores."""
         scores = [np.asarray(x, dtype=np.float64) for x in values]
         low = float(np.fmin.reduce([np.fmin.reduce(x, axis=None, initial=np.nan) for x in scores]))
         high = float(np.fmax.reduce([np.fmax.reduce(x, axis=None, initial=np.nan) for x in scores]))

@@ -10,9 +10,9 @@ from operator import is_, ne
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ..arrays import BoolArray, FloatArray, IntArray, picked, rows_of
+from ..arrays import BoolArray, FloatArray, IntArray, Labels, picked, rows_of
 from ..data.clusters import CROSS, both_ways, in_words
 from ..data.labels import LabelColumns
 from ..data.matching import Pairing, pair, same_partition
@@ -498,14 +498,14 @@ def _moving_together(run: Sample, component: RunComponent | None, *, first: bool
     if component is None:
         return set()
 
-    def below(p: float | None, limit: float) -> bool:
+    def significant(p: float | None, limit: float) -> bool:
         return p is not None and p < limit
 
-    first = first and below(component.first_p_value, FIRST_ANSWER_P)
+    first = first and significant(component.first_p_value, FIRST_ANSWER_P)
     # where only the first answers stand apart, the others are independent for all that is known
     together = component.others_p_value if first else component.p_value
     out = {"first_answer_differs"} if first else set()
-    return out | ({"shared_repeat_noise"} if run.repeats_are_runs or below(together, SHARED_NOISE_P) else set())
+    return out | ({"shared_repeat_noise"} if run.repeats_are_runs or significant(together, SHARED_NOISE_P) else set())
 
 
 def named_repeats(parts: Iterable[Scores], settings: Settings) -> list[str]:
@@ -528,10 +528,10 @@ def nothing_of(data: Sample, settings: Settings) -> tuple[Moments, str]:
 
 def as_scores(
     values: ArrayLike,
-    clusters: Sequence[object] | None = None,
+    clusters: Labels | None = None,
     missing: str = "drop",
     *,
-    crossed: tuple[Sequence[object], Sequence[object]] | None = None,
+    crossed: tuple[Labels, Labels] | None = None,
     **fields: Any,
 ) -> Scores:
     """Plain arrays as the scores of a run.
@@ -590,7 +590,7 @@ def as_scores(
     )
 
 
-def _labels(name: str, labels: Sequence[object] | NDArray[np.generic], n: int) -> tuple[str, ...]:
+def _labels(name: str, labels: Labels, n: int) -> tuple[str, ...]:
     """(n,) labels as text."""
     if isinstance(labels, (str, bytes, int, float)) or not hasattr(labels, "__iter__"):
         hint = "; did you mean `level`?" if isinstance(labels, float) else ""

@@ -18,7 +18,6 @@ answers that it has kept. A replay of two runs that exist, and the looks at a ru
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
@@ -47,11 +46,9 @@ from ..stats.sequential import (
 from .observed import Observed
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from ..arrays import BoolArray, FloatArray, IntArray
-
-    Labels = Sequence[object] | NDArray[np.generic]
+    from ..arrays import BoolArray, FloatArray, IntArray, Labels
 
 Looks = int | Literal["anytime"]
 AskingOrder = Literal["breadth", "depth"]

@@ -147,9 +147,9 @@ class _Slices:
     """All slices of one field of one task, each as `analyze` or `compare` would have it."""
 
     means: list[Estimate]
-    """Of one run."""
+    """The rows of one run."""
     differences: list[RowDecision]
-    """Of two."""
+    """The rows of two runs."""
     extras: list[dict[str, Any]]
     """The fields that a slice has beside those of its row."""
     p_rest: FloatArray

@@ -14,12 +14,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ..arrays import FloatArray
+    from ..arrays import FloatArray, Labels
     from ..results.explanation import Factors
     from ..results.rows import Difference, Estimate
     from ..stats.combine import Combined
-
-    Labels = Sequence[object]
 
 
 def estimate(
@@ -164,7 +162,7 @@ def combine(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) 
 
     References
     ----------
-    Stouffer et al. (1949); Wilcoxon (1945); Welch (1951) for the degrees of freedom of a sum.
+    Stouffer et al. (1949); Wilcoxon (1945); Welch (1947) for the degrees of freedom of a sum.
     """
     from ..stats.combine import equal_weights, inverse_variance, stouffer, wilcoxon
 

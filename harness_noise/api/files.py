@@ -254,7 +254,7 @@ class _Export:
         self.request, self.place, self.output = request, place, output
         self.notes: list[str] = []
         self.means: list[str] = []
-        """Of the files that are written."""
+        """The means of the files that are written."""
         self.added: dict[Path, list[str]] = {}
         """The files to which an adapter has something to add, and the means that it adds."""
 

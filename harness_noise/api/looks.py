@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,9 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from ..arrays import Labels
     from ..results.sequential import FullBenchmark, Sequential
-
-    Labels = Sequence[object]
 
 
 def boundaries(

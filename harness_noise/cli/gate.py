@@ -20,7 +20,7 @@ CODES = {"pass": 0, "fail": 1, "cannot judge": 2}
         "The baseline. Repeat it for several runs of one configuration, whose spread then counts; or a folder of "
         "--store.",
     ),
-    options.value("--thresholds", "FILE", "YAML of the scores to be reached, as inference engines keep."),
+    options.value("--thresholds", "FILE", "YAML file of the scores to reach, as inference engines keep them."),
     *options.reading("gate"),
     *options.LABELS,
 )

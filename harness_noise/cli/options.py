@@ -69,7 +69,7 @@ def _given_as(path: Path, typed: Sequence[str]) -> str:
     return ""
 
 
-class Numbers(ParamType):
+class NumberList(ParamType):
     """Numbers with commas between them, of which there may be so many.
 
     Args:
@@ -92,7 +92,7 @@ class Numbers(ParamType):
         return numbers
 
 
-RANGE = Numbers("the metric's lowest and highest value, such as 0,1 or 0,100", 2)
+RANGE = NumberList("the metric's lowest and highest value, such as 0,1 or 0,100", 2)
 
 
 class Values(Choice):
@@ -264,7 +264,7 @@ _READING = {
     "metrics": "Only this metric (repeatable).",
     "scorers": "Only this scorer or filter (repeatable).",
     "measures": "Analyse cost, output_tokens, time, …, a numeric column, consistency, pass^K, or a ratio such as "
-    "cost/score, in place of the score (repeatable; score is the score).",
+    "cost/score, in place of the score (repeatable; the score itself is called score).",
     "prices": "Dollars per million tokens, also cache_read= and cache_write=, for --measure cost (repeatable).",
     "cluster": "What related questions share: a field, a.dotted.path, a Jinja template, task, none, auto, or TASK=SPEC "
     "(repeatable; twice for one task: crossed, as A*B). Default: the clusters that the run carries.",
@@ -286,8 +286,8 @@ _COMPUTING = {
     "unpaired": "Ignore which question is which: for runs on different questions.",
     "repeats_are": "Repeats are independent answers, or runs (seeds, prompts) that move all questions together.",
     "runs_shared": "With --repeats-are runs: run j of A and of B share their prompt, seed or judge.",
-    "questions_are": "A sample of the questions that could be asked, or fixed: only these, judged from the repeats "
-    "alone.",
+    "questions_are": "The questions are a sample of all that could be asked, or fixed: only these count, judged from "
+    "the repeats alone.",
     "range": "Lowest and highest value of the metric, as 0,100 for a percentage. Default: what the run declares.",
     "seed": "Seed of the resampling tests and intervals.",
     "resamples": "Number of resamples.",

@@ -16,28 +16,28 @@ from . import options
 @options.to_read(
     options.several("--from runs", "RUN [RUN]", "Take the noise from a run, or from A − B."),
     options.switch("--two-like-this", "With one run: plan two runs like it, as if unrelated."),
-    options.value("--models", "A[,B]", "Which models of --from, where its RUNs hold more."),
+    options.value("--models", "A[,B]", "Which models, where the RUNs of --from hold several."),
     *options.reading("plan"),
     *options.LABELS,
-    options.value("--reference references", "NAME|FILE", "Take a benchmark's noise."),
+    options.value("--reference references", "NAME|FILE", "Take the noise from a benchmark's profile."),
     options.value("--omega2", "V", "Data variance per question.", float),
     options.value(
         "--sigma2",
         "S[,S]",
         "Prediction variance of one answer, of each model.",
-        options.Numbers("one number, or two with a comma", 1, 2),
+        options.NumberList("one number, or two with a comma", 1, 2),
     ),
-    options.value("--design-effect", "D", "Design effect of clusters, of A - B, that --omega2 does not hold.", float),
+    options.value("--design-effect", "D", "Design effect of clusters that --omega2 leaves out.", float),
     options.value(
         "--cluster-size",
         "M",
-        "Questions per cluster, with --icc or --design-effect; without, --omega2 holds the clustering.",
+        "Questions per cluster, with --icc or --design-effect; else --omega2 includes clustering.",
         float,
     ),
     options.value(
         "--icc", "R", "With --cluster-size: correlation of two questions' differences in one cluster, 0 to 1.", float
     ),
-    options.value("--accuracy", "P", "The accuracy that the models will have.", float),
+    options.value("--accuracy", "P", "The accuracy that you expect.", float),
     options.value("--solved", "S", "With --accuracy: the share that any model solves (1).", float),
 )
 @options.to_compute(
@@ -52,11 +52,11 @@ from . import options
     options.value("--cost-question", "C", "With --cost-answer: find the best K for the money.", float),
     options.value("--cost-answer", "C", "Cost of one answer.", float),
     options.value("--cost-judge", "C", "Cost of one judge call: what is another one worth?", float),
-    options.value("--sigma2-judge", "S", "The judge's variance on one answer; else --from's.", float),
+    options.value("--sigma2-judge", "S", "The judge's variance on one answer, if not --from's.", float),
     options.value("--judged", "N", "A judge scores N questions: how many must people label?", int),
     options.value("--r2", "R", "With --judged: the share of the labels' variance it predicts.", float),
     options.value("--target-se", "S", "With labels: standard error, in place of --effect.", float),
-    options.value("--assurance", "P", "With --from: the share of such pilots whose plan has the power (0.8).", float),
+    options.value("--assurance", "P", "With --from: the share of pilots whose plan reaches the power (0.8).", float),
     *options.computing("plan", level="Confidence level of the two-sided test."),
 )
 @options.to_show(

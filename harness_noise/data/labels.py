@@ -71,14 +71,14 @@ class LabelColumns:
     """(n,) answers that the judge scored."""
 
     def spread(self, rows: IntArray, n: int) -> LabelColumns:
-        """Those of n questions, of which these are some; of the others nothing is known."""
+        """The labels of n questions, of which these are some; of the others nothing is known."""
         out = blank(LabelColumns, n)
         put(out, rows, self)
         return out
 
     @classmethod
     def stacked(cls, parts: Sequence[LabelColumns | None]) -> LabelColumns | None:
-        """Those of several tasks, one below the other; None where none is corrected.
+        """The labels of several tasks, one below the other; None where none is corrected.
 
         Raises:
             InputError: labels correct some of them only.

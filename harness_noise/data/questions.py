@@ -223,7 +223,7 @@ class Hashes(Sequence[str]):
         self._odd[index] = text
 
     def odd(self) -> Iterable[str]:
-        """Those that are not packed."""
+        """The texts that are not packed."""
         return self._odd.values()
 
     def distinct(self) -> int:

@@ -139,7 +139,7 @@ def _rows(name: str, scores: Sequence[Scores], options: ReadOptions) -> list[Sco
 
 
 def _widest(scores: Sequence[Scores], measure: str) -> list[Scores]:
-    """Of each task the scores whose answers have most of a measure: all its scorers looked at one answer."""
+    """The scores of each task whose answers have most of a measure: all its scorers looked at one answer."""
     tasks: dict[str, list[Scores]] = {}
     for part in scores:
         if measure in part.usage:

@@ -299,8 +299,8 @@ LEVELS = 5
 def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
     """The runs in a folder that is none itself, for an adapter that reads each in one go; by the alphabet.
 
-    An adapter that reads in parts walks its folders itself. In a folder that another one recognises no file is a score
-    table.
+    An adapter that reads in parts walks its folders itself. A file is the first adapter's that recognises it, and in a
+    folder that another one recognises no file is a score table.
     """
     if hasattr(adapter, "parts") or levels == 0 or not folder.is_dir():
         return []
@@ -311,7 +311,8 @@ def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
         if child.is_dir() and not _is_open(child):
             continue
         if adapter.sniff(child):
-            places.append(child)
+            first = next(name for name, other in _loaded().items() if other.sniff(child))
+            places += [child] if child.is_dir() or first == adapter.name else []
         elif adapter.name != LAST or not any(other.sniff(child) for other in _loaded().values() if other != adapter):
             places += _below(adapter, child, levels - 1)
     return places

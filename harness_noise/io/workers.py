@@ -33,8 +33,8 @@ CONNECT = 10
 """Seconds in which a scheduler has to answer."""
 
 
-Answer: TypeAlias = PartRead | InputError
-Answers: TypeAlias = Generator[tuple[int, Answer | str], None, None]
+Reply: TypeAlias = PartRead | InputError
+Replies: TypeAlias = Generator[tuple[int, Reply | str], None, None]
 """The number of a unit and its answer, as they come; or why a worker has none, whatever it raised."""
 Watch: TypeAlias = Callable[[Iterable[Any], int], Iterable[Any]]
 
@@ -47,7 +47,7 @@ def read_units(
     dask: str | None = None,
     watch: Watch = lambda answers, total: answers,
     say: Callable[[str], None] = lambda text: None,
-) -> list[Answer]:
+) -> list[Reply]:
     """Read all units; what the arena has no use for (the data of corpus metrics) is left out.
 
     Args:
@@ -70,7 +70,7 @@ def read_units(
         answers = _on_processes(units, options, jobs)
     else:
         answers = ((i, read_small(unit, options)) for i, unit in enumerate(units))
-    by_unit: dict[int, Answer] = {}
+    by_unit: dict[int, Reply] = {}
     rescued: list[str] = []
     interner = Interner()
     with closing(answers):  # also when the watcher or Ctrl-C ends it
@@ -90,7 +90,7 @@ def read_units(
     return [by_unit[i] for i in range(len(units))]
 
 
-def read_small(unit: ReadUnit, options: ReadOptions) -> Answer:
+def read_small(unit: ReadUnit, options: ReadOptions) -> Reply:
     """The answer to one unit, small: no corpus data, no frames held by an error."""
     answer = read_unit(unit, options)
     if isinstance(answer, InputError):
@@ -124,7 +124,7 @@ def _each(
 # local processes
 
 
-def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) -> Answers:
+def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) -> Replies:
     """A pool of processes; where one of them dies, another reads one by one what is left."""
     waiting, deaths = dict(enumerate(units)), Counter[int]()
     while waiting:
@@ -191,7 +191,7 @@ def _held_interrupts() -> Iterator[None]:
 # a Dask cluster
 
 
-def _on_cluster(units: Sequence[ReadUnit], options: ReadOptions, address: str, say: Callable[[str], None]) -> Answers:
+def _on_cluster(units: Sequence[ReadUnit], options: ReadOptions, address: str, say: Callable[[str], None]) -> Replies:
     """Dask gives the work of a worker that dies to another, and gives a file up that kills several."""
     with _client(address, say) as client:
         from distributed import KilledWorker

@@ -37,7 +37,7 @@ from .pairs import Grid, MeasuredRun, grid, pairs_of, square
 from .ranks import best_p, passes, ranked
 
 CLOSE = 5.0
-"""Pairs closer than this many total standard errors show the noise of a benchmark; Wang (2025), §4.1.2."""
+"""Pairs closer than this many total standard errors show the noise of a benchmark; [Wang, §4.1.2]."""
 MOST_SLICES = 50_000
 """Pairs × slices that are computed; of more, `compare` has those of any two models."""
 

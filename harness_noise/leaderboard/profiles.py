@@ -1,7 +1,7 @@
 """The noise profile of a benchmark: what an arena found, kept in a file for those who have no samples.
 
 A benchmark's total noise is much the same for all pairs of models that are close, so a difference
-between two numbers of a leaderboard can be judged without running anything again. Wang (2025), §1.
+between two numbers of a leaderboard can be judged without running anything again. [Wang, §1].
 """
 
 from __future__ import annotations

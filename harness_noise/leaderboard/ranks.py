@@ -283,7 +283,7 @@ def best_p(pairs: Pairs) -> FloatArray:
 
     It is the smallest one-sided p over the M − 1 rivals, times M − 1 (Bonferroni). For the model that
     is best in truth the hypothesis holds, so the models with p ≥ α contain it with probability ≥ 1 − α
-    without any further correction: Hsu's (1981) comparison with the best, by single tests.
+    without any further correction: Hsu's comparison with the best [Hsu], by single tests.
     """
     smallest: FloatArray = np.fmin.reduce(rival_p(pairs), axis=1)
     return np.minimum(1.0, (len(pairs.names) - 1) * smallest)

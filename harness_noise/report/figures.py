@@ -181,7 +181,7 @@ def accuracies(board: BenchmarkResult) -> Picture | None:
 
 
 _CIVIDIS = ((38, 78, 150), (78, 98, 140), (110, 118, 128), (145, 142, 116), (195, 180, 98), (254, 232, 56))
-"""As cividis, but its dark end is lighter than a dark page, so that a missing score is told from a low one."""
+"""Cividis, its dark end lighter than a dark page, so that a missing score is told from a low one."""
 
 
 def heatmap(board: BenchmarkResult) -> Picture | None:

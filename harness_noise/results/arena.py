@@ -292,14 +292,14 @@ class Selection(Measured):
     n_questions: int
     """Questions that all of them have."""
     mean: float
-    """Of the best model, on these questions."""
+    """Mean of the best model, on these questions."""
     mean_corrected: float | None
-    """Of a model that half of the questions chose, on the other half; null with fewer than four clusters, or where a
-    task cannot be split."""
+    """Mean of a model that half of the questions chose, on the other half; null with fewer than four clusters, or where
+    a task cannot be split."""
     lead: float
     """By how much the best model is ahead of the second."""
     lead_corrected: float | None
-    """Of the two best by half of the questions, on the other half: about 0 where all models are equally good."""
+    """Lead between the two that half of the questions put first, on the other half: about 0 if all are equally good."""
     same_best: float | None
     """Share of the halves that choose the same model as all questions do."""
 

@@ -66,8 +66,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Sample at the temperature you report; switch the cache off; let repeats have seeds of their own.",
     ),
     "shared_repeat_noise": Diagnostic(
-        "a repeat is better or worse on all questions at once (p < .05, as one run in twenty is by chance): if the "
-        "repeats are not independent answers, the interval is too short",
+        "a repeat is better or worse on all questions at once (p < .05, which happens by chance in one run of "
+        "twenty): if the repeats are not independent answers, the interval is too short",
         "If repeats are training seeds, prompts or judges, use `repeats_are='runs'`; else look for a drifting server.",
     ),
     "too_few_questions": Diagnostic("fewer than two questions: no standard error", "Run more questions."),
@@ -122,7 +122,7 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Give the runs themselves, without `unpaired`, if the questions are the same: the test sees more.",
     ),
     "different_prompts": Diagnostic(
-        "the same questions were asked with different prompts", "Remember that the difference includes the prompt's."
+        "the same questions were asked with different prompts", "Remember that the difference includes the prompts'."
     ),
     "mean_mismatch": Diagnostic(
         "the mean of the scores is not the harness's own value: samples are missing, or the scores are read wrongly",
@@ -142,8 +142,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "More labels help.",
     ),
     "skewed": Diagnostic(
-        "a long tail on one side, and few {units} for that: a mean's interval is extended there (SE not affected) and "
-        "may still be too short",
+        "a long tail on one side, and few {units} for it: a mean's interval is extended there (the SE is not affected) "
+        "and may still be too short",
         "More clusters help; more questions in the same clusters do not. `interval='bootstrap-t'` resamples the tail.",
         "More questions help. `interval='bootstrap-t'` resamples the tail.",
     ),
@@ -185,7 +185,7 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Report the estimate and the interval of sequential, which allow for the looks.",
     ),
     "not_a_random_part": Diagnostic(
-        "the questions that were asked are no random part of the benchmark: they say nothing of the whole of it",
+        "the questions that were asked are not a random part of the benchmark, so they say nothing about all of it",
         "Ask a random part: --noise_sample (in Inspect noise_sample).",
     ),
     "unequal_chances": Diagnostic(

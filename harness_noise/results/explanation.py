@@ -175,7 +175,7 @@ class LabelRow:
     chance: float
     """Probability with which the question was drawn."""
     seed: int
-    """Of the drawing."""
+    """Seed of the drawing."""
     model: str | None = None
     """Null where the file is blind."""
     score: float | None = None

@@ -50,7 +50,7 @@ class GateRow(Measured):
     budget_sees: float | None = None
     """What `sees` is with the budget's questions, two-sided as a plan is, if the noise is what these runs show."""
     budget_sees_assured: float | None = None
-    """And if the noise is as large as 80 % of such runs would leave possible."""
+    """`budget_sees` if the noise is as large as 80 % of such runs would leave possible."""
     reason: str = ""
     """Why it cannot be judged."""
     diagnostics: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ class Gate(Document):
     """holm; none where the comparison was asked not to adjust."""
     margin: float
     rows: tuple[GateRow, ...]
-    """Those that fail first, then those that are not decided."""
+    """Rows that fail come first, then those that are not decided."""
     left_out: tuple[str, ...] = ()
     """What was not judged although the run or its baseline has it, with the reason (`skip_missing`)."""
     lost: tuple[GateRow, ...] = ()

@@ -93,7 +93,7 @@ class Plan(Document):
     """Prediction variance of one answer; null where it is not known apart from ω²."""
     sigma2_b: float | None
     design_effect: float | None
-    """Of clusters that the variances given did not hold; from `icc` where that was given."""
+    """Design effect of clusters that the variances given do not include; from `icc` where that was given."""
     icc: float | None
     """Intraclass correlation of the questions' differences within a cluster, where it was given."""
     best_repeats: int | None

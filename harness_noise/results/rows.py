@@ -94,7 +94,7 @@ class JudgeFlips:
     n_same_text: int
     """Pairs of gradings of the same answer text to the same question."""
     n_flips: int
-    """Those pairs whose verdicts differ."""
+    """Pairs whose two verdicts differ."""
     rate: float
     """How often a second grading differs from the first; every answer counts the same, so it is not n_flips /
     n_same_text where some texts were graded more often than others."""

@@ -27,7 +27,7 @@ def kendall_tau(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
     Returns:
         (N,) tau, NaN where the scores or the means are constant; and (N,) how often a question to which all
         orders of the models are equally likely has a tau as low: normal, with the variance of S = concordant
-        less discordant pairs under ties [Kendall 1970, ch. 4] and a continuity correction.
+        less discordant pairs under ties [Kendall, ch. 4] and a continuity correction.
 
     Models without a score on a question, or without another question, are left out of its tau.
     """

@@ -1,7 +1,7 @@
 """Several tasks or models at once, and what can still be said where only counts are known.
 
-Sources: Fisher (1935) for the exact test; Wilcoxon (1945); Stouffer et al. (1949), weights by
-Liptak (1958); inverse-variance (fixed-effect) weights as in Cochran (1954).
+Fisher's exact test [Fisher], signed ranks [Wilcoxon], Stouffer's z [Stouffer; Liptak for the weights], and
+inverse-variance (fixed-effect) weights [Cochran].
 """
 
 from __future__ import annotations

@@ -13,16 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray, Labels
 from ..errors import InputError
 from .tolerances import FEWEST_REPEATED, ROUNDING
-
-Labels: TypeAlias = Sequence[object] | NDArray[np.generic]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +41,7 @@ class QuestionStats:
         return replace(self, mean=self.mean[index], var=self.var[index], count=self.count[index])
 
     def runs(self, index: IntArray) -> QuestionStats:
-        """Those of some of P runs, (P, n)."""
+        """The statistics of some of P runs, (P, n)."""
         flags = [np.broadcast_to(x, len(self.count))[index] for x in (self.identical, self.answers_differ)]
         return QuestionStats(self.mean[index], self.var[index], self.count[index], *flags)
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
 from ..settings import Settings
 from .intervals import ExtendedSample, Limits, critical, t_limits
 from .planning import noncentrality
@@ -85,7 +84,7 @@ class Decision:
 
     ci_low: FloatArray
     ci_high: FloatArray
-    interval: NDArray[Any]
+    interval: AnyArray
     """Whose interval it is; "none" where there is none."""
     statistic: FloatArray
     p_value: FloatArray
@@ -275,10 +274,10 @@ class Skew:
     spread: float
     """Σ (z³ − 3z)², its variance."""
     shift: float
-    """−γ/(2√G), which skewness γ adds to the expectation of t [Johnson 1978]."""
+    """−γ/(2√G), which skewness γ adds to the expectation of t [Johnson]."""
 
     def turned(self) -> Skew:
-        """That of the values with the other sign."""
+        """The skewness of the values with the other sign."""
         return Skew(-self.third, self.spread, -self.shift)
 
 
@@ -318,7 +317,7 @@ def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:
 
 
 def holm(p: ArrayLike) -> FloatArray:
-    """Holm (1979) step-down adjusted p-values."""
+    """Step-down adjusted p-values [Holm]."""
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(values)
     scaled = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
@@ -328,7 +327,7 @@ def holm(p: ArrayLike) -> FloatArray:
 
 
 def benjamini_hochberg(p: ArrayLike) -> FloatArray:
-    """Benjamini & Hochberg (1995) step-up adjusted p-values."""
+    """Step-up adjusted p-values [Benjamini]."""
     from scipy.stats import false_discovery_control  # takes long to import
 
     values = np.asarray(p, dtype=np.float64)

@@ -4,9 +4,8 @@ y = μ + Σ_h u_h(level of the answer) + ε, all effects random and independent:
 labelled factor (prompt, seed, judge), the interaction of the question with each factor, and the
 residual, which is what sampling one more answer in the same place changes.
 
-Source: Henderson (1953), Biometrics 9, method 1 (unbiased method of moments; Searle, Casella &
-McCulloch 1992, §5.3): the uncorrected sums of squares T_g = Σ y²_l./n_l of every grouping g are
-linear in μ² and the components, E T_g = N μ² + Σ_h σ²_h Σ_l Σ_m n²_lm / n_l.
+Method 1 of [Henderson], the unbiased method of moments [Searle, §5.3]: the uncorrected sums of squares
+T_g = Σ y²_l./n_l of every grouping g are linear in μ² and the components, E T_g = N μ² + Σ_h σ²_h Σ_l Σ_m n²_lm / n_l.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Component:
     df: float
     """Levels − 1; for the residual, answers − cells."""
     low: float | None
-    """Confidence interval of the component [Tukey 1951, Williams 1962], with the chance `level`; raw like the variance,
+    """Confidence interval of the component [Tukey; Williams], with the chance `level`; raw like the variance,
     which it always holds, so `low` may be negative. None with the variance, and without degrees of freedom."""
     high: float | None
     diagnostics: tuple[str, ...]
@@ -126,7 +125,7 @@ def _equations(y: FloatArray, groups: Sequence[IntArray]) -> tuple[FloatArray, F
 def _with_limits(
     variances: Sequence[Component], codes: Sequence[IntArray], A: FloatArray, levels: FloatArray, alpha: float
 ) -> list[Component]:
-    """Tukey's (1951) and Williams' (1962) interval for each component.
+    """Tukey's and Williams' interval for each component [Tukey; Williams].
 
     The mean square of a grouping, with the coarser groupings that contain it taken out, expects
     c σ² + r, r what the other components bring: (df MS/χ²)(1 − r F/MS)/c with the quantiles of χ²_df and

@@ -4,8 +4,8 @@ Few flips: the far limit of a difference where few questions, or clusters, diffe
 
 Three wins of 500 and no loss: mean and variance come from the same three questions, so a symmetric
 interval is too short on the side away from 0. There the limit is also that of the sample with two
-pseudo-clusters added, which are as far from the mean as any cluster is, one on each side of 0: what Agresti &
-Caffo (2000) and Bonett & Price (2012) do for 0/1 scores, for scores of any kind, clusters and groups.
+pseudo-clusters added, which are as far from the mean as any cluster is, one on each side of 0: what
+[Agresti; Bonett] do for 0/1 scores, for scores of any kind, clusters and groups.
 
 Clusters may differ in size, and size must not pass for a flip: 231 of 500 questions in one cluster and a true
 difference of .5 make one sum larger than all others together. So the pseudo-sums are deviations from the mean, and
@@ -154,7 +154,7 @@ class Limits(Generic[Number]):
         return np.asarray((self.low > value) | (self.high < value))
 
     def within(self, margin: float) -> BoolArray:
-        """Two one-sided tests (Schuirmann 1987) of level α: the (1 − 2α) interval lies inside ±margin."""
+        """Two one-sided tests [Schuirmann] of level α: the (1 − 2α) interval lies inside ±margin."""
         return np.asarray((-margin < self.low) & (self.high < margin))
 
 
@@ -177,7 +177,7 @@ def t_interval(mean: float, se: float, df: float, level: float) -> Limits[float]
 
 
 def wilson(p: float, n: float, critical: float) -> Limits[float]:
-    """Wilson (1927) score interval for a proportion p from n (effective) observations."""
+    """Wilson score interval [Wilson] for a proportion p from n (effective) observations."""
     c2 = critical**2
     centre = (p + c2 / (2 * n)) / (1 + c2 / n)
     half = critical / (1 + c2 / n) * math.sqrt(p * (1 - p) / n + c2 / (4 * n * n))
@@ -193,8 +193,8 @@ def binomial_skewness(p: float, n: float) -> float:
 def tail_shift(skewness: float, allowed: float, critical: float, least: float = SKEWED) -> float:
     """How far a limit is moved out on the side of the long tail, in standard errors: up if above 0; 0 for none.
 
-    A Studentised mean of skewness γ has the quantile t + γ(1 + 2t²)/6 where Student's has t [Hall 1992, The Bootstrap
-    and Edgeworth Expansion, eq. 2.38]. Only the limit that becomes farther by it is moved.
+    A Studentised mean of skewness γ has the quantile t + γ(1 + 2t²)/6 where Student's has t [Hall, eq. 2.38].
+    Only the limit that becomes farther by it is moved.
 
     Args:
         skewness: of the mean, γ.
@@ -221,7 +221,7 @@ def within(interval: Limits[float], low: float, high: float) -> Limits[float]:
 def binomial_size(p: float, se: float, n_answers: float, n_clusters: int, mixed: int) -> float:
     """How many independent 0/1 answers know a mean p in [0, 1] as well as its standard error says: p(1 − p)/se².
 
-    The effective sample size of Korn & Graubard (1998), Survey Methodology 24(2), with what few failures leave unknown.
+    The effective sample size of [Korn], with what few failures leave unknown.
 
     Args:
         p: the mean.
@@ -245,7 +245,7 @@ def binomial_size(p: float, se: float, n_answers: float, n_clusters: int, mixed:
 
 
 def clopper_pearson(p: float, n: float, level: float) -> Limits[float]:
-    """Exact binomial interval, n and p·n possibly fractional [Korn & Graubard 1998]."""
+    """Exact binomial interval, n and p·n possibly fractional [Korn]."""
     alpha = 1 - level
     x = p * n
     low = 0.0 if x <= 0 else float(special.betaincinv(x, n - x + 1, alpha / 2))
@@ -254,7 +254,7 @@ def clopper_pearson(p: float, n: float, level: float) -> Limits[float]:
 
 
 def korn_graubard(p: float, n_effective: float, n_answers: float, df: float, level: float) -> Limits[float]:
-    """Clopper–Pearson at n_eff · (z/t_df)², capped at the number of answers [Korn & Graubard 1998]."""
+    """Clopper–Pearson at n_eff · (z/t_df)², capped at the number of answers [Korn]."""
     n = min(n_effective * float(critical(level) / critical(level, df)) ** 2, n_answers)
     return clopper_pearson(p, n, level)
 
@@ -269,7 +269,7 @@ def rescaled(interval: Limits[float], bounds: tuple[float, float]) -> Limits[flo
 def bonett_price(
     gain: FloatArray, loss: FloatArray, n: FloatArray | float, width: FloatArray | float, level: float
 ) -> Limits[FloatArray]:
-    """Bonett & Price's (2012) adjusted Wald interval for means of paired differences in [−width, width].
+    """Adjusted Wald interval [Bonett] for means of paired differences in [−width, width].
 
     Used where the differences have no variance, so that a t interval would be a point.
 
@@ -286,7 +286,7 @@ def bonett_price(
 
 
 def agresti_caffo(p: FloatArray, n: float, q: FloatArray, m: float, level: float) -> Limits[FloatArray]:
-    """Agresti & Caffo (2000) adjusted Wald interval for p − q of two independent proportions.
+    """Adjusted Wald interval [Agresti] for p − q of two independent proportions.
 
     The unpaired counterpart of `bonett_price`: one success and one failure are added to each.
     """
@@ -305,7 +305,7 @@ class RangeEnds:
     mixed: int
     """Clusters that hold a score below the highest, or above the lowest, whichever are fewer."""
     failing: float
-    """The same, but by effective number, (Σ f_c)²/Σ f_c² of the clusters' failures: one cluster may hold most of them.
+    """Effective number of such clusters, (Σ f_c)²/Σ f_c² of their failures: one cluster may hold most of them.
 
     Of right and wrong answers, and where most scores lie at that end, no more than the highest failure rates of the
     clusters' questions add up to: a question that fails once in twenty times, or by a twentieth, tells less of how

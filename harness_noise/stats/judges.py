@@ -26,7 +26,7 @@ class JudgeNoise:
     pairs: int
     """Pairs of gradings of one text."""
     flips: int
-    """Those pairs whose verdicts differ."""
+    """Pairs whose two verdicts differ."""
     rate: float
     """How often a second grading differs from the first; every answer counts the same."""
     variance: float

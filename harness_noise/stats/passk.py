@@ -12,9 +12,7 @@ from ..errors import check_count
 
 
 def pass_at_k(values: FloatArray, k: int) -> FloatArray:
-    """(n,) 1 − C(K_i − c_i, k)/C(K_i, k) for (n, K) scores of 0 and 1; NaN where K_i < k.
-
-    Source: Chen et al. (2021), Evaluating large language models trained on code, eq. 1.
+    """(n,) 1 − C(K_i − c_i, k)/C(K_i, k) for (n, K) scores of 0 and 1 [Chen, eq. 1]; NaN where K_i < k.
 
     Raises:
         ValueError: scores other than 0 and 1, or k < 1.
@@ -37,9 +35,7 @@ def consistency(values: FloatArray, k: int) -> FloatArray:
 def pass_curves(values: FloatArray, ks: Sequence[int]) -> tuple[FloatArray, FloatArray]:
     """(n, len(ks)) pass@k and pass^k of (n, K) scores of 0 and 1, a column for each k.
 
-    pass^k is the chance that all of k answers are right, C(c_i, k)/C(K_i, k).
-
-    Source: Yao et al. (2024), τ-bench, arXiv 2406.12045, §3.
+    pass^k is the chance that all of k answers are right, C(c_i, k)/C(K_i, k) [Yao, §3].
 
     Raises:
         ValueError: as for `pass_at_k`.
@@ -82,7 +78,7 @@ def steps_of_k(K: int) -> list[int]:
 def acc_probs(loglikelihoods: FloatArray, gold: BoolArray) -> FloatArray:
     """(n,) probabilities that a model which samples among C choices gives a right one.
 
-    softmax of the choices' log-likelihoods at the gold choices [Miller 2024, §3.2]. It is another estimand than the
+    softmax of the choices' log-likelihoods at the gold choices [Miller, §3.2]. It is another estimand than the
     accuracy of the likeliest choice: report it beside `acc`, never in its place. NaN where it does not exist: no right
     choice, a NaN or +inf, or all −inf.
 

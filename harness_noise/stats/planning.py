@@ -1,10 +1,10 @@
 """How many questions and answers a comparison needs: power of the two-sided t test, sample sizes and their inverses.
 
-T = (z + δ)/s with z standard normal and s² = χ²_df/df has the noncentral t distribution (Johnson, Kotz & Balakrishnan
-1995, ch. 31). With few degrees of freedom the library's has no number, or takes seconds, where δ is large; there
+T = (z + δ)/s with z standard normal and s² = χ²_df/df has the noncentral t distribution [Johnson1995,
+ch. 31]. With few degrees of freedom the library's has no number, or takes seconds, where δ is large; there
 the chance of |T| > t is taken by quadrature over z.
 
-Source of the formula: Miller (2024), §5 (eqs. 9–10), with σ²/K for each of the two runs and the noncentral t of the
+The formula is that of [Miller, eqs. 9–10], with σ²/K for each of the two runs and the noncentral t of the
 planned design in place of the normal distribution: the variance of the new run is an estimate, too.
   [Särndal] Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling, ch. 6
 """
@@ -365,7 +365,7 @@ def labels_needed(
 
 
 def rule_of_thumb(p: float) -> Variances:
-    """Var[A − B] ≈ p(1 − p) in total [Wang 2025, §4.1.2].
+    """Var[A − B] ≈ p(1 − p) in total [Wang, §4.1.2].
 
     It does not say how much of that is prediction noise, so all of it is counted as data noise:
     more answers per question are never promised to help.
@@ -374,7 +374,7 @@ def rule_of_thumb(p: float) -> Variances:
 
 
 def beta_variance(p: FloatArray, solved: float = 1.0) -> FloatArray:
-    """s · (p/s)(1 − p/s) with s the share `solved` of the questions that any model solves [Wang 2025, §4.1.3]."""
+    """s · (p/s)(1 − p/s) with s the share `solved` of the questions that any model solves [Wang, §4.1.3]."""
     return p * (1 - p / solved) if solved > 0 else np.zeros_like(p)
 
 

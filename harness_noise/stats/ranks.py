@@ -1,8 +1,8 @@
 """Ranks: who is above whom within each question, and which rank each of many models may have, all right together.
 
-Mogstad, Romano, Shaikh & Wilhelm (2024), Review of Economic Studies 91: from all pairwise comparisons tested
+[Mogstad]: from all pairwise comparisons tested
 together, model j is at best behind all that are shown to be better, and at worst before all shown to be worse.
-The tests are one max-T step-down over all ordered pairs (Romano & Wolf 2005), with signs flipped by cluster.
+The tests are one max-T step-down over all ordered pairs [Romano], with signs flipped by cluster.
 """
 
 from __future__ import annotations

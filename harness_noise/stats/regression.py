@@ -1,7 +1,6 @@
 """Regression with clustered standard errors: CR2 for any design matrix, Satterthwaite's df for each coefficient.
 
-Sources: Bell & McCaffrey (2002), Survey Methodology 28(2); Pustejovsky & Tipton (2018), J. Business & Economic
-Statistics 36(4), eq. 5 and 8–9. The mean of `cluster_variance` is the case of one constant column.
+[Bell]; [Pustejovsky, eq. 5 and 8–9]. The mean of `cluster_variance` is the case of one constant column.
 """
 
 from __future__ import annotations

@@ -353,7 +353,7 @@ class Wild:
         return np.asarray(count / resamples if self.exact else (count + 1) / (resamples + 1))
 
     def limits(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """(P,) ends of the nulls around the estimate with p ≥ 1 − level; infinite where no null is rejected."""
+        """(P,) ends of the nulls around the estimate with p ≥ 1 − level [Roodman]; infinite where none is rejected."""
         return self._end(-1.0, 1 - level), self._end(1.0, 1 - level)
 
     def _end(self, side: float, alpha: float) -> FloatArray:
@@ -374,8 +374,8 @@ class Wild:
 def weights(G: int, resamples: int, rng: np.random.Generator) -> tuple[Iterator[FloatArray], bool]:
     """Batches of (rows, G) weights, and whether they are all there are.
 
-    Signs (Rademacher): all 2^G up to 12 clusters, drawn beyond. With fewer than 8 clusters Webb's six points: all 6^G
-    where they are no more than `resamples`, else drawn.
+    Signs (Rademacher): all 2^G up to 12 clusters, drawn beyond [Roodman]. With fewer than 8 clusters Webb's six points
+    [Webb]: all 6^G where they are no more than `resamples`, else drawn.
     """
     points = _SIX if G < FEW else np.array([-1.0, 1.0])
     exact = G <= ENUMERATED if G >= FEW else len(points) ** G <= resamples
@@ -385,9 +385,9 @@ def weights(G: int, resamples: int, rng: np.random.Generator) -> tuple[Iterator[
 def wild_test(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> Wild:
     """The resamples of Σ a_i d_i = θ̂, of one task or of a group.
 
-    The null Σ w_t μ_t = μ₀ is imposed by least squares: restricted residuals are e_i + δ a_i/Σ a_i². A resample takes
-    the tasks' means out of v_c times them, r_c = v_c S_c − Σ_t h_ct (Σ_c v_c S_ct), and clusters may cross tasks, as
-    in `cluster_variance.clustered_variance`.
+    The null Σ w_t μ_t = μ₀ is imposed by least squares [MacKinnon]: restricted residuals are e_i + δ a_i/Σ a_i². A
+    resample takes the tasks' means out of v_c times them, r_c = v_c S_c − Σ_t h_ct (Σ_c v_c S_ct), and clusters may
+    cross tasks, as in `cluster_variance.clustered_variance`.
 
     Args:
         d: (n,) contrast values, not all equal within their tasks; or (P, n) of one task.

@@ -10,7 +10,7 @@ Sources, cited at the lines that use them:
   [Lan]           Lan & DeMets (1983), Biometrika 70
   [Hwang]         Hwang, Shih & DeCani (1990), Statistics in Medicine 9
   [Spiegelhalter] Spiegelhalter, Freedman & Blackburn (1986), Controlled Clinical Trials 7
-  [Jennison]      Jennison & Turnbull (2000), Group Sequential Methods, ch. 7, 8, 19
+  [Jennison]      Jennison & Turnbull (2000), Group Sequential Methods, ch. 5, 7, 8, 19
   [Robbins]       Robbins (1970), Annals of Mathematical Statistics 41
   [Howard]        Howard, Ramdas, McAuliffe & Sekhon (2021), Annals of Statistics 49
   [Waudby-Smith]  Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas (2024), Annals of Statistics 52
@@ -43,10 +43,10 @@ MOST_Z = 37.0
 
 
 def spent(fraction: float, error: float, spending: Spending = "hsd", gamma: float = GAMMA) -> float:
-    """Error that may be spent on one side when this fraction of the information is there [LD; HSD].
+    """Error that may be spent on one side when this fraction of the information is there [Lan].
 
-    Hwang–Shih–DeCani: error (1 − e^{−γt})/(1 − e^{−γ}); O'Brien–Fleming type: 2 (1 − Φ(z_{error/2}/√t)); Pocock type:
-    error log(1 + (e − 1) t).
+    Hwang–Shih–DeCani: error (1 − e^{−γt})/(1 − e^{−γ}) [Hwang]; O'Brien–Fleming type: 2 (1 − Φ(z_{error/2}/√t)); Pocock
+    type: error log(1 + (e − 1) t).
     """
     t = min(max(fraction, 0.0), 1.0)
     if t == 0:
@@ -148,7 +148,7 @@ def critical_values(
     gamma: float = GAMMA,
     info: Sequence[float] | None = None,
 ) -> tuple[float, ...]:
-    """Critical |z| at each look, α/2 on each side, for looks at these fractions of the information [LD; AMR].
+    """Critical |z| at each look, α/2 on each side, for looks at these fractions of the information [Lan; Armitage].
 
     Args:
         fractions: of the whole information, rising, in (0, 1].
@@ -203,7 +203,7 @@ def predictive_power(z: float, fraction: float, critical: float, within: float |
 def futility_bounds(
     info: Sequence[float], fractions: Sequence[float], bounds: Sequence[float], drift: float, beta: float
 ) -> tuple[float, ...]:
-    """|z| at each look below which it stops for futility, where an effect is planned [LD; JT, §5.2].
+    """|z| at each look below which it stops for futility, where an effect is planned [Lan; Jennison, §5.2].
 
     Under the effect so much of `beta` is spent as Hwang–Shih–DeCani's family allows. The critical values stay as they
     are: to go on against the rule costs no error of type I.
@@ -307,9 +307,9 @@ def mixture_tuning(alpha: float, when: float) -> float:
 
 
 def mixture_critical(n: FloatArray | float, alpha: float, rho: float) -> FloatArray:
-    """Half-width of a two-sided normal-mixture confidence sequence in standard errors, after n observations [R; H; WS].
+    """Half-width of a two-sided normal-mixture confidence sequence in standard errors, after n observations.
 
-    √(2 (nρ² + 1)/(nρ²) · log(√(nρ² + 1)/α)): valid at all n at once.
+    √(2 (nρ² + 1)/(nρ²) · log(√(nρ² + 1)/α)): valid at all n at once [Robbins; Howard; Waudby-Smith].
     """
     x = np.asarray(n, dtype=np.float64) * rho**2
     return np.sqrt(2 * (x + 1) / x * np.log(np.sqrt(x + 1) / alpha))

@@ -16,7 +16,7 @@ from .cluster_variance import satterthwaite
 from .intervals import critical
 
 FEWEST = 4
-"""Slices from which something can be said of how slices are spread; Morris (1983)."""
+"""Slices from which something can be said of how slices are spread [Morris]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,9 +66,9 @@ def heterogeneity(d: FloatArray, slices: IntArray, clusters: IntArray) -> EqualM
     varies.
 
     F* = Σ n_s (d̄_s − d̄)² / tr(A V), A = diag(n) − nnᵀ/N, V the CR2 covariance of the slice means; for independent
-    questions tr(A V) = Σ (1 − n_s/N) s²_s [Brown & Forsythe 1974]. Numerator df tr(AV)²/tr(AVAV) [Box 1954; Mehrotra
-    1997], denominator df by Satterthwaite with each slice's own variance. Slices are weighted by their size and not by
-    their estimated precision: one whose few answers happen to agree would else decide.
+    questions tr(A V) = Σ (1 − n_s/N) s²_s [Brown]. Numerator df tr(AV)²/tr(AVAV) [Box; Mehrotra],
+    denominator df by Satterthwaite with each slice's own variance. Slices are weighted by their size and not by their
+    estimated precision: one whose few answers happen to agree would else decide.
     """
     by_slice = joint(d, slices, clusters)
     keep = np.flatnonzero(by_slice.identified)
@@ -146,7 +146,7 @@ class Shrunken:
 def shrink(means: FloatArray, variances: FloatArray, level: float) -> Shrunken | None:
     """Empirical Bayes for θ_s ~ N(μ, τ²), d̄_s ~ N(θ_s, V_s); None with fewer than four slices.
 
-    Morris (1983), J. Amer. Statist. Assoc. 78: τ² by his weighted moments (§5), shrinkage
+    τ² by Morris' weighted moments [Morris, §5], shrinkage
     B_s = (S − 3)/(S − 1) V_s/(V_s + τ²), and intervals that know that μ and τ² are estimates.
 
     Args:

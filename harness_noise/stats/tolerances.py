@@ -7,7 +7,7 @@ from typing import Any
 FEW_DF = 10.0
 """Degrees of freedom below which a standard error is said to come from few clusters."""
 FEWEST_DF = 4.0
-"""Degrees of freedom below which a coefficient's p and interval are said not to be reliable (Tipton 2015)."""
+"""Degrees of freedom below which a coefficient's p and interval are said not to be reliable [Tipton]."""
 FEW_FAILURES = 10
 """Questions (clusters) that hold a wrong answer, or a right one, below which an interval near the end is uncertain."""
 FEW_LABELLED = 20
@@ -18,8 +18,8 @@ SKEWED = 0.2
 """Skewness of a mean above which the limit on the side of the long tail is moved; normal values have it in 7 % of
 samples of 20, and in 1 % of 30. Wilson's interval allows for some, and is moved where half as much is left."""
 SKEWED_MEASURE = 0.1
-"""That skewness for the mean of a measure, such as cost, or of its paired differences: samples that have missed a long
-tail are the least skewed ones, and their intervals the most often too short."""
+"""`SKEWED` for the mean of a measure, such as cost, or of its paired differences: samples that have missed a long tail
+are the least skewed ones, and their intervals the most often too short."""
 FEWEST_REPEATED = 10
 """Questions with two answers from which more questions than these may borrow their variance: the mean of fewer
 s², each of two or three answers, says next to nothing."""
@@ -30,7 +30,7 @@ FEW_CARRY = 5.0
 which its interval is said to be rough: F1 of a class of 2 to 50 %, 30 to 500 questions, then covers or has the code in
 at least 94.5 % of simulated runs."""
 FEW_CARRY_DIFFERENCE = 3.0
-"""That number for a difference, whose t interval needs fewer: it covers at least 94 %, from 20 questions."""
+"""`FEW_CARRY` for a difference, whose t interval needs fewer: it covers at least 94 %, from 20 questions."""
 RARE_CATEGORY = 3.0
 """Effective number of questions (clusters) that show how much a category's scores vary, (Σ e²)²/Σ e⁴ of its residuals,
 below which the interval of its coefficient is said to be rough: categories of 3 to 30 questions of 120 or 500 then

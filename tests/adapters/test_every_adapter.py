@@ -93,6 +93,7 @@ def test_an_adapter_without_a_mistake_passes(careless: Path, tmp_path: Path) -> 
         ("the second kind", "read: .*Error in place of an InputError on extra"),
         ("the first file", "no question"),
         ("splits lines", r"read: InputError on a text with a line separator \(U\+2028\)"),
+        ("skips damaged files", "scores are lost without a word on b.careless.json of 0 bytes"),
         ("skips broken lines", "within a text changes the scores"),
         ("the folder's order", "read with its folders listed in another order"),
         ("the name counts", "read again: the run .* has another name"),

@@ -176,7 +176,7 @@ def test_eval_set_and_its_second_call(canned, tmp_path):
         )  # fmt: skip
 
     for done, logs in (call(), call()):
-        assert done
+        assert (done, len(logs)) == (True, 2)
         for log in logs:
             assert ours(on_disk(log).results.scores[0]) == pytest.approx(expected(coins(canned, k=2)), rel=1e-12)
 

@@ -19,7 +19,7 @@ from harness_noise_adapters.lm_eval_harness.files import scan
 from harness_noise_adapters.lm_eval_harness.files.samples import read_samples
 from harness_noise_adapters.lm_eval_harness.files.scan import Index, Wanted
 from harness_noise_adapters.lm_eval_harness.scoring import gather as gather_module
-from harness_noise_adapters.lm_eval_harness.scoring.gather import Column
+from harness_noise_adapters.lm_eval_harness.scoring.gather import Scored
 
 
 def line(i=0, **changes) -> dict:
@@ -201,7 +201,7 @@ SCORES = st.none() | st.lists(VALUE, max_size=3)
 
 @given(st.lists(st.tuples(VALUE, SCORES), min_size=1, max_size=12), st.booleans())
 def test_a_column_holds_each_row_as_it_came(rows, keep):
-    column, at_once = (Column(raw=[] if keep else None) for _ in range(2))
+    column, at_once = (Scored(raw=[] if keep else None) for _ in range(2))
     for i, (own, repeats) in enumerate(rows):
         column.add(i, own, repeats)
     for i in range(0, len(rows), 3):

@@ -58,7 +58,7 @@ def test_the_docs_say_what_to_do_in_the_words_of_the_screen(root: Path) -> None:
 def test_a_threshold_is_one_number_in_code_and_docs(root: Path, code: str, threshold: float, written: str) -> None:
     value = {"four": 4, "ten": 10, "third": 1 / 3}
     (number,) = re.findall(r"four|ten|third|\.?\d+", written.replace("(10|", "(").replace("(4|", "("))
-    assert value.get(number) == threshold or float(value.get(number, 0) or number) == threshold
+    assert float(value.get(number, number)) == threshold
     assert re.search(written, documented(root)[code][0], re.I), code
     digits = re.search(r"fewer than (\d+)|at least (\d+)", DIAGNOSTICS[code].meaning)
     if digits:

@@ -116,17 +116,14 @@ TYPED = [ROOT / "docs" / "tutorials" / name for name in ("lm-eval.md", "inspect.
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=[pytest.mark.slow] if page in TYPED else []) for page in PAGES],
+    [pytest.param(page, marks=[pytest.mark.slow] if page in TYPED else []) for page in PAGES if any(blocks(page))],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_examples(page, tmp_path, monkeypatch):
-    found = list(blocks(page))
-    if not found:
-        return  # a page without Python
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     names = {"__name__": "__main__"}
-    for line, code, commands in found:
+    for line, code, commands in blocks(page):
         where = f"{page.relative_to(ROOT)}:{line}"
         if commands:
             run_commands(code, where)

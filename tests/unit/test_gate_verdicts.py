@@ -324,6 +324,12 @@ class TestSeveralBaselines:
         assert "few_clusters" in gate.rows[0].diagnostics
         assert any("4 baseline runs" in note for note in gate.notes)
 
+    def test_questions_that_all_differ_alike_have_the_noise_between_runs(self) -> None:
+        sides = [run(f"b{i}", {"t": np.full(40, value)}) for i, value in enumerate((1.0, 0.0, 1.0))]
+        row = hn.gate(run("a", {"t": np.ones(40)}), sides).rows[0]
+        assert (row.estimate, row.se) == (pytest.approx(1 / 3), pytest.approx(math.sqrt(1 / 3 * (1 + 1 / 3))))
+        assert "zero_variance" not in row.diagnostics
+
     def test_with_one_it_is_said_that_it_cannot_be_known(self) -> None:
         assert any("cannot be known" in note for note in hn.gate(*pair()).notes)
 

@@ -20,7 +20,9 @@ from harness_noise.cli import main
 from harness_noise.data.labels import answer_id
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Scores
+from harness_noise.stats.labels import _unseen
 from harness_noise.stats.partial import Part, from_part
+from harness_noise.stats.tolerances import FEW_FAILURES
 
 N = 400
 
@@ -225,6 +227,12 @@ def test_labels_that_are_all_the_same_are_no_measure_of_the_judge() -> None:
     assert row.judge is not None
     assert row.judge.gain is None
     assert "the judge is not used" not in hn.render(Analysis({}, (row,)), "markdown")
+
+
+@pytest.mark.parametrize("wrong", [FEW_FAILURES - 1, FEW_FAILURES])
+def test_fewer_than_ten_errors_have_two_more_counted(wrong: int) -> None:
+    sums = np.where(np.arange(100) < wrong, 0.01, 0.0)
+    assert (_unseen(sums, 1.0) > 0) == (wrong < FEW_FAILURES)
 
 
 def test_what_allows_for_unseen_errors_is_not_said_to_add_nothing() -> None:

@@ -9,9 +9,9 @@ from harness_noise_adapters.lm_eval_harness.files.results import Native
 from harness_noise_adapters.lm_eval_harness.scoring.choices import LeftOutError
 from harness_noise_adapters.lm_eval_harness.scoring.gather import (
     Aggregation,
-    Column,
     Gathered,
     GroupRow,
+    Scored,
     TaskFacts,
     gather,
     groups,
@@ -22,14 +22,14 @@ KEY = ("acc", "none")
 TABLE = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])
 
 
-def column(own, repeats, raw=None) -> Column:
-    out = Column(raw=raw)
+def column(own, repeats, raw=None) -> Scored:
+    out = Scored(raw=raw)
     for document, (value, row) in enumerate(zip(own, repeats, strict=True)):
         out.add(document, value, list(row))
     return out
 
 
-def gathered(found: Column, value: float | None, **facts) -> Gathered:
+def gathered(found: Scored, value: float | None, **facts) -> Gathered:
     known = {
         "name": "toy", "questions": Questions(tuple("abcd")), "reported": {KEY: value},
         "aggregations": {"acc": Aggregation("mean")}, "higher_is_better": {"acc": True},

@@ -261,4 +261,5 @@ def test_no_line_ends_inside_an_interval(width: int, monkeypatch: pytest.MonkeyP
     results = [Analysis({}, (mean,)), many(1, better=1), many(3, better=1), Comparison({}, (permuted,))]
     for table in results:
         text = shown(table, width, monkeypatch, details=True)
+        assert "[" in text
         assert not re.search(r"\[[^\]]*\n", text)

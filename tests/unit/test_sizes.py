@@ -1,17 +1,23 @@
-"""Functions of the core stay short; a module is as long as its subject."""
+"""Functions of the core stay short; a module is as long as its subject; names and docstrings stand for themselves."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import harness_noise
+import harness_noise_adapters
 
 ROOT = Path(harness_noise.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
+ALL = [*MODULES, *sorted(Path(*harness_noise_adapters.__path__).rglob("*.py"))]
+ELLIPTIC = re.compile(r"\s*(The same|Of|As (above|before|in)|That of|Those|And|But|Or)\b")
+"""How a docstring begins that only says something after the one before it."""
 BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try, ast.AsyncFor, ast.AsyncWith)
 PUBLIC = {
     name for name in harness_noise.__all__ if inspect.isfunction(getattr(harness_noise, name))
@@ -44,3 +50,21 @@ def test_no_function_is_too_large(path: Path) -> None:
         assert node.end_lineno - start + 1 <= 60, node.name
         assert len(own) <= 8, node.name
         assert depth(node) <= 4, node.name
+
+
+def test_no_two_classes_have_one_name() -> None:
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in ALL]
+    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert len(names) > 300
+    assert [name for name, n in names.items() if n > 1] == []
+
+
+def test_a_docstring_is_understood_by_itself() -> None:
+    found = []
+    for path in ALL:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Expr(ast.Constant(str(text))):
+                    found.append((f"{path.name}:{node.lineno}", text.partition("\n")[0]))
+    assert len(found) > 3000
+    assert [(where, line) for where, line in found if ELLIPTIC.match(line)] == []

@@ -55,9 +55,9 @@ def test_a_workflow_may_read_only_unless_a_job_says_more(path: Path) -> None:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_every_action_has_a_version_and_every_own_file_is_there(path: Path) -> None:
-    for uses in [step["uses"] for step in steps(path) if "uses" in step] + [
-        job["uses"] for job in jobs(path).values() if "uses" in job
-    ]:
+    named = [part["uses"] for part in (*steps(path), *jobs(path).values()) if "uses" in part]
+    assert named
+    for uses in named:
         if uses.startswith("./"):
             assert (ROOT / uses).exists()
         else:
@@ -74,13 +74,13 @@ def test_shell_steps_are_shell_and_take_expressions_from_the_environment_only(pa
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_what_is_made_can_be_made(path: Path) -> None:
+def test_what_is_made_can_be_made() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([\w-]+):", makefile, re.M)) | {"compat-lm-eval-%", "compat-inspect-%"}
-    for step in steps(path):
-        for target in re.findall(r'make "?([\w-]+?)-?(?:\$HARNESS)?"?(?: |$)', step.get("run", ""), re.M):
-            assert target in targets or target == "compat", target
+    targets = {*re.findall(r"^([\w-]+):", makefile, re.M), "compat"}
+    called = "\n".join(step.get("run", "") for path in WORKFLOWS for step in steps(path))
+    made = set(re.findall(r'make "?([\w-]+?)-?(?:\$HARNESS)?"?(?: |$)', called, re.M))
+    assert len(made) > 5
+    assert made <= targets
 
 
 def test_every_supported_python_and_harness_is_tested() -> None:

@@ -31,7 +31,7 @@ class Results:
 
     @classmethod
     def read(cls, path: Path | None) -> Results:
-        """Those of a file.
+        """The results of a file.
 
         Raises:
             InputError: it has no list of results with what makes a result.

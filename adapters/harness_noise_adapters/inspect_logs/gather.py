@@ -155,13 +155,13 @@ def of_single_answers(reducer: str) -> Reduce | None:
     return None if int(threshold[1]) != 1 else lambda table: np.where(np.isnan(table), np.nan, table >= 1)[:, 0]
 
 
-Column = list[Any]
+Raw = list[Any]
 
 MEANS = ("accuracy", "mean")
 """Inspect's own metrics that are the mean of the scores."""
 SPREADS = frozenset({"stderr", "std", "var", "bootstrap_stderr", "ci", "ci_wilson", "lower", "upper"})
 ERRORS = SPREADS - {"std", "var"}
-"""Those of the mean, which may be clustered."""
+"""Standard errors and intervals of the mean, which may be clustered."""
 _SPREAD = re.compile(r"(^|_)(stderr|std|stddev|var|variance|se|ci)(_|\d*$)")
 _NO_SCORE = "no sample has a score of this scorer"
 MOST_KEYS = 200
@@ -234,7 +234,7 @@ class TaskAnswers:
     task_clusters: TaskClusters
     """Its samples, in which the clusters are looked up."""
     spec: str | None
-    """Of the clusters, as the user or the run has named them."""
+    """SPEC of the clusters, as the user or the run has named them."""
     excluded: BoolArray | None = None
     """(N,) answers that are not to count (invalidated samples)."""
     missing: str = "drop"
@@ -281,7 +281,7 @@ class GatheredMeans:
     """All means that the EvalScores of one task report."""
 
     clusters: Clusters
-    """Those of the task."""
+    """The clusters of the task."""
     open_: bool
     """Whether a scorer's own stderr may name others, because nobody has."""
     means: list[GatheredMean] = field(default_factory=list)
@@ -341,7 +341,7 @@ def _labels(eval_scores: Sequence[ScoreRow], repeats: int) -> dict[int, str]:
 class _Part:
     """One mean that an EvalScore may report: of its scores, or of one key of its dictionaries."""
 
-    values: Column | None
+    values: Raw | None
     """(N,) the values that it is of, None where there is none; None without any."""
     metrics: tuple[str, ...] = ()
     """The native metrics that may be it, the likeliest first."""
@@ -403,7 +403,7 @@ class _Native:
         table = self.task.grid.fill(values)
         return table if self.reduce is None else self.reduce(table)[:, None]
 
-    def mean_of(self, column: Column) -> float | None:
+    def mean_of(self, column: Raw) -> float | None:
         """The mean of N raw values as Inspect reports it; None where they are no numbers."""
         read = numbers(column)
         return None if read.words or not np.isfinite(read.values).any() else mean_of_questions(self.table(read.values))
@@ -453,7 +453,7 @@ class _Native:
             values = values if alternative is None else alternative
         return [_Part(values, (*usual, *single), usual[0] if usual else None)]
 
-    def _of_dictionaries(self, values: Column, keys: Sequence[str]) -> list[_Part]:
+    def _of_dictionaries(self, values: Raw, keys: Sequence[str]) -> list[_Part]:
         """The keys that metrics are the mean of; all keys, where there is a native value that is no mean."""
         if len(keys) > MOST_KEYS:
             return [_Part(None, refused=_TOO_MANY)]
@@ -464,7 +464,7 @@ class _Native:
             parts += self._other_keys(values, [key for key in keys if key not in used])
         return parts or [_Part(None, refused=_NO_SCORE)]
 
-    def _keyed(self, values: Column, keys: Sequence[str]) -> list[_Part]:
+    def _keyed(self, values: Raw, keys: Sequence[str]) -> list[_Part]:
         """The keys whose mean one of the metrics is; each key once, by the first metric."""
         columns = {(key, zero): _of_dictionary(values, key, zero) for key in keys for zero in (False, True)}
         means = {which: self.mean_of(column) for which, column in columns.items()}
@@ -489,7 +489,7 @@ class _Native:
                 out.setdefault(key, _Part(columns[matches[0]], (name,), key=key, name=called))
         return list(out.values())
 
-    def _other_keys(self, values: Column, keys: Sequence[str]) -> list[_Part]:
+    def _other_keys(self, values: Raw, keys: Sequence[str]) -> list[_Part]:
         """The keys that no metric is known to be the mean of; a native value that is the mean of one only is said."""
         columns = {key: _of_dictionary(values, key, False) for key in keys}
         means = {key: self.mean_of(column) for key, column in columns.items()}
@@ -621,7 +621,7 @@ class _Native:
         return {i: row.cause for i, row in rows if lost[i] and row.cause}
 
     def _clusters(self, part: _Part, called: str) -> Clusters:
-        """Those of the task, or where nobody has named any, those that the scorer's own stderr names."""
+        """The clusters of the task, or where nobody has named any, those that the scorer's own stderr names."""
         own = own_cluster(self.es, part.key) if self.out.open_ else None
         if own is None or (by_key := self.task.task_clusters.labels_or_none(own, plain=True))[0] is None:
             return self.out.clusters
@@ -659,12 +659,12 @@ class _Native:
         return Gradings(texts, again, panel, edits) if graded else None
 
 
-def _of_key(values: Iterable[Any], key: str) -> Column:
+def _of_key(values: Iterable[Any], key: str) -> Raw:
     """One key of each value that is a dictionary, and the other values as they are."""
     return [value.get(key) if isinstance(value, dict) else value for value in values]
 
 
-def _of_dictionary(values: Column, key: str, zero: bool) -> Column:
+def _of_dictionary(values: Raw, key: str, zero: bool) -> Raw:
     """One key of each dictionary; where it is missing None, or 0; None of what is no dictionary."""
     filler = 0.0 if zero else None
     return [

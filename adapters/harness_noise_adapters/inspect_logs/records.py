@@ -107,7 +107,7 @@ class Header:
     stopping: Mapping[str, Any] = field(default_factory=dict)
     """What an early stopping says of itself."""
     scorers: Scorers = field(default_factory=dict)
-    """As the run was set up."""
+    """The scorers as the run was set up."""
     model_roles: Mapping[str, str] = field(default_factory=dict)
     """Role (a grader, an assistant) → its model."""
     cached: bool = False
@@ -389,7 +389,7 @@ class Keep(NamedTuple):
 
 NOTHING_MORE = Keep()
 _NONE: Mapping[str, Any] = {}
-"""Of most answers, which share it."""
+"""Shared by most answers, which have none."""
 
 
 @dataclass(slots=True)
@@ -564,7 +564,7 @@ class HandedOver(SampleAnswers):
     """The scores that Inspect computes the results of a task from, of which nothing else is known."""
 
     def __init__(self, scores: Sequence[Mapping[Any, SampleScore]]) -> None:
-        """Of each answer its scores by scorer; those without an id are left out, as Inspect's reducers do."""
+        """The scores of each answer, by scorer; answers without an id are left out, as Inspect's reducers do."""
         super().__init__()
         ids = [next(iter(row.values())).sample_id if row else None for row in scores]
         self.ids, self.scores = ids, scores

@@ -127,7 +127,7 @@ class Stopper:
     references: tuple[Run, ...] = ()
     """Runs that have answered the whole benchmark."""
     predictors: tuple[Run, ...] = ()
-    """Those of them that the looks learn from beside the run compared with."""
+    """The runs among them that the looks learn from, beside the run compared with."""
     order: Order | None = None
     """Order of the positions in `part`; None without looks: then the epochs are the blocks."""
     order_seed: int | None = None

@@ -23,7 +23,7 @@ from harness_noise.errors import InputError, parameter
 from harness_noise.io.paths import POINTER
 
 from ..records import ReadOnly, head
-from .cells import BESIDE, Cells, Key
+from .cells import BESIDE, Answered, Key
 from .columns import HEAD, MOST_COUNTED, TableColumns, answers_of, cell_text
 from .files import Record, Rows, columns_of, has_rows, records, suffix_of
 from .formats import RowReader, as_chosen
@@ -127,7 +127,7 @@ class TableReader(RowReader):
         self.pooled = None if options.factors else Pooled(self.path, columns, specs)  # `factors` asks for other noise
         self.n_rows = self.n_counted = 0
         self.right, self.of_how_many = array("q"), array("q")
-        """Of each row that counts answers, how many were right, and of how many."""
+        """How many answers were right, and of how many, for each row that counts answers."""
 
     def of(self, spec: str) -> Getter | None:
         return (lambda row: row.get(spec)) if spec else None
@@ -149,7 +149,7 @@ class TableReader(RowReader):
             self.pooled.add(record)
         self.n_rows += 1
 
-    def answer(self, cells: Cells, question: str, row: Record, line: int, value: Any, cause: Cause | None) -> None:
+    def answer(self, cells: Answered, question: str, row: Record, line: int, value: Any, cause: Cause | None) -> None:
         words = self.words(row)
         if words is not None and cells.words.setdefault(question, words) != words:
             question = f"{question}{BESIDE}{words}"
@@ -196,7 +196,7 @@ class TableReader(RowReader):
         asked = (*self.options.fields, *self.options.usage, *self.options.factors)
         self.notes = [self.columns.note(self.path, asked), *notes]
 
-    def scores(self, model: str, key: Key, cells: Cells, notes: list[str]) -> Scores:
+    def scores(self, model: str, key: Key, cells: Answered, notes: list[str]) -> Scores:
         part = super().scores(model, key, cells, notes)
         if self.columns.count is None:
             return part
@@ -221,7 +221,7 @@ class TableReader(RowReader):
         # counts do not tell the order of the answers: draw one, or repeat 1 would always be right
         return np.random.default_rng(0).permuted(values, axis=1)
 
-    def repeats_named(self, cells: Cells, conditions: int) -> str | None:
+    def repeats_named(self, cells: Answered, conditions: int) -> str | None:
         rows = cells.distinct()
         shared = len({label for _, label in rows}) <= 2 * max(Counter(place for place, _ in rows).values(), default=0)
         return self.columns.cause if shared else None

@@ -25,7 +25,7 @@ BESIDE = "\x1f"
 
 
 @dataclass(slots=True)
-class Cells(MetricAnswers):
+class Answered(MetricAnswers):
     """The answers under one metric, with what is noted of them and of their questions on the way."""
 
     COLUMNS: ClassVar[tuple[str, ...]] = (*MetricAnswers.COLUMNS, "clusters", "rows")
@@ -33,7 +33,7 @@ class Cells(MetricAnswers):
     clusters: list[str | None] = field(default_factory=list)
     """The cluster that its row names."""
     rows: array[int] = field(default_factory=lambda: array("q"))
-    """Of a table, which of its rows it is."""
+    """The row of the table that it stands in."""
     records: dict[str, list[Record]] = field(default_factory=dict)
     """Question → its rows, where something is to be known of the questions."""
     hashes: Hashes = field(default_factory=Hashes)
@@ -42,7 +42,7 @@ class Cells(MetricAnswers):
     odd: dict[str, NoScoreError] = field(default_factory=dict)
     """Cells that are no scores."""
     words: dict[str, str] = field(default_factory=dict)
-    """Of a table, question → the words beside its name."""
+    """Question of a table → the words beside its name."""
 
     def distinct(self) -> list[tuple[int, Any]]:
         """Place and label of each answer, without those that come again."""

@@ -22,7 +22,7 @@ from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped
 from harness_noise.errors import FinalError, InputError, parameter
 
 from ..records import uncollected
-from .cells import Cells, Key
+from .cells import Answered, Key
 from .columns import HUGE, MOST_ODD, OFF, NoScoreError, cell_text, odd_scores, score_of
 from .files import Record, stem
 from .presets import (
@@ -95,7 +95,7 @@ class RowReader:
         self.source, self.options, self.chosen, self.path = source, options, chosen, source.path
         self.preset = preset = source.preset
         self.strict, self.used = source.strict, {"score", *(preset.question if len(preset.question) == 1 else ())}
-        self.tables: dict[tuple[str, str, str, str], Cells] = {}
+        self.tables: dict[tuple[str, str, str, str], Answered] = {}
         """Model, task, metric and scorer → the answers."""
         self.rules = [_Rule.of(path) for path in preset.score]
         self.causes = _callable(preset.missing)
@@ -241,15 +241,15 @@ class RowReader:
         model, task = ("" if get is None else cell_text(get(row)) or "" for get in (self.model, self.task))
         self.unscored.append((model, task, self.question_of(line, row), cause, line, row))
 
-    def cells(self, model: str | None, task: str | None, metric: str, scorer: str | None, rule: _Rule) -> Cells:
+    def cells(self, model: str | None, task: str | None, metric: str, scorer: str | None, rule: _Rule) -> Answered:
         """The answers under one metric."""
         key = (model or "", task or "", metric, scorer or "none")
         cells = self.tables.get(key)
         if cells is None:
-            cells = self.tables[key] = Cells(rule=rule.path)
+            cells = self.tables[key] = Answered(rule=rule.path)
         return cells
 
-    def answer(self, cells: Cells, question: str, row: Record, line: int, value: Any, cause: Cause | None) -> None:
+    def answer(self, cells: Answered, question: str, row: Record, line: int, value: Any, cause: Cause | None) -> None:
         """One answer and its score."""
         if cause is not None and not (cause.if_empty and not is_empty(value)):
             if cause.cause:
@@ -263,7 +263,7 @@ class RowReader:
             self.note(cells, question, row, line)
         cells.append(question, number)
 
-    def note(self, cells: Cells, question: str, row: Record, line: int) -> None:
+    def note(self, cells: Answered, question: str, row: Record, line: int) -> None:
         """Everything but the score of an answer that somebody wants to know."""
         if self.text is not None and question not in cells.keys:
             words = cell_text(self.text(row))
@@ -289,7 +289,7 @@ class RowReader:
         if self.labels:
             cells.lines.append(line)
 
-    def number(self, cells: Cells, line: int, value: Any) -> float:
+    def number(self, cells: Answered, line: int, value: Any) -> float:
         """A score that is no plain number."""
         name = cells.rule.metric or cells.rule.path
         try:
@@ -325,7 +325,7 @@ class RowReader:
         run = Run(named, name, preset.name, path=name, date=date, scores=tuple(scores), measurable=self.measurable)
         return replace(run, skipped=tuple(skipped), notes=tuple(notes))
 
-    def scores(self, model: str, key: Key, cells: Cells, notes: list[str]) -> Scores:
+    def scores(self, model: str, key: Key, cells: Answered, notes: list[str]) -> Scores:
         """The scores under one metric; says in `notes` what it leaves out."""
         preset, rule, options = self.preset, cells.rule, self.options
         conditions = cells.by_condition() if self.condition is not None else 0
@@ -354,12 +354,12 @@ class RowReader:
             notes.append(f"{key[0]}, {key[1]}: {cells.twice} rows say again what another row said and are left out")
         return compared(part)
 
-    def repeats_named(self, cells: Cells, conditions: int) -> str | None:
+    def repeats_named(self, cells: Answered, conditions: int) -> str | None:
         """What the repeats of all questions share; None: nothing that is known."""
         shared = self.preset.condition if conditions > 1 else self.preset.repeat if self.preset.shared_repeats else ""
         return shared.partition(" | ")[0] or None
 
-    def _questions(self, model: str, key: Key, cells: Cells) -> Questions:
+    def _questions(self, model: str, key: Key, cells: Answered) -> Questions:
         keys = tuple(cells.keys)
         fields = fields_of(self.path, key[0], cells.records, self.used, self.options.fields)
         worded = self.text is not None and "" not in cells.hashes.odd()

@@ -343,7 +343,7 @@ class Recognised:
     whole: Any = None
     """The document that a JSON file is; of a known format, the list of its rows."""
     inside: str | None = None
-    """Of a table without a format, the path to the rows inside the objects of a JSON file."""
+    """The path to the rows inside the objects of a JSON file, for a table without a format."""
 
     @property
     def strict(self) -> bool:

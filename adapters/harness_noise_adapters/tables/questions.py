@@ -28,7 +28,7 @@ from harness_noise.data.clusters import (
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import FinalError, InputError, parameter
 
-from .cells import BESIDE, Cells
+from .cells import BESIDE, Answered
 from .columns import PROMPTS, TableColumns, cell_text, is_worded, like, mentioned, plain_name
 from .files import Record, Rows
 
@@ -100,7 +100,7 @@ _OPAQUE = re.compile("^[0-9a-f-]{8,}$|[0-9a-z]{12,}", re.IGNORECASE)
 """Drawn by a machine to name a row."""
 
 
-def settle(path: Path | Rows, columns: TableColumns, tables: Sequence[Cells]) -> list[str]:
+def settle(path: Path | Rows, columns: TableColumns, tables: Sequence[Answered]) -> list[str]:
     """Decide for a whole file which rows are one question, and tell the columns; returns what is to be said of it.
 
     Args:
@@ -111,7 +111,7 @@ def settle(path: Path | Rows, columns: TableColumns, tables: Sequence[Cells]) ->
     return _without_id(path, columns, tables) if columns.words is None else _beside(path, columns, tables)
 
 
-def _beside(path: Path | Rows, columns: TableColumns, tables: Sequence[Cells]) -> list[str]:
+def _beside(path: Path | Rows, columns: TableColumns, tables: Sequence[Answered]) -> list[str]:
     """An id beside the words: the id, unless it numbers the rows or the answers of a question."""
     name, words = columns.question, columns.words
     assert words is not None
@@ -138,13 +138,13 @@ def _beside(path: Path | Rows, columns: TableColumns, tables: Sequence[Cells]) -
     ]
 
 
-def _double(cells: Cells) -> dict[str, str]:
+def _double(cells: Answered) -> dict[str, str]:
     """Questions that are called by name and words, because the name has come with other words → the name."""
     ends = {question: f"{BESIDE}{words}" for question, words in cells.words.items()}
     return {question: question.removesuffix(end) for question, end in ends.items() if question.endswith(end)}
 
 
-def _counted(cells: Cells) -> bool:
+def _counted(cells: Answered) -> bool:
     """Whether the repeats of a table number the answers that have the same words, and nothing else (a row's seed)."""
     keys, rows = list(cells.keys), cells.distinct()
     answers_to = zip(cells.places, cells.repeats, strict=True)
@@ -153,13 +153,13 @@ def _counted(cells: Cells) -> bool:
     return len(numbers) == len(rows) and len({repeat for _, repeat in numbers}) == max(answers.values(), default=0)
 
 
-def _shared_words(cells: Cells) -> tuple[int, int]:
+def _shared_words(cells: Answered) -> tuple[int, int]:
     """How many texts are those of several questions, and how many texts there are."""
     texts = Counter(cells.words.get(question, question) for question in cells.keys)
     return sum(n > 1 for n in texts.values()), len(texts)
 
 
-def _without_id(path: Path | Rows, columns: TableColumns, tables: Sequence[Cells]) -> list[str]:
+def _without_id(path: Path | Rows, columns: TableColumns, tables: Sequence[Answered]) -> list[str]:
     """Only one column tells the question: a few equal sentences in it are no repeats."""
     name = columns.question
     repeated = sum(int((cells.counts() > 1).sum()) for cells in tables)
@@ -176,7 +176,7 @@ def _without_id(path: Path | Rows, columns: TableColumns, tables: Sequence[Cells
     ]
 
 
-def refuse_guess(path: Path | Rows, columns: TableColumns, tables: Sequence[Cells]) -> None:
+def refuse_guess(path: Path | Rows, columns: TableColumns, tables: Sequence[Answered]) -> None:
     """Refuse a guess by which most rows of a table answer one question, or none is the repeat that it says to be."""
     name, repeat = columns.question, columns.names.get("repeat")
     if name in columns.chosen or columns.off or columns.lists:
@@ -237,7 +237,7 @@ class Pooled:
             if self._n <= _FEW:
                 self._texts[name].append(value)
 
-    def ask(self, tables: Sequence[Cells]) -> None:
+    def ask(self, tables: Sequence[Answered]) -> None:
         """Refuse a table that pools what its columns tell apart.
 
         Raises:
@@ -261,7 +261,7 @@ class Pooled:
             if self._tells_apart(name, q, np.array(hashes, dtype=np.int64)[at]):
                 raise InputError(self._question(name, n, most))
 
-    def _refuse_numbers(self, cells: Cells) -> None:
+    def _refuse_numbers(self, cells: Answered) -> None:
         """Refuse an id of its own for every row, where the words of a prompt come again as often as each other."""
         name, plain = self.columns.question, {text: plain_name(str(text)) for text in self._hashes}
         prompt = next(

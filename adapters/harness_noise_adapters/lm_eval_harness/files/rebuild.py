@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from harness_noise.errors import InputError
 
-from ..scoring.gather import Column, Key
+from ..scoring.gather import Key, Scored
 from ..scoring.rescore import GENERATE, patched, requests_of, rescore, right_answers
 from .samples import Samples
 from .scan import Row, Scan
@@ -43,7 +43,7 @@ class NotSafeError(Exception):
 
 def rescored(
     config: Mapping[str, Any], samples: Samples, only: Collection[str] | None = None
-) -> tuple[dict[Key, Column], list[str]]:
+) -> tuple[dict[Key, Scored], list[str]]:
     """The columns of the samples again, with a score for each of their K answers.
 
     Args:
@@ -68,13 +68,13 @@ def rescored(
         import lm_eval  # noqa: F401
     except ImportError:
         raise NotSafeError("lm-eval is not installed (pip install harness-noise[lm-eval])") from None
-    out: dict[Key, Column] = {}
+    out: dict[Key, Scored] = {}
     notes: dict[str, None] = {}
     try:
         for scorer, documents, native, values, remarks in bounded(lambda: _scored(samples, plain, metrics)):
             notes.update(dict.fromkeys(remarks))
             for metric, several in values.items():
-                column = out.setdefault((metric, scorer), Column(raw=[] if metric in samples.wanted.raw else None))
+                column = out.setdefault((metric, scorer), Scored(raw=[] if metric in samples.wanted.raw else None))
                 own = native.get(metric, [None] * len(documents))
                 column.extend(documents, own, several)
     except StoppedError as error:
@@ -105,18 +105,18 @@ def _scored(samples: Samples, plain: dict[str, Any], metrics: Sequence[str]) -> 
             yield scorer, documents, scores.native, scores.values, scores.notes
 
 
-def counted(samples: Samples) -> dict[Key, Column]:
+def counted(samples: Samples) -> dict[Key, Scored]:
     """The columns of pass@1, whose value on a question is c of K right, as K scores: nothing is run.
 
     A column that has no such counts is left out.
     """
-    out: dict[Key, Column] = {}
+    out: dict[Key, Scored] = {}
     for (metric, scorer), column in samples.columns.items():
         values = list(column.values)
         if not column.kinds <= {"number"} or len(values) != len(column.rows):
             continue
         if (repeats := right_answers(metric, values, samples.answers)) is not None:
-            out[metric, scorer] = Column()
+            out[metric, scorer] = Scored()
             out[metric, scorer].extend(column.rows, values, repeats)
     return out
 

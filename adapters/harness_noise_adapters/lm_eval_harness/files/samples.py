@@ -25,7 +25,7 @@ from harness_noise.errors import FinalError, InputError
 
 from ...records import uncollected
 from ..scoring.choices import BRIER, Log, brier_score
-from ..scoring.gather import Column, Key
+from ..scoring.gather import Key, Scored
 from ..scoring.rescore import requests_of
 from .results import CLUSTER, SCORES
 from .scan import Row, Sample, Scan, Wanted, changed, exactly, may_be_rounded, metrics_of, stamp, whole_row
@@ -206,7 +206,7 @@ class Samples:
 
     def __init__(self, path: Path, wanted: Wanted) -> None:
         self.path, self.wanted, self.stamp = path, wanted, stamp(path)
-        self.columns: dict[Key, Column] = {}
+        self.columns: dict[Key, Scored] = {}
         """(metric, filter) → values."""
         self.logs: dict[str, Log] = {}
         """Filter → the choices of each question, where they are wanted."""
@@ -247,7 +247,7 @@ class Samples:
             for metric in dict.fromkeys(chain.from_iterable(names)):
                 column = self.columns.get((metric, scorer))
                 if column is None:
-                    column = self.columns[metric, scorer] = Column(raw=[] if metric in self.wanted.raw else None)
+                    column = self.columns[metric, scorer] = Scored(raw=[] if metric in self.wanted.raw else None)
                 several: list[Sequence[Any]] = [()] * len(rows)
                 if len(names) > 1 and metric in names[1]:
                     several = [scores if type(scores := row[SCORES][metric]) is list else () for row in rows]

@@ -17,7 +17,7 @@ from harness_noise.errors import InputError
 
 from ..scoring import choices
 from ..scoring.clusters import AskedQuestions, Labels, clusters, is_parallel, resolve
-from ..scoring.gather import BYPASS, Aggregation, Column, Gathered, GroupRow, Key, TaskFacts, gather, own_code, reported
+from ..scoring.gather import BYPASS, Aggregation, Gathered, GroupRow, Key, Scored, TaskFacts, gather, own_code, reported
 from ..scoring.gather import groups as in_groups
 from ..scoring.rescore import (
     FilterScores,
@@ -46,16 +46,16 @@ class TaskScores:
     copied: bool = False
     """Whether lm-eval's own answers are copies of each other, and count as one."""
     clusters: Labels | None = None
-    """Of its questions; None where they have none."""
+    """The clusters of its questions; None where they have none."""
 
     @property
     def questions(self) -> list[Row]:
         return next(iter(self.rows.values()))
 
 
-def columns_of(task_scores: TaskScores, task: Any) -> dict[Key, Column]:
+def columns_of(task_scores: TaskScores, task: Any) -> dict[Key, Scored]:
     """The scores of a task in columns; what a run that only predicts has in their place is left out."""
-    out: dict[Key, Column] = {}
+    out: dict[Key, Scored] = {}
     doubled = _doubled(task)
     for scorer, scores in task_scores.filters.items():
         for metric, raw in scores.values.items():
@@ -66,7 +66,7 @@ def columns_of(task_scores: TaskScores, task: Any) -> dict[Key, Column]:
             if aggregation.registered and aggregation.name == choices.BRIER:
                 own = [choices.brier_score(row, doubled) for row in task_scores.rows[scorer]]
                 raw = [[value] for value in own]
-            column = out[metric, scorer] = Column(raw=[])
+            column = out[metric, scorer] = Scored(raw=[])
             column.extend(range(len(own)), own, raw)
     return out
 
@@ -76,7 +76,7 @@ def _doubled(task: Any) -> bool:
     return "acc_mutual_info" in task.aggregation()
 
 
-def task_facts(scores: TaskScores, task: Any, results: Mapping[str, Any], columns: Mapping[Key, Column]) -> TaskFacts:
+def task_facts(scores: TaskScores, task: Any, results: Mapping[str, Any], columns: Mapping[Key, Scored]) -> TaskFacts:
     """The facts of a task.
 
     Args:

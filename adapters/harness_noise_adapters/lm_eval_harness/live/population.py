@@ -123,7 +123,7 @@ class Others:
 
     @classmethod
     def read(cls, options: Options) -> Others:
-        """Those that the options name.
+        """The runs that the options name.
 
         Raises:
             InputError: one cannot be read, or is several.

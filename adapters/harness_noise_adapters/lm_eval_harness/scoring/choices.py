@@ -133,7 +133,7 @@ class Log:
 
 
 def _loglikelihoods(row: Mapping[str, Any], doubled: bool) -> list[float]:
-    """Those of the choices in their contexts; where each was asked without it, too, these come behind."""
+    """Log-likelihoods of the choices in their contexts; where each was asked without it, too, these come last."""
     likely = [float(pair[0]) for pair in row["filtered_resps"]]
     return likely[: len(likely) // 2] if doubled else likely
 

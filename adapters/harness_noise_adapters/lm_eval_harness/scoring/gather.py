@@ -42,7 +42,7 @@ _PLAIN = {float, int, bool}
 
 
 @dataclass(slots=True)
-class Column:
+class Scored:
     """The values of one metric under one filter, in file order."""
 
     values: array[float] = field(default_factory=lambda: array("d"))
@@ -330,7 +330,7 @@ class _Metric:
     """One metric under one filter."""
 
     key: Key
-    column: Column
+    column: Scored
     values: FloatArray
     """(n, K) scores, NaN where there is none."""
     asked: BoolArray
@@ -341,7 +341,7 @@ class _Metric:
     """lm-eval's own value; None where it reports no finite number."""
 
 
-def gather(task: TaskFacts, columns: Mapping[Key, Column], out: Gathered) -> None:
+def gather(task: TaskFacts, columns: Mapping[Key, Scored], out: Gathered) -> None:
     """Everything that is reported of one task or has scores.
 
     Args:
@@ -368,7 +368,7 @@ def gather(task: TaskFacts, columns: Mapping[Key, Column], out: Gathered) -> Non
     out.scores += [*scores, *_probabilities(task, scores, out.left_out)]
 
 
-def _drop(task: TaskFacts, columns: Mapping[Key, Column]) -> None:
+def _drop(task: TaskFacts, columns: Mapping[Key, Scored]) -> None:
     """Mark the scores that stand for questions to which a metric does not apply, which its aggregation leaves out.
 
     RULER has one metric for each length, and gives a question of another length −1 or no score. lm-eval's own value
@@ -380,7 +380,7 @@ def _drop(task: TaskFacts, columns: Mapping[Key, Column]) -> None:
             column.dropped = NOT_APPLIED
 
 
-def _drops(task: TaskFacts, key: Key, column: Column) -> bool:
+def _drops(task: TaskFacts, key: Key, column: Scored) -> bool:
     scores = [value for value in column.own if value == value]
     if min(scores, default=0.0) != NOT_APPLIED or (task.aggregation(key[0]).registered and not key[0].isdecimal()):
         return False

@@ -140,7 +140,8 @@ def difference_interval(m: Moments) -> tuple[np.ndarray, np.ndarray]:
     """t with CR2 and Satterthwaite's df, far limits where few differ; Bonett–Price where nothing varies."""
     G = len(m.sizes)
     clusters = Cells(m.sizes[None, :], np.arange(G), np.zeros(G, dtype=np.intp), np.full((1, 1), 1 / m.sizes.sum()))
-    limits = t_limits(m.mean, np.sqrt(m.variance), m.df, 0.95, Extension(clusters, "cr2")(m.sums))
+    limits = t_limits(m.mean, np.sqrt(m.variance), m.df, 0.95)
+    limits = limits.widened_to(m.mean, Extension(clusters, "cr2")(m.sums), 0.95)
     low, high = limits.low.copy(), limits.high.copy()
     flat = m.variance == 0
     if flat.any():

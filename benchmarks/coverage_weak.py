@@ -129,13 +129,14 @@ def paired(d: np.ndarray, labels: np.ndarray | None = None, **choices: Any) -> S
         return Short(row.ci_low, row.ci_high, row.diagnostics, row.verdict.startswith("equivalent"))
     far = far_limits(d[None, :], plan, m, settings.se)
     codes = set[str]() if np.isnan(far.mean[0]) else {"few_flips"}
-    narrow = t_limits(m.mean, np.sqrt(m.variance), m.df, 2 * settings.level - 1, far)
+    level = 2 * settings.level - 1
+    narrow = t_limits(m.mean, np.sqrt(m.variance), m.df, level).widened_to(m.mean, far, level)
     if settings.test == "wild":
         rng = np.random.default_rng(settings.seed)
         found = wild_test(d, plan, settings.resamples, rng)
         limits = Limits(*found.limits(settings.level)).widened_to(m.mean, far, settings.level)
     else:
-        limits = t_limits(m.mean, np.sqrt(m.variance), m.df, settings.level, far)
+        limits = t_limits(m.mean, np.sqrt(m.variance), m.df, settings.level).widened_to(m.mean, far, settings.level)
     width = 1.0 if np.abs(d).max() <= 1 else math.inf
     low, high = (float(np.clip(end.item(), -width, width)) for end in (limits.low, limits.high))
     equivalent = settings.margin is not None and bool(narrow.within(settings.margin)) and low <= 0 <= high

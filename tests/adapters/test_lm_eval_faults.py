@@ -88,7 +88,7 @@ def calls(world: World, plain: Ended) -> list[walk.Point]:
 
 BEFORE = ("options.py", "stopping_options.py", "clusters.py:ClusterSpec.parse", "clusters.py:_check_ways",
           "clusters.py:ways_of", "clusters.py:joined", "settings.py:Settings.__post_init__",
-          "settings.py:counts_as_zero", "errors.py:check_one_of", "hook.py:noise", "hook.py:installed", "hook.py:wrap:",
+          "settings.py:counts_as_zero", "errors.py:check_", "hook.py:noise", "hook.py:installed", "hook.py:wrap:",
           "hook.py:wrap_outer:")  # fmt: skip
 """Calls that the user makes before lm-eval is called: what is wrong there is raised there. A `with` block of ours
 is left by one assignment, so there is nothing in it that could fail."""

@@ -50,8 +50,8 @@ def shares(sums: FloatArray, sizes: Sequence[int], truth: float) -> Shares:
     far, df = Extension(found, "cr2")(sums), found.df()
     assert df == pytest.approx(G - 1) or np.ptp(n_c) > 0
     se = np.sqrt(V)
-    ours, theirs = (t_limits(mean, se, df, 0.95, item) for item in (far, None))
-    narrow, narrow_t = (t_limits(mean, se, df, 0.90, item) for item in (far, None))
+    ours, theirs = (t_limits(mean, se, df, 0.95).widened_to(mean, item, 0.95) for item in (far, None))
+    narrow, narrow_t = (t_limits(mean, se, df, 0.90).widened_to(mean, item, 0.90) for item in (far, None))
     widths = ((ours.high - ours.low)[known] / (theirs.high - theirs.low)[known]).mean()
     return Shares(
         *(float(((x.low <= truth) & (truth <= x.high))[known].mean()) for x in (ours, theirs)),
@@ -122,7 +122,7 @@ def test_equivalence_at_the_margin_is_rare() -> None:
     for i, wins in enumerate(x):
         rows[i, :wins] = 1.0
     far = Extension(clusters_of(np.ones((1, n))), "cr2")(rows)
-    ours, theirs = (t_limits(mean, np.sqrt(V), n - 1.0, 0.90, item) for item in (far, None))
+    ours, theirs = (t_limits(mean, np.sqrt(V), n - 1.0, 0.90).widened_to(mean, item, 0.90) for item in (far, None))
     chance = stats.binom.pmf(x[:, None], n, lam / n)
     error, error_t = ((chance * (limits.high[:, None] < lam / n)).sum(axis=0) for limits in (ours, theirs))
     assert error.mean() <= 0.065

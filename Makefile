@@ -4,32 +4,43 @@ PYTHON312 ?= python3.12
 VENV ?= .venv
 BIN := $(VENV)/bin
 LM_EVAL_VERSIONS ?= 0.4.10 0.4.11 0.4.12 0.4.13
-INSPECT_VERSIONS ?= 0.3.241 0.3.285
+INSPECT_VERSIONS ?= 0.3.262 0.3.285
 PYTEST ?= -n 2 --dist loadfile
 DEMO_OUT ?= demo-out
 FUZZ_SECONDS ?= 600
 PYTHONS ?= 3.11 3.12 3.13 3.14
 GUESTS ?=
+AUDIT ?=
 PINS ?= .pins
 TORCH ?= torch==2.13.0
 
-.PHONY: demo check test test-slow corpus lint bench bench-small growth pictures docs coverage pins pins-check wheel compat compat-dev models faults fuzz guests pythons audit lowest clean help
+# Packages go into the environment of the first argument: by uv, which pip brings, and by pip where uv cannot
+# (a proxy, a keyring or an index that only pip is set up for).
+define install
+	$(1)/bin/python -m pip install --quiet --upgrade pip
+	-$(1)/bin/python -m pip install --quiet uv
+	VIRTUAL_ENV=$(abspath $(1)) $(1)/bin/uv pip install --quiet $(2) || \
+	  { echo "uv could not; pip installs it, which takes some minutes"; $(1)/bin/python -m pip install --quiet $(2); }
+endef
+
+.PHONY: demo check test test-slow corpus lint prose bench bench-small growth pictures docs coverage pins pins-check wheel compat compat-dev models faults fuzz guests pythons audit lock lowest clean help
 
 help:
-	@echo "demo  check  test  test-slow  corpus  lint  bench  bench-small  growth  pictures  docs  coverage  pins  pins-check  wheel  compat  models  faults  fuzz  guests  pythons  audit  lowest  clean"
+	@echo "demo  check  test  test-slow  corpus  lint  prose  bench  bench-small  growth  pictures  docs  coverage  pins  pins-check  wheel  compat  models  faults  fuzz  guests  pythons  audit  lock  lowest  clean"
 
 $(VENV)/.ready: pyproject.toml
+	@echo "Step 1: set up $(VENV) with both harnesses (once; half a minute by uv, some minutes by pip)"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[all]'
+	$(call install,$(VENV),--editable '.[all]')
 	touch $@
 
 $(VENV)/.%: $(VENV)/.ready pyproject.toml
-	$(BIN)/python -m pip install --quiet --group $*
+	$(call install,$(VENV),--group $*)
 	touch $@
 
 demo: $(VENV)/.ready  ## the main job end to end, on simulated models
-	$(BIN)/harness-noise demo --out $(DEMO_OUT)
+	@echo "Step 2: run the demo into $(DEMO_OUT) (about a minute)"
+	$(BIN)/python -m harness_noise.cli.full_demo -o $(DEMO_OUT)
 
 check: $(VENV)/.test $(VENV)/.lint  ## while one works: style, and the tests that start no harness; says how long it took
 	@start=$$(date +%s) && \
@@ -49,7 +60,7 @@ corpus: $(VENV)/.test  ## real files of others: fetch (MIRRORS=folder of local c
 	$(BIN)/python tests/corpus/fetch.py $(if $(MIRRORS),--mirrors '$(MIRRORS)')
 	$(BIN)/python -m pytest $(PYTEST) tests/corpus
 
-lint: $(VENV)/.lint
+lint: $(VENV)/.lint prose
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -59,6 +70,9 @@ lint: $(VENV)/.lint
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms $(wildcard .github/ISSUE_TEMPLATE/[!c]*.yml)
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+
+prose: $(VENV)/.ready  ## the sentences of README and docs against their budgets, which only go down (tests/prose.json)
+	$(BIN)/python tests/prose.py
 
 bench: $(VENV)/.test  ## side-by-side ratios, into benchmarks/README.md; BENCH=read for one section
 	PYTHONPATH=tests $(BIN)/python benchmarks/table.py $(BENCH)
@@ -90,7 +104,7 @@ docs: $(VENV)/.docs  ## the pages, into site/
 	$(BIN)/mkdocs build --strict --quiet
 
 wheel: $(VENV)/.test  ## build, look inside, and test what was built
-	$(BIN)/python -m pip install --quiet build
+	$(call install,$(VENV),build)
 	rm -rf dist && $(BIN)/python -m build --outdir dist . >/dev/null
 	$(BIN)/python tests/packaging/check_wheel.py dist
 
@@ -98,8 +112,7 @@ wheel: $(VENV)/.test  ## build, look inside, and test what was built
 .SECONDARY:
 .venv-%/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --upgrade pip uv
-	VIRTUAL_ENV=.venv-$* .venv-$*/bin/uv pip install --quiet --editable '.[parquet]' --group test '$(subst lm-eval,lm-eval[api],$(subst @,==,$*))'
+	$(call install,.venv-$*,--editable '.[parquet]' --group test '$(subst lm-eval,lm-eval[api],$(subst @,==,$*))')
 	touch $@
 
 compat-lm-eval-%: .venv-lm-eval@%/.ready
@@ -110,8 +123,7 @@ compat-inspect-%: .venv-inspect-ai@%/.ready
 
 .venv-harbor/.ready: pyproject.toml
 	$(PYTHON312) -m venv .venv-harbor
-	.venv-harbor/bin/python -m pip install --quiet --upgrade pip
-	.venv-harbor/bin/python -m pip install --quiet --editable '.[parquet]' --group test 'harbor>=0.24' every-eval-ever
+	$(call install,.venv-harbor,--editable '.[parquet]' --group test 'harbor>=0.24' every-eval-ever)
 	touch $@
 
 compat-harbor: .venv-harbor/.ready  ## a job of Harbor with the plugin, Every Eval Ever's validator: both need Python 3.12
@@ -123,6 +135,7 @@ compat: $(LM_EVAL_VERSIONS:%=compat-lm-eval-%) $(INSPECT_VERSIONS:%=compat-inspe
 compat-dev:  ## lm-eval's development version may fail; its reasons are printed, one line each
 	$(MAKE) compat-lm-eval-0.5.0.dev1 PYTEST="$(PYTEST) -q --tb=no -rfE"
 
+# pip alone: it finds builds of torch for the processor that lie on the disk, which uv does not look for
 .venv-models/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv-models
 	.venv-models/bin/python -m pip install --quiet --upgrade pip
@@ -145,10 +158,17 @@ guests: $(VENV)/.test  ## the harnesses' own tests without us, with us, and with
 pythons:  ## ours on every Python that this machine has; what it lacks is said
 	$(PYTHON) tests/pythons.py $(PYTHONS)
 
-audit: $(VENV)/.ready  ## known weaknesses of what is installed; asks the index's advisory service
-	$(BIN)/python -m pip install --quiet pip-audit
+audit: $(VENV)/.ready  ## known weaknesses of what is installed, by the index's advisories; where it has none: AUDIT="--vulnerability-service osv"
+	$(call install,$(VENV),pip-audit)
 	$(BIN)/python -m pip freeze --exclude-editable > $(VENV)/installed.txt
-	$(BIN)/pip-audit --requirement $(VENV)/installed.txt --no-deps --disable-pip --strict
+	$(BIN)/pip-audit $(AUDIT) --requirement $(VENV)/installed.txt --no-deps --disable-pip --strict
+	$(BIN)/pip-audit $(AUDIT) --requirement .github/gate.txt --require-hashes --disable-pip --strict
+
+lock: $(VENV)/.ready  ## what the Action installs, with hashes, into .github/gate.txt
+	@head -2 .github/gate.txt > .github/gate.new
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate \
+	  --extra zstd --extra parquet pyproject.toml .github/gate.in >> .github/gate.new
+	mv .github/gate.new .github/gate.txt
 
 .venv-lowest/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv-lowest

@@ -5,6 +5,7 @@ answer (5 kB) and with ten and their scores (10 kB). Each is read by `harness_no
 process of its own that has read a small run before, so that imports do not count. Time is CPU time, the least of
 several rounds in which all readers take turns; memory is the peak of the process (Linux). Against pandas both count
 from the time and the memory after the small run. Then a million questions in short rows: what each takes of memory.
+Last, plain tables beside pandas (`read_tables.py`).
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import read_tables
 from table import Row, parser, show, size
 
 KINDS = ("choice", "generation", "ten answers")
 STEM = "2026-01-01T00-00-00.000000"
-OURS, WITHOUT, PLAIN, PANDAS = "ours", "ours without orjson", "json", "pandas"
+OURS, CLUSTERED, WITHOUT, PLAIN, PANDAS = "ours", "ours by cluster", "ours without orjson", "json", "pandas"
 
 
 def digest(text: str) -> str:
@@ -51,7 +53,7 @@ def row(kind: str, i: int, text: Text) -> dict[str, Any]:
     """One line of a samples file, its keys in lm-eval's order."""
     draw = text.draw
     context, question = text(2400), " ".join(f"Question {i}: {text(240)}?".split())
-    doc: dict[str, Any] = {"id": f"q{i}", "question": question}
+    doc: dict[str, Any] = {"id": f"q{i}", "passage": f"p{i // 5}", "question": question}
     scores = [float(draw.random() < 0.6) for _ in range(10)]
     metrics: dict[str, Any]
     more: dict[str, Any] = {}
@@ -135,7 +137,7 @@ def measure(reader: str, small: Path, folder: Path) -> None:
                 return sum(json.loads(line) is not None for line in file)
         if reader == PANDAS:
             return len(pandas.read_json(samples(path), lines=True))
-        (run,) = harness_noise.read(path)
+        (run,) = harness_noise.read(path, cluster="passage" if reader == CLUSTERED else None)
         assert {part.metric for part in run.scores} >= {"acc_prob"} or "choice" not in path.name
         return len(run.scores[0].questions)
 
@@ -163,7 +165,7 @@ def reading(folder: Path, megabytes: int, rounds: int) -> list[Row]:
         write_run(small, kind, lines(kind, 0.5))
         write_run(large, kind, lines(kind, megabytes / len(KINDS)))
         for i in range(rounds):
-            for reader in (PLAIN, OURS, WITHOUT, PANDAS):
+            for reader in (PLAIN, OURS, CLUSTERED, WITHOUT, PANDAS):
                 if reader != PANDAS or i == 0:  # it takes a minute and gigabytes
                     found.setdefault((reader, kind), []).append(measured(reader, small, large))
         samples(large).unlink()
@@ -181,6 +183,7 @@ def reading(folder: Path, megabytes: int, rounds: int) -> list[Row]:
     n = max(best[OURS, kind][3] for kind in KINDS)
     return [
         Row(f"read {size}, orjson", total(OURS, 0), beside, total(PLAIN, 0), 0.6),
+        Row(f"read {size} with --cluster, orjson", total(CLUSTERED, 0), beside, total(PLAIN, 0), 0.6),
         Row(f"read {size}, standard library", total(WITHOUT, 0), beside, total(PLAIN, 0), 1.2),
         Row(f"read {size}, orjson", total(OURS, 0), "pandas read_json(lines=True)", total(PANDAS, 0), 10, faster=True),
         Row("memory for the largest", max(more[OURS], 1), "pandas", more[PANDAS], 20, unit="MB", faster=True),
@@ -221,7 +224,8 @@ def main() -> int:
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         return show([
-            *reading(Path(folder), chosen.megabytes, chosen.rounds), *growing(Path(folder), chosen.questions)
+            *reading(Path(folder), chosen.megabytes, chosen.rounds), *growing(Path(folder), chosen.questions),
+            *read_tables.rows(Path(folder), chosen.rounds),
         ])  # fmt: skip
 
 

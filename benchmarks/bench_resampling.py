@@ -12,28 +12,15 @@ os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"  # read
 
 import resource
 import sys
-import time
-from collections.abc import Callable
 
 import numpy as np
 from scipy import stats
-from table import Row, parser, show, size
+from table import Row, best, parser, show, size
 
 from harness_noise.stats.contrast import design
 from harness_noise.stats.resampling import blocks, bootstrap, bootstrap_means
 
 RESAMPLES = size(10_000, 200)
-
-
-def best(*calls: Callable[[], object], rounds: int) -> list[float]:
-    """Processor seconds of each, the best of some rounds that all take part in."""
-    times: list[list[float]] = [[] for _ in calls]
-    for _ in range(rounds):
-        for call, spent in zip(calls, times, strict=True):
-            start = time.process_time()
-            call()
-            spent.append(time.process_time() - start)
-    return [min(spent) for spent in times]
 
 
 def one_run() -> Row:
@@ -52,7 +39,7 @@ def one_run() -> Row:
         )
 
     a, b = best(ours, theirs, rounds=size(3, 1))
-    return Row("bootstrap of one run, 10,000 questions", a, "scipy.stats.bootstrap", b, 1.5)
+    return Row("bootstrap of one run, 10,000 questions", a, "scipy.stats.bootstrap", b, 1.25)
 
 
 def many_runs() -> list[Row]:

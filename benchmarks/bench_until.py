@@ -7,7 +7,7 @@ A look beside the block that it follows: the comparison of the scores by now, wi
 whole of what asking in blocks costs (the second scoring of every question, all looks) beside the plain run of the same
 questions with that model. A look of Inspect beside the time that this model takes for a block. And how many answers are
 asked, on average over runs of real lm-eval and Inspect with simulated models and one or five answers to a question:
-where nothing differs, at the difference that the run of everything has 80 % power for, and at twice that.
+where nothing differs, at the difference that the run of everything has 80% power for, and at twice that.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def timed(function: Callable[[], Any]) -> float:
 
 def savings(harness: str, run: Callable[[int, int, float], tuple[int, str]], runs: int, K: int) -> list[Row]:
     """Share of the answers that are asked for, at no difference, at the planned one and at twice that."""
-    # 80 % power; the two are hardly correlated, and questions differ little
+    # 80% power; the two are hardly correlated, and questions differ little
     planned = 2.8 * math.sqrt(2 * SHARE * (1 - SHARE) * 0.95 / (N * K))
     rows = []
     for times, target in zip((0, 1, 2), ((0.9, 0.9, 0.6) if K == 1 else (0.6, 0.6, 0.3)), strict=True):

@@ -362,8 +362,8 @@ def page(R: int) -> str:
     out = [
         "# Coverage",
         "",
-        f"How often nominal 95 % intervals hold the truth, in %. {R} replications per cell (simulation error "
-        f"{100 * np.sqrt(0.95 * 0.05 / R):.1f} points at 95 %), fixed seeds; `make coverage` writes this page. "
+        f"How often nominal 95% intervals hold the truth, in %. {R} replications per cell (simulation error "
+        f"{100 * np.sqrt(0.95 * 0.05 / R):.1f} points at 95%), fixed seeds; `make coverage` writes this page. "
         f"Questions are drawn from a population with the named difficulty; within a cluster the latent difficulties "
         f"correlate by {ICC}, between the models by {BETWEEN_MODELS}. “Giant” means that one cluster holds half of "
         "the questions.",
@@ -371,7 +371,7 @@ def page(R: int) -> str:
         "## Difference of two runs",
         "",
         "The default, t with CR2 and Satterthwaite's degrees of freedom (Bonett–Price where nothing varies). In each "
-        "column: no effect / B right 15 % less often (true difference .075, .135, .075). ICC: of the differences, at "
+        "column: no effect / B right 15% less often (true difference .075, .135, .075). ICC: of the differences, at "
         "Beta(.5,.5). The last column is z with the SE that ignores clusters, worst of the six.",
         "",
         "| n | clusters | K | " + " | ".join(names) + " | ICC | naive z |",
@@ -386,7 +386,7 @@ def page(R: int) -> str:
     outside = [c for c in found.values() if not bands(c.cell)[0] <= c.difference <= bands(c.cell)[1]]
     out += [
         "",
-        f"Outside the band (93.5–97 %; 93–99 % with a giant cluster; to 98.5 % at n = 30, K = 1, Beta(9,1); no upper "
+        f"Outside the band (93.5–97%; 93–99% with a giant cluster; to 98.5% at n = 30, K = 1, Beta(9,1); no upper "
         f"end at n = 10): {len(outside)} of {len(found)} cells"
         + (": " + "; ".join(f"n = {c.cell.n}, {_name(c.cell)}, K = {c.cell.K}, {c.cell.difficulty}, effect "
                             f"{c.cell.effect:g}: {percent(c.difference)}" for c in outside) if outside else "")
@@ -407,7 +407,7 @@ def page(R: int) -> str:
     low = [c for c in found.values() if c.run < 0.92 and c.cell.effect == 0]
     out += [
         "",
-        "Below 92 %: " + ("; ".join(map(_described, low)) or "none") + ".",
+        "Below 92%: " + ("; ".join(map(_described, low)) or "none") + ".",
         "",
         "## Bowyer et al. (2025)",
         "",

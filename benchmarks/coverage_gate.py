@@ -1,9 +1,11 @@
 """How often a gate is wrong, and what it sees, by simulation; one page of tables.
 
-    python benchmarks/coverage_gate.py [docs/methods/coverage-gate.md] [--replications N]
+    python benchmarks/coverage_gate.py [docs/methods/coverage-gate.md] [--replications N] [--only WORD]…
+
+With `--only` the other rows of the page stay as they are.
 
 A model answers as its baseline does but for a tenth of the questions, which it answers anew: scores are 0 or 1, the
-accuracy is .7, and 4 % of the questions score otherwise in two runs. A loss is exact: so many right answers are made
+accuracy is .7, and 4% of the questions score otherwise in two runs. A loss is exact: so many right answers are made
 wrong. What the library computes is called as it is (`analysis.gate.judge`).
 """
 
@@ -18,13 +20,15 @@ from pathlib import Path
 import numpy as np
 
 from harness_noise.analysis.gate import Bar, Floor, judge
-from harness_noise.arrays import rows_of, stacked
+from harness_noise.arrays import rows_of
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
+from harness_noise.errors import counted
 from harness_noise.settings import Settings
+from harness_noise.stats.baselines import by_runs, run_spread, with_new_run
 from harness_noise.stats.contrast import Design, design
-from harness_noise.stats.decision import adjusted, decide, p_beyond
-from harness_noise.stats.moments import RunComponent, mean_variance, run_component, with_new_run
+from harness_noise.stats.decision import adjusted, decide
+from harness_noise.stats.moments import RunComponent, mean_variance, run_component
 from harness_noise.stats.pairs import far_limits, leads, paired
 
 SEED = 20261123
@@ -75,16 +79,19 @@ def answers(
     return np.where(worse, 0.0, np.where(better, 1.0, values)).astype(np.float64)
 
 
-def limits(d: np.ndarray, plan: Design, level: float, table: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
-    """(P,) means, both limits and degrees of freedom of (P, n) differences, as `compare` has them."""
-    m = mean_variance(d, plan, "cr2")
-    whole = None
-    if table is not None:  # (P, n, R) baseline runs
-        each = [rows_of(m, slice(i, i + 1)) for i in range(len(d))]
-        whole = stacked([with_new_run(one, component(table[i], plan)) for i, one in enumerate(each)])
-    of, last = leads(d, plan, m), m if whole is None else whole
-    own = decide(paired(last, of, far_limits(d, plan, m, "cr2", whole=whole), 1.0), Settings(level=level))
-    return last.mean, own.ci_low, own.ci_high, np.where(last.variance > 0, last.df, np.inf)
+def tails(d: np.ndarray, plan: Design, cell: Cell, table: np.ndarray | None = None) -> np.ndarray:
+    """(P, 2) one-sided p-values below and above the margin of (P, n) differences, as `compare` has them."""
+    m, settings = mean_variance(d, plan, "cr2"), Settings(level=cell.level, margin=cell.bar.margin or None)
+    of, far = leads(d, plan, m), far_limits(d, plan, m, "cr2")
+    if table is None:
+        return decide(paired(m, of, far, 1.0), settings).one_sided[:, :2]
+    out = []
+    for i, runs in enumerate(table):  # (P, n, R) baseline runs
+        one, few, led = (rows_of(part, slice(i, i + 1)) for part in (m, far, of))
+        spread = run_spread(runs, component(runs, plan), plan, "cr2", 1.0)
+        last = paired(with_new_run(one, spread, cell.level), led, few, 1.0)
+        out.append(decide(last, settings, by_runs(last, one, spread, few)).one_sided[0, :2])
+    return np.array(out)
 
 
 def component(values: np.ndarray, plan: Design) -> RunComponent:
@@ -122,12 +129,10 @@ def outcomes(rng: np.random.Generator, cell: Cell, P: int) -> list[str]:
         labels = np.tile(codes, len(rows)) if cell.clusters else None
         plan = design(cell.n * len(rows), labels, strata)
         table = np.stack([run[:, rows[0]] for run in old], axis=2) if cell.baselines > 1 else None
-        mean, low, high, df = limits(d[:, rows].reshape(P, -1), plan, cell.level, table)
-        bound = -cell.bar.margin
-        p[0, :, k] = p_beyond(mean, high, df, cell.level, bound)
-        p[1, :, k] = p_beyond(-mean, -low, df, cell.level, -bound)
+        p[:, :, k] = tails(d[:, rows].reshape(P, -1), plan, cell, table).T
     alpha = (1 - cell.level) / 2
-    shown, excluded = (np.array([adjusted(row, "holm") for row in each]) < alpha for each in p)
+    shown = np.array([adjusted(row, "holm") for row in p[0]]) < alpha
+    excluded = p[1] < alpha  # it must be excluded in every row, so that none is adjusted
     says = np.where(shown.any(axis=1), "fail", "pass" if cell.bar.rule == "regression" else "cannot judge")
     says[~shown.any(axis=1) & excluded.all(axis=1)] = "pass"
     olds = [run_of(run[0], cell, codes, f"old {r}") for r, run in enumerate(old)]
@@ -161,37 +166,37 @@ def cells() -> Iterator[Cell]:
     part = "Regression: a loss beyond the margin must be shown"
     for rows in (1, 4, 20, 57):
         for groups in (0, 5) if rows >= 20 else (0,):
-            said = f"{rows} rows" + (f", and {-(-rows // groups)} groups of {groups}" if groups else "")
+            said = f"{counted(rows, 'row')}" + (f", and {-(-rows // groups)} groups of {groups}" if groups else "")
             yield Cell(part, f"{said}, no margin, no loss", "fail", Bar(), 0.025, rows, groups=groups)
             yield Cell(part, f"{said}, margin {M}, loss {M} in all", "fail", Bar(margin=M), 0.025, rows, (M,), groups)
-    for rows in (1, 4, 20, 57):
+    for rows in (1, 4, 20):
         for times in (0.5, 2, 3):
-            name = f"{rows} rows, margin {M}, loss {times:g} × that in all"
+            name = f"{counted(rows, 'row')}, margin {M}, loss {times:g} × that in all"
             nominal = 0.025 if times < 1 else None
             yield Cell(part, name, "fail", Bar(margin=M), nominal, rows, (times * M,))
         one = (3 * M, *[0.0] * (rows - 1))
         if rows > 1:
             yield Cell(part, f"{rows} rows, margin {M}, loss 3 × that in one", "fail", Bar(margin=M), None, rows, one)
     part, M = "No-loss: a loss beyond the margin must be excluded", 0.05
-    for rows in (1, 4, 20, 57):
+    for rows in (1, 4, 20):
         for times in (0, 0.5, 1, 2):
-            name = f"{rows} rows, margin {M}, loss {times:g} × that in one"
+            name = f"{counted(rows, 'row')}, margin {M}, loss {times:g} × that in one"
             loss = (times * M, *[0.0] * (rows - 1))
             bar = Bar(rule="no-loss", margin=M)
             yield Cell(part, name, "pass", bar, 0.025 if times >= 1 else None, rows, loss)
-    part = "Recovery: 97 % of the baseline must be kept"
+    part = "Recovery: 97% of the baseline must be kept"
     bar, kept = Bar(ratio=0.97), Bar(ratio=0.97, rule="no-loss")
     for rows in (1, 4, 20):
         for times in (0.5, 1, 2):
             loss = (times * 0.03 * RIGHT,)
-            name = f"{rows} rows, loss {times:g} × 3 % in all"
+            name = f"{counted(rows, 'row')}, loss {times:g} × 3% in all"
             yield Cell(part, f"regression, {name}", "fail", bar, 0.025 if times <= 1 else None, rows, loss)
             yield Cell(part, f"no-loss, {name}", "pass", kept, 0.025 if times >= 1 else None, rows, loss)
     part = "Floors"
     for rows in (1, 4, 20):
         for published in (None, 1319):
             of = "exact" if published is None else f"measured on {published:,} questions"
-            name = f"{rows} rows, floor {RIGHT} {of}"
+            name = f"{counted(rows, 'row')}, floor {RIGHT} {of}"
             yield Cell(part, f"{name}, no loss", "fail", Bar(), 0.025, rows, floor=RIGHT, published=published)
             loss = (0.08,)
             yield Cell(part, f"{name}, loss .08", "fail", Bar(), None, rows, loss, floor=RIGHT, published=published)
@@ -226,8 +231,8 @@ def page(found: list[tuple[Cell, int, float]]) -> str:
         "",
         "`make coverage` writes this page (`benchmarks/coverage_gate.py`). A model answers as its baseline does but "
         "for a tenth of the questions, which it answers anew; accuracy .7; a loss is exact. "
-        f"{N} questions in each row. Where a share may be at most 2.5 %, that is the gate's promise; else it is power. "
-        "Standard errors are those of the replications.",
+        f"{N} questions in each row. Where a share may be at most 2.5%, that is the gate's promise; else it is power. "
+        "Standard errors are those of the replications, and shares have no digit that these do not give.",
     ]
     for part in dict.fromkeys(cell.part for cell, _, _ in found):
         rows = [item for item in found if item[0].part == part]
@@ -235,20 +240,37 @@ def page(found: list[tuple[Cell, int, float]]) -> str:
                   "| --- | --- | ---: | ---: | ---: | ---: |"]  # fmt: skip
         for cell, n, share in rows:
             se = np.sqrt(max(share * (1 - share), 1 / n / 4) / n)
-            promised = "" if cell.nominal is None else f"≤ {100 * cell.nominal:g} %"
+            promised = "" if cell.nominal is None else f"≤ {100 * cell.nominal:g}%"
+            digits = 1 if 100 * se < 0.5 else 0
             lines.append(
-                f"| {cell.name} | {cell.outcome} | {100 * share:.1f} % | {promised} | {100 * se:.1f} | {n:,} |"
+                f"| {cell.name} | {cell.outcome} | {100 * share:.{digits}f}% | {promised} | {100 * se:.1f} | {n:,} |"
             )
     return "\n".join(lines) + "\n"
+
+
+def earlier(path: Path | None) -> dict[tuple[str, str], tuple[int, float]]:
+    """Replications and share of every row that a page has, by part and name."""
+    out, part = dict[tuple[str, str], tuple[int, float]](), ""
+    for line in path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else ():
+        part = line.removeprefix("## ") if line.startswith("## ") else part
+        columns = [column.strip() for column in line.strip("|").split(" | ")]
+        if len(columns) == 6 and columns[2].endswith("%"):
+            out[part, columns[0]] = int(columns[5].replace(",", "")), float(columns[2].removesuffix("%")) / 100
+    return out
 
 
 def main(argv: list[str] | None = None, show: Callable[[str], None] = print) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("path", nargs="?", type=Path)
     parser.add_argument("--replications", type=int, default=4000, help="of designs with one row")
+    parser.add_argument("--only", nargs="*", help="words of a part or a design; the other rows stay")
     chosen = parser.parse_args(argv)
-    found = []
+    found, kept = [], {} if chosen.only is None else earlier(chosen.path)
     for i, cell in enumerate(cells()):
+        stays = kept.get((cell.part, cell.name))
+        if stays is not None and not any(word in f"{cell.part}, {cell.name}" for word in chosen.only):
+            found.append((cell, *stays))
+            continue
         rng, counts = np.random.default_rng([SEED, i]), [0, 0]
         P = chosen.replications // (10 if cell.floor is not None else 4 if cell.rows > 4 else 1)
         while counts[1] < P:
@@ -256,12 +278,12 @@ def main(argv: list[str] | None = None, show: Callable[[str], None] = print) -> 
             counts[0] += outcomes(rng, cell, n).count(cell.outcome)
             counts[1] += n
         found.append((cell, counts[1], counts[0] / counts[1]))
-        show(f"{cell.part}, {cell.name}: {cell.outcome} {100 * found[-1][2]:.1f} % of {counts[1]}")
-        if chosen.path is not None:
-            chosen.path.write_text(page(found), encoding="utf-8")
+        show(f"{cell.part}, {cell.name}: {cell.outcome} {100 * found[-1][2]:.1f}% of {counts[1]}")
+    if chosen.path is not None:
+        chosen.path.write_text(page(found), encoding="utf-8")
     for cell, n, share in found:
         if cell.nominal is not None and share > cell.nominal + 2 * np.sqrt(cell.nominal * (1 - cell.nominal) / n):
-            show(f"ABOVE: {cell.part}, {cell.name}: {100 * share:.1f} % of {n}")
+            show(f"ABOVE: {cell.part}, {cell.name}: {100 * share:.1f}% of {n}")
     return 0
 
 

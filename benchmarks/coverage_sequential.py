@@ -86,7 +86,7 @@ class Study:
 
     @cached_property
     def delta(self) -> float:
-        """The difference that the comparison of all answers finds with 80 % power."""
+        """The difference that the comparison of all answers finds with 80% power."""
         delta, G = 0.0, self.n // self.size
         for _ in range(3):  # the variance depends on it
             a, b, _ = self.answers(np.random.default_rng(1), max(30, BLOCK // 8 // (self.n * self.K)), delta)
@@ -475,7 +475,7 @@ def page(found: dict[str, Any]) -> str:
             "Covered: by the stage-wise interval, and by the reported one with futility, at no difference, δ, 2δ and "
             "4δ. Median bias: how far, in standard errors, the median of the estimate is from the truth (the largest). "
             "Asked: share of the answers at 0, δ, 2δ, 4δ, with futility. Coverage and bias are of half of the runs. "
-            "Normal scores of known variance at 20 looks with futility cannot do with fewer than 72 / 75 / 36 / 13 % "
+            "Normal scores of known variance at 20 looks with futility cannot do with fewer than 72 / 75 / 36 / 13% "
             "of the information (dynamic programming, the same power).",
             "",
             "| comparison | replications | looks | type I | power at δ | stage-wise | covered | median bias | asked |",

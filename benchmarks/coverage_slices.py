@@ -66,7 +66,7 @@ class Scene:
     fields: tuple[np.ndarray, ...]
     clusters: np.ndarray
     bad: np.ndarray
-    """(n,) the questions of the bad slice, 5 % of all."""
+    """(n,) the questions of the bad slice, 5% of all."""
 
     @classmethod
     def draw(cls, rng: np.random.Generator, n: int, G: int, correlated: bool) -> Scene:
@@ -264,7 +264,7 @@ def head(_R: int) -> Iterator[str]:
 def said(R: int) -> Iterator[str]:
     """How exact the tables below are."""
     error = 100 * np.sqrt(0.05 * 0.95 / R)
-    yield f"{R} replications of each cell: the simulation error of a rate of 5 % is {error:.1f} points."
+    yield f"{R} replications of each cell: the simulation error of a rate of 5% is {error:.1f} points."
     yield ""
 
 
@@ -274,7 +274,7 @@ def of_slices(R: int) -> Iterator[str]:
     yield ""
     yield from said(R)
     yield "600 questions, 20 slices; with correlated fields five coarser slices and a number's quarters are tried, too."
-    yield "A bad slice is 5 % of the questions, on which A is right 40 points less often."
+    yield "A bad slice is 5% of the questions, on which A is right 40 points less often."
     yield ""
     yield from table("clusters | fields | bad slice | false discoveries % | bad slice found % | slices differ %", (
         f"| {G or 'none'} | {'three, correlated' if correlated else 'one'} | {'yes' if worse else 'no'} | "
@@ -296,7 +296,7 @@ def of_slices(R: int) -> Iterator[str]:
         for S in (5, 20) for accuracy, spread in ((0.7, 0.0), (0.7, 0.05), (0.7, 0.15), (0.95, 0.0), (0.95, 0.03))
         for found in [shrinkage(R, S, spread, accuracy)]
     ))  # fmt: skip
-    yield "## Coefficients of `explain`"
+    yield "## Coefficients of `regress`"
     yield ""
     yield from table("clusters | n | a number % | a number of whole clusters % | a category %", (
         f"| {G} | {n} | " + " | ".join(map(percent, coefficients(R, G, n))) + " |" for G, n in ((10, 200), (30, 300))

@@ -6,7 +6,7 @@ With --only, the rows whose name holds this word are computed, and replace those
 
 Every replication goes through the library's own functions, as a user's data would; differences of one answer each
 through those below `estimate_difference`, which the first replications are held against. A cell is in order if its
-intervals cover the truth in 93.5–98.5 % of the replications, or if at least 95 % of them cover it or carry a diagnostic
+intervals cover the truth in 93.5–98.5% of the replications, or if at least 95% of them cover it or carry a diagnostic
 that says why not. The last parts count wrong decisions: of the gate, of the equivalence test, of combined rows.
 """
 
@@ -26,18 +26,19 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import special
 
+import harness_noise as hn
 from harness_noise import as_scores, estimate, estimate_difference, pass_at_k
-from harness_noise.analysis.combine import combine
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.corpus import corpus_difference, estimate_corpus
-from harness_noise.analysis.explain import explain_runs
-from harness_noise.analysis.gate import gated
+from harness_noise.analysis.gate import Bar, judge
 from harness_noise.analysis.mean import analyze_run, estimate_scores
+from harness_noise.analysis.regress import regress_runs
 from harness_noise.data.clusters import Fields
 from harness_noise.data.measures import UNBOUNDED
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores
-from harness_noise.results.explanation import Coefficient
+from harness_noise.errors import counted
+from harness_noise.results.regression import Coefficient
 from harness_noise.results.rows import Difference, Estimate
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design
@@ -349,7 +350,7 @@ def unequal_clusters(labels: np.ndarray, p: float, icc: float) -> Draw:
 
 
 def hard_agent(n: int, partial: float) -> Draw:
-    """3 % of the tasks are solved, 10 % give partial credit."""
+    """3% of the tasks are solved, 10% give partial credit."""
 
     def draw(rng: np.random.Generator) -> tuple[Row, float]:
         u = rng.random(n)
@@ -424,7 +425,7 @@ def rare_category(m: int, n: int, p: float) -> Draw:
 
     def draw(rng: np.random.Generator) -> tuple[Row, float]:
         scores = Scores("t", "acc", "none", questions, (rng.random((n, 1)) < p).astype(float))
-        found = explain_runs(Run("m", "m", "simulated", scores=(scores,)), None, ["kind"], Settings())
+        found = regress_runs(Run("m", "m", "simulated", scores=(scores,)), None, ["kind"], Settings())
         return next(row for row in found.coefficients if row.value == "rare"), 0.0
 
     return draw
@@ -609,10 +610,10 @@ def cells() -> list[Cell]:
         add(part, f"p = {p}, equal sizes, n = 1,000, G = 200", unequal_clusters(np.arange(1000) % 200, p, 0.3), 0.5)
     part = "Few solved, or nearly all"
     for partial in (0.1, 0.25, 0.5):
-        add(part, f"3 % solved, 10 % with credit {partial}, n = 89", hard_agent(89, partial))
+        add(part, f"3% solved, 10% with credit {partial}, n = 89", hard_agent(89, partial))
     for K in (2, 5):
         for solved in (0.85, 0.93):
-            add(part, f"pass@2, {100 * solved:.0f} % always solved, n = 164, K = {K}", pass_at_two(164, K, solved), 0.2)
+            add(part, f"pass@2, {100 * solved:.0f}% always solved, n = 164, K = {K}", pass_at_two(164, K, solved), 0.2)
     part = "Template and language"
     for T, L in ((10, 6), (20, 10), (40, 20)):
         add(part, f"{T} templates × {L} languages", template_by_language(T, L))
@@ -630,9 +631,9 @@ def cells() -> list[Cell]:
         (0.1, 0.7, 0.1, (50,)), (0.3, 0.8, 0.1, (100,)),
     ):  # fmt: skip
         for n in sizes:
-            said = f"class of {100 * share:g} %, {100 * hits:g} % found, {100 * wrong:g} % false alarms, n = {n}"
+            said = f"class of {100 * share:g}%, {100 * hits:g}% found, {100 * wrong:g}% false alarms, n = {n}"
             add(part, said, rare_class(share, hits, wrong, n))
-    part = "A rare category in `explain`"
+    part = "A rare category in `regress`"
     for m, p in ((4, 0.5), (4, 0.7), (4, 0.85), (10, 0.5), (10, 0.85), (20, 0.7), (20, 0.85), (20, 0.95)):
         add(part, f"{m} of 120 questions, accuracy {p}", rare_category(m, 120, p))
     part = "Clusters within larger ones"
@@ -684,7 +685,7 @@ def _alike(rng: np.random.Generator, rows: int, n: int, shift: float = 0.0) -> t
 def gate_trips(rows: int, margin: float, n: int = 100) -> Callable[[np.random.Generator], bool]:
     def trial(rng: np.random.Generator) -> bool:
         a, b = _alike(rng, rows, n, margin)
-        return gated(compare_runs([(a, b)], Settings()), margin=margin).failed
+        return judge(a, [b], (), Bar(margin=margin), Settings()).failed
 
     return trial
 
@@ -703,7 +704,8 @@ def equivalent_on_the_margin(n: int, wins: float, margin: float) -> Callable[[np
 def combined_finds(method: str, tasks: int, n: int) -> Callable[[np.random.Generator], bool]:
     def trial(rng: np.random.Generator) -> bool:
         rows = compare_runs([_alike(rng, tasks, n)], Settings()).comparisons
-        p = next(item.p_value for item in combine(rows) if item.method == method)
+        found = hn.combine(*zip(*((row.diff, row.se, row.df) for row in rows), strict=True))
+        p = next(item.p_value for item in found if item.method == method)
         return p is not None and p < 0.05
 
     return trial
@@ -714,7 +716,9 @@ def decisions() -> list[Decision]:
     for rows, share in ((1, 1.0), (4, 0.5), (20, 0.1), (57, 0.04)):
         for margin in (0.0, 0.05):
             said = f"margin {margin:g}, A worse by exactly that" if margin else "no margin, no difference"
-            out.append(Decision(f"gate over {rows} rows of 100, {said}", 0.025, gate_trips(rows, margin), share))
+            out.append(
+                Decision(f"gate over {counted(rows, 'row')} of 100, {said}", 0.025, gate_trips(rows, margin), share)
+            )
     for n, wins in ((100, 0.05), (500, 0.006), (500, 0.01), (500, 0.05)):
         trial = equivalent_on_the_margin(n, wins, wins)
         out.append(Decision(f"`equivalent within {wins:g}` at a true {wins:g}, {n} questions", 0.05, trial))
@@ -725,15 +729,69 @@ def decisions() -> list[Decision]:
     return out
 
 
+def data_limit_too_low(
+    probabilities: Callable[[np.random.Generator], np.ndarray], K: int, truth: float, labels: np.ndarray | None = None
+) -> Callable[[np.random.Generator], bool]:
+    """The upper limit of the data noise lies below the data variance of the mean; runs that have none are drawn again.
+
+    `probabilities` draws how often each question is answered right.
+    """
+
+    def trial(rng: np.random.Generator) -> bool:
+        while True:
+            p = probabilities(rng)
+            row = hn.estimate((rng.random((len(p), K)) < p[:, None]).astype(float), labels)
+            if row.var_data is not None:
+                return row.se_data_upper is None or row.se_data_upper**2 < truth
+
+    return trial
+
+
+def limits() -> list[Decision]:
+    out = []
+    for n, share, K in ((50, 0.1, 2), (100, 0.1, 3), (200, 0.05, 2), (400, 0.02, 2)):
+
+        def few(rng: np.random.Generator, n: int = n, share: float = share) -> np.ndarray:
+            return np.where(rng.random(n) < share, rng.random(n), 1.0)
+
+        truth = (share / 3 + (1 - share) - (1 - share / 2) ** 2) / n
+        name = f"{100 * share:.0f}% of {n} questions undecided, the others always right, K = {K}"
+        out.append(Decision(name, 0.05, data_limit_too_low(few, K, truth), 0.1))
+    for a, b, n, K in ((30, 1, 400, 2), (1, 1, 100, 3), (1, 1, 20, 2)):
+
+        def difficulties(rng: np.random.Generator, a: float = a, b: float = b, n: int = n) -> np.ndarray:
+            return rng.beta(a, b, n)
+
+        truth = a * b / ((a + b) ** 2 * (a + b + 1)) / n
+        name = f"difficulty Beta({a}, {b}), {n} questions, K = {K}"
+        out.append(Decision(name, 0.05, data_limit_too_low(difficulties, K, truth), 0.1))
+    for name, labels in (
+        ("one cluster of 40 and 20 of 3", np.repeat(np.arange(21), [40, *[3] * 20])),
+        ("200 questions in 20 Zipf clusters", _zipf(200, 20)),
+    ):
+        n, sizes = len(labels), np.bincount(labels)
+
+        def by_cluster(rng: np.random.Generator, labels: np.ndarray = labels, G: int = len(sizes)) -> np.ndarray:
+            return (0.5 + 0.3 * np.sign(rng.standard_normal(G)))[labels]
+
+        truth = 0.3**2 * float((sizes**2).sum()) / n**2  # the questions of a cluster have one difficulty
+        out.append(
+            Decision(
+                f"{name}, .2 or .8 in all of one, K = 4", 0.05, data_limit_too_low(by_cluster, 4, truth, labels), 0.1
+            )
+        )
+    return out
+
+
 ROWS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
     "normal": lambda rng, size: rng.normal(size=size),
-    "0/1, 10 % gained, 10 % lost": lambda rng, size: _gained_and_lost(rng, size, 0.1, 0.1),
-    "0/1, 15 % gained, 10 % lost": lambda rng, size: _gained_and_lost(rng, size, 0.15, 0.1),
+    "0/1, 10% gained, 10% lost": lambda rng, size: _gained_and_lost(rng, size, 0.1, 0.1),
+    "0/1, 15% gained, 10% lost": lambda rng, size: _gained_and_lost(rng, size, 0.15, 0.1),
     "exponential": lambda rng, size: rng.exponential(size=size) - 1,
-    "10 % exponential, the others 0": lambda rng, size: (
+    "10% exponential, the others 0": lambda rng, size: (
         np.where(rng.random(size) < 0.1, rng.exponential(size=size), 0) - 0.1
     ),
-    "5 % gain 1, 25 % lose 0.2": lambda rng, size: _gained_and_lost(rng, size, 0.05, 0.25, 0.2),
+    "5% gain 1, 25% lose 0.2": lambda rng, size: _gained_and_lost(rng, size, 0.05, 0.25, 0.2),
 }
 """Differences of the questions of a task; all but the third have expectation 0."""
 
@@ -773,13 +831,13 @@ class Summed:
 def summed() -> list[Summed]:
     return [
         Summed("normal", 20, 30),
-        Summed("0/1, 10 % gained, 10 % lost", 20, 100),
+        Summed("0/1, 10% gained, 10% lost", 20, 100),
         Summed("exponential", 20, 30),
-        Summed("10 % exponential, the others 0", 5, 30),
-        Summed("10 % exponential, the others 0", 20, 100),
-        Summed("5 % gain 1, 25 % lose 0.2", 5, 30),
-        Summed("5 % gain 1, 25 % lose 0.2", 20, 30),
-        Summed("0/1, 15 % gained, 10 % lost", 57, 100),
+        Summed("10% exponential, the others 0", 5, 30),
+        Summed("10% exponential, the others 0", 20, 100),
+        Summed("5% gain 1, 25% lose 0.2", 5, 30),
+        Summed("5% gain 1, 25% lose 0.2", 20, 30),
+        Summed("0/1, 15% gained, 10% lost", 57, 100),
     ]
 
 
@@ -794,8 +852,8 @@ def _work(job: tuple[str, str, int]) -> str:
         rng = np.random.default_rng([SEED, *name.encode()])
         shares = np.mean([item.shares(rng, BLOCK) for _ in range(max(1, R // BLOCK))], axis=0)
         return f"| {name} | {max(1, R // BLOCK) * BLOCK} | {' | '.join(map(_percent, shares))} |"
-    if title == DECISIONS:
-        decision = next(item for item in decisions() if item.name == name)
+    if title in RATES:
+        decision = next(item for item in RATES[title]() if item.name == name)
         rng = np.random.default_rng([SEED, *name.encode()])
         count = max(200, int(R * decision.share))
         rate = sum(decision.trial(rng) for _ in range(count)) / count
@@ -821,23 +879,28 @@ def _error(rate: float, count: int) -> float:
 
 def _codes(found: Found) -> str:
     named = sorted(found.codes.items(), key=lambda item: -item[1])
-    return ", ".join(f"`{code}` {100 * share:.0f} %" for code, share in named) or "–"
+    return ", ".join(f"`{code}` {100 * share:.0f}%" for code, share in named) or "–"
 
 
 INTRODUCTION = (
     "# Where intervals are weak\n\n"
-    "How often nominal 95 % intervals hold the truth, in %, in the designs that are known to be hard. Fixed seeds; "
-    "`make coverage` writes this page. A cell is in order if it covers 93.5–98.5 %, or if at least 95 % of its "
+    "How often nominal 95% intervals hold the truth, in %, in the designs that are known to be hard. Fixed seeds; "
+    "`make coverage` writes this page. A cell is in order if it covers 93.5–98.5%, or if at least 95% of its "
     "replications cover or carry a [diagnostic](../diagnostics.md) that warns. An interval that does not exist counts "
     "as not covering. Where the choice of the user is the mistake, the row shows how often that is noticed, and the "
     "last column is –."
 )
-DECISIONS, SKEWED_ROWS = "Wrong decisions", "Rows that are skewed alike"
+DECISIONS, LIMITS, SKEWED_ROWS = "Wrong decisions", "Limit of the data noise", "Rows that are skewed alike"
+RATES = {DECISIONS: decisions, LIMITS: limits}
 CELL_HEAD = "| design | replications | covers | codes | in order |"
 SPECIAL = {
     DECISIONS: (
         "How often something is found that is not there, in %, ± the simulation's standard error.",
         "| decision | nominal | found | replications |",
+    ),
+    LIMITS: (
+        "How often the 95% limit `se_data_upper` of one run lies below its true data noise, in %.",
+        "| design | nominal | too low | replications |",
     ),
     SKEWED_ROWS: (
         "How often differences of several tasks, added up, have p < .05, in %. In all rows but the last there is no "
@@ -853,7 +916,8 @@ def plan() -> dict[str, list[str]]:
     out: dict[str, list[str]] = {}
     for cell in cells():
         out.setdefault(cell.part, []).append(cell.name)
-    return out | {DECISIONS: [item.name for item in decisions()], SKEWED_ROWS: [item.name for item in summed()]}
+    rates = {title: [item.name for item in make()] for title, make in RATES.items()}
+    return out | rates | {SKEWED_ROWS: [item.name for item in summed()]}
 
 
 def lines_of(text: str) -> dict[tuple[str, str], str]:

@@ -1,6 +1,6 @@
 """Make the noise profiles that the package ships (`harness_noise/leaderboard/noise/`) from public tables.
 
-    python benchmarks/reference_noise.py --clones DIR [--page docs/references.md] [NAME…]
+    python benchmarks/reference_noise.py --clones DIR [--page docs/profiles.md] [NAME…]
 
 DIR holds clones of the repositories named below, as OWNER+NAME, OWNER/NAME or NAME, bare or not. Nothing is fetched:
 a file is read at the commit that stands here, so the same clones give the same profiles. Each profile is what

@@ -24,7 +24,8 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -98,6 +99,17 @@ def show(rows: Sequence[Row], as_json: bool | None = None) -> int:
 def size(usual: int, small: int) -> int:
     """How many of something a benchmark takes: fewer where it only has to run."""
     return small if SMALL else usual
+
+
+def best(*calls: Callable[[], object], rounds: int) -> list[float]:
+    """Processor seconds of each, the best of some rounds that all take part in."""
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(rounds):
+        for call, spent in zip(calls, times, strict=True):
+            start = time.process_time()
+            call()
+            spent.append(time.process_time() - start)
+    return [min(spent) for spent in times]
 
 
 def parser(doc: str | None) -> argparse.ArgumentParser:

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from .api.keywords import Choices
     from .api.looks import boundaries, compare_in_sequence, estimate_from_part
     from .api.plan import plan
-    from .api.runs import analyze, arena, compare, explain, factors, read
+    from .api.runs import analyze, arena, compare, factors, read, regress
     from .data.clusters import Fields
     from .data.questions import Questions
     from .data.scores import CorpusScores, Group, Run, Scores
     from .leaderboard.profiles import NamedProfile, Profile
     from .report.text import render, write_tables
     from .results.arena import Arena
-    from .results.explanation import Explanation, Factors, LabelSample
     from .results.gate import Gate, GateRow
     from .results.plan import Plan
+    from .results.regression import Factors, LabelSample, Regression
     from .results.rows import Analysis, Comparison, ConfidenceInterval, Difference, Estimate
     from .settings import Settings
 
 _HOME = {
-    "api.runs": "analyze arena compare explain factors read",
+    "api.runs": "analyze arena compare factors read regress",
     "api.plan": "plan",
     "api.files": "Exported adapters export label_sample profiles write_figures write_html write_profile",
     "api.gate": "gate",
@@ -44,7 +44,7 @@ _HOME = {
     "analysis.sample": "as_scores",
     "results.rows": "Analysis Comparison ConfidenceInterval Difference Estimate",
     "results.arena": "Arena",
-    "results.explanation": "Explanation Factors LabelSample",
+    "results.regression": "Regression Factors LabelSample",
     "results.gate": "Gate GateRow",
     "results.plan": "Plan",
     "leaderboard.profiles": "NamedProfile Profile",
@@ -64,7 +64,6 @@ __all__ = [
     "CorpusScores",
     "Difference",
     "Estimate",
-    "Explanation",
     "Exported",
     "Factors",
     "Fields",
@@ -77,6 +76,7 @@ __all__ = [
     "Plan",
     "Profile",
     "Questions",
+    "Regression",
     "Run",
     "Scores",
     "Settings",
@@ -93,7 +93,6 @@ __all__ = [
     "estimate_difference",
     "estimate_from_part",
     "estimate_with_labels",
-    "explain",
     "export",
     "factor_noise",
     "factors",
@@ -103,6 +102,7 @@ __all__ = [
     "plan",
     "profiles",
     "read",
+    "regress",
     "render",
     "write_figures",
     "write_html",
@@ -117,7 +117,12 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return getattr(import_module(f".{home}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .errors import is_now
+    from .extras import public
+
+    if (found := None if name.startswith("_") else public(name)) is not None:
+        return found
+    raise AttributeError(is_now(name) or f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -24,23 +25,28 @@ Rows = TypeVar("Rows", bound="DataclassInstance")
 
 
 def columns_of(table: DataclassInstance) -> dict[str, Any]:
-    """The columns by the names of their fields."""
+    """Return field name → column."""
     return {column.name: getattr(table, column.name) for column in fields(table)}
 
 
+@cache
+def _start(kind: type[DataclassInstance]) -> tuple[Any, ...]:
+    start = {"FloatArray": np.float64(np.nan), "IntArray": np.intp(0), "BoolArray": np.bool_(False)}
+    return tuple(start[str(column.type)] for column in fields(kind))
+
+
 def blank(kind: type[Rows], P: int) -> Rows:
-    """P rows to be filled in: numbers are NaN, counts 0 and flags False until then."""
-    start = {"FloatArray": (np.nan, np.float64), "IntArray": (0, np.intp), "BoolArray": (False, np.bool_)}
-    return kind(*(np.full(P, *start[str(column.type)]) for column in fields(kind)))
+    """Return P rows to be filled in: until then numbers are NaN, counts 0 and flags False."""
+    return kind(*(np.full(P, start) for start in _start(kind)))
 
 
 def picked(column: Any, rows: Any) -> Any:
-    """A column at some rows: an array by any index, any other sequence by their numbers; None stays None."""
+    """Return a column at some rows: an array by any index, any other sequence by their numbers. None stays None."""
     return column[rows] if isinstance(column, np.ndarray) else column and tuple(column[i] for i in rows)
 
 
 def rows_of(table: Rows, rows: Any) -> Rows:
-    """The table at some rows, see `picked`."""
+    """Return the table at some rows, as `picked` does for a column."""
     return type(table)(*(picked(column, rows) for column in columns_of(table).values()))
 
 
@@ -51,5 +57,5 @@ def put(table: DataclassInstance, rows: IntArray | BoolArray, part: DataclassIns
 
 
 def stacked(parts: Sequence[Rows]) -> Rows:
-    """Several tables, one below the other."""
+    """Return several tables stacked as one."""
     return type(parts[0])(*map(np.concatenate, zip(*(columns_of(part).values() for part in parts), strict=True)))

@@ -2,20 +2,105 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a function that a message, a note or a piece of advice names. Python shows it in backticks."""
+
+    name: str
+    value: str | None = None
+    """The value as Python writes it, None if the parameter itself is meant, whatever its value."""
+
+    def __str__(self) -> str:
+        return f"`{self.name}`" if self.value is None else f"`{self.name}={self.value}`"
 
 
 def parameter(name: str, value: object) -> str:
-    """A parameter with its value, as errors write it; the command line makes a flag of it (`cli.flags`)."""
-    return f"`{name}={value!r}`"
+    """Return a parameter with its value, as messages name it."""
+    return str(Parameter(name, repr(value).replace("`", "\\x60")))  # a backtick ends the parameter
+
+
+_NAMED = re.compile(r"`([a-z_0-9]+)(?:=([^`]*))?`")
+
+
+def parts_of(message: str) -> list[str | Parameter]:
+    """Return the texts of a message and the parameters between them, which each side shows in its own way."""
+    out: list[str | Parameter] = []
+    end = 0
+    for match in _NAMED.finditer(message):
+        out += [message[end : match.start()], Parameter(match[1], match[2])]
+        end = match.end()
+    return [*out, message[end:]]
+
+
+def counted(n: int, what: str, plural: str = "") -> str:
+    """Return a number of things in words: "1 pair", "1,200 pairs", "2 families", "1 answer has"."""
+    return f"{n:,} {what if n == 1 else plural or f'{what}s'}"
+
+
+def are(n: int) -> str:
+    """Return the verb for a number of things."""
+    return "is" if n == 1 else "are"
 
 
 def some_of(names: Sequence[object], most: int, joint: str = ", ") -> str:
-    """The first of several names, and how many more there are: "a, b and 3 more"."""
+    """Return the first of several names, and how many more there are: "a, b and 3 more"."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return joint.join(map(str, names[:most])) + more
+
+
+_SECRETS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)(?:[^\s/@?#]*@)?([^\s?#]*)(?:[?#][^\s'\"<>)\],;]*)?")
+
+
+def without_secrets(text: str) -> str:
+    """Return a text whose URLs have neither password nor query, which may be a signature."""
+    return _SECRETS.sub(r"\1\2", text) if "://" in text else text
+
+
+FORMER = {
+    "explain": "regress",
+    "references": "list",
+    "adapters": "list",
+    "--explain": "--legend",
+    "--baseline": "--against",
+    "--baseline-model": "--against",
+    "--reference": "--profile NAME|FILE (whose noise), or --complete RUN (a run that has answered everything)",
+    "baseline=": "against=",
+    "baseline_model=": "against=",
+    "references=": "profile= (whose noise), or complete= (runs that have answered everything)",
+    "noise_reference": "noise_complete",
+    "--wide": "--details",
+    "--alpha": "--level (0.95 for 0.05)",
+    "alpha=": "level= (0.95 for 0.05)",
+    "--dask": "--jobs ADDRESS",
+    "--category": "--on 'C(SPEC)'",
+    "categories=": 'on=["C(SPEC)"]',
+    "dask=": "jobs=",
+    "--plot": "--format svg -o FILE",
+    **{f"--cost-{name}": "--costs question=C,answer=C[,judge=C]" for name in ("question", "answer", "judge")},
+    **{f"cost_{name}=": 'costs={"question": C, "answer": C}' for name in ("question", "answer", "judge")},
+    "--color": "the environment variable NO_COLOR or FORCE_COLOR",
+    "--tables-format": "CSV alone; Python writes JSON and Parquet",
+    "--k-max": "`hn.plan(k_max=…)`, in Python alone",
+    "--sigma2-judge": "`hn.plan(sigma2_judge=…)`, in Python alone",
+    "--assurance": "`hn.plan(assurance=…)`, in Python alone",
+    "--more": "`hn.factors(more=…)`, in Python alone",
+    "--floor-questions": "--n",
+    "floor_questions=": "n=",
+    "--out": "-o",
+}
+"""Former spelling of a command, an option, a keyword or a live setting → what it is now. None of them works."""
+
+
+def is_now(spelling: str) -> str:
+    """Return the words for a former spelling, "" if it never was one."""
+    return f"{spelling} is now {FORMER[spelling]}" if spelling in FORMER else ""
 
 
 class InputError(ValueError):
@@ -24,6 +109,9 @@ class InputError(ValueError):
     It names parameters in backticks as Python has them (`runs_shared`, ``test='wild'``). The command line prints
     it with flags in their place, without a traceback, and exits with 2.
     """
+
+    def __str__(self) -> str:
+        return without_secrets(super().__str__())
 
     path: str = ""
     """The file that cannot be used, where it is one of those that were to be read."""
@@ -37,6 +125,29 @@ def check_one_of(name: str, value: object, values: object) -> None:
     """
     if value not in get_args(values):
         raise InputError(f"{name} {value!r} is not one of {', '.join(map(str, get_args(values)))}")
+
+
+T = TypeVar("T")
+
+
+def of_choice(what: str, value: object, table: Mapping[str, T]) -> T:
+    """Return a table's entry for a choice.
+
+    Raises:
+        NotImplementedError: the choice is not implemented. It is never computed as another one.
+    """
+    if value not in table:
+        raise NotImplementedError(f"{what} {value!r} is not computed here, which knows {', '.join(table)}")
+    return table[str(value)]
+
+
+def check_computed(what: str, value: object, *known: str) -> None:
+    """Refuse a choice that the code behind this call does not compute.
+
+    Raises:
+        NotImplementedError: as `of_choice`.
+    """
+    of_choice(what, value, dict.fromkeys(known))
 
 
 _KIND_NAMES = {"Real": "float", "Integral": "int", "NoneType": "None"}
@@ -54,7 +165,7 @@ def check_kind(function: str, value: object, *kinds: type) -> None:
 
 
 def check_count(name: str, value: object, least: int = 1) -> None:
-    """Refuse what is no whole number, or one below `least`; None stands for one that was not given.
+    """Raise InputError unless a value is a whole number of `least` or more, or None.
 
     Raises:
         InputError: it names the parameter.
@@ -64,7 +175,8 @@ def check_count(name: str, value: object, least: int = 1) -> None:
 
 
 class FinalError(InputError):
-    """What no other file of a folder makes good: a field that the user named is not there, or an adapter is wrong."""
+    """An error that no other file of a folder can repair: a field that the user named is missing, or an adapter is
+    wrong."""
 
 
 class NothingSharedError(InputError):
@@ -82,7 +194,7 @@ class NothingToAddError(InputError):
 
 
 class NotThereError(InputError):
-    """A run has nothing of what `groups`, `tasks`, `metrics` or `scorers` name; another may have it."""
+    """A run has nothing that `groups`, `tasks`, `metrics` or `scorers` name. Another run may have it."""
 
     def __init__(
         self,
@@ -95,10 +207,11 @@ class NotThereError(InputError):
     ) -> None:
         self.runs, self.option, self.unknown, self.have, self.where = runs, option, unknown, have, where
         self.left_out = left_out
-        """Why files cannot be used that may have it."""
+        """The reasons why files that may have it cannot be used."""
         place = "this run" if len(runs) == 1 else f"any of the {len(runs)} runs"
         verb = "matches no task of" if option == "groups" else "is not in"
-        text = f"{where or runs[0]}: {self.wanted} {verb} {place}; there are {', '.join(have) or 'none'}"
+        listed = f"there are {', '.join(have) or 'none'}" if len(have) != 1 else f"there is only {have[0]}"
+        text = f"{where or runs[0]}: {self.wanted} {verb} {place}; {listed}"
         super().__init__(". Left out: ".join([text, *left_out]))
 
     @property
@@ -107,7 +220,7 @@ class NotThereError(InputError):
 
     @classmethod
     def of_all(cls, errors: Sequence[NotThereError], where: str = "") -> NotThereError:
-        """One error for several runs; of two options, the later one, which some run came as far as."""
+        """Return one error for several runs. If they lack different options, it is about the last one."""
         last = max(errors, key=lambda error: ("groups", "measures", "tasks", "metrics", "scorers").index(error.option))
         have = dict.fromkeys(name for error in errors if error.option == last.option for name in error.have)
         names = [name for error in errors for name in error.runs]
@@ -123,7 +236,7 @@ class FaultyScoresError(ValueError):
 
 
 def error_message(error: BaseException) -> str:
-    """An error on one line with its type, whatever it is."""
+    """Return any error on one line, with its type."""
     try:
         text = " ".join(str(error).split())
     except Exception:  # noqa: BLE001  anybody's exception, anybody's words

@@ -1,7 +1,7 @@
-"""What Inspect registers: the hooks behind the flag, and a metric for task authors.
+"""Objects that Inspect registers: the hooks behind the flag, and a metric for task authors.
 
-Inspect looks registered objects up under the name of their import package, so they live here; the
-work is done by the Inspect adapter, which is loaded only once the flag is on or the metric is used.
+Inspect finds registered objects by the name of their import package, so they are here. The Inspect adapter does the
+work. It is loaded only if the flag is on or the metric is used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 _too_few: ContextVar[str] = ContextVar("harness_noise_too_few", default="")
-"""Why the metric `noise` of this task has no numbers, as long as nobody has said it."""
+"""The reason why the metric `noise` of this task has no numbers, until it has been said."""
 
 __all__ = ["NoiseHooks", "keep_noise", "noise", "stop_when"]
 _HOOK = "harness_noise_adapters.inspect_logs.hook"
@@ -31,8 +31,12 @@ _HOOK = "harness_noise_adapters.inspect_logs.hook"
 
 
 def _hook() -> Any:
-    """Our hook's module; None as long as no task has had to do with us."""
+    """Return our hook's module, None until a task needs us."""
     return sys.modules.get(_HOOK)
+
+
+class NoiseSettingError(LimitExceededError):  # type: ignore[misc, unused-ignore]
+    """A setting of ours that cannot be followed. Inspect lets a limit out of a hook alone, and shows its class."""
 
 
 @hooks(name="noise", description="error bars for tasks with noise=true")
@@ -44,7 +48,7 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
         if refused is not None:  # the one exception that Inspect lets out of a hook: the task ends here
             from harness_noise_adapters.inspect_logs.flags import refuse
 
-            refuse(LimitExceededError("custom", value=1, limit=0, message=refused))
+            refuse(NoiseSettingError("custom", value=1, limit=0, message=refused))
 
     def _start(self, data: TaskStart) -> str | None:
         asks = False
@@ -102,7 +106,7 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
 
 
 def _warn(what: str, error: Exception) -> None:
-    """Inspect prints what leaves a hook, and an exception that cannot be printed would end the eval."""
+    """Log a warning. `_message` keeps an exception that cannot be printed from ending the eval."""
     logger.warning("noise: %s (%s)", what, _message(error))
 
 
@@ -115,16 +119,18 @@ def _message(error: Exception) -> str:
 
 @metric(scores="unreduced")  # type: ignore[untyped-decorator, unused-ignore]
 def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
-    """The noise of the mean score, for `metrics=[accuracy(), stderr(), noise(cluster="passage")]`.
+    """Return the noise of the mean score, for `metrics=[accuracy(), stderr(), noise(cluster="passage")]`.
 
     Inspect shows it as a second group of numbers: `noise_se`, the standard error of the mean over
     epochs, `noise_ci_low` and `noise_ci_high`, and, where the epochs tell them apart, `noise_total`,
-    `noise_data` and `noise_prediction`; where the total is less than its part, `noise_var_data` is
-    the estimate of the data variance, below 0, that makes it so. What cannot be estimated is left out.
+    `noise_data` and `noise_prediction`; where the estimate of the data variance is below 0,
+    `noise_data_upper`, the limit of the data noise, in place of `noise_data`, and, where the total is
+    less than its part, that estimate, `noise_var_data`. What cannot be estimated is left out.
     It never raises: a fault is a warning.
 
     Args:
-        cluster: the key of the samples' metadata (or a SPEC) that related questions share.
+        cluster: the key of the samples' metadata, or a dotted path, that related questions share. Not a template,
+            because a log that is scored again names this metric, too; `--metadata noise_cluster` takes one.
         level: coverage of the confidence interval, in (0, 1).
     """
 
@@ -136,7 +142,7 @@ def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
 
             numbers, why = noise_of(scores, cluster, level)
             if why is not None:
-                _too_few.set(why)  # said at the end of the task: while it goes on it is no news
+                _too_few.set(why)  # said at the end of the task: during the task it is not news
             return dict(numbers)
         except Exception as error:  # noqa: BLE001  a metric that raises would lose the whole eval
             text = _message(error)
@@ -153,7 +159,7 @@ def stop_when(
     *,
     se: float | None = None,
     metric: str | None = None,
-    references: Sequence[str | os.PathLike[str]] = (),
+    complete: Sequence[str | os.PathLike[str]] = (),
     **choices: Any,
 ) -> EarlyStopping:
     """End a task when it is decided, for `Task(early_stopping=stop_when(against="logs/a.eval"))`.
@@ -166,7 +172,7 @@ def stop_when(
         against: log, or folder with one log of the task, of the model to compare with.
         se: in place of `against`: stop when the standard error of the mean is at most this.
         metric: the scorer, or the key of its dictionaries, that decides; needed where there are several.
-        references: logs of models that have answered all questions, which the looks learn from.
+        complete: logs of models that have answered all questions, which the looks learn from.
         choices: `order` ("breadth", the default: all questions once before any twice; "depth"), and with `against`
             also `looks` (20, or "anytime": after every block), `margin` (also stop where the two are equivalent
             within ±margin), `spending` ("hsd", "obrien-fleming", "pocock"), `futility` (True: stop where the rest
@@ -194,7 +200,7 @@ def stop_when(
         "until": "decided" if se is None else f"se={se}",
         "against": None if against is None else os.fspath(against),
         "metric": metric,
-        "reference": [os.fspath(path) for path in references] or None,
+        "complete": [os.fspath(path) for path in complete] or None,
         **choices,
     }
     asking = {name: value for name, value in options.items() if value is not None}
@@ -222,7 +228,7 @@ def keep_noise() -> bool:
 
 
 def _asked_for() -> bool:
-    """Whether this process scores logs again, or has the flag on for everything."""
+    """Return True if this process scores logs again, or has the flag on for everything."""
     import click
 
     context = click.get_current_context(silent=True)
@@ -230,7 +236,7 @@ def _asked_for() -> bool:
         if context.info_name == "score":
             return True
         context = context.parent
-    if not os.environ.get("HARNESS_NOISE"):  # nothing of ours is loaded where nobody asks for it
+    if not os.environ.get("HARNESS_NOISE"):  # nothing of ours is loaded unless it is asked for
         return False
     from harness_noise_adapters.inspect_logs.flags import flag
 

@@ -1,4 +1,4 @@
-"""What a user chose, validated once and recorded in every result; and who obeys which of it.
+"""The user's settings, validated once and recorded in every result, and the calculations that obey each of them.
 
 Every field of `Settings` names its consumers, the calculations that obey it, and which of its values each obeys;
 `KEYWORDS` does so for the other keywords of the public functions. What is given and not obeyed is refused by
@@ -7,30 +7,43 @@ Every field of `Settings` names its consumers, the calculations that obey it, an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from math import inf
 from numbers import Integral, Real
 from typing import Any, Literal
 
+from .choices import INTERVALS, REGISTERS, T_TEST, TESTS
 from .errors import InputError, check_kind, check_one_of, parameter
 
-Interval = Literal["auto", "t", "wilson", "clopper-pearson", "korn-graubard", "bootstrap", "bootstrap-t"]
-Test = Literal["t", "sign", "permutation", "bootstrap", "wild"]
+Interval = str
+"""auto, or the name of one of `choices.INTERVALS`."""
+Test = str
+"""The name of one of `choices.TESTS`."""
 Adjust = Literal["holm", "bh", "none"]
-Estimator = Literal["cr0", "cr1", "cr2", "cr3"]
+Estimator = str
+"""The name of one of `choices.ESTIMATORS`."""
 RepeatsAre = Literal["answers", "runs"]
 Missing = str
 """drop, zero, or CAUSE=zero,…: see `counts_as_zero`."""
 QuestionsAre = Literal["population", "fixed"]
+Weights = str | tuple[tuple[str, float], ...] | tuple[tuple[str, str, float], ...]
+"""equal, size, none, or (task, weight) of every top-level row, or (field, value, weight) of the questions' strata."""
+Chance = str | float | tuple[tuple[str, float], ...]
+"""auto, one chance for every task, or (task, chance), the task perhaps a glob."""
+WEIGHTS = ("equal", "size", "none")
 
 CAUSES = ("agent", "infrastructure", "verifier", "refused", "limit", "unanswered")
-"""Why an answer has no score: the agent (or model) failed; the sandbox, the network or the provider did; the grader
-did; the model refused; time, tokens or money ran out; or nothing was handed in."""
+"""Reasons for an answer without a score, by who failed or refused.
+
+agent: the agent (or model). infrastructure: the sandbox, the network or the provider. verifier: the grader. refused:
+the model refused. limit: time, tokens or money ran out. unanswered: nothing was handed in.
+"""
 
 
 def counts_as_zero(missing: str, cause: str = "") -> bool:
-    """Whether a missing answer counts as 0, by its cause; "" where the log does not say why it is missing.
+    """Return True if a missing answer counts as 0, by its cause, "" if the log gives no cause.
 
     Raises:
         InputError: the text is not ``"drop"``, ``"zero"`` or a list of ``"CAUSE=zero"``.
@@ -45,70 +58,70 @@ def counts_as_zero(missing: str, cause: str = "") -> bool:
 
 
 def all_count_as_zero(missing: str) -> bool:
-    """Whether every missing answer counts as 0, whatever its cause."""
+    """Return True if every missing answer counts as 0, whatever its cause."""
     return all(counts_as_zero(missing, cause) for cause in ("", *CAUSES))
 
 
+_COMPUTES = {
+    "regress": "a regression",
+    "factors": "noise by factor",
+    "compare_in_sequence": "a comparison in sequence",
+    "boundaries": "a boundary",
+    "estimate_from_part": "an estimate from a part",
+    "estimate_with_labels": "a mean that labels correct",
+    "label": "a sample to be labelled",
+    "each": "the test of each question",
+    "plan": "a plan",
+}
+"""Consumer that does without all it does not obey, and advises nothing in its place → what it computes."""
 _SENTENCES = {
+    **{consumer: f"{words} does not use {{what}}: leave it out" for consumer, words in _COMPUTES.items()},
     # entry points
     "read": "reading computes nothing: give {what} to `analyze` or `compare`",
     "estimate analyze export": "{what} is about a difference: it is for `compare` and `arena`, and here is one model",
-    "estimate.cluster estimate_difference.cluster estimate_with_labels.cluster": "{what} names a field of the "
-    "questions of a run; arrays have none: give labels as `clusters`",
-    "export.tasks export.metrics export.scorers": "export writes whole runs: leave out {what}",
-    "export.as_repeats": "{what} joins several runs, which have no common file: export them one by one",
+    "estimate.cluster estimate.only estimate_difference.cluster estimate_difference.only "
+    "estimate_with_labels.cluster": (
+        "{what} names a field of the questions of a run, and arrays have none: give labels as `clusters`, and only the "
+        "rows that count"
+    ),
+    "export.only export.tasks export.metrics export.scorers": "export writes whole runs: leave out {what}",
     "estimate_difference compare gate": "{what} is for one run; a difference has t (with Bonett-Price where nothing "
     "varies) or bootstrap: use `interval='t'`",
+    "estimate.chance estimate_difference.chance export.chance estimate.weights estimate_difference.weights "
+    "export.weights": "{what} is about the tasks of a run, and here is none: leave it out",
     "estimate_difference.adjust": "{what} is about several rows, and one difference is a family of its own: leave it "
     "out",
-    "gate.as_repeats gate.apart": "several baseline runs are told apart by themselves: leave {what} out",
-    "arena": "arena pairs models by question and takes repeats as independent answers; for {what} use `compare` on "
-    "the pairs that need it",
-    "arena.test": "arena tests every pair by t, sign or wild; {what} resamples: use `compare` for the pairs that need "
-    "it",
-    "explain": "a regression has CR2 standard errors and t intervals: leave {what} out",
+    "gate.as_repeats gate.apart export.as_repeats export.apart factors.apart": "every run counts by itself here: leave "
+    "{what} out",
+    "arena": "arena pairs models by question, takes repeats as independent answers and tests by t, sign or wild; for "
+    "{what} use `compare` on the pairs that need it",
     "gate.measures gate.prices factors.measures factors.prices plan.measures plan.prices": "{what} is about measures "
     "beside the score, and this is about scores: leave it out, or use `compare`",
-    "factors": "noise by factor has no clusters and no interval of a mean: leave {what} out; what questions share is "
-    "a factor, `factors` NAME=COLUMN",
+    "factors.cluster": "{what}: what questions share is a factor, `factors` NAME=COLUMN",
     "factors.as_repeats": "{what} hides which run an answer is of: name it as a factor, `factors={{'run': 'run'}}`",
-    "export.apart factors.apart": "every run counts by itself here: leave {what} out",
-    "given_runs": "{what} says how files are read, and only runs that were read before are given: leave it out, or "
-    "give their paths",
-    # what `compare` and `explain` are given
-    "counts profile": "{what} is about the answers themselves, and only their numbers are given: leave it out, or give "
-    "the runs",
-    "compare_in_sequence": "looks are taken at the paired difference of questions that are a random sample, by its t "
-    "statistic: leave {what} out",
-    "boundaries": "boundaries in z depend on the level, the looks and the spending alone: leave {what} out",
-    "estimate_from_part": "what a random part says of all questions has the CR2 standard error of a regression's "
-    "residuals and a t interval: leave {what} out",
-    "label": "`label_sample` draws the answers that people label, and computes nothing: leave {what} out",
-    "estimate_with_labels": "a mean that labels correct has the CR2 standard error and the t or Wilson interval: leave "
-    "{what} out",
-    "labels": "with labels a mean or difference has the CR2 standard error, the t test and the t or Wilson interval: "
-    "leave {what} or the labels out",
-    "labels.seed labels.resamples": "nothing is resampled where labels correct a mean, so that {what} changes nothing: "
-    "leave it or the labels out",
-    "labels.by labels.references labels.combine labels.questions labels.by_question": "labels correct the mean of each "
-    "task by itself, of all questions that were asked: leave {what} or the labels out",
-    "labels.looks": "labels are drawn from a run that is finished, and {what} is about one that grows: leave {what} or "
-    "the labels out",
+    "given_runs plan_row": "{what} says how files are read, and none is read here: leave it out, or give their paths",
+    # what `compare` and `regress` are given
+    "counts profile published": "{what} is about the answers of two runs, and only their numbers are given: leave it "
+    "out, or give the runs",
+    "compare.profile counts.profile published.profile labels.profile": "{what} is the noise of two bare numbers, as in "
+    "`compare 0.71 0.68`, and runs and counts bring their own: leave it out",
+    "compare.answers_b compare.n counts.answers_b counts.n profile.answers_b profile.n labels.answers_b": (
+        "{what} is about a published number, as in `compare RUN 0.474`: leave it out, or give one"
+    ),
+    "labels": "with labels the mean or difference of each task, over all questions of a finished run, has the CR2 "
+    "standard error, the t test and the t or Wilson interval: leave {what} or the labels out",
+    "strata": "weights of the questions make every task the mean of its strata: leave {what} out, or give weights of "
+    "tasks",
+    "looks": "repeated looks are corrected row by row, by the t test of a random sample of pairs, with limits of their "
+    "own: leave {what} or `looks` out",
     "sides": "A and B are given as `a` and `b`: leave {what} out, or give all runs as `a`",
-    "baseline": "with `baseline` all given runs are A: leave {what} out",
+    "against": "with `against` all given runs are A: leave {what} out",
     # what `plan` takes the noise from: runs, one row of a result, a profile, the accuracy, ω² and σ²
-    "plan": "a plan is about new questions: leave {what} out",
-    "plan.r2 plan_row.r2": "runs say what their judge predicts of people's `labels`: leave {what} out, and give the "
-    "labels",
-    "plan.sigma2 plan_profile.sigma2 plan_accuracy.sigma2": "{what} belongs to `omega2`: here it comes from the runs, "
-    "the profile or the theory",
-    "plan.design_effect plan.cluster_size plan.icc plan_row.design_effect plan_row.cluster_size plan_row.icc": "the "
-    "runs say what their clusters are, and their data variance holds the clustering: leave {what} out",
-    "plan_row": "{what} says how runs are read, and a row of a result is given: leave it out",
     "plan_profile plan_accuracy plan_numbers": "{what} is about `runs`, and none is given: name a run, or leave it out",
-    "plan_profile.cluster_size plan_profile.icc": "the profile says what its clusters are: leave {what} out",
-    "plan.solved plan_row.solved plan_profile.solved plan_numbers.solved": "{what} is for the Beta theory, which "
-    "starts from `accuracy`: leave it out",
+    "plan.r2 plan_row.r2 plan.sigma2 plan_profile.sigma2 plan_accuracy.sigma2 plan.design_effect plan.cluster_size "
+    "plan.icc plan_row.design_effect plan_row.cluster_size plan_row.icc plan_profile.cluster_size plan_profile.icc "
+    "plan.solved plan_row.solved plan_profile.solved plan_numbers.solved": "{what} is one of the numbers that a plan "
+    "starts from without runs, and what is given here says it already: leave it out",
     # metrics over all questions at once
     "corpus corpus_difference": "{what} is for metrics that are means of question scores; leave this one out with "
     "`metrics`",
@@ -123,7 +136,10 @@ _SENTENCES = {
     "`test='t'` and `interval='t'`, or name one of the two with `cluster`",
 }
 REFUSALS = {consumer: sentence for consumers, sentence in _SENTENCES.items() for consumer in consumers.split()}
-"""Consumer → the sentence that refuses what it does not obey; `consumer.keyword` where one keyword needs another."""
+"""Consumer → the sentence that refuses what it does not obey. `consumer.keyword` is for a keyword that needs
+another."""
+for _register in REGISTERS.values():
+    _register.check_consumers({name for name in REFUSALS if "." not in name})
 _WITH_ANSWERS = "estimate estimate_difference analyze compare arena"
 _DIFFERENCES = "estimate_difference compare arena corpus_difference counts profile"
 _CORPUS = "corpus corpus_difference"
@@ -131,23 +147,29 @@ _LOOKS = "compare_in_sequence estimate_from_part"
 _DESIGNS = "unpaired wild fixed runs crossed"
 _LABELLED = "estimate_with_labels labels"
 _PLANS = "plan plan_row plan_profile plan_accuracy plan_numbers"
-_ON_RUNS = "analyze compare explain arena plan"
+_ON_RUNS = "analyze compare regress arena plan"
 KEYWORDS = {
     # how runs are read
-    **dict.fromkeys(("tasks", "metrics", "scorers"), f"read {_ON_RUNS} gate label factors profile plan_profile"),
-    **dict.fromkeys(("groups", "columns", "format_file"), f"read {_ON_RUNS} gate label factors export"),
-    **dict.fromkeys(("measures", "prices"), "read analyze compare explain arena export"),
-    "apart": f"read label {_ON_RUNS}",
-    "as_repeats": f"label {_ON_RUNS}",
+    **dict.fromkeys(
+        ("tasks", "metrics", "scorers"), f"read published {_ON_RUNS} gate label factors profile plan_profile"
+    ),
+    **dict.fromkeys(("groups", "columns", "format_file"), f"read published {_ON_RUNS} gate label factors export"),
+    **dict.fromkeys(("measures", "prices"), "read analyze compare regress arena export"),
+    "follow_links": f"read published {_ON_RUNS} gate label factors export",
+    "apart": f"read published label {_ON_RUNS}",
+    "as_repeats": f"published label {_ON_RUNS}",
     # what is compared, and with what
-    "models": "compare explain counts profile plan labels",
-    "baseline": "compare labels",
-    "references": "analyze compare profile plan_profile plan_accuracy",
+    "models": "compare regress counts profile plan labels",
+    "against": "compare labels",
+    "complete": "analyze compare",
+    "profile": "profile plan_profile plan_accuracy",
     **dict.fromkeys(("labels", "labels_scorer", "label_range", "labels_at_random"), "analyze compare arena gate plan"),
     # what else is computed
     "by": "analyze compare arena unpaired",
-    **dict.fromkeys(("questions", "by_question", "combine"), "compare"),
+    **dict.fromkeys(("questions", "by_question"), "compare"),
     "looks": f"compare {_PLANS}",
+    "answers_b": "published gate",
+    "n": f"published {_PLANS} labels",
     # where the noise of a plan comes from
     **dict.fromkeys(("two_like_this", "assurance"), "plan plan_row labels"),
     "answers": "plan",
@@ -159,29 +181,39 @@ KEYWORDS = {
     **dict.fromkeys(("cluster_size", "icc"), "plan_numbers plan_accuracy"),
     "design_effect": "plan_numbers plan_accuracy plan_profile",
 }
-"""Keyword that is no field of `Settings` → who obeys it, of those that could be given it."""
+"""Keyword outside `Settings` → the functions that obey it, among those that could get it."""
 
 
 def _obeyed(by: str, **values: Sequence[Any]) -> dict[str, dict[str, Sequence[Any] | None]]:
-    """A field's consumers: those in `by` obey every value, those in `values` beside the default the ones listed."""
+    """Return a field's consumers: those in `by` obey every value, those in `values` the default and the listed ones."""
     obeying: dict[str, Sequence[Any] | None] = {**dict.fromkeys(by.split()), **values}
     if "analyze" in obeying:  # export writes what analyze says
-        obeying["export"] = obeying["analyze"]
+        obeying.setdefault("export", obeying["analyze"])
+    obeying = {consumer: some for consumer, some in obeying.items() if some != ()}
     if "compare" in obeying:  # a gate decides on its rows
         obeying["gate"] = obeying["compare"]
     return {"consumers": obeying}
 
 
 def obeyed(name: str, consumer: str) -> Sequence[Any] | None:
-    """The values of a keyword, beside its default, that a consumer obeys; None: any, (): none."""
+    """Return the values of a keyword, besides its default, that a consumer obeys. None: any. (): none."""
     if name in KEYWORDS:
         return None if consumer in KEYWORDS[name].split() else ()
+    if name in REGISTERS:
+        return REGISTERS[name].named(consumer)
     values: Sequence[Any] | None = Settings.__dataclass_fields__[name].metadata["consumers"].get(consumer, ())
     return values
 
 
+def consumers(name: str) -> frozenset[str]:
+    """Return the calculations that obey a field of `Settings`, in any of its values."""
+    if name in REGISTERS:
+        return frozenset[str]().union(*(item.consumers for item in map(REGISTERS[name].__getitem__, REGISTERS[name])))
+    return frozenset(Settings.__dataclass_fields__[name].metadata["consumers"])
+
+
 def refusal(name: str, consumer: str, what: str) -> str:
-    """The sentence that refuses a keyword which a consumer does not obey."""
+    """Return the sentence that refuses a keyword which a consumer does not obey."""
     return REFUSALS.get(f"{consumer}.{name}", REFUSALS[consumer]).format(what=what)
 
 
@@ -217,7 +249,7 @@ _KINDS |= {"missing": str, "cluster": str}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Choices that change a number; every function that computes takes them whole, as `settings`, or one by one.
+    """Choices that change a number. Every function that computes takes them whole, as `settings`, or one by one.
 
     Raises
     ------
@@ -228,47 +260,37 @@ class Settings:
     level: float = field(
         default=0.95,
         metadata=_obeyed(
-            f"{_WITH_ANSWERS} {_CORPUS} {_DESIGNS} {_LOOKS} {_PLANS} {_LABELLED} boundaries counts profile explain"
+            f"published {_WITH_ANSWERS} {_CORPUS} {_DESIGNS} {_LOOKS} {_PLANS} {_LABELLED} boundaries counts profile "
+            "regress each looks"
         ),
     )
     """Coverage of the confidence intervals, in (0, 1)."""
     # a metric over all questions has the jackknife's variance whatever is chosen (docs/methods/corpus.md)
-    se: Estimator = field(
-        default="cr2",
-        metadata=_obeyed(f"{_WITH_ANSWERS} compare_in_sequence plan {_CORPUS} unpaired wild runs crossed"),
-    )
+    se: Estimator = "cr2"
     """Variance estimator of the clusters' scores: ``"cr2"`` (Bell & McCaffrey), ``"cr0"`` as in the papers (ddof = 0),
     ``"cr1"``, or ``"cr3"``, the jackknife, for very unequal clusters."""
-    interval: Interval = field(default="auto", metadata=_obeyed(
-        "estimate analyze",
-        estimate_difference=("t", "bootstrap", "bootstrap-t"), compare=("t", "bootstrap", "bootstrap-t"),
-        corpus=("t", "wilson", "clopper-pearson", "korn-graubard", "bootstrap"), corpus_difference=("t", "bootstrap"),
-        unpaired=("t", "wilson", "clopper-pearson", "korn-graubard", "bootstrap"),
-        arena=("t", "wilson", "clopper-pearson", "korn-graubard"), fixed=("t", "wilson"),
-        wild=("t", "wilson", "clopper-pearson", "korn-graubard"),
-        estimate_with_labels=("t", "wilson"), labels=("t", "wilson"),
-        runs=("t", "wilson", "clopper-pearson", "korn-graubard"),
-        crossed=("t", "wilson", "clopper-pearson", "korn-graubard"),
-    ))  # fmt: skip
-    """Interval of a mean: ``"auto"`` is Wilson's for a metric with a range, else t; ``"clopper-pearson"``,
-    ``"korn-graubard"``, ``"bootstrap"`` (BCa), ``"bootstrap-t"`` for long tails. Of a difference: ``"auto"`` is the
-    test's own, else t; ``"bootstrap"``, ``"bootstrap-t"``."""
+    interval: Interval = "auto"
+    """Interval of a mean or a difference. ``"auto"``: Wilson's for a mean of a metric with a range, a test's own, else
+    t.
+
+    Of a mean also ``"clopper-pearson"``, ``"korn-graubard"``, ``"bootstrap"`` (BCa), ``"bootstrap-t"`` for long tails.
+    Of a difference also ``"bootstrap"``, and of measures ``"bootstrap-t"``, whose p is shown with it unless another
+    `test` is named.
+    """
     # no question of a metric over all questions has a sign: its row is tested by t, and says so
-    test: Test = field(default="t", metadata=_obeyed(
-        "estimate_difference compare wild", arena=("sign", "wild"), unpaired=("bootstrap",),
-        corpus_difference=("sign", "permutation", "bootstrap"),
-    ))  # fmt: skip
+    test: Test = "t"
     """Test of a difference: ``"t"``, ``"sign"``, ``"permutation"``, ``"bootstrap"``, or ``"wild"``, the wild cluster
     bootstrap, for few or very unequal clusters."""
-    # one row is a family of its own
+    # one row is its own family
     adjust: Adjust = field(
-        default="holm", metadata=_obeyed(f"compare arena corpus_difference counts profile explain labels {_DESIGNS}")
+        default="holm",
+        metadata=_obeyed(f"published compare arena corpus_difference counts profile regress labels looks {_DESIGNS}"),
     )
     """Adjustment of the p-values over each family of rows: ``"holm"``, ``"bh"`` (Benjamini & Hochberg), ``"none"``."""
     margin: float | None = field(
-        default=None, metadata=_obeyed(f"{_DIFFERENCES} compare_in_sequence labels {_DESIGNS}")
+        default=None, metadata=_obeyed(f"{_DIFFERENCES} compare_in_sequence labels looks {_DESIGNS}")
     )
-    """Test equivalence within ±margin, on the metric's scale; None: no such test."""
+    """Test equivalence within ±margin, on the metric's scale. None: no such test."""
     unpaired: bool = field(
         default=False,
         metadata=_obeyed("estimate_difference compare corpus_difference counts unpaired wild runs crossed"),
@@ -276,53 +298,95 @@ class Settings:
     """Ignore which question is which: two samples of different questions, as counts always are."""
     repeats_are: RepeatsAre = field(
         default="answers",
-        metadata=_obeyed("estimate estimate_difference analyze compare plan unpaired wild runs crossed"),
+        metadata=_obeyed(
+            "published estimate estimate_difference analyze compare looks plan unpaired wild runs crossed"
+        ),
     )
-    """``"answers"``: repeats are independent; ``"runs"``: seeds or prompts that move all questions together."""
-    runs_shared: bool = field(default=False, metadata=_obeyed("estimate_difference compare wild runs crossed"))
+    """``"answers"``: repeats are independent. ``"runs"``: each is a seed or prompt that affects all questions."""
+    runs_shared: bool = field(default=False, metadata=_obeyed("estimate_difference compare looks wild runs crossed"))
     """With ``repeats_are="runs"``: run j of A and run j of B share their prompt, seed or judge."""
     questions_are: QuestionsAre = field(
         default="population", metadata=_obeyed(f"{_WITH_ANSWERS} unpaired wild fixed crossed")
     )
-    """``"population"``: a sample of the questions that could be asked; ``"fixed"``: only these, judged from the repeats
-    alone (estimand `these_questions`)."""
+    """``"population"``: the questions are a sample of similar ones. ``"fixed"``: conclusions are about only these.
+
+    They are then judged from the repeats alone (estimand `these_questions`).
+    """
     range: tuple[float, float] | None = field(
-        default=None, metadata=_obeyed(f"{_WITH_ANSWERS} {_LOOKS} {_CORPUS} {_LABELLED} plan {_DESIGNS}")
+        default=None,
+        metadata=_obeyed(f"published each {_WITH_ANSWERS} {_LOOKS} looks {_CORPUS} {_LABELLED} plan {_DESIGNS}"),
     )
-    """Lowest and highest value of the metric, for all that is analysed; None: what the run declares."""
+    """Lowest and highest value of the metric, for all that is analysed. None: the range that the run declares."""
     missing: Missing = field(
         default="drop",
-        metadata=_obeyed(f"read {_WITH_ANSWERS} {_LOOKS} {_CORPUS} {_LABELLED} plan explain factors {_DESIGNS}"),
+        metadata=_obeyed(
+            f"published read each {_WITH_ANSWERS} {_LOOKS} looks {_CORPUS} {_LABELLED} plan regress factors {_DESIGNS}"
+        ),
     )
     """Errored or missing answers: ``"drop"`` leaves them out, ``"zero"`` counts them as wrong, and
     ``"infrastructure=zero"`` only those with this cause (agent, infrastructure, verifier, refused, limit or
     unanswered)."""
     cluster: str | None = field(
-        default=None, metadata=_obeyed(f"read analyze compare arena explain label labels {_CORPUS} plan {_DESIGNS}")
+        default=None,
+        metadata=_obeyed(f"published read analyze compare arena regress label labels looks {_CORPUS} plan {_DESIGNS}"),
     )
-    """What related questions share, as a SPEC: a field, a dotted path, a Jinja template, ``"task"``, ``"none"`` or
-    ``"auto"``; None: the clusters that the run carries."""
+    """Field that related questions share, as a SPEC. None: the clusters that the run has.
+
+    A SPEC is a field, a dotted path, a Jinja template, ``"task"``, ``"none"`` or ``"auto"``.
+    """
+    weights: Weights = field(
+        default="equal",
+        metadata=_obeyed(f"published analyze compare arena labels {_CORPUS} {_DESIGNS}", export=(), looks=("none",)),
+    )
+    """Weights of the tasks in the overall row, a group as one: ``"equal"``, ``"size"`` (by questions), ``"none"`` (no
+    row).
+
+    Also a file or mapping of task to weight, or a file with ``field,value,weight``, which weights the questions of
+    every task by their value of a field, as a traffic mix.
+    """
+    chance: Chance | None = field(
+        default=None, metadata=_obeyed(f"analyze compare arena looks {_CORPUS} {_DESIGNS}", export=())
+    )
+    """Correct scores in [0, 1] for guessing, (x − c)/(1 − c): c for all tasks, a file or mapping of task to c, or
+    ``"auto"``, one over the number of choices of each question. Nothing is clipped at 0. None: no correction."""
+    only: tuple[str, ...] = field(
+        default=(),
+        metadata=_obeyed(
+            f"read analyze compare regress factors arena each label labels looks plan {_CORPUS} {_DESIGNS}",
+            export=(),
+        ),
+    )
+    """Conditions ``"FIELD OP VALUE"`` (= != < <= > >=) that a question must meet, all of them: numbers are compared as
+    numbers, ISO dates as dates, all else as text."""
     seed: int = field(
-        default=0, metadata=_obeyed(f"{_WITH_ANSWERS} label compare_in_sequence {_CORPUS} plan {_DESIGNS}")
+        default=0, metadata=_obeyed(f"{_WITH_ANSWERS} label looks compare_in_sequence {_CORPUS} plan {_DESIGNS}")
     )
     """Seed of the resampling tests and intervals, and of the order in which a replay asks its questions."""
-    resamples: int = field(default=10_000, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} plan {_DESIGNS}"))
+    resamples: int = field(default=10_000, metadata=_obeyed(f"{_WITH_ANSWERS} looks {_CORPUS} plan {_DESIGNS}"))
     """Number of resamples, 100 or more."""
 
     def __post_init__(self) -> None:
         for name, sort in _KINDS.items():
             check_kind(name, getattr(self, name), sort, type(Settings.__dataclass_fields__[name].default))
         if not 0 < self.level < 1:
-            raise InputError(f"level {self.level:g} is not between 0 and 1: use 0.95 for a 95 % interval")
+            raise InputError(f"level {self.level:g} is not between 0 and 1: use 0.95 for a 95% interval")
         if self.margin is not None and not 0 <= self.margin < inf:
             raise InputError(f"margin {self.margin:g} must not be negative or infinite")
-        kinds = {"se": Estimator, "interval": Interval, "test": Test, "adjust": Adjust}
-        kinds |= {"repeats_are": RepeatsAre, "questions_are": QuestionsAre}
+        for name, register in REGISTERS.items():
+            register.check(getattr(self, name))
+        kinds = {"adjust": Adjust, "repeats_are": RepeatsAre, "questions_are": QuestionsAre}
         for name, kind in kinds.items():
             check_one_of(name, getattr(self, name), kind)
         counts_as_zero(self.missing)
+        self._check_weights()
+        self._check_chance()
         if self.range is not None and not (len(self.range) == 2 and -inf < self.range[0] < self.range[1] < inf):
             raise InputError(f"range {self.range!r} must be the metric's lowest and highest value: 0,1 or 0,100")
+        if self.margin and not TESTS[self.test].has_limits:
+            raise InputError(
+                f"`test={self.test!r}` tests whether there is a difference at all, and has no limit to hold against a "
+                "margin: leave `margin` out, or use `test='t'`"
+            )
         if self.runs_shared and self.repeats_are != "runs":
             raise InputError("`runs_shared=True` pairs the runs of A with those of B: it needs `repeats_are='runs'`")
         if self.seed < 0 or self.resamples < 100:
@@ -333,34 +397,104 @@ class Settings:
             if chosen:
                 self.check(design)
 
+    def _check_weights(self) -> None:
+        if isinstance(self.weights, str):
+            if self.weights not in WEIGHTS:
+                raise InputError(f"weights {self.weights!r} is not one of {', '.join(WEIGHTS)}, nor a file of weights")
+            return
+        each = [row[-1] for row in self.weights]
+        if not all(isinstance(x, Real) and 0 <= x < inf for x in each) or not sum(each) > 0:
+            raise InputError("`weights` must be numbers, 0 or more, and not all 0")
+
+    def _check_chance(self) -> None:
+        if self.chance is None or self.chance == "auto":
+            return
+        if isinstance(self.chance, str):
+            raise InputError(f"chance {self.chance!r} is not auto, a number below 1, or a file of task,chance")
+        each = [row[-1] for row in self.chance] if isinstance(self.chance, tuple) else [self.chance]
+        if not each or not all(isinstance(c, (int, float)) and 0 <= c < 1 for c in each):
+            raise InputError("`chance` must be numbers from 0 to below 1, such as 0.25 of four choices")
+        if self.range is not None:
+            raise InputError("`chance` is for scores from 0 to 1, and `range` says another: leave one of the two out")
+
+    @property
+    def task_weights(self) -> dict[str, float] | None:
+        """Task, or group, → its weight in the overall row. None: equal weights, or by size."""
+        rows = () if isinstance(self.weights, str) else self.weights
+        return {str(row[0]): float(row[1]) for row in rows if len(row) == 2} or None
+
+    @property
+    def strata(self) -> tuple[str, dict[str, float]] | None:
+        """A field of the questions and the weight of each of its values. None: every question has the same weight."""
+        rows = () if isinstance(self.weights, str) else [row for row in self.weights if len(row) == 3]
+        return (rows[0][0], {row[1]: row[2] for row in rows}) if rows else None
+
     def check(self, consumer: str, where: str = "") -> None:
-        """Refuse every setting, changed from its default, that `consumer` does not obey; see `check_obeyed`."""
+        """Refuse every setting, changed from its default, that `consumer` does not obey (see `check_obeyed`)."""
         values = {setting.name: (getattr(self, setting.name), setting.default) for setting in fields(self)}
         check_obeyed(consumer, {name: value for name, (value, default) in values.items() if value != default}, where)
 
     @property
     def estimand(self) -> str:
-        """What the results are about, as they name it."""
+        """The subject of the results, as they name it."""
         return "these_questions" if self.questions_are == "fixed" else "questions_population"
 
     @property
     def interval_of_difference(self) -> str:
-        """The interval of a difference: what is asked for, else the test's own, t where it has none.
+        """The interval of a difference: the one asked for, else the test's own, or t if it has none.
 
         Intervals of one run, as an arena's models have them, leave the choice of the pairs' to the test.
         """
-        if self.interval in ("t", "bootstrap", "bootstrap-t"):
-            return self.interval
-        return self.test if self.test in ("bootstrap", "wild") else "t"
+        asked = self.interval != INTERVALS.default and INTERVALS[self.interval].of_difference is not None
+        return self.interval if asked else TESTS[self.test].interval
+
+    @property
+    def test_of_difference(self) -> str:
+        """The test of a difference: that of a resampled interval if no other is named, so that p and limits agree."""
+        own = "" if self.interval == INTERVALS.default else INTERVALS[self.interval].test
+        return own if own and self.test == T_TEST.name else self.test
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"range": None if self.range is None else list(self.range)}
 
 
+class InPoints(float):
+    """A difference or a mean in points or per cent: hundredths of a scale from 0 to 1, never of a value."""
+
+    __slots__ = ()
+
+
+_IN_POINTS = re.compile(r"([+-]?[\d.]+(?:e[+-]?\d+)?)\s*(?:%|pp|pts?|points?)")
+
+
+def difference(text: str) -> float:
+    """Return a difference as users write it: 0.015 on the metric's scale, 1.5%, 1.5pt and 1.5 points as `InPoints`.
+
+    Raises:
+        ValueError: no number.
+    """
+    match = _IN_POINTS.fullmatch(text.strip())
+    return float(text) if match is None else InPoints(f"{float(match[1]) / 100:.12g}")
+
+
+def check_unit(name: str, value: float | None, scale: tuple[float, float] | None, metric: str) -> None:
+    """Refuse points or per cent of a metric that does not run from 0 to 1.
+
+    Raises:
+        InputError: names the metric's range.
+    """
+    if isinstance(value, InPoints) and scale != (0.0, 1.0):
+        runs = "has no known range" if scale is None else f"runs from {scale[0]:g} to {scale[1]:g}"
+        raise InputError(
+            f"`{name}` {100 * value:g}% is of a scale from 0 to 1, and {metric or 'the metric'} {runs}: write a plain "
+            "number on its own scale"
+        )
+
+
 def check_scale(
     name: str, value: float | None, scale: tuple[float, float] | None, metric: str = "", *, known: bool = False
 ) -> None:
-    """Refuse a difference that the metric cannot have, 5 for 5 % of a metric in [0, 1].
+    """Refuse a difference that the metric cannot have, 5 for 5% of a metric in [0, 1].
 
     Args:
         name: of the parameter.
@@ -370,14 +504,17 @@ def check_scale(
         known: the scale is certain, so that no other can be given.
 
     Raises:
-        InputError: a value as large as the whole range.
+        InputError: a value as large as the whole range, or points of another range than 0 to 1.
     """
+    check_unit(name, value, scale, metric)
     if value is None or scale is None or value < scale[1] - scale[0]:
         return
     width = scale[1] - scale[0]
-    meant = f"; did you mean {value / 100:g}?" if width <= 1 and value / 100 < width else ""
+    in_points = isinstance(value, InPoints)  # "150%" was divided by 100 already
+    meant = f"; did you mean {value / 100:g}?" if width <= 1 and value / 100 < width and not in_points else ""
+    given = f"{100 * value:g}%" if in_points else f"{value:g}"
     other = "" if known else " (`range=(LOW, HIGH)` says where the metric has another range)"
     raise InputError(
-        f"`{name}` {value:g} is on the scale of {metric or 'the metric'}, which runs from {scale[0]:g} to "
+        f"`{name}` {given} is on the scale of {metric or 'the metric'}, which runs from {scale[0]:g} to "
         f"{scale[1]:g}: no difference that matters is as large as the whole range{meant}{other}"
     )

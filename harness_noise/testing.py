@@ -1,4 +1,4 @@
-"""Check in one call that an adapter keeps its promises; for the adapter's own tests.
+"""Check of all promises of an adapter in one call, for the adapter's own tests.
 
 from harness_noise.testing import check_adapter
 
@@ -33,6 +33,7 @@ import numpy as np
 
 from harness_noise.io.protocol import Adapter, PartRead
 
+from .data.notes import Note
 from .data.scores import CorpusScores, ReadOptions, Run, Scores
 from .errors import InputError
 from .io.joining import select
@@ -143,24 +144,24 @@ def check_adapter(
 
 
 class _Checked:
-    """One adapter on one place; each check yields what does not hold."""
+    """One adapter on one place. Each check yields broken promises."""
 
     def __init__(self, adapter: Adapter, place: Path, folder: Path) -> None:
         self.adapter, self.place, self.folder = adapter, place, folder
         self.once = self.read()
-        """What was read first, for the checks that only look at it."""
+        """The runs that were read first, for the checks that only look at them."""
 
     def read(self, place: Path | None = None, **options: Any) -> list[Run]:
         return self.adapter.read(self.place if place is None else place, ReadOptions(**options))
 
     def copy(self, name: str) -> Path:
-        """The place again, beside nothing that it does not need."""
+        """Copy the place, without anything that it does not need."""
         target = self.folder / name / self.place.name
         target.parent.mkdir(parents=True)
         return Path((shutil.copytree if self.place.is_dir() else shutil.copy)(self.place, target))
 
     def sniffing(self) -> Iterator[str]:
-        """`sniff` knows its own, and has an answer for everything else."""
+        """Check that `sniff` recognises its own place, and answers for everything else."""
         odd = self.folder / "odd"
         (odd / "folder.json").mkdir(parents=True)
         (odd / "folder").mkdir()
@@ -184,9 +185,9 @@ class _Checked:
                 yield f"sniff: claims {path.name}, which is {owners[path]}'s"
 
     def names(self, models: Sequence[str] | None) -> Iterator[str]:
-        """There is a run, and everything in it has a name of its own; so has the adapter."""
+        """Check that there is a run, and that everything in it, and the adapter, has a name of its own."""
         runs = self.once
-        if not (type(self.adapter).__doc__ or "").strip():
+        if not (getattr(self.adapter, "about", "") or type(self.adapter).__doc__ or "").strip():
             yield "the class of the adapter has no docstring, whose first line says what it reads"
         if models is not None and [run.model for run in runs] != list(models):
             yield f"read: runs of {[run.model for run in runs]} in place of {list(models)}"
@@ -197,6 +198,8 @@ class _Checked:
         for run in runs:
             if not (run.model and run.name and run.harness):
                 yield f"read: a run without model, name or harness: {run.model!r}, {run.name!r}, {run.harness!r}"
+            if odd := [note for note in run.notes if not isinstance(note, Note)]:
+                yield f"read: notes that are no `harness_noise.data.notes.Note`: {odd!r}"
             rows = Counter(part.key for part in (*_measured(run), *run.skipped))
             yield from (f"read: {row} is there {n} times" for row, n in rows.items() if n > 1)
             for part in _measured(run):
@@ -204,7 +207,7 @@ class _Checked:
                     yield f"read: {part.task}: keys of questions that are empty or no strings"
 
     def scores(self, expected: Mapping[tuple[str, ...], Sequence[float | None]]) -> Iterator[str]:
-        """The answers of some questions are those of the file, in their order."""
+        """Check that the answers of some questions are those of the file, in their order."""
         parts = [part for run in self.once for part in run.scores]
         holes: dict[str, int] = {}
         for (task, *metric, key), scores in expected.items():
@@ -227,7 +230,7 @@ class _Checked:
                 yield f"read: {task}, {part.metric}: {part.n_missing} answers without a score, of {holes[task]} or more"
 
     def native(self) -> Iterator[str]:
-        """Our mean is the one that the harness reports."""
+        """Check that our mean is the one that the harness reports."""
         from .analysis.mean import analyze_run
         from .settings import Settings
 
@@ -237,7 +240,7 @@ class _Checked:
                     yield f"read: {row.task}, {row.metric}: mean_mismatch: {row.mean} is not what the harness reports"
 
     def damage(self) -> Iterator[str]:
-        """Files that are cut or garbage are refused in words, or read; what is lost with garbage is told of."""
+        """Check that cut or garbage files are refused in words, or read, and that lost scores are reported."""
         copy = self.copy("cut")
         first = set(_of_each_kind(copy))
         for path in _files(copy):
@@ -257,7 +260,7 @@ class _Checked:
             path.write_bytes(whole)
 
     def separator(self) -> Iterator[str]:
-        """A line separator within a text, which `str.splitlines` takes for the end of a line, changes no score."""
+        """Check that a line separator inside a text, at which `str.splitlines` splits, changes no score."""
         copy = self.copy("separator")
         for path in _of_each_kind(copy):
             with suppress(UnicodeDecodeError):  # an archive, which has no lines
@@ -294,7 +297,7 @@ class _Checked:
         yield from _unlike(what, self.once, runs, named=True)
 
     def missing(self) -> Iterator[str]:
-        """`missing="zero"`: an answer without a score is wrong."""
+        """Check `missing="zero"`: an answer without a score is wrong."""
         for old, new in _pairs(self.once, _runs(self.read_or_refused(missing="zero"))):
             filled = np.isnan(old.values) & ~np.isnan(new.values)
             others = ~filled & ~np.isnan(new.values)
@@ -304,7 +307,7 @@ class _Checked:
                 yield f"missing=zero: {old.task}, {old.metric}: other scores change"
 
     def selection(self) -> Iterator[str]:
-        """Reading less is the same as leaving out."""
+        """Check that reading only some tasks and metrics gives the same as leaving the others out."""
         for run in self.once:
             for part in run.scores[:3]:
                 wanted: dict[str, Any] = {"tasks": (part.task,), "metrics": (part.metric,), "scorers": (part.scorer,)}
@@ -313,7 +316,7 @@ class _Checked:
                 yield from _unlike(f"read {wanted}", [select(run, options)], [select(other, options) for other in less])
 
     def options(self, cluster: str | None, question: str | None, factor: str | None) -> Iterator[str]:
-        """`cluster`, `columns` and `factors` by a field, and by one that nobody has; no clusters, and the task's."""
+        """Check `cluster`, `columns` and `factors` with an existing field, a missing one, `none` and `task`."""
         plain: list[Checked] = [
             ({"cluster": "none"}, lambda part: part.clusters is None),
             ({"cluster": "task"}, lambda part: len(set(part.clusters or ())) == 1),
@@ -341,7 +344,7 @@ class _Checked:
                 yield f"{_said(options)}: the refusal does not say what is not there: {outcome}"
 
     def read_or_refused(self, **options: Any) -> list[Run] | InputError:
-        """The runs, or why the option is refused, in words."""
+        """Return the runs, or the error that refuses the option, in words."""
         try:
             return self.read(**options)
         except InputError as error:
@@ -350,7 +353,7 @@ class _Checked:
             return error
 
     def in_parts(self) -> Iterator[str]:
-        """Parts that travel, in an order that stays; together they are the whole."""
+        """Check that parts can travel, keep their order, and together are the whole."""
         adapter: Any = self.adapter
         if not hasattr(adapter, "parts"):
             return
@@ -368,7 +371,7 @@ class _Checked:
         yield from _unlike("parts", self.once, [run for run in joined if isinstance(run, Run)])
 
     def writing(self) -> Iterator[str]:
-        """Written again it says what it said, and once more it is the same; or it is refused."""
+        """Check that writing twice gives the same files, whose runs are those that were read, or is refused."""
         from .analysis.mean import analyze_run
         from .settings import Settings
 
@@ -393,12 +396,13 @@ class _Checked:
 
 
 def _all_scores(run: Run) -> list[list[float]]:
-    """The scores of each metric, whatever its questions are called."""
+    """Return the scores of each metric, whatever its questions are called."""
     return [np.sort(part.values[~np.isnan(part.values)]).tolist() for part in run.scores]
 
 
 def _lost(whole: Sequence[Run], found: Sequence[Run]) -> bool:
-    """Whether runs have fewer answers than the whole ones, with a score or counted as missing, and nothing says so."""
+    """Return True if runs have fewer answers than the whole ones, scored or counted as missing, and no note
+    reports it."""
     parts = ([part for run in runs for part in run.scores] for runs in (whole, found))
     n, left = (sum(np.isfinite(part.values).sum() + part.n_missing for part in of) for of in parts)
     told = {note for run in whole for note in run.notes}
@@ -414,12 +418,13 @@ def _files(place: Path) -> list[Path]:
 
 
 def _of_each_kind(place: Path) -> list[Path]:
-    """The first file of each ending."""
+    """Return the first file of each ending."""
     return list({path.suffix: path for path in reversed(_files(place))}.values())
 
 
 def _of_other_formats(folder: Path, own: str) -> dict[Path, str]:
-    """Small files of the formats that come with the package, with their owners; for score tables, asked last, none."""
+    """Write small files of the package's formats and return their owners. Score tables have none, as they are asked
+    last."""
     owners = {}
     for owner, files in OTHERS.items():
         for name, content in files.items() if own not in (owner, LAST) else ():
@@ -436,7 +441,7 @@ def _of_other_formats(folder: Path, own: str) -> dict[Path, str]:
 
 @contextmanager
 def _listed(backwards: bool) -> Iterator[None]:
-    """Folders as another file system might list them: by the alphabet, or against it."""
+    """List folders as another file system might: by the alphabet, or against it."""
     listdir, scandir = os.listdir, os.scandir
 
     class Entries(ExitStack):
@@ -464,7 +469,7 @@ def _said(options: Mapping[str, Any]) -> str:
 
 
 def _bare(run: Run) -> Run:
-    """Without the clusters, which may come from the analysis that was written."""
+    """Return the run without clusters, which may come from the analysis that was written."""
     return replace(run, scores=tuple(replace(part, clusters=None, cluster_spec=None) for part in run.scores))
 
 
@@ -482,7 +487,7 @@ def _measured(run: Run) -> list[Scores | CorpusScores]:
 
 
 def _facts(run: Run, *, named: bool) -> dict[str, Any]:
-    """What two readings of one run have to agree in, by what to say where they do not."""
+    """Return what two readings of one run must agree in, by the words for a difference."""
     facts: dict[str, Any] = {"another name": run.name if named else ""}
     facts |= {"other rows": [part.key for part in _measured(run)]}
     for part in _measured(run):
@@ -495,7 +500,7 @@ def _facts(run: Run, *, named: bool) -> dict[str, Any]:
 
 
 def _unlike(what: str, old: Sequence[Run], new: Sequence[Run], *, named: bool = False) -> Iterator[str]:
-    """In what two readings of the same runs differ, but for the place where they lie, unless they are `named` alike."""
+    """Yield how two readings of the same runs differ, but for their places, unless they are `named` alike."""
     if [run.model for run in old] != [run.model for run in new]:
         yield f"{what}: runs of {[run.model for run in new]} in place of {[run.model for run in old]}"
         return

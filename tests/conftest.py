@@ -146,6 +146,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     window = Chrome(options=options, service=ChromeService(driver))
     window.set_page_load_timeout(60)
+    window.set_script_timeout(240)  # axe looks at a whole page, on a machine that may have other work
     try:
         yield window
     finally:

@@ -16,6 +16,7 @@ from typing import Any
 from harness_noise import InputError
 from harness_noise.data.answers import Answers
 from harness_noise.data.native_values import reproduces
+from harness_noise.data.notes import Note
 from harness_noise.data.scores import ReadOptions, Run
 
 from .harbor_trials import DAMAGED, read_trial
@@ -25,21 +26,23 @@ RESULT = "result.json"
 
 
 class HarborAdapter(ReadOnly):
-    """Harbor jobs and trials (folders with a result.json), read only"""
+    """The adapter of Harbor. It follows `harness_noise.io.protocol`."""
 
     name = "harbor"
+    about = "Harbor jobs and trials (folders with a result.json), read only"
     owns_folders = True
     instead = "its plugin `noise` writes a noise.json"
 
     def sniff(self, path: Path) -> bool:
-        """A job or a trial, or the result.json of one; a job that was killed has only those of its trials."""
+        """Return True for a job, a trial, or the result.json of either. A killed job has only the results of its
+        trials."""
         if path.name == RESULT or not path.is_dir():
             return path.name == RESULT and _kind(path) != ""
         return _kind(path / RESULT) != "" or any(_kind(child / RESULT) == "trial" for child in path.iterdir())
 
     @uncollected()
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """One Run for each agent, its version, model and settings."""
+        """Return one Run for each agent, its version, model and settings."""
         folder = path.parent if path.is_file() else path
         trials, job, notes = _trials(folder, options)
         auto = {trial["source"]: "repository" for trial in trials}
@@ -70,10 +73,10 @@ def _kind(path: Path) -> str:
     return "trial" if b'"trial_name"' in start else "job" if b'"n_total_trials"' in start else ""
 
 
-def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], Any, list[str]]:
-    """The trials of a folder, what the job says of itself, and what is to be said of those that cannot be read."""
+def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], Any, list[Note]]:
+    """Return the trials of a folder, the job's own facts, and notes on trials that cannot be read."""
     kind = _kind(folder / RESULT)
-    job, trials, notes, unfinished = None, [], [], 0
+    job, trials, notes, unfinished = None, [], list[Note](), 0
     for name in sorted(child.name for child in folder.iterdir()):
         file = folder / RESULT if name == RESULT else folder.joinpath(name, RESULT)
         try:
@@ -87,21 +90,23 @@ def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], A
             elif options.strict:
                 raise
             else:
-                notes.append(f"left out: {error}")
+                notes.append(Note("left_out", f"left out: {error}"))
     if unfinished:
-        notes.append(f"{folder}: {unfinished} trials have no {RESULT}: they are still running, or were lost")
+        said = f"{folder}: {unfinished} trials have no {RESULT}: they are still running, or were lost"
+        notes.append(Note("not_all_read", said))
     if not trials:
-        raise InputError(f"{folder}: no trial in it has a result{f' ({notes[0]})' if notes else DAMAGED}")
+        raise InputError(f"{folder}: no trial in it has a result{f' ({notes[0].as_text()})' if notes else DAMAGED}")
     planned = field(job, "n_total_trials")
     if isinstance(planned, int) and planned > len(trials):
-        notes.append(f"{folder}: of {planned} trials of the job {len(trials)} are read")
+        notes.append(Note("not_all_read", f"{folder}: of {planned} trials of the job {len(trials)} are read"))
     return trials, job, notes
 
 
 def _native(job: Any, group: list[dict[str, Any]], name: str, *, alone: bool) -> float | None:
-    """The job's own mean of a reward, in which a trial without one counts as 0; one reward alone is called mean.
+    """Return the job's own mean of a reward, in which a trial without reward counts as 0. A single reward is called
+    mean.
 
-    None also where that mean has rewards that are not valid, so that it is of other answers than ours.
+    None also if that mean includes invalid rewards, because it is then a mean of other answers than ours.
     """
     metrics = field(job, "stats", "evals", group[0]["key"], "metrics")
     native = number(field(metrics[0], "mean" if alone else name)) if isinstance(metrics, list) and metrics else None

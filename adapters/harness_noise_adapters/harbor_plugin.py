@@ -1,6 +1,6 @@
-"""`harbor run … --plugin noise`: at the end of a job `noise.json` beside its `result.json`, and a line of error bars.
+"""Plugin `harbor run … --plugin noise`: it adds `noise.json` to a job's folder and a line of error bars.
 
-A guest: nothing of Harbor's is changed, and whatever goes wrong here is logged and costs nobody a job.
+It changes nothing of Harbor. Its own errors are logged and never stop a job.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class NoisePlugin:
-    """A plugin of a Harbor job; its arguments are keywords of `harness_noise.analyze` (`--plugin-kwarg level=0.9`).
+    """A plugin of a Harbor job. Its arguments are keywords of `harness_noise.analyze` (`--plugin-kwarg level=0.9`).
 
     Raises:
         InputError: before the job begins, of a value that `analyze` would refuse.

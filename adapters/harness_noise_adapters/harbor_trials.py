@@ -1,4 +1,4 @@
-"""Trials of Harbor: what a `result.json` says of one answer (models/trial/result.py and error_policy.py, 0.25)."""
+"""Trials of Harbor, each a `result.json` on one answer (models/trial/result.py and error_policy.py, 0.25)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ COSTS = ("cost_usd", "n_input_tokens", "n_cache_tokens", "n_output_tokens")
 INSTANCE = re.compile(r".+__.+-\d+")
 """A task of SWE-bench: a repository and the number of a pull request."""
 INVALID = ("infrastructure", "verifier", "unanswered")
-"""Causes after which a reward says nothing of the agent (`TrialResult.reward_valid`); Harbor's mean has it."""
+"""Causes after which a reward does not judge the agent (`TrialResult.reward_valid`). Harbor's mean includes it."""
 HIDDEN = re.compile("key|token|secret|password|auth|credential", re.IGNORECASE)
 """Settings of an agent whose words are not in its name: they may be secrets."""
 
 
 def read_trial(path: Path) -> dict[str, Any]:
-    """The fields of one answer."""
+    """Return the fields of one answer."""
     data = document(path, DAMAGED, dict)
     info: Any = data.get("agent_info")
     rewards = field(data.get("verifier_result"), "rewards")
@@ -51,20 +51,24 @@ def read_trial(path: Path) -> dict[str, Any]:
     invalid = next(filter(INVALID.__contains__, causes), None)
     cause = invalid or (causes[0] if causes else None)
     trial = {
-        "question": f"{name} ({str(checksum)[-12:]})" if checksum else name, "task_name": name, "source": source,
+        "question": f"{name} ({str(checksum)[-12:]})" if checksum else name,
+        "task_name": name,
+        "source": source,
         "system": "/".join(str(label) for label in labels if label) + (f" ({said})" if said else ""),
-        "key": "__".join(str(part) for part in (agent, model, source) if part), "exception": (*raised, "none")[0],
+        "key": "__".join(str(part) for part in (agent, model, source) if part),
+        "exception": (*raised, "none")[0],
         "lost": cause if invalid or not rewards else None,
-        "started": data.get("started_at") or "", "checksum": checksum,
+        "started": data.get("started_at") or "",
+        "checksum": checksum,
         "rewards": {key: score(value, f"{path}, {key}") for key, value in (rewards or {}).items()},
-    }  # fmt: skip
+    }
     if INSTANCE.fullmatch(name):
         trial["repository"] = name.rpartition("-")[0]
     return trial | _costs(data, steps)
 
 
 def _costs(data: dict[str, Any], steps: list[Any]) -> dict[str, float]:
-    """What a trial has used, as `TrialResult.compute_token_cost_totals` counts it, and its seconds."""
+    """Return a trial's usage, as `TrialResult.compute_token_cost_totals` counts it, and its seconds."""
     out: dict[str, float] = {}
     contexts = [used] if (used := data.get("agent_result")) else [field(step, "agent_result") for step in steps]
     for context in contexts:
@@ -78,7 +82,7 @@ def _costs(data: dict[str, Any], steps: list[Any]) -> dict[str, float]:
 
 
 def _settings(kwargs: Any, version: Any, task: str) -> str:
-    """An agent's settings, for its name: without words that may be a secret, and with a hash of what is long.
+    """Return an agent's settings for its name, without words that may be a secret, long ones as a hash.
 
     A setting that names the task (an id of the trial) is that of the agent for every task.
     """

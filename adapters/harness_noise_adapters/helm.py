@@ -25,24 +25,25 @@ NO_METRIC = re.compile(
     r"|prompt_truncated|predicted_index|estimated_num_tokens_cost|.*_runtime|runtime|ece_.*|platt_.*|selective_.*"
 )
 COMMON = ("name", "computed_on", "robustness", "fairness")
-"""What all perturbations say of themselves."""
+"""Keys that every perturbation has."""
 MODEL = re.compile(r",?model(_deployment)?=[^,:]*")
 
 
 class HelmAdapter(ReadOnly):
-    """HELM runs (folders with a per_instance_stats.json), read only"""
+    """The adapter of HELM. It follows `harness_noise.io.protocol`."""
 
     name = "helm"
+    about = "HELM runs (folders with a per_instance_stats.json), read only"
     owns_folders = True
 
     def sniff(self, path: Path) -> bool:
-        """The folder of a run, or one of its two files."""
+        """Return True for the folder of a run, or one of its two files."""
         folder = path.parent if path.name in (SPEC, STATS) else path
         return (folder / STATS).is_file() and (folder / SPEC).is_file()
 
     @uncollected()
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """One Run."""
+        """Return one Run."""
         folder = path.parent if path.is_file() else path
         spec, stats = document(folder / SPEC, DAMAGED), folder / STATS
         name, model = field(spec, "name"), field(spec, "adapter_spec", "model")
@@ -61,7 +62,7 @@ class HelmAdapter(ReadOnly):
             perturbation = _perturbation(row)
             words = texts.get(instance) if perturbation == "none" else None
             doc = {"instance_id": instance, "perturbation": perturbation, "trial": trial, "input": words}
-            for metric, split, stat in _metrics(listed):  # the part of the instances that HELM itself tells apart
+            for metric, split, stat in _metrics(listed):  # the part of the instances that HELM itself separates
                 value, of_split = score(stat.get("mean"), f"{stats}, entry {place}, {metric}"), _named(task, split)
                 answers.add(of_split, metric, perturbation, instance, trial, value, {**doc, "split": split})
         answers.repeats_are_runs = len(trials) > 1
@@ -76,7 +77,7 @@ adapter = HelmAdapter()
 
 
 def _metrics(stats: list[Any]) -> Iterator[tuple[str, str, Any]]:
-    """Name, part and statistics of every metric of an instance."""
+    """Yield name, part and statistics of every metric of an instance."""
     for stat in stats:
         try:
             name = stat["name"]
@@ -93,7 +94,7 @@ def _is_metric(name: object) -> bool:
 
 
 def _split(name: dict[str, Any]) -> str:
-    """The part of the instances that a mean is of; empty for all of the test split."""
+    """Return the name of the part of the instances that a mean is of, "" for the whole test split."""
     return ", ".join(str(part) for part in (name.get("split"), name.get("sub_split")) if part not in (None, "test"))
 
 
@@ -102,7 +103,7 @@ def _named(task: str, split: str) -> str:
 
 
 def _perturbation(row: Any) -> str:
-    """The perturbation of an instance with its settings; "none" of one as it is."""
+    """Return the name of an instance's perturbation with its settings, "none" for an unchanged instance."""
     perturbation = field(row, "perturbation")
     if not isinstance(perturbation, dict) or not perturbation:
         return "none"
@@ -111,5 +112,5 @@ def _perturbation(row: Any) -> str:
 
 
 def _list(path: Path) -> Iterable[Any]:
-    """The items of a file, none where there is no such file."""
+    """Return the items of a file, none if there is no such file."""
     return items(path, DAMAGED) if path.is_file() else ()

@@ -8,15 +8,16 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 from harness_noise import InputError
 from harness_noise.data.answers import Answers
 from harness_noise.data.scores import ReadOptions, Run
+from harness_noise.io.door import also, is_inside
 from harness_noise.io.paths import refuse_pointer
 
 from .records import ReadOnly, document, field, number, score
-from .tables.files import parquet_rows, readable
+from .tables.files import parquet_rows
+from .tables.opening import Record, readable
 
 FILE = re.compile(r"details_(.+)_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.parquet")
 DAMAGED = ": was it written by lighteval, and is it whole?"
@@ -24,22 +25,24 @@ COLUMNS = ("doc.id", "doc.query", "doc.task_name", "doc.specific", "metric", "me
 
 
 class LightevalAdapter(ReadOnly):
-    """lighteval details (details_TASK_DATE.parquet), read only"""
+    """The adapter of lighteval. It follows `harness_noise.io.protocol`."""
 
     name = "lighteval"
+    about = "lighteval details (details_TASK_DATE.parquet), read only"
 
     def sniff(self, path: Path) -> bool:
-        """By the name of a file; a folder of details, or the output folder in which they lie."""
+        """Return True for a file with a name of lighteval's details, a folder of such files, or the output folder
+        around it."""
         if path.is_dir():
             below = (path / "details").rglob("details_*.parquet") if (path / "details").is_dir() else path.iterdir()
-            return any(FILE.fullmatch(child.name) for child in below)
+            return any(FILE.fullmatch(child.name) and child.is_file() for child in below)
         return FILE.fullmatch(path.name) is not None
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """One Run for each model and date."""
+        """Return one Run for each model and date."""
         folders: dict[Path, list[Path]] = defaultdict(list)
         for file in sorted(path.rglob("details_*.parquet")) if path.is_dir() else [path]:
-            if FILE.fullmatch(file.name):
+            if FILE.fullmatch(file.name) and file.is_file() and is_inside(file):
                 folders[file.parent].append(file)
         if not folders:
             raise InputError(f"{path}: no details in it{DAMAGED}")
@@ -50,7 +53,7 @@ adapter = LightevalAdapter()
 
 
 def _run(place: Path, folder: Path, files: list[Path], options: ReadOptions) -> Run:
-    """The answers of one model on one date, with lighteval's own means of them."""
+    """Return the answers of one model on one date, with lighteval's own means of them."""
     answers = Answers(place, options, kind="lighteval id", text="query")
     for file in files:
         _add(answers, file)
@@ -59,13 +62,14 @@ def _run(place: Path, folder: Path, files: list[Path], options: ReadOptions) -> 
     at = max((i for i, part in enumerate(parts) if part == "details"), default=len(parts) - 2)
     model = "/".join(parts[at + 1 :]) or folder.name
     native = Path(*parts[:at], "results", model, f"results_{date}.json")
-    if at > 0 and native.is_file():
-        model = _describe(answers, native, model)
+    with also(Path(*parts[:at])):  # the output folder: what was named may be the details in it
+        if at > 0 and native.is_file() and is_inside(native):
+            model = _describe(answers, native, model)
     return answers.run(model, adapter.name, date=date)
 
 
 def _add(answers: Answers, file: Path) -> None:
-    """The answers of one task."""
+    """Add the answers of one task."""
     refuse_pointer(file)
     match = FILE.fullmatch(file.name)
     task, number = match[1] if match else file.stem, 0
@@ -76,7 +80,7 @@ def _add(answers: Answers, file: Path) -> None:
         raise InputError(f"{file}: there is no row in it{DAMAGED}")
 
 
-def _row(answers: Answers, where: str, task: str, number: int, row: dict[str, Any]) -> None:
+def _row(answers: Answers, where: str, task: str, number: int, row: Record) -> None:
     doc, metrics = row.get("doc") or {}, row.get("metric") or row.get("metrics")
     if not isinstance(metrics, dict) or not isinstance(doc, dict):
         raise InputError(f"{where}: no document and its metrics{DAMAGED}")
@@ -90,7 +94,7 @@ def _row(answers: Answers, where: str, task: str, number: int, row: dict[str, An
 
 
 def _describe(answers: Answers, path: Path, model: str) -> str:
-    """lighteval's own means; and the model's name as it gives it."""
+    """Add lighteval's own means to the answers. Return the model's name as the results give it."""
     data = document(path, DAMAGED)
     results = field(data, "results")
     for key, values in results.items() if isinstance(results, dict) else ():

@@ -1,4 +1,4 @@
-"""What the readers of JSON share: fast loading, fields that may be absent, scores as numbers, streams.
+"""Tools of all readers of JSON: fast loading, fields that may be absent, scores as numbers, streams.
 
 A stream is read item by item: the samples of a file need not all be in memory at once, and the text is never longer
 than one item and a piece of the stream. Numbers, strings and constants are Python's, NaN and Infinity included,
@@ -19,7 +19,7 @@ from sys import float_info
 from typing import Any
 
 from harness_noise.errors import InputError
-from harness_noise.io.paths import load
+from harness_noise.io.paths import load, opened
 from harness_noise.io.paths import loads as checked
 
 try:
@@ -29,7 +29,7 @@ except ImportError:
 else:
 
     def loads(data: bytes) -> Any:
-        """The JSON value, by the standard library where orjson refuses it (NaN, half a surrogate)."""
+        """Return the JSON value, read by the standard library if orjson refuses it (NaN, half a surrogate)."""
         try:
             return orjson.loads(data)
         except ValueError:
@@ -41,28 +41,28 @@ class ReadOnly:
 
     name: str
     instead = "`analyze` has them"
-    """Where they are."""
+    """Advice that replaces writing error bars into the harness's files."""
 
     def write(self, path: Path, *_: object) -> list[Path]:
-        """Refused."""
+        """Refuse to write."""
         raise InputError(f"{path}: the files of {self.name} have no place for error bars; {self.instead}")
 
 
 HEAD = 1 << 12
-"""Bytes in which a file says what it is."""
+"""Bytes in which a file shows its format."""
 
 
 def head(path: Path) -> bytes:
-    """The first bytes of a file; empty where it cannot be read."""
+    """Return the first bytes of a file, b"" if it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with opened(path, HEAD) as file:
             return file.read(HEAD)
-    except Exception:  # noqa: BLE001  of the libraries behind a URL; whoever reads it says why it cannot be
+    except Exception:  # noqa: BLE001  of the libraries behind a URL; its reader says why it cannot be read
         return b""
 
 
 def in_blocks(lines: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
-    """The lines, some at a time: as many as it takes to have so many bytes."""
+    """Yield the lines, some at a time: as many as have this many bytes."""
     block, length = [], 0
     for line in lines:
         block.append(line)
@@ -76,7 +76,7 @@ def in_blocks(lines: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Without garbage collection, which would look through a large document again and again while it is in use."""
+    """Switch off garbage collection inside this context. It would search a large document again and again."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -87,7 +87,7 @@ def uncollected() -> Iterator[None]:
 
 
 def document(path: Path, damaged: str = "", kind: type = object) -> Any:
-    """The JSON document that a file is.
+    """Return the JSON document of a file.
 
     Raises:
         InputError: see `harness_noise.io.paths.load`; or it is not of this kind, a dict or a list.
@@ -100,13 +100,13 @@ def document(path: Path, damaged: str = "", kind: type = object) -> Any:
 
 
 _PART = 1 << 17
-"""Bytes of a list that are decoded at once; what is made of more would not stay in the processor's cache."""
+"""Bytes of a list that are decoded at once. The objects of more would not stay in the processor's cache."""
 _BETWEEN = b"\n  },\n  {"
-"""Between two items of a list that is indented; no string of JSON has a line break."""
+"""The bytes between two items of an indented list. No JSON string has a line break."""
 
 
 def items(path: Path, damaged: str = "") -> Iterator[Any]:
-    """The items of the list that a JSON document is, decoded some at a time where line breaks tell the ends of items.
+    """Yield the items of a JSON list, decoded some at a time if line breaks show where items end.
 
     Raises:
         InputError: as `document`; or it is no list.
@@ -121,8 +121,8 @@ def items(path: Path, damaged: str = "") -> Iterator[Any]:
 
 
 def _parts(path: Path) -> Iterator[list[Any]]:
-    """Lists of items; ValueError where line breaks do not tell their ends."""
-    with path.open("rb") as file:
+    """Yield lists of items. Raise ValueError if line breaks do not show where items end."""
+    with opened(path) as file:
         text = file.read(1)
         if text != b"[":
             raise ValueError("no list begins here")
@@ -138,7 +138,7 @@ def _parts(path: Path) -> Iterator[list[Any]]:
 
 
 def field(value: Any, *names: str) -> Any:
-    """The value at the end of the names, None where any of them is not there."""
+    """Return the value at the end of the names, None where any of them is not there."""
     for name in names:
         if not isinstance(value, dict):
             return None
@@ -147,13 +147,13 @@ def field(value: Any, *names: str) -> Any:
 
 
 def number(value: Any) -> float | None:
-    """A value that a harness reports of itself; None where it is no number, NaN, or without end."""
+    """Return a value that a harness reports of itself, None if it is not a finite number."""
     finite = isinstance(value, (int, float)) and abs(value) <= float_info.max
     return float(value) if finite else None
 
 
 def score(value: Any, where: object) -> float | None:
-    """A score as a number; None for null and NaN.
+    """Return a score as a number, None for null and NaN.
 
     Raises:
         InputError: it is something else: a text, a list, a number without end.
@@ -178,7 +178,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def after_space(text: str, at: int) -> int:
-    """The place of the first character from `at` on that is no white space of JSON."""
+    """Return the place of the first character from `at` on that is not white space of JSON."""
     space = _SPACE.match(text, at)
     assert space is not None  # it may be empty
     return space.end()
@@ -189,7 +189,7 @@ class CutError(ValueError):
 
 
 class JsonStream:
-    """One JSON document, walked through from its start to its end; `pairs` makes the objects, by default dicts.
+    """One JSON document, read from start to end. `pairs` makes its objects, by default dicts.
 
     Every method raises ValueError for what is no JSON, CutError where it ends too early.
     """
@@ -203,7 +203,7 @@ class JsonStream:
         self._ended = False
 
     def members(self) -> Iterator[str]:
-        """The names of the object that begins here; before the next one its value is to be read or skipped."""
+        """Yield the names of the object that begins here. Read or skip the value before the next name."""
         self._one_of("{")
         if self._next() == "}":
             self._at += 1
@@ -218,7 +218,7 @@ class JsonStream:
                 return
 
     def items(self) -> Iterator[Any]:
-        """The values of the array that begins here."""
+        """Yield the values of the array that begins here."""
         self._one_of("[")
         if self._next() == "]":
             self._at += 1
@@ -229,11 +229,11 @@ class JsonStream:
                 return
 
     def is_array(self) -> bool:
-        """Whether an array begins here."""
+        """Return True if an array begins here."""
         return self._next() == "["
 
     def value(self) -> Any:
-        """The value that begins here, whole."""
+        """Return the value that begins here, whole."""
         self._next()
         while True:
             try:
@@ -249,12 +249,12 @@ class JsonStream:
                 self._more(2 * (end - self._at))  # a number may go on
 
     def _goes_on(self, end: int) -> bool:
-        """Whether a number that seems to end there may be the beginning of a longer one: `0`, `0.`, `1e`, `1e+`."""
+        """Return True if a number that seems to end there may be the start of a longer one: `0`, `0.`, `1e`, `1e+`."""
         left = len(self._text) - end
         return left == 0 or (left <= 2 and self._text[end] in ".eE")
 
     def end(self) -> None:
-        """Nothing but white space may follow; the stream is read to its end."""
+        """Read the stream to its end. Raise ValueError if anything but white space follows."""
         try:
             more = self._next()
         except CutError:
@@ -272,7 +272,7 @@ class JsonStream:
         self._more(2 * (len(self._text) - self._at))
 
     def _next(self) -> str:
-        """The next character that is not white space; it is not consumed."""
+        """Return the next character that is not white space, without consuming it."""
         while True:
             self._at = after_space(self._text, self._at)
             if self._at < len(self._text):

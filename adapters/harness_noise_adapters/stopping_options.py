@@ -1,4 +1,4 @@
-"""How much of a run is asked, as users of either harness write it; errors name options as they were written."""
+"""Options for how much of a run is asked, as users of either harness write them. Errors name the options as written."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from harness_noise.analysis.sequential import StoppingRule
 
 OF_UNTIL = ("order",)
-"""What belongs to any `until`."""
+"""Options that any `until` allows."""
 OF_DECIDED = ("against", "margin", "looks", "spending", "futility", "effect")
-"""What belongs to `until` decided only."""
+"""Options that only `until` decided allows."""
 USERS = {"metric": ("until", "repeats"), "seed": ("until", "sample")}
 """Option → the options of which one must be there for it to do anything."""
 _MEANT = {
     "until": "write decided, or se=0.01",
     "against": "name one finished run",
     "metric": "name the metric or scorer that decides",
-    "reference": "name finished runs of all questions",
+    "complete": "name finished runs of all questions",
 }
 Named = Callable[..., str]
 """An option, and perhaps its value, as its user writes it."""
@@ -30,24 +30,24 @@ Named = Callable[..., str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppingOptions:
-    """How much is asked."""
+    """Checked options for how much of a run is asked."""
 
     rule: StoppingRule | None = None
-    """When the run has enough answers; None: when all are asked."""
+    """The rule that says when the run has enough answers, None to ask all."""
     against: str | None = None
     """The finished run that it is compared with, where the rule is that this is decided."""
     metric: str | None = None
-    """What decides; None: the first that can."""
+    """The metric that decides, None for the first that can."""
     sample: str | None = None
-    """Share or number of the questions that are asked at all, drawn at random; None: all."""
-    references: tuple[str, ...] = ()
-    """Finished runs of all questions, that say what a part says of the whole."""
+    """Share or number of the questions to ask, drawn at random, None for all."""
+    complete: tuple[str, ...] = ()
+    """Finished runs of all questions, by which a subset's result is extended to the whole."""
 
 
 def checked(
     options: Mapping[str, Any], named: Named, *, level: float, seed: int, idle: Sequence[str] = ("metric",)
 ) -> dict[str, Any]:
-    """The fields of `StoppingOptions` by name.
+    """Return the fields of `StoppingOptions` by name.
 
     Args:
         options: option → value; None for what is not given.
@@ -67,20 +67,20 @@ def checked(
         from harness_noise.analysis.drawing import wanted
 
         wanted(sample, 2)
-    paths: Any = options.get("reference")
+    paths: Any = options.get("complete")
     several = isinstance(paths, Sequence) and not isinstance(paths, str)
-    references = [text_of(path, "reference", named) for path in (paths if several else [paths])]
+    complete = [text_of(path, "complete", named) for path in (paths if several else [paths])]
     return {
         "rule": _rule(options, named, level, seed),
         "against": text_of(options.get("against"), "against", named),
         "metric": text_of(options.get("metric"), "metric", named),
         "sample": None if sample is None else str(sample),
-        "references": tuple(path for path in references if path is not None),
+        "complete": tuple(path for path in complete if path is not None),
     }
 
 
 def does_nothing(option: str, named: Named) -> str:
-    """What to say of an option that nothing uses."""
+    """Return the error for an option that has no effect."""
     first, second = map(named, USERS[option])
     return f"{named(option)} does nothing without {first} or {second}: add one of them, or leave it out"
 
@@ -112,7 +112,7 @@ def _rule(options: Mapping[str, Any], named: Named, level: float, seed: int) -> 
 
 
 def text_of(value: object, option: str, named: Named) -> str | None:
-    """One text, or one path; None where nothing is given."""
+    """Return one text or path, None if the option is not given."""
     if value is None:
         return None
     if not isinstance(value, str | os.PathLike) or not str(value).strip():
@@ -121,7 +121,7 @@ def text_of(value: object, option: str, named: Named) -> str | None:
 
 
 def whole_number(value: object, what: str) -> int:
-    """The number; an InputError names `what` it should be of."""
+    """Return the whole number. The error for another value calls it `what`."""
     try:
         if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
             raise TypeError
@@ -131,7 +131,7 @@ def whole_number(value: object, what: str) -> int:
 
 
 def number(value: object, what: str) -> float:
-    """The number; an InputError names `what` it should be of."""
+    """Return the number. The error for another value calls it `what`."""
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):

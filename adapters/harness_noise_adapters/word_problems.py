@@ -70,7 +70,7 @@ class Problem:
 
 @cache
 def problems(instances: int = 10) -> tuple[Problem, ...]:
-    """The benchmark; the same every time."""
+    """Return the benchmark, the same every time."""
     out = []
     for template, text, solve in TEMPLATES:
         random = Random(f"harness-noise {template}")
@@ -84,7 +84,7 @@ def problems(instances: int = 10) -> tuple[Problem, ...]:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedModel:
-    """A model that solves each problem with a probability of its own; it computes nothing.
+    """A simulated model that solves each problem with a certain probability. It computes nothing.
 
     The probability depends on the model's skill, on the template and, less, on the instance. What
     is hard is hard for all models: that is why paired comparisons see more than unpaired ones.
@@ -95,13 +95,13 @@ class SimulatedModel:
     """Log-odds of solving an average problem."""
 
     def probability(self, problem: Problem) -> float:
-        """The chance that one answer is right."""
+        """Return the chance that one answer is right."""
         odds = self.skill + 1.6 * _normal(problem.template) + 0.7 * _normal(problem.id)
         odds += 0.6 * _normal(f"{self.name} {problem.template}")
         return float(1 / (1 + 2.718281828459045**-odds))
 
     def answer(self, problem: Problem, draw: int | str) -> str:
-        """The text of one answer; another `draw` is another, independent, answer."""
+        """Return the text of one answer. Another `draw` gives another, independent answer."""
         random = Random(f"{self.name} {problem.id} {draw}")
         right = random.random() < self.probability(problem)
         value = problem.answer if right else problem.answer + random.choice((-10, -2, -1, 1, 2, 10))
@@ -109,7 +109,7 @@ class SimulatedModel:
 
 
 def _normal(key: str) -> float:
-    """A standard normal number that belongs to a name."""
+    """Return a standard normal number that belongs to a name."""
     return Random(hashlib.blake2b(key.encode()).digest()).gauss(0, 1)
 
 
@@ -120,7 +120,8 @@ MODELS = tuple(
 """Eight simulated models, the best first."""
 
 PAIR = (MODELS[0], MODELS[2])
-"""The two that the demonstration compares in each harness: pairing tells them apart, bare numbers do not."""
+"""The two models that the demonstration compares in each harness: pairing shows their difference, bare numbers
+do not."""
 
 ENOUGH = (MODELS[5], MODELS[0])
-"""Two that half of the questions tell apart."""
+"""Two models that half of the questions distinguish."""

@@ -19,7 +19,7 @@ from harness_noise.io.paths import load
 
 
 class TrialsAdapter:
-    """Runs of MY HARNESS: NAME.trials.json"""  # the line that `harness-noise adapters` shows
+    """Runs of MY HARNESS: NAME.trials.json"""  # the line that `harness-noise list` shows
 
     name = "trials"
 
@@ -50,6 +50,8 @@ class TrialsAdapter:
                 raise InputError(f"{path}: trial {line} is none ({error!r}): was it written by MY HARNESS?") from None
             # outside the `try`: what is wrong with the answer itself is said by `add`
             answers.add(str(task), "score", "none", str(question), str(repeat), value, trial, line=line)
+        # what the user should know of the run: `answers.notes.append(Note("from_adapter", "…"))`, of
+        # `harness_noise.data.notes`; a note of one task is `Note("from_adapter", "…").of(task)`
         return [answers.run(str(found["model"]), self.name, date=str(found.get("date", "")))]
 
     def write(self, path: Path, *_: object) -> list[Path]:

@@ -51,7 +51,7 @@ def test_a_folder_of_runs_is_compared(run: Path) -> None:
         (folder / "1.trials.json").write_text(run.read_text().replace('"model": "m"', f'"model": "{name}"'))
     found = {item.model: [part.task for part in item.scores] for item in hn.read(run.parent / "runs")}
     assert found == {"a": ["arithmetic", "drop"], "b": ["arithmetic", "drop"]}
-    assert len(hn.arena([run.parent / "runs"]).benchmarks) == 2
+    assert [row.task for row in hn.arena([run.parent / "runs"]).benchmarks] == ["arithmetic", "drop", "overall"]
 
 
 def test_the_numbers_are_those_of_the_file(run: Path) -> None:

@@ -5,29 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ..arrays import IntArray, picked
-from ..data.native_values import agreed_pairs
-from ..data.scores import CorpusScores, Run, Scores
+from ..arrays import IntArray, Labels, picked
+from ..data.native_values import agreed_pairs, are_zero_one
+from ..data.notes import Note, merged
+from ..data.scores import CorpusScores, Group, Run, Scores
 from ..errors import InputError, NothingSharedError, some_of
+from ..io.first_answers import first_of
 from ..io.joining import check_clusters
-from ..results.forms import merge_notes
+from ..results.diagnostics import NOT_ASKED
+from ..results.forms import finite
 from ..results.rows import ByQuestion, Comparison, Difference, Flip
 from ..settings import Settings
 from ..stats.contrast import question_stats
+from ..stats.decision import OneSided
 from .difference import Compared, run_difference
+from .doubled import doubled_note
+from .otherwise import would_change
 from .repeats import copies
 from .rows import NO_DIRECTION, RowDecision, decided
-from .sample import group_parts, is_scored, named_repeats, scored_pairs, texts_of
+from .sample import as_scores, is_scored, members_of, named_repeats, scored_pairs, texts_of
+from .scoring import Checked, alike_note
+from .stopped import as_recorded
 
 AnyScores = TypeVar("AnyScores", Scores, CorpusScores)
 
 
 def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questions: int = 0) -> Comparison:
-    """A − B for every pair of runs and everything that both measured; p-values adjusted over families of rows.
+    """Return A − B for every pair of runs and everything that both measured. p-values are adjusted over families of
+    rows.
 
     Args:
         pairs: (A, B) runs; rows of all of them are in the families.
@@ -42,52 +52,59 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
     settings.check("compare")
     check_clusters(settings.cluster, [run for pair in pairs for run in pair])
     rows: list[RowDecision] = []
+    alone: list[Compared | tuple[CorpusScores, CorpusScores]] = []
     flips: list[Flip] = []
     named, notes = agreed_pairs(pairs)
     for run_a, run_b in named:
-        of_pair, listed, remarks = _of_pair(run_a, run_b, settings, n_questions)
+        of_pair, listed, remarks, each_what = _of_pair(run_a, run_b, settings, n_questions)
+        alone += each_what
+        of_pair = [
+            as_recorded(row, what, settings) if isinstance(what, Compared) else row
+            for row, what in zip(of_pair, each_what, strict=True)
+        ]
         rows += [row.named(run_a=run_a.name, run_b=run_b.name) for row in of_pair]
         flips += listed
         notes += [*run_a.notes, *run_b.notes, *remarks]
     notes += _no_direction(rows)
+    final = decided(rows, settings)
+    asked = [i for i, row in enumerate(rows) if NOT_ASKED not in row.codes] or list(range(len(rows)))
+    if len(asked) == 1 and isinstance(what := alone[asked[0]], Compared):
+        final[asked[0]] = would_change(final[asked[0]], rows[asked[0]], what, settings)
     return Comparison(
         settings.to_dict(),
-        tuple(decided(rows, settings)),
-        merge_notes(notes),
+        tuple(final),
+        merged(notes),
         tuple(flips),
         families=tuple(row.family for row in rows),
+        # limits that allow for looks have no other p
+        one_sided=tuple(None if row.recorded else OneSided(*row.decision.one_sided[0].tolist()) for row in rows),
         skews=tuple(row.skew for row in rows),
     )
 
 
 def _of_pair(
     run_a: Run, run_b: Run, settings: Settings, n_questions: int
-) -> tuple[list[RowDecision], list[Flip], list[str]]:
-    """The rows of two runs, the questions that flipped most, and notes."""
-    groups = [
-        (group, parts_a, parts_b)
-        for group in run_a.groups
-        if (parts_a := group_parts(run_a, group)) and (parts_b := group_parts(run_b, group))
-    ]
+) -> tuple[list[RowDecision], list[Flip], list[Note], list[Compared | tuple[CorpusScores, CorpusScores]]]:
+    """Return the rows of two runs, the questions that flipped most, notes, and what each row compares."""
+    compared, notes = compared_of(run_a, run_b)
+    wholes = _shared_scores(run_a.corpus, run_b.corpus)
     # a group's subtasks are a family, the smallest group's where there are several; all else is the first family
-    by_size = sorted((group for group, _, _ in groups), key=lambda group: -len(group.tasks))
+    groups = [what.group for what in compared if what.group is not None]
+    by_size = sorted(groups, key=lambda group: -len(group.tasks))
     family = {task: group.name for group in by_size for task in group.tasks}
-    wholes = _both(run_a.corpus, run_b.corpus)
-    matched, remarks = matched_scores(run_a, run_b, alone=not groups and not wholes)
-    notes = [*remarks, *copies((run_a, run_b))]
-    notes += named_repeats([part for parts in matched for part in parts], settings)
-    compared: list[Compared | tuple[CorpusScores, CorpusScores]] = [
-        *(Compared([part_a], [part_b], run_a, run_b) for part_a, part_b in matched),
-        *(Compared(parts_a, parts_b, run_a, run_b, group) for group, parts_a, parts_b in groups),
-        *wholes,
-    ]
+    notes += copies((run_a, run_b))
+    alone = [part for what in compared if what.group is None for part in what.parts]
+    notes += named_repeats(alone, settings)
     rows: list[RowDecision] = []
     flips: list[Flip] = []
     left_out: list[NothingSharedError] = []
-    for what in compared:
+    each_what: list[Compared | tuple[CorpusScores, CorpusScores]] = []
+    each: list[Compared | tuple[CorpusScores, CorpusScores]] = [*compared, *wholes]
+    for what in each:
         try:
             if isinstance(what, Compared):
                 row, said = run_difference(what, settings)
+                said = [*said, *_doubled(what, row, settings)]
             else:
                 from .corpus import corpus_difference
 
@@ -95,8 +112,11 @@ def _of_pair(
         except NothingSharedError as error:  # one task without a shared question must not take the others with it
             left_out.append(error)
             continue
+        each_what.append(what)
         of_group = isinstance(what, Compared) and what.group is not None
-        rows.append(row if of_group else replace(row, family=family.get(row.fields["task"], "")))
+        row = row if of_group else replace(row, family=family.get(row.fields["task"], ""))
+        # a metric that nobody asked for must not weaken those that were asked for
+        rows.append(replace(row, family=f"{row.family} {NOT_ASKED}") if NOT_ASKED in row.codes else row)
         notes += said
         if isinstance(what, Compared) and not of_group and n_questions and not settings.unpaired:
             listed, remarks = flipped(what.parts_a[0], what.parts_b[0], (run_a, run_b), n_questions)
@@ -104,39 +124,113 @@ def _of_pair(
             notes += remarks
     if left_out and not rows:
         raise left_out[0]
-    return rows, flips, [*notes, *(f"left out: {error}" for error in left_out)]
+    notes += [Note("nothing_shared", f"left out: {error}") for error in left_out]
+    return rows, flips, notes, each_what
 
 
-def _no_direction(rows: Sequence[RowDecision]) -> list[str]:
-    """A note on the metrics of which no run says whether higher or lower is better."""
+def _doubled(what: Compared, row: RowDecision, settings: Settings) -> list[Note]:
+    """Return a note on what questions that are asked twice do to the standard error of a task's row."""
+    side = next((name for name in ("parts_a", "parts_b") if getattr(what, name)[0].questions.doubles), None)
+    if what.group is not None or side is None or (side == "parts_b" and what.parts_a[0].clusters is not None):
+        return []
+
+    def again(part: Scores) -> float | None:
+        other: dict[str, Any] = {side: [replace(part, answers=None, gradings=None)]}
+        se: float = run_difference(replace(what, **other), settings)[0].fields["se"]
+        return finite(se)
+
+    return doubled_note(getattr(what, side)[0], finite(row.fields["se"]), again)
+
+
+def compared_of(run_a: Run, run_b: Run) -> tuple[list[Compared], list[Note]]:
+    """Return what two runs both have: tasks, then groups over the tasks that both have, and notes on what is
+    left out."""
+    groups: list[Compared] = []
+    notes: list[Note] = []
+    mine, theirs = ({group.key: group for group in run.groups} for run in (run_a, run_b))
+    for key in dict.fromkeys((*mine, *theirs)):
+        common, said = _common_group(run_a, run_b, mine.get(key), theirs.get(key))
+        groups += common
+        notes += said
+    matched, remarks = matched_scores(run_a, run_b, alone=not groups and not _shared_scores(run_a.corpus, run_b.corpus))
+    tasks = [Compared([part_a], [part_b], run_a, run_b) for part_a, part_b in matched]
+    checked: dict[tuple[int, int], Checked] = {}
+    alike = [note for pair in matched if (note := alike_note(*pair)) is not None]
+    return [replace(what, scoring=checked) for what in (*tasks, *groups)], [*remarks, *notes, *alike]
+
+
+def _common_group(run_a: Run, run_b: Run, of_a: Group | None, of_b: Group | None) -> tuple[list[Compared], list[Note]]:
+    """Return a group over the tasks that both runs have, and notes on what only one of them has.
+
+    A run that has no such group needs the scores of all its tasks.
+    """
+    group = of_a or of_b
+    assert group is not None
+    groups = [each or group for each in (of_a, of_b)]
+    sides = [
+        {part.task: part for part in members_of(run, each, each.tasks)}
+        for run, each in zip((run_a, run_b), groups, strict=True)
+    ]
+    common = [task for task in sides[0] if task in sides[1]]
+    if (of_a is None or of_b is None) and len(common) < len(group.tasks):
+        return [], []
+    if not common:
+        both = f"{run_a.name} and {run_b.name} have no task of it in common"
+        left = Note("nothing_shared", f"{group.name} {group.metric}: left out: {both}", group.name)
+        return [], [left] if all(sides) else []
+    only = [[part for task, part in mine.items() if task not in theirs] for mine, theirs in (sides, sides[::-1])]
+    left_out = [sum(int(is_scored(part).sum()) for part in parts) for parts in only]
+    parts_a, parts_b = ([side[task] for task in common] for side in sides)
+    what = Compared(parts_a, parts_b, run_a, run_b, group.over(common), (left_out[0], left_out[1]))
+    return [what], in_part(what, only, "group_in_part")
+
+
+def in_part(what: Compared, only: Sequence[Sequence[Scores]], code: str) -> list[Note]:
+    """Return a note on the tasks of a group, or of all, that only one of two runs has."""
+    lone = [
+        f"{some_of([part.task for part in parts], 4)} ({n:,} questions), which only {run.name} has"
+        for parts, n, run in zip(only, what.left_out, (what.run_a, what.run_b), strict=True)
+        if parts
+    ]
+    if not lone:
+        return []
+    n = len(what.parts_a)
+    tasks = "the one task" if n == 1 else f"the {n} tasks"
+    about = f"{what.task} {what.parts_a[0].metric}"
+    said = f"{about}: compared over {tasks} that both runs have, without {' and without '.join(lone)}"
+    return [Note(code, said, what.task)]
+
+
+def _no_direction(rows: Sequence[RowDecision]) -> list[Note]:
+    """Return a note on the metrics of which no run says whether higher or lower is better."""
     unknown = dict.fromkeys(row.fields["metric"] for row in rows if row.fields["higher_is_better"] is None)
-    return [f"{', '.join(unknown)}: {NO_DIRECTION}"] if unknown else []
+    return [Note("no_direction", f"{', '.join(unknown)}: {NO_DIRECTION}")] if unknown else []
 
 
-def _both(a: Iterable[AnyScores], b: Iterable[AnyScores]) -> list[tuple[AnyScores, AnyScores]]:
-    """What both have of the same task, metric and scorer, in A's order."""
+def _shared_scores(a: Iterable[AnyScores], b: Iterable[AnyScores]) -> list[tuple[AnyScores, AnyScores]]:
+    """Return the pairs of scores of the same task, metric and scorer, in A's order."""
     where = {part.key: part for part in b}
     return [(part, where[key]) for part in a if (key := part.key) in where]
 
 
-def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Scores]], list[str]]:
-    """Scores of the same task, metric and scorer; or the only one of each run.
+def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Scores]], list[Note]]:
+    """Return pairs of scores of the same task, metric and scorer, or the only scores of each run.
 
     `alone`: nothing else (a group, a corpus metric) can be compared.
     """
-    matched = _both(run_a.scores, run_b.scores)
+    matched = _shared_scores(run_a.scores, run_b.scores)
     if matched or not alone:
         kept, again = _each_once(matched)
-        return kept, [*_only(run_a, run_b), *_only(run_b, run_a), *again]
+        return kept, [*_only_here(run_a, run_b), *_only_here(run_b, run_a), *again]
     if len(run_a.scores) == len(run_b.scores) == 1:
         part_a, part_b = run_a.scores[0], run_b.scores[0]
-        return [(part_a, part_b)], [f"compared {part_a.title} of {run_a.name} with {part_b.title} of {run_b.name}"]
+        said = f"compared {part_a.title} of {run_a.name} with {part_b.title} of {run_b.name}"
+        return [(part_a, part_b)], [Note("named_differently", said)]
     for run in (run_a, run_b):
         if not run.scores and run.skipped:
             reasons = "; ".join(dict.fromkeys(skip.reason for skip in run.skipped[:3]))
             bare = (
-                " Two bare numbers, such as 0.71 and 0.68, are compared with the noise of their benchmark in "
-                "`references`"
+                " Two bare numbers, such as 0.71 and 0.68, are compared with the noise of their benchmark in `profile`"
             )
             raise InputError(
                 f"{run.name} has no answers that can be compared question by question ({reasons})."
@@ -148,8 +242,9 @@ def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scor
     )
 
 
-def _each_once(matched: Sequence[tuple[Scores, Scores]]) -> tuple[list[tuple[Scores, Scores]], list[str]]:
-    """Without the rows that a log has under two names (`scorer/Metric` and `Metric`); a note of each."""
+def _each_once(matched: Sequence[tuple[Scores, Scores]]) -> tuple[list[tuple[Scores, Scores]], list[Note]]:
+    """Return the pairs without those that a log has under a second name (`scorer/Metric` and `Metric`), and a note of
+    each."""
     kept: list[tuple[Scores, Scores]] = []
     notes = []
     for both in matched:
@@ -157,7 +252,8 @@ def _each_once(matched: Sequence[tuple[Scores, Scores]]) -> tuple[list[tuple[Sco
         if same is None:
             kept.append(both)
         else:
-            notes.append(f"{both[0].title} is {same[0].title} under another name: the same scores are tested once")
+            said = f"{both[0].title} is {same[0].title} under another name: the same scores are tested once"
+            notes.append(Note("two_names", said, both[0].task))
     return kept, notes
 
 
@@ -171,19 +267,27 @@ def _same_quantity(part: Scores, other: Scores) -> bool:
     )
 
 
-def _only(run: Run, other: Run) -> list[str]:
-    """What one run alone measured: nobody should take the table for all there is."""
+def _only_here(run: Run, other: Run) -> list[Note]:
+    """Return a note on what one run alone measured, so that the table is not taken for everything."""
     there = {part.key for part in other.scores}
     lone = tuple(part for part in run.scores if part.key not in there)
-    return [f"only {run.name} has {_list(lone)}: not compared"] if lone else []
+    return [Note("only_one_has", f"only {run.name} has {_list(lone)}: not compared")] if lone else []
 
 
 def _list(scores: Sequence[Scores]) -> str:
     return some_of([part.title for part in scores], 6, "; ") or "no scores"
 
 
+def difference_of_arrays(
+    a: ArrayLike, b: ArrayLike, clusters: Labels | None, crossed: tuple[Labels, Labels] | None, settings: Settings
+) -> Difference:
+    """A − B of two arrays of scores on the same questions, those of A, whose clusters count."""
+    each = as_scores(a, clusters, settings.missing, crossed=crossed), as_scores(b, missing=settings.missing)
+    return difference_of_scores(first_of(each[0]), first_of(each[1]), settings)
+
+
 def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference:
-    """A − B of scores that come from arrays.
+    """Return A − B of scores that come from arrays.
 
     Raises:
         ValueError: other numbers of questions, or none with a score in both.
@@ -197,7 +301,7 @@ def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference
 
 
 def _each_question(part_a: Scores, part_b: Scores, run_a: Run, run_b: Run) -> tuple[ByQuestion, IntArray, IntArray]:
-    """The questions that both have scored, with their rows in A and in B."""
+    """Return the questions that both have scored, with their rows in A and in B."""
     pairing = scored_pairs(part_a, part_b)
     at_a, at_b = np.array(pairing.rows_a, dtype=np.intp), np.array(pairing.rows_b, dtype=np.intp)
 
@@ -220,24 +324,23 @@ def _each_question(part_a: Scores, part_b: Scores, run_a: Run, run_b: Run) -> tu
         clusters=of_either(part_a.clusters, part_b.clusters),
         mean_a=question_stats(part_a.values).mean[at_a],
         mean_b=question_stats(part_b.values).mean[at_b],
+        _zero_one=are_zero_one([part_a, part_b]),
     )
     return questions, at_a, at_b
 
 
-def flipped(part_a: Scores, part_b: Scores, runs: tuple[Run, Run], limit: int) -> tuple[list[Flip], list[str]]:
-    """At most `limit` questions, the largest difference first; of how many, and why their texts cannot be shown, if so.
+def flipped(part_a: Scores, part_b: Scores, runs: tuple[Run, Run], limit: int) -> tuple[list[Flip], list[Note]]:
+    """Return at most `limit` questions, the largest difference first, and notes on their number and on missing texts.
 
-    Whole questions, targets and answers are read from the logs now; no number depends on them.
+    It reads whole questions, targets and answers from the logs. No number depends on them.
     """
     each, at_a, at_b = _each_question(part_a, part_b, *runs)
     order, differ = each.most_flipped(limit), len(each.most_flipped(len(each.keys)))
     notes = []
     if differ:
         what = "question" if differ == 1 else "questions"
-        notes.append(
-            f"{part_a.task}, {part_a.metric}: {len(order)} of the {differ} {what} on which {runs[0].model} and "
-            f"{runs[1].model} differ"
-        )
+        said = f"{len(order)} of the {differ} {what} on which {runs[0].model} and {runs[1].model} differ"
+        notes.append(Note("questions_shown", said).of(part_a.task, part_a.metric))
     texts_a = texts_of(part_a, at_a[order].tolist(), notes, f"the answers of {runs[0].model} are not shown")
     texts_b = texts_of(part_b, at_b[order].tolist(), notes, f"the answers of {runs[1].model} are not shown")
     flips = []
@@ -249,7 +352,7 @@ def flipped(part_a: Scores, part_b: Scores, runs: tuple[Run, Run], limit: int) -
 
 
 def by_question(pairs: Sequence[tuple[Run, Run]]) -> tuple[ByQuestion, ...]:
-    """Every task × metric × scorer that both runs of a pair measured, question by question; groups have none."""
+    """Return every task × metric × scorer that both runs of a pair measured, question by question, without groups."""
     out = []
     for runs in pairs:
         with suppress(InputError):  # groups and corpus metrics alone are shared

@@ -12,15 +12,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray, blank
+from ..choices import BOOTSTRAP, INTERVALS, T_TEST, TESTS, WILSON, T
 from ..data.clusters import both_ways
 from ..data.matching import pair
 from ..data.native_values import MISMATCH, reproduces
+from ..data.questions import by_name
 from ..data.scores import CALLS, CorpusScores, Run
 from ..errors import InputError, NothingSharedError
 from ..results.diagnostics import UNSPLIT
@@ -29,17 +31,21 @@ from ..settings import Settings, check_scale
 from ..stats import decision, intervals, resampling
 from ..stats.cluster_variance import Variance, cells, clustered_variance
 from ..stats.contrast import cluster_codes, design
-from ..stats.intervals import effective_flips
+from ..stats.data_limit import chi_square
+from ..stats.grouping import delete_one_variance, jackknife_blocks, key_of, seen_of
+from ..stats.intervals import OneMean, effective_flips
 from ..stats.moments import Moments, undefined_moments
 from ..stats.pairs import Leads, sides_of
 from ..stats.tolerances import FEW_CARRY, FEW_CARRY_DIFFERENCE, FEW_RESAMPLED, ROUNDING, SLACK
-from .difference import by_bootstrap
-from .ranges import hull, outside
+from .drawn import by_bootstrap
+from .ranges import check_range, hull, outside
 from .rows import Evidence, Interval, RowDecision, about, mean_fields, row_of
 
+_MOST_BLOCKS = 500
+"""Blocks of clusters that a metric which has to be called is called without."""
 _LEFT_OUT = 200
-"""Clusters up to which a metric that has to be called is called without each; with more the jackknife's variance
-is the bootstrap's."""
+"""The most clusters for which a called metric is called without each. With more, the jackknife is the bootstrap's
+variance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +54,7 @@ class Side:
 
     part: CorpusScores
     stats: FloatArray | None
-    """(n, K, S) what is summed over the questions; None where the metric has to be called."""
+    """(n, K, S) values that are summed over the questions, None if the metric must be called."""
     records: Sequence[Sequence[Any]]
     """n rows of answers, else."""
     repeats: int
@@ -60,15 +66,15 @@ class Side:
         return len(self.codes)
 
     def values(self) -> FloatArray:
-        """(K,) the metric of each repeat, over all questions."""
+        """Return (K,) the metric of each repeat, over all questions."""
         return self.with_counts(np.ones((1, self.G))).ravel()
 
     def with_counts(self, counts: FloatArray) -> FloatArray:
-        """(B, K) the metric of each repeat, with every cluster as often as (B, G) counts say."""
+        """Return (B, K) the metric of each repeat, with every cluster as often as (B, G) counts say."""
         if self.stats is not None:
             return self._of_sums(np.tensordot(counts, self.sums, axes=1))
         drawn = (np.repeat(np.arange(len(self)), times[self.codes]) for times in counts.astype(np.intp))
-        return np.array([[self._call(rows, k) for k in range(self.repeats)] for rows in drawn])
+        return np.array([[self.call(rows, k) for k in range(self.repeats)] for rows in drawn])
 
     @cached_property
     def sums(self) -> FloatArray:
@@ -80,25 +86,47 @@ class Side:
         return out
 
     def left_out(self) -> FloatArray | None:
-        """(G,) the mean over repeats of the metric without each cluster; None where that takes too many calls."""
+        """Return (G,) the mean over repeats of the metric without each cluster.
+
+        None where that takes too many calls.
+        """
         if self.stats is not None:
             return np.asarray(self._of_sums(self.sums.sum(axis=0) - self.sums).mean(axis=-1))
         return None if self.G > _LEFT_OUT else np.asarray(self.with_counts(1 - np.eye(self.G)).mean(axis=1))
 
+    @property
+    def called(self) -> bool:
+        """True if the metric is called and is not an order statistic, whose jackknife is wrong."""
+        return self.stats is None and self.part.of_rows != "order"
+
+    def without(self, blocks: IntArray) -> FloatArray:
+        """Return (B,) the mean over repeats of the metric without each block of clusters. `blocks` is (G,) each
+        cluster's block."""
+        if self.stats is not None:
+            inside = np.zeros((int(blocks.max()) + 1, *self.sums.shape[1:]))
+            np.add.at(inside, blocks, self.sums)
+            return np.asarray(self._of_sums(self.sums.sum(axis=0) - inside).mean(axis=1))
+        rows, of = np.arange(len(self)), blocks[self.codes]
+        each = [[self.call(rows[of != b], k) for k in range(self.repeats)] for b in range(int(blocks.max()) + 1)]
+        return np.asarray(np.array(each).mean(axis=1))
+
     def df(self) -> float:
-        """Degrees of freedom of the clusters: those of CR2 for a mean over the same questions."""
+        """Return the degrees of freedom of the clusters: those of CR2 for a mean over the same questions."""
         by_cell = cells(design(len(self), None if len(self) == self.G else self.codes))
-        return by_cell.df().item() if by_cell.identified.all() else math.nan
+        return by_cell.df.item() if by_cell.identified.all() else math.nan
 
     def _of_sums(self, sums: FloatArray) -> FloatArray:
         assert self.part.value is not None
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.part.value(sums), dtype=np.float64)
 
-    def _call(self, rows: IntArray, k: int) -> float:
-        """The metric of the k-th answers; NaN where there are none, or where it has no value."""
+    def call(self, rows: IntArray, k: int) -> float:
+        """Return the metric of the k-th answers, NaN if there are no answers or it has no value."""
+        return self.of_items([row[k] for i in rows if k < len(row := self.records[i]) and row[k] is not None])
+
+    def of_items(self, answers: list[Any]) -> float:
+        """Return the metric of some records, NaN if there are none or it has no value."""
         assert self.part.aggregate is not None
-        answers = [row[k] for i in rows if k < len(row := self.records[i]) and row[k] is not None]
         try:
             return float(self.part.aggregate(answers)) if answers else math.nan
         except (ArithmeticError, ValueError):  # a resample without any positive, an empty reference
@@ -106,7 +134,7 @@ class Side:
 
 
 def _answered(part: CorpusScores) -> BoolArray:
-    """(n,) the questions that have an answer.
+    """Return (n,) the questions that have an answer.
 
     Raises:
         InputError: they are clustered in two crossed ways.
@@ -125,7 +153,7 @@ def _answered(part: CorpusScores) -> BoolArray:
 
 
 def _side(part: CorpusScores, rows: IntArray, labels: Sequence[str] | None) -> Side:
-    """The answers to some questions, with the cluster labels of these."""
+    """Return the answers to some questions, with the cluster labels of these."""
     codes, G = (np.arange(len(rows)), len(rows)) if labels is None else cluster_codes(labels)
     if part.stats is not None:
         return Side(part, part.stats[rows], (), part.stats.shape[1], codes, G)
@@ -133,14 +161,47 @@ def _side(part: CorpusScores, rows: IntArray, labels: Sequence[str] | None) -> S
     return Side(part, None, [part.records[i] for i in rows], repeats, codes, G)
 
 
-def _alone(part: CorpusScores) -> Side:
-    """All answers of one run."""
-    rows = np.flatnonzero(_answered(part))
+def _ordered_by_key(part: CorpusScores, rows: IntArray) -> IntArray:
+    """Return some rows by the names of their questions: what is drawn must not depend on the order of a file."""
+    keys = part.questions.keys
+    return np.array(sorted(rows.tolist(), key=lambda i: by_name(keys[i])), dtype=np.intp)
+
+
+def _keyed(part: CorpusScores) -> CorpusScores:
+    """Return the metric clustered by the key that its own aggregation groups records by, if it has no clusters.
+
+    A mean over categories of their means is still a function of the records: its categories are not clusters.
+    """
+    if part.clusters is not None or part.aggregate is None or part.of_rows is not None:
+        return part
+    side = _side(part, np.arange(len(part.questions)), None)
+    rows = [i for i, row in enumerate(part.records) if row and row[0] is not None]
+
+    def call(items: list[Any]) -> float:
+        try:
+            return side.of_items(items)
+        except Exception:  # noqa: BLE001  anybody's code, which may not take a name that it does not know
+            return math.nan
+
+    # whether it groups at all takes few calls, and what it groups by many
+    if len(rows) < 2 or seen_of(partial(side.call, k=0), len(side)) != "grouped":
+        return part
+    found = key_of(call, [part.records[i][0] for i in rows])
+    if found is None:
+        return part
+    of = dict(zip(rows, found.labels, strict=True))
+    labels = tuple(of.get(i, f"\x1f{i}") for i in range(len(part.questions)))
+    return replace(part, clusters=labels, cluster_spec=f"what the metric groups by ({found.name})")
+
+
+def _side_of_run(part: CorpusScores) -> Side:
+    """Return all answers of one run."""
+    rows = _ordered_by_key(part, np.flatnonzero(_answered(part)))
     return _side(part, rows, None if part.clusters is None else [part.clusters[i] for i in rows])
 
 
 def _shared(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run) -> tuple[tuple[Side, Side], tuple[int, int]]:
-    """Both sides on the questions that both have, and how many more each has."""
+    """Return both sides on the questions that both have, and how many more each has."""
     pairs = pair(a.questions, b.questions)
     if not pairs.rows_a:
         raise NothingSharedError(
@@ -149,6 +210,9 @@ def _shared(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run) -> tuple[t
     answered_a, answered_b = _answered(a), _answered(b)
     both = answered_a[pairs.rows_a] & answered_b[pairs.rows_b]
     rows_a, rows_b = np.array(pairs.rows_a)[both], np.array(pairs.rows_b)[both]
+    place = np.argsort(rows_a)
+    in_order = place[np.searchsorted(rows_a[place], _ordered_by_key(a, rows_a))]
+    rows_a, rows_b = rows_a[in_order], rows_b[in_order]
     clusters, rows = (a.clusters, rows_a) if a.clusters is not None else (b.clusters, rows_b)
     labels = None if clusters is None else [clusters[i] for i in rows]
     only = int(answered_a.sum()) - len(rows_a), int(answered_b.sum()) - len(rows_b)
@@ -163,17 +227,24 @@ class SumNoise:
     """(1,)"""
     codes: frozenset[str]
     each: tuple[float, ...]
-    """The mean over repeats of every side; NaN where there is none."""
+    """The mean over repeats of every side, NaN if there is none."""
     variance: float = math.nan
     """The variance that intervals take, by the jackknife."""
     distribution: resampling.Distribution | None = None
-    """None where nothing varies, too."""
+    """The resampled values, None also if nothing varies."""
     carried_by: float = math.inf
-    """The effective number of clusters that the metric rests on, as a rare class's positives; infinite if unknown."""
+    """Effective number of clusters that the metric rests on, as a rare class's positives, infinite if unknown."""
+    by_deletion: bool = False
+    """True if the metric was called without each cluster, and nothing was resampled."""
+
+    @property
+    def flat(self) -> bool:
+        """Nothing varies, or nothing is known."""
+        return self.distribution is None and not (self.by_deletion and self.variance > 0)
 
 
 def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: bool) -> tuple[Variance, float]:
-    """The variance of Σ ± metric by leaving out clusters [Efron1981], and how many clusters carry it.
+    """Return the variance of Σ ± metric by leaving out clusters [Efron1981], and how many clusters carry it.
 
     The variance is V where the metric cannot be computed without each cluster. Sides that are independent samples have
     Satterthwaite's degrees of freedom, as in Welch's test. The clusters that carry it are (Σ u²)²/Σ u⁴ with u what each
@@ -186,7 +257,9 @@ def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: 
     if len(values) < len(sides):
         return Variance(V, fewest), math.inf
     if not all(np.isfinite(theta).all() for theta in values):
-        return Variance(V, fewest), 0.0  # a cluster without which there is no such metric carries all of it
+        return Variance(
+            V, fewest
+        ), 0.0  # without this cluster the metric does not exist, so the metric rests on it alone
     values = [np.sum(values, axis=0)] if paired else values
     carry = float(np.nan_to_num(effective_flips(np.concatenate([theta - theta.mean() for theta in values]))))
     each = [Variance(jackknife_variance(theta), side.df()) for theta, side in zip(values, sides, strict=False)]
@@ -196,7 +269,8 @@ def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: 
 
 
 def jackknife_variance(theta: FloatArray) -> float:
-    """The jackknife's variance from the (G,) values without each cluster: that of the mean of Tukey's pseudo-values."""
+    """Return the jackknife's variance from the (G,) values without each cluster: that of the mean of Tukey's
+    pseudo-values."""
     G = len(theta)
     variance = clustered_variance((G - 1) * (theta.mean() - theta), design(G))
     assert variance is not None  # fewer than two clusters are refused before
@@ -204,12 +278,12 @@ def jackknife_variance(theta: FloatArray) -> float:
 
 
 def _resamples(sides: Sequence[Side], settings: Settings) -> int:
-    """How many resamples are drawn: fewer of a metric that has to be called."""
+    """Return how many resamples are drawn: fewer of a metric that has to be called."""
     return min(settings.resamples, CALLS) if any(side.stats is None for side in sides) else settings.resamples
 
 
 def _resampled(sides: Sequence[Side], signs: Sequence[float], settings: Settings, paired: bool) -> FloatArray:
-    """(B,) values of the contrast with clusters drawn with replacement; paired, one draw serves both runs."""
+    """Return (B,) values of the contrast with clusters drawn with replacement. Paired, one draw serves both runs."""
     B = _resamples(sides, settings)
     rng = np.random.default_rng(settings.seed)
     total = np.zeros(B)
@@ -224,13 +298,20 @@ def _resampled(sides: Sequence[Side], signs: Sequence[float], settings: Settings
 
 
 def _noise(sides: Sequence[Side], signs: Sequence[float], settings: Settings) -> SumNoise:
-    """The contrast of the sides, which are paired unless the settings say that they are not, with its noise."""
+    """Return the contrast of the sides, which are paired unless the settings say that they are not, with its noise."""
     paired, values = not settings.unpaired, [side.values() for side in sides]
     each = tuple(float(np.mean(theta)) if len(theta) else math.nan for theta in values)
     value, fewest = float(np.dot(signs, each)), min(side.G for side in sides)
     samples = sides[:1] if paired else sides
     n, G = sum(map(len, samples)), sum(side.G for side in samples)
     m = replace(undefined_moments(np.array([float(n)]), np.array([float(G)])), mean=np.array([value]))
+    if fewest >= 2 and math.isfinite(value) and (called := [side for side in sides if side.called]):
+        seen = {seen_of(partial(side.call, k=0), len(side)) for side in called if side.part.of_rows is None}
+        grouped = {"grouped_metric"} if "grouped" in seen else set[str]()
+        by_row = any(len(side) == side.G for side in sides)
+        if "few" in seen or (grouped and by_row):
+            return SumNoise(m, frozenset({"grouped_metric"} if grouped and by_row else {"few_resampled"}), each)
+        return _split(m, sides, values, each, _deleted(sides, signs, paired), grouped)
     total = np.empty(0) if fewest < 2 or not math.isfinite(value) else _resampled(sides, signs, settings, paired)
     kept = np.sort(total[np.isfinite(total)])
     if len(kept) < max(1, len(total) / 2):
@@ -238,8 +319,24 @@ def _noise(sides: Sequence[Side], signs: Sequence[float], settings: Settings) ->
         return SumNoise(m, frozenset({code}), each)
     V = float(kept.var(ddof=1))
     jackknife, carry = _jackknife(sides, signs, V, paired)
+    known = SumNoise(m, frozenset(), each, jackknife.value, resampling.Distribution(value, kept, 0.0), carry)
+    return _split(m, sides, values, each, (known, Variance(V, jackknife.df)), set())
+
+
+def _split(
+    m: Moments,
+    sides: Sequence[Side],
+    values: Sequence[FloatArray],
+    each: tuple[float, ...],
+    known: tuple[SumNoise, Variance],
+    codes: set[str],
+) -> SumNoise:
+    """Return the noise with its moments: V split into data and prediction noise by the repeats, and its codes."""
+    noise, (V, df) = known[0], (known[1].value, known[1].df)
+    if math.isnan(V):
+        return SumNoise(m, frozenset({"few_resampled"}), each)
     flat = math.sqrt(V) <= ROUNDING * max(1.0, *(float(np.abs(theta).max()) for theta in values))
-    codes, prediction, data = set[str](), 0.0, 0.0
+    prediction, data = 0.0, 0.0
     for side, theta in zip(sides, values, strict=True):
         codes.update(side.part.diagnostics)
         if side.repeats < 2:
@@ -252,17 +349,36 @@ def _noise(sides: Sequence[Side], signs: Sequence[float], settings: Settings) ->
         data += spread / side.repeats
     V = 0.0 if flat else V
     of_data, of_answers = (math.nan, math.nan) if codes & UNSPLIT else (V - data, prediction)
-    codes |= decision.noise_codes(jackknife.df, zero=flat, var_data=of_data)
-    numbers = {"variance": V, "df": jackknife.df, "var_data": of_data, "var_prediction": of_answers}
+    codes |= decision.noise_codes(df, zero=flat, var_data=of_data)
+    numbers = {"variance": V, "df": df, "var_data": of_data, "var_prediction": of_answers}
+    numbers["data_upper"] = chi_square(V, df, V - of_data).upper()
     columns = {name: np.array([x]) for name, x in (numbers | {"var_total": V + prediction - data}).items()}
     m = replace(m, **columns, zero_variance=np.array([flat]))
-    if flat:  # a point is no interval
-        return SumNoise(m, frozenset(codes), each, jackknife.value, carried_by=0.0)
-    return SumNoise(m, frozenset(codes), each, jackknife.value, resampling.Distribution(value, kept, 0.0), carry)
+    if flat:  # a point is not an interval
+        return SumNoise(m, frozenset(codes), each, 0.0, carried_by=0.0, by_deletion=noise.by_deletion)
+    return replace(noise, m=m, codes=frozenset(codes), each=each)
+
+
+def _deleted(sides: Sequence[Side], signs: Sequence[float], paired: bool) -> tuple[SumNoise, Variance]:
+    """Return the noise of a metric that is called: the jackknife over clusters, or over at most 500 random blocks of
+    them.
+
+    It is not resampled with replacement: a question that is drawn twice may be merged into one by the metric itself.
+    """
+    blocks = [jackknife_blocks(side.G, _MOST_BLOCKS) for side in sides]
+    theta = [sign * side.without(of) for side, sign, of in zip(sides, signs, blocks, strict=True)]
+    theta = [np.sum(theta, axis=0)] if paired else theta
+    parts = [(delete_one_variance(x), side.df()) for x, side in zip(theta, sides, strict=False)]
+    V, spread = sum(v for v, _ in parts), sum(v**2 / df for v, df in parts)
+    df = V**2 / spread if len(parts) > 1 and spread > 0 else min(df for _, df in parts)
+    carry = float(np.nan_to_num(effective_flips(np.concatenate([x - x.mean() for x in theta]))))
+    noise = SumNoise(undefined_moments(np.zeros(1), np.zeros(1)), frozenset(), (), V, None, carry, by_deletion=True)
+    return noise, Variance(V, df)
 
 
 def _range(part: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[float, float] | None:
-    """Lowest and highest value of the metric, where they are said or declared: one value is no ground for a guess."""
+    """Return the metric's lowest and highest value if they are given or declared, else None. One value is not
+    enough."""
     bounds = settings.range or part.bounds
     values = theta[np.isfinite(theta)]
     if bounds is None or len(values) == 0:
@@ -274,37 +390,44 @@ def _range(part: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[f
 
 
 def _interval(part: CorpusScores, noise: SumNoise, bounds: tuple[float, float] | None, settings: Settings) -> Interval:
-    """Wilson at p(1 − p)/V in a known range, else the bootstrap's percentiles with t's tails; or what is asked for."""
-    wanted, level, mean, df = settings.interval, settings.level, noise.m.mean.item(), noise.m.df.item()
-    if wanted == "clopper-pearson" or (wanted in ("wilson", "korn-graubard") and bounds is None):
-        raise InputError(
-            f"{part.task}, {part.metric}: a metric over all questions at once has no interval {wanted}"
-            + ("" if bounds is not None else " without a known range (`range=(LOW, HIGH)`)")
-            + ": use `interval='bootstrap'` or t"
-        )
-    flat = noise.distribution is None
-    name = ("bootstrap" if bounds is None else "wilson") if wanted == "auto" or (flat and bounds) else wanted
-    if math.isnan(df) or not math.isfinite(mean):
+    """Return Wilson's interval at p(1 − p)/V in a known range, else the bootstrap's, or the interval asked for."""
+    mean, df, flat = noise.m.mean.item(), noise.m.df.item(), noise.flat
+    by_default = settings.interval == INTERVALS.default
+    chosen = (T if noise.by_deletion else BOOTSTRAP) if by_default else INTERVALS[settings.interval]
+    check_range(f"{part.task}, {part.metric}", chosen, bounds)
+    if noise.by_deletion and chosen is BOOTSTRAP:
+        raise InputError(_cannot_resample(part, "interval"))
+    if bounds is not None and (by_default or flat):
+        chosen = WILSON
+    if math.isnan(df) or not math.isfinite(mean) or (flat and not chosen.on_share):  # a point is not an interval
         return Interval()
-    if name in ("t", "bootstrap"):
-        if noise.distribution is None:  # a point is no interval
-            return Interval()
-        if name == "t":
-            return Interval(intervals.t_interval(mean, math.sqrt(noise.variance), df, level), name)
-        return Interval(noise.distribution.expanded(noise.variance, df).interval(level, "percentile"), name)
-    assert bounds is not None
-    width, G = bounds[1] - bounds[0], int(noise.m.n_clusters[0])
-    p = min(max((mean - bounds[0]) / width, 0.0), 1.0)
-    n = intervals.binomial_size(p, 0.0 if flat else math.sqrt(noise.variance) / width, math.inf, G, G)
-    if name == "korn-graubard":
-        return Interval(intervals.rescaled(intervals.korn_graubard(p, n, math.inf, df, level), bounds), name)
-    return Interval(intervals.rescaled(intervals.wilson(p, n, float(intervals.critical(level, df))), bounds), name)
+    if chosen is BOOTSTRAP and noise.distribution is None:
+        chosen = T
+    se = math.sqrt(noise.variance)
+    of = OneMean(mean=mean, se=se, df=df, level=settings.level, bounds=None, method="percentile")
+    if noise.distribution is not None:
+        of = replace(of, distribution=partial(noise.distribution.expanded, noise.variance, df))
+    if chosen.on_share and bounds is not None:
+        width, G = bounds[1] - bounds[0], int(noise.m.n_clusters[0])
+        p = min(max((mean - bounds[0]) / width, 0.0), 1.0)
+        size = intervals.binomial_size(p, 0.0 if flat else se / width, math.inf, G, G)
+        of = replace(of, bounds=bounds, share=p, size=size)
+    limits, _ = intervals.of_mean(chosen, of)
+    return Interval() if limits is None else Interval(limits, chosen.name)
+
+
+def _cannot_resample(part: CorpusScores, option: str) -> str:
+    return (
+        f"{part.task}, {part.metric}: a metric that the task's own code computes is not resampled, because it may "
+        f"group rows: leave `{option}` out, or use `{option}='t'`"
+    )
 
 
 def estimate_corpus(part: CorpusScores, run: Run, settings: Settings) -> Estimate:
-    """A corpus metric, averaged over repeats, with its noise by the cluster bootstrap."""
+    """Return a corpus metric, averaged over repeats, with its noise by the cluster bootstrap."""
     settings.check("corpus", f"{part.task}, {part.metric}")
-    side = _alone(part)
+    part = _keyed(part)
+    side = _side_of_run(part)
     noise = _noise([side], [1.0], replace(settings, unpaired=False))
     theta = side.values()
     codes, bounds = noise.codes | _codes(part, theta), _range(part, theta, settings)
@@ -316,7 +439,7 @@ def estimate_corpus(part: CorpusScores, run: Run, settings: Settings) -> Estimat
         "repeats_min": side.repeats,
         "repeats_max": side.repeats,
         "range": bounds,
-        "estimator": "bootstrap",
+        "estimator": "jackknife" if noise.by_deletion else "bootstrap",
         "n_missing": part.n_missing,
         "cluster": part.cluster_spec if part.clusters is not None else None,
         "diagnostics": tuple(sorted(codes)),
@@ -325,7 +448,7 @@ def estimate_corpus(part: CorpusScores, run: Run, settings: Settings) -> Estimat
 
 
 def _codes(part: CorpusScores, theta: FloatArray) -> set[str]:
-    """The diagnostics that one run's metric brings along; `theta` is its value on each repeat."""
+    """Return the diagnostics that one run's metric brings along. `theta` is its value on each repeat."""
     codes = set(part.diagnostics)
     if part.native is None or not len(theta):
         return codes
@@ -333,27 +456,45 @@ def _codes(part: CorpusScores, theta: FloatArray) -> set[str]:
     return codes if reproduces(ours, part.native) else codes | {MISMATCH}
 
 
-def _test(noise: SumNoise, sides: Sequence[Side], test: str, settings: Settings) -> decision.Test:
-    """The bootstrap or the permutation test where it is asked for; else t's."""
-    tested = decision.Test()
-    if noise.distribution is None:
-        return tested
-    if "bootstrap" in (test, settings.interval_of_difference):
-        tested = by_bootstrap(noise.distribution.expanded(noise.variance, noise.m.df.item()), settings, "percentile")
-    if test == "permutation":
-        tested = replace(tested, p=np.array([_swap_p(sides[0], sides[1], settings)]), by_p=True)
+def _test(noise: SumNoise, sides: Sequence[Side], settings: Settings) -> decision.Test:
+    """Return the bootstrap or the permutation test where it is asked for, else t's, and the interval."""
+    if noise.flat:
+        return decision.Test()
+    if noise.by_deletion and BOOTSTRAP.name in (settings.test, settings.interval_of_difference):
+        raise InputError(_cannot_resample(sides[0].part, "test" if settings.test == BOOTSTRAP.name else "interval"))
+    tested: decision.Test = TESTS[settings.test_of_difference].call("of_corpus", noise, sides, settings)
+    if settings.interval_of_difference == BOOTSTRAP.name and noise.distribution is not None:
+        read = by_resampling(noise, sides, settings)
+        tested = replace(tested, limits=read.limits, interval=read.interval)
     return tested
 
 
+def by_t(noise: SumNoise, sides: Sequence[Side], settings: Settings) -> decision.Test:
+    """Return Student's t."""
+    return decision.Test()
+
+
+def by_resampling(noise: SumNoise, sides: Sequence[Side], settings: Settings) -> decision.Test:
+    """Return the bootstrap test, t's if nothing was resampled."""
+    if noise.distribution is None:
+        return decision.Test()
+    return by_bootstrap(noise.distribution.expanded(noise.variance, noise.m.df.item()), settings, "percentile")
+
+
+def by_permutation(noise: SumNoise, sides: Sequence[Side], settings: Settings) -> decision.Test:
+    """Return the permutation test."""
+    return decision.Test(np.array([_swap_p(sides[0], sides[1], settings)]), by_p=True)
+
+
 def _swap_p(a: Side, b: Side, settings: Settings) -> float:
-    """Permutation p: under the null the two runs' answers to a cluster could as well be exchanged."""
+    """Return the permutation p: under the null the two runs' answers to a cluster could as well be exchanged."""
     if (a.stats is None) != (b.stats is None):
         raise InputError(
             f"{a.part.task}, {a.part.metric}: one run has its sums and the other its records, so their answers cannot "
-            "be exchanged: use `test='bootstrap'`"
+            "be exchanged: leave `test` out, or use `test='t'`"
         )
     rng, B = np.random.default_rng(settings.seed), _resamples((a, b), settings)
-    both_a = _one_below_the_other(a, b)
+    both_a = _stacked_sides(a, b)
     both_b = replace(both_a, part=b.part)
 
     def distance(swap: BoolArray) -> FloatArray:
@@ -370,8 +511,8 @@ def _swap_p(a: Side, b: Side, settings: Settings) -> float:
     return (extreme + 1) / (n_finite + 1)
 
 
-def _one_below_the_other(a: Side, b: Side) -> Side:
-    """The answers of both as 2G clusters, A's first.
+def _stacked_sides(a: Side, b: Side) -> Side:
+    """Return the answers of both as 2G clusters, A's first.
 
     Two runs may have different numbers of repeats: repeat k meets repeat k modulo the other's number.
     """
@@ -387,20 +528,21 @@ def _one_below_the_other(a: Side, b: Side) -> Side:
 
 
 def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings) -> RowDecision:
-    """A − B of a corpus metric: both are recomputed on the same resampled clusters of questions.
+    """Return A − B of a corpus metric: both are recomputed on the same resampled clusters of questions.
 
     There is no sign test of questions that have no score of their own.
     """
     settings.check("corpus_difference", f"{a.task}, {a.metric}")
+    a, b = _keyed(a), _keyed(b)
     if settings.unpaired:
-        sides = _alone(a), _alone(b)
+        sides = _side_of_run(a), _side_of_run(b)
         only = len(sides[0]), len(sides[1])
     else:
         sides, only = _shared(a, b, run_a, run_b)
     noise = _noise(sides, [1.0, -1.0], settings)
     m, unknown = noise.m, np.full(1, math.nan)
-    codes = noise.codes.union(*(_codes(part, _alone(part).values()) for part in (a, b)))
-    if noise.distribution is not None and noise.carried_by < FEW_CARRY_DIFFERENCE:
+    codes = noise.codes.union(*(_codes(part, _side_of_run(part).values()) for part in (a, b)))
+    if not noise.flat and noise.carried_by < FEW_CARRY_DIFFERENCE:
         codes |= {"few_resampled"}
     codes |= {"unpaired"} if settings.unpaired else {"unpaired_questions"} if any(only) else set()
     codes |= {"identical_scores"} if m.zero_variance[0] and abs(m.mean[0]) <= ROUNDING else set()
@@ -408,9 +550,10 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
     check_scale("margin", settings.margin, bounds, a.metric)
     width = math.inf if bounds is None else bounds[1] - bounds[0]
     of = decision.Differences(m.mean, np.array([noise.variance]), m.df, m.zero_variance, unknown, width=width)
-    test = settings.test if settings.test in ("bootstrap", "permutation") else "t"
+    asked = settings.test_of_difference
+    test = T_TEST.name if TESTS[asked].of_corpus == T_TEST.of_corpus else asked
     means = [replace(undefined_moments(m.n, m.n_clusters), mean=np.array([mean])) for mean in noise.each]
     own = sides_of([np.array([x]) for x in only], [np.array([side.repeats]) for side in sides], means, unknown)
-    evidence = Evidence(m, of, _test(noise, sides, test, settings), blank(Leads, 1), own)
+    evidence = Evidence(m, of, _test(noise, sides, settings), blank(Leads, 1), own)
     spec = next((x.cluster_spec for x in (a, b) if x.clusters is not None), None)
     return row_of(evidence, codes, settings, **about([a], [b], run_a, run_b), test=test, cluster=spec)

@@ -3,56 +3,101 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import starmap
+from typing import Any
 
 import numpy as np
 
 from ..arrays import FloatArray, blank, columns_of
+from ..choices import PERMUTATION, SIGN, T_TEST, T
 from ..data.clusters import in_words
-from ..data.matching import pair_runs
+from ..data.matching import known_pairs, pair_runs
+from ..data.native_values import are_zero_one
+from ..data.notes import Note, texts
 from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError, NothingSharedError
 from ..results.rows import PEOPLE
 from ..settings import Settings, all_count_as_zero
 from ..stats import decision
-from ..stats.contrast import Design, question_stats
-from ..stats.decision import Differences, by_sign, noise_codes, two_sided
+from ..stats.baselines import by_runs
+from ..stats.contrast import question_stats
+from ..stats.data_limit import DataLimit
+from ..stats.decision import Differences, noise_codes, two_sided
 from ..stats.intervals import Limits, agresti_caffo
+from ..stats.missing import UNTOLD, Reach, t_reach
 from ..stats.moments import Moments
 from ..stats.pairs import Leads, Sides, correlation, far_limits, leads, paired, sides_of
-from ..stats.ranks import answers_above
-from .ranges import MISSING_SHARE, Ends, check_margin, difference_if_missing, scales_differ, score_range
-from .rows import Evidence, RowDecision, about, row_of
+from ..stats.ranks import wins
+from .drawn import DrawnFrom, asked_for
+from .ranges import (
+    BETWEEN,
+    MISSING_SHARE,
+    Ends,
+    are_graded,
+    check_margin,
+    difference_if_missing,
+    fill,
+    scales_differ,
+    score_range,
+)
+from .rows import SCORED, Evidence, Filled, RowDecision, about, row_of
 from .sample import (
     Aligned,
     Estimated,
     Sample,
     align,
+    alone,
     codes_of,
+    empty_moments,
+    fixed_questions,
     group_shares,
     kernel,
-    nothing_of,
     outer_note,
     own_group,
     sample,
 )
-
-if TYPE_CHECKING:
-    from ..stats.resampling import Distribution, Method
+from .scoring import (
+    OTHER_VERSION,
+    Checked,
+    equal_note,
+    joined,
+    judge_note,
+    other_versions,
+    scored_differently,
+    scoring_of,
+    version_note,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What one row compares: a task of two runs, or the tasks of a group."""
+    """Scores that one row compares: a task of two runs, or the tasks of a group."""
 
     parts_a: Sequence[Scores]
     parts_b: Sequence[Scores]
     run_a: Run
     run_b: Run
     group: Group | None = None
+    left_out: tuple[int, int] = (0, 0)
+    """Questions of the group's tasks that only A, and that only B has."""
+    scoring: dict[tuple[int, int], Checked] = field(default_factory=dict)
+    """(id of A's scores, id of B's) → the check of their equal answers, which a group needs again for its tasks."""
+
+    def checked(self, *, unpaired: bool = False) -> Checked:
+        """Return the check of equal answers, for a group that of all its tasks together.
+
+        Unpaired runs are checked if it is known which of their questions are the same.
+        """
+        each = []
+        for a, b in zip(self.parts_a, self.parts_b, strict=True):
+            if unpaired and not known_pairs(a.questions, b.questions):
+                continue
+            if (id(a), id(b)) not in self.scoring:
+                self.scoring[id(a), id(b)] = scoring_of(a, b)
+            each.append(self.scoring[id(a), id(b)])
+        return joined(each)
 
     @property
     def parts(self) -> tuple[Scores, ...]:
@@ -63,96 +108,38 @@ class Compared:
         return self.parts_a[0].task if self.group is None else self.group.name
 
     def bounds(self, settings: Settings) -> tuple[float, float] | None:
-        """Lowest and highest value of the metric, by all scores of the two runs."""
+        """Return lowest and highest value of the metric, by all scores of the two runs."""
         return score_range([Ends.of(self.parts_a), Ends.of(self.parts_b)], settings)
 
     def codes(self) -> set[str]:
-        """The diagnostics that the scores of both runs bring along."""
+        """Return the diagnostics of both runs' scores."""
         sides = ((self.parts_a, self.run_a), (self.parts_b, self.run_b))
         return set[str]().union(
             *(codes_of(parts, None if self.group is None else own_group(run, self.group)) for parts, run in sides)
         )
 
     def about(self) -> dict[str, Any]:
-        """The fields of the row that say what it is about."""
-        more = {"task": self.task, "unit": self.parts_a[0].unit, "missing": causes_of(self.parts)}
+        """Return the fields that name a row: task, metric, models and so on."""
+        more: dict[str, Any] = {"task": self.task, "unit": self.parts_a[0].unit, "missing": causes_of(self.parts)}
+        more["weights"] = None if self.group is None else self.group.weighted
+        more["_zero_one"] = are_zero_one(self.parts)
         return about(self.parts_a, self.parts_b, self.run_a, self.run_b) | more
 
 
-def _no_interval(level: float) -> Limits[float]:
-    return Limits(math.nan, math.nan)
-
-
-Samples: TypeAlias = Sequence[tuple[FloatArray, Design]]
-"""The paired differences and their design; of unpaired runs the values and design of each."""
-
-
-def _asked_for(of: Differences, samples: Samples, settings: Settings) -> decision.Test:
-    """The test and the interval of one difference that were asked for.
-
-    Sign and permutation tests have no interval of their own, so they call a difference by p. So does the wild
-    bootstrap, whose interval holds the nulls that it does not reject.
-    """
-    test, varies, rng = decision.Test(), not of.zero[0], np.random.default_rng(settings.seed)
-    if np.isnan(of.variance[0]):
-        return test
-    if "bootstrap" in (settings.test, settings.interval) and varies:
-        test = _bootstrapped(of, samples, settings)
-    if settings.interval == "bootstrap-t" and varies:
-        test = replace(test, limits=_studentised(of, samples, settings), interval="bootstrap-t")
-    if settings.test == "wild" and varies:
-        from ..stats.resampling import by_wild, wild_test
-
-        test = by_wild([(np.arange(1), wild_test(*samples[0], settings.resamples, rng))], 1, settings)
-    elif settings.test == "sign":
-        test = replace(by_sign(of.p_zero), limits=test.limits, interval=test.interval)
-    elif settings.test == "permutation":
-        from ..stats.resampling import sign_flip_p
-
-        p = np.array([sign_flip_p(*samples[0], settings.resamples, rng)])
-        test = replace(test, p=p, by_p=True, of_all=True)
-    return test
-
-
-def _bootstrapped(of: Differences, samples: Samples, settings: Settings) -> decision.Test:
-    """The bootstrap's interval, and its p if that is the test; read with the closed-form variance."""
-    from ..stats.resampling import bootstrap
-
-    minus = samples[1] if len(samples) > 1 else None
-    distribution = bootstrap(*samples[0], settings.resamples, np.random.default_rng(settings.seed), minus=minus)
-    if distribution is None or np.isnan(of.df[0]):
-        return decision.Test(np.array([np.nan]), limits=_no_interval, interval="bootstrap")
-    return by_bootstrap(distribution.expanded(of.variance.item(), of.df.item()), settings)
-
-
-def _studentised(of: Differences, samples: Samples, settings: Settings) -> Callable[[float], Limits[float]]:
-    """Level → the bootstrap-t interval; NaN where it cannot be resampled."""
-    from ..stats.resampling import bootstrap_t, studentised
-
-    t = studentised(*samples[0], settings.resamples, np.random.default_rng(settings.seed))
-    return _no_interval if t is None else partial(bootstrap_t, of.diff.item(), math.sqrt(of.variance.item()), t)
-
-
-def by_bootstrap(distribution: Distribution, settings: Settings, method: Method = "bca") -> decision.Test:
-    """The interval of one bootstrap distribution, and its p if the bootstrap is the test."""
-    p = np.array([distribution.p_value(method=method)]) if settings.test == "bootstrap" else None
-    if settings.interval_of_difference != "bootstrap":  # the interval is t's, and not this test's
-        return decision.Test(p, by_p=True)
-    return decision.Test(p, limits=partial(distribution.interval, method=method), interval="bootstrap")
-
-
-def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision, list[str]]:
-    """A − B of one task, or of the tasks of a group, and what is to be said of it.
+def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision, list[Note]]:
+    """Return A − B of one task, or of the tasks of a group, and notes on it.
 
     Of a group nothing is said of its questions and their clusters, which the rows of its tasks do.
     """
     check_margin(settings, compared.parts)
-    notes: list[str] = []
+    notes: list[Note] = []
+    scoring = compared.checked(unpaired=settings.unpaired)
     if scales_differ(compared.parts_a, compared.parts_b):
-        notes.append(
+        said = (
             f"{compared.parts_a[0].task} {compared.parts_a[0].metric}: the scores of one run lie between 0 and 1, "
             "those of the other between 0 and 100: is one of them in per cent? Bring both to one scale"
         )
+        notes.append(Note("scales_differ", said, compared.parts_a[0].task))
     if settings.unpaired:
         row = _unpaired(compared, settings)
     else:
@@ -168,13 +155,31 @@ def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision,
         with_clusters = next((part for part in compared.parts if part.clusters is not None), compared.parts_a[0])
         notes = [*pairing.notes, *notes, *outer_note(with_clusters, row.codes)]
     missing = _if_missing(row, compared, settings)
-    if missing:
-        row = replace(row, codes=row.codes | {"missing_matters"})
-    return row, [*(notes if compared.group is None else ()), *missing]
+    row = _with_filled(row, compared, settings)
+    row, on_scoring = _with_scoring(row, scoring, compared)
+    codes = {"missing_matters"} if missing else set()
+    row = replace(row, codes=row.codes | codes)
+    return row, [*((*notes, *on_scoring) if compared.group is None else ()), *missing]
 
 
-def _if_missing(row: RowDecision, compared: Compared, settings: Settings) -> list[str]:
-    """What answers that are missing could change, where that is much."""
+def _with_scoring(row: RowDecision, found: Checked, compared: Compared) -> tuple[RowDecision, list[Note]]:
+    """Return the row with the checks of equal answers and of the scorers' versions, and the notes on them."""
+    codes, notes, about = set(row.codes), list[Note](), f"{compared.task} {compared.parts_a[0].metric}"
+    if scored_differently(found.equal):
+        codes.add(SCORED)
+    elif found.equal is not None:
+        notes.append(equal_note(about, found.equal))
+    if found.judge is not None:
+        notes.append(judge_note(about, found.judge))
+    versions = [what for both in zip(compared.parts_a, compared.parts_b, strict=True) for what in other_versions(*both)]
+    if versions:
+        codes.add(OTHER_VERSION)
+        notes.append(version_note(compared.task, list(dict.fromkeys(versions))))
+    return replace(row, codes=frozenset(codes)).named(equal_answers=found.equal, judge_flips=found.judge), notes
+
+
+def _if_missing(row: RowDecision, compared: Compared, settings: Settings) -> list[Note]:
+    """Return a note on what missing answers could change, if it is much."""
     n_missing, se, sides = row.fields["n_missing"], row.fields["se"], (compared.parts_a, compared.parts_b)
     if not n_missing or not math.isfinite(se) or all_count_as_zero(settings.missing):
         return []
@@ -183,16 +188,77 @@ def _if_missing(row: RowDecision, compared: Compared, settings: Settings) -> lis
     if ends is None or ends[1] - ends[0] <= MISSING_SHARE * se:
         return []
     low, high = (f"{end:.3g}".replace("-", "−") for end in ends)
-    return [
-        f"{row.fields['task']} {row.fields['metric']}: {n_missing:,} answers are missing, and A − B lies between "
-        f"{low} and {high} whatever they would have been worth"
-    ]
+    of_them, worth = ("answer is", "it would") if n_missing == 1 else ("answers are", "they would")
+    said = (
+        f"{row.fields['task']} {row.fields['metric']}: {n_missing:,} {of_them} missing, and A − B lies between "
+        f"{low} and {high} whatever {worth} have been worth"
+    )
+    return [Note("missing_matters", said, row.fields["task"])]
+
+
+def _with_filled(row: RowDecision, compared: Compared, settings: Settings) -> RowDecision:
+    """The row with what it would be with other scores in place of those that are missing.
+
+    First come the worst scores of A with the best of B, and the best of A with the worst of B. If it is not shown that
+    all others lie between, graded scores between the ends are tried, too.
+    """
+    known = all(part.unit is None and part.corrected is None for part in compared.parts)
+    if not row.fields["n_missing"] or all_count_as_zero(settings.missing) or not known:
+        return row
+    bounds, shares = compared.bounds(settings), group_shares(compared.parts_a, compared.group)
+    sides = (compared.parts_a, compared.parts_b)
+    if bounds is None:
+        return replace(row, filled=Filled(ranged=False))
+    if difference_if_missing(*sides, shares, bounds, unpaired=settings.unpaired) is None:
+        return replace(row, filled=Filled())
+
+    def whole(end_a: float, end_b: float) -> Compared:
+        parts_a, parts_b = (
+            [fill(part, end) for part in parts] for parts, end in zip(sides, (end_a, end_b), strict=True)
+        )
+        return replace(compared, parts_a=parts_a, parts_b=parts_b)
+
+    def aligned(what: Compared) -> Aligned:
+        return align(what.parts_a, what.parts_b, shares)
+
+    ends, graded = [whole(*bounds), whole(*bounds[::-1])], are_graded(compared.parts, bounds)
+    reach = UNTOLD if settings.unpaired else _reach(*map(aligned, ends), settings=settings, graded=graded)
+    inner = np.linspace(*bounds, BETWEEN + 2)[1:-1].tolist() if graded and not reach.rises else []
+    each = (*ends, *starmap(whole, zip(inner, inner[::-1], strict=True)))
+    rows = (_unpaired(x, settings) if settings.unpaired else _paired(x, aligned(x), settings) for x in each)
+    return replace(row, filled=Filled(tuple(rows), reach))
+
+
+def _reach(low: Aligned, high: Aligned, *, settings: Settings, graded: bool) -> Reach:
+    """Return what is shown of the test for all possible values of the missing scores.
+
+    The sign test and the permutation test count signs, or compare sums, so they follow every score. So does t of single
+    answers that are right or wrong. Of all other scores `t_reach` knows; of other tests nothing.
+
+    Args:
+        low: the pairs with the lowest difference that the missing scores allow.
+        high: with the highest.
+        settings: the test, the interval and the variance.
+        graded: whether some scores are neither the lowest nor the highest.
+    """
+    if settings.test_of_difference in (SIGN.name, PERMUTATION.name):
+        return Reach(rises=True)
+    computed_by_t = settings.test_of_difference == T_TEST.name and settings.interval_of_difference == T.name
+    of_answers = settings.repeats_are == "answers" and not low.b.runs_of_one
+    if not (computed_by_t and of_answers) or fixed_questions(settings) or low.a.empty or low.b.empty:
+        return UNTOLD
+    plan = low.a.design()
+    single = all(side.values.shape[1] == 1 for side in (low.a, low.b))
+    if single and not (graded or plan.clustered or plan.strata.any()):
+        return Reach(rises=True)
+    lowest, highest = (of.a.stats.mean - of.b.stats.mean for of in (low, high))
+    return t_reach(lowest, highest, plan, settings.se)
 
 
 def _no_question(compared: Compared, pairing: Aligned) -> str:
     run_a, run_b, task, other = compared.run_a, compared.run_b, compared.task, compared.parts_b[0].task
     differs = f"the tasks differ ({task} and {other})" if compared.group is None and task != other else task
-    why = f": {'; '.join(pairing.notes)}" if pairing.notes else ""
+    why = f": {'; '.join(texts(pairing.notes))}" if pairing.notes else ""
     return (
         f"{differs}: {run_a.name} and {run_b.name} have no question in common "
         f"({pairing.only_a} and {pairing.only_b} questions{why}); compare runs of one benchmark, name the column "
@@ -201,56 +267,66 @@ def _no_question(compared: Compared, pairing: Aligned) -> str:
 
 
 def _paired(compared: Compared, aligned: Aligned, settings: Settings) -> RowDecision:
-    """The difference on the questions that both runs have."""
-    a, b, only = aligned.a, aligned.b, (aligned.only_a, aligned.only_b)
+    """Return the difference on the questions that both runs have."""
+    a, b = aligned.a, aligned.b
+    only = (aligned.only_a + compared.left_out[0], aligned.only_b + compared.left_out[1])
     codes, judge, population = compared.codes(), None, settings.questions_are == "population"
+    limit: DataLimit | None = None
     clustered = a.labels is not None and population
     codes |= {"unpaired_questions"} if any(only) else set()
     codes |= {"different_prompts"} if aligned.different_prompts else set()
-    a.check_signs(settings)
+    a.check_test(settings)
     if a.empty or b.empty:  # a task of the group is not shared at all, or a ratio is undefined
-        m, code = nothing_of(b if b.undefined else a, settings)
+        m, code = empty_moments(b if b.undefined else a, settings)
         codes.add(code)
         of = blank(Leads, 1)
-        evidence = Evidence(m, paired(m, of, None, None), decision.Test(), of, _sides(only, (a, b), (m, m)), clustered)
+        evidence = Evidence(
+            m, paired(m, of, None, None), decision.Test(), of, _own_numbers(only, (a, b), (m, m)), clustered
+        )
     else:
         whole, (a, b) = pair_kernel(a, b, settings)
         codes |= whole.codes
         clustered, judge = whole.plan.clustered and population, whole.judge
+        limit = DataLimit([whole.terms(settings)]) if population else None
         of, differences = observed_pair(whole, compared.bounds(settings), settings)
         of = blank(Leads, 1) if a.ratio else of
         codes |= {"identical_scores"} if of.same[0] else set()
-        of = of if judge is None else blank(Leads, 1)  # corrected values are no scores of a question
+        of = of if judge is None else blank(Leads, 1)  # corrected values are not scores of a question
         sample_of = whole.c.d, whole.plan
-        test = _asked_for(differences, [sample_of], settings)
-        sides = _paired_sides(only, whole, (a, b), settings)
+        test = asked_for(differences, [DrawnFrom(*sample_of, a)], settings)
+        if whole.spread is not None and not (differences.zero[0] or np.isnan(differences.variance[0])):
+            test = by_runs(differences, whole.of_questions, whole.spread, differences.far)
+        sides = _paired_numbers(only, whole, (a, b), settings)
         evidence = Evidence(whole.m, differences, test, of, sides, clustered, sample_of if population else None)
-    spec = in_words(aligned.cluster) if clustered else None
-    corrected = {} if judge is None else {"judge": judge, "estimand": PEOPLE}
-    return row_of(evidence, codes, settings, **compared.about(), cluster=spec, **corrected)
+    spec = in_words(a.cluster_spec) if clustered else None
+    more: dict[str, Any] = {"cluster": spec, "_data_limit": limit}
+    more |= {} if judge is None else {"judge": judge, "estimand": PEOPLE}
+    return row_of(evidence, codes, settings, **compared.about(), **more)
 
 
-def _sides(only: tuple[int, int], samples: tuple[Sample, Sample], each: Sequence[Moments]) -> Sides:
-    """What the runs of one difference are by themselves, (1,)."""
+def _own_numbers(only: tuple[int, int], samples: tuple[Sample, Sample], each: Sequence[Moments]) -> Sides:
+    """Return each run's own numbers for one difference, (1,)."""
     top = [np.array([x.n_answers.max(initial=0)]) for x in samples]
     return sides_of([np.array([n]) for n in only], top, each, np.full(1, np.nan))
 
 
-def _paired_sides(only: tuple[int, int], whole: Estimated, samples: tuple[Sample, Sample], settings: Settings) -> Sides:
-    """What two runs are by themselves and to each other, on the questions that both have."""
-    sides = _sides(only, samples, [kernel([x], [1.0], whole.plan, settings).m for x in samples])
+def _paired_numbers(
+    only: tuple[int, int], whole: Estimated, samples: tuple[Sample, Sample], settings: Settings
+) -> Sides:
+    """Return each run's own numbers and their correlation and wins, on the questions that both have."""
+    sides = _own_numbers(only, samples, alone(whole, samples, settings))
     if whole.judge is not None:
         return sides
     a, b = samples
     sides = replace(sides, correlation=correlation(a.stats.mean[None, :], b.stats.mean[None, :]))
     if a.ratio:
         return sides
-    above = answers_above((a.values, b.values))
-    return replace(sides, wins_a=above[:1, 1], wins_b=above[1:, 0])
+    wins_a, wins_b = wins(a.values, b.values)
+    return replace(sides, wins_a=np.array([wins_a]), wins_b=np.array([wins_b]))
 
 
 def pair_kernel(a: Sample, b: Sample, settings: Settings) -> tuple[Estimated, tuple[Sample, Sample]]:
-    """The kernel on A − B, run by run where the two share their runs, and the samples that it was given."""
+    """Return the kernel on A − B, run by run where the two share their runs, and the samples that it was given."""
     plan = a.design()
     if not settings.runs_shared:
         return kernel([a, b], [1.0, -1.0], plan, settings), (a, b)
@@ -261,17 +337,21 @@ def pair_kernel(a: Sample, b: Sample, settings: Settings) -> tuple[Estimated, tu
 def observed_pair(
     noise: Estimated, bounds: tuple[float, float] | None, settings: Settings
 ) -> tuple[Leads, Differences]:
-    """Who leads where, and the difference as it is decided; the far limit has the variance between runs in it, too."""
+    """Return who leads on which questions, and the difference to decide. Its far limit includes the variance between
+    runs."""
     of, far, width = blank(Leads, 1), None, None if bounds is None else bounds[1] - bounds[0]
     if settings.questions_are == "population":
-        d, whole = noise.c.d[None, :], None if noise.m is noise.of_questions else noise.m
+        # what stored runs add is in the test itself (`by_runs`)
+        own = noise.m is noise.of_questions or noise.spread is not None
+        d, whole = noise.c.d[None, :], None if own else noise.m
         of = leads(d, noise.plan, noise.m)
-        far = far_limits(d, noise.plan, noise.of_questions, settings.se, whole=whole)
+        # corrected values are influences, and none of them a flip
+        far = None if noise.judge else far_limits(d, noise.plan, noise.of_questions, settings.se, whole=whole)
     return of, paired(noise.m, of, far, width)
 
 
 def run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
-    """Both samples where run j answered in both, and their differences d_ij, which are one sample of K runs.
+    """Return both samples in the runs that both have, and their differences d_ij, one sample of K runs.
 
     Raises:
         InputError: a question that the two models answered in no common run.
@@ -291,7 +371,7 @@ def run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
 
 
 def _unpaired(compared: Compared, settings: Settings) -> RowDecision:
-    """A − B of two independent samples of questions: V_A + V_B, Welch's degrees of freedom.
+    """Return A − B of two independent samples of questions: V_A + V_B, Welch's degrees of freedom.
 
     Every question of both runs counts: n_questions = n_A + n_B, none is shared, so n_only_a = n_A
     and n_only_b = n_B; what needs pairs (wins, correlation, sign test) is null.
@@ -307,24 +387,27 @@ def _unpaired(compared: Compared, settings: Settings) -> RowDecision:
             f"{compared.task}: {compared.run_a.name} or {compared.run_b.name} has no scored question"
         )
     each = [kernel([x], [1.0], x.design(), settings) for x in (a, b)]
+    limit = DataLimit([x.terms(settings) for x in each])
     m = welch(*(x.m for x in each))
-    of = _apart(m, each, compared.bounds(settings), settings)
-    test = _asked_for(of, [(x.c.d, x.plan) for x in each], settings)
+    m = replace(m, data_upper=np.where(np.isnan(m.var_data), np.nan, limit.upper()))
+    of = _decided_apart(m, each, compared.bounds(settings), settings)
+    test = asked_for(of, [DrawnFrom(x.c.d, x.plan, side) for x, side in zip(each, (a, b), strict=True)], settings)
     # of the parts' codes, those that are about a variance or its degrees of freedom are found again
     codes = {code for x in each for code in x.codes} - {"zero_variance", "negative_data_variance", "few_clusters"}
     codes |= noise_codes(m.df.item(), zero=bool(m.zero_variance[0]), var_data=m.var_data.item())
     clustered = any(x.plan.clustered for x in each)
-    spec = next((part.cluster_spec for part in compared.parts if part.cluster_spec), None)
-    sides = _sides((len(a), len(b)), (a, b), [x.m for x in each])
+    spec = a.cluster_spec or b.cluster_spec
+    sides = _own_numbers((len(a), len(b)), (a, b), [x.m for x in each])
     evidence = Evidence(m, of, test, blank(Leads, 1), sides, clustered)
     cluster = in_words(spec) if clustered else None
-    return row_of(evidence, codes | compared.codes() | {"unpaired"}, settings, **compared.about(), cluster=cluster)
+    about_ = compared.about() | {"cluster": cluster, "_data_limit": limit}
+    return row_of(evidence, codes | compared.codes() | {"unpaired"}, settings, **about_)
 
 
-def _apart(
+def _decided_apart(
     m: Moments, each: Sequence[Estimated], bounds: tuple[float, float] | None, settings: Settings
 ) -> Differences:
-    """The difference of two independent means as it is decided: where nothing varies by Agresti and Caffo."""
+    """Return the difference of two independent means as it is decided. If nothing varies, by Agresti and Caffo."""
     of = Differences(m.mean, m.variance, m.df, m.zero_variance, np.array([np.nan]))
     if bounds is None:
         return of
@@ -341,7 +424,7 @@ def _apart(
 
 
 def welch(a: Moments, b: Moments) -> Moments:
-    """The difference of two independent means; degrees of freedom [Satterthwaite; Welch]."""
+    """Return the difference of two independent means, with degrees of freedom by [Satterthwaite; Welch]."""
     variance, spread = a.variance + b.variance, a.variance**2 / a.df + b.variance**2 / b.df
     sums = Moments(**{name: column + getattr(b, name) for name, column in columns_of(a).items()})
     return replace(

@@ -1,4 +1,4 @@
-"""Random parts of a benchmark: which questions are drawn, and what a run says of having asked only these."""
+"""Random subsets of a benchmark: which questions are drawn, and how a run records that it asked only these."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ import numpy as np
 
 from ..data.clusters import CROSS
 from ..data.matching import pair
+from ..data.notes import Note
 from ..data.questions import Questions
 from ..data.scores import CorpusScores, Run, Scores
 from ..errors import InputError
+from ..results.diagnostics import STOPPED
 from ..results.sequential import Drawn, Sequential
 from ..stats.contrast import cluster_codes
 
 if TYPE_CHECKING:
     from ..arrays import FloatArray, IntArray, Labels
 
-STOPPED = "stopped_early"
 NOT_RANDOM = "not_a_random_part"
 UNEQUAL = "unequal_chances"
 Part = TypeVar("Part", Scores, CorpusScores)
@@ -36,7 +37,7 @@ def draw(
     seed: int = 0,
     chances: FloatArray | None = None,
 ) -> IntArray:
-    """Random questions, every task in proportion, with whole clusters: as many as reach the size.
+    """Draw random questions, every task in proportion, with whole clusters, until the size is reached.
 
     Args:
         n: questions.
@@ -72,7 +73,7 @@ def draw(
 def drawing_chances(
     size: str | float, expected: FloatArray, clusters: Labels | None = None, tasks: Labels | None = None
 ) -> FloatArray | None:
-    """(n,) probabilities of being drawn, larger where the score is uncertain: π ∝ ½ + ½ √(p (1 − p)).
+    """Return (n,) probabilities of being drawn, larger where the score is uncertain: π ∝ ½ + ½ √(p (1 − p)).
 
     They are equal within a cluster, by its mean, and every task has its share of the part. None, which is the same
     probability for all, where no score is more uncertain than another, as with a single answer of a single reference,
@@ -107,7 +108,7 @@ def drawing_chances(
 
 
 def wanted(size: str | float, n: int) -> int:
-    """How many of n questions a user means: 0.2, "20%" or "200"; 1.0 and "100%" are all, and 1 could be either.
+    """Return how many of n questions a user means: 0.2, "20%" or "200". 1.0 and "100%" are all, and 1 could be either.
 
     Raises:
         InputError: neither a share nor a number of questions from 2.
@@ -131,7 +132,7 @@ def with_record(
     drawn: Iterable[Mapping[str, Any]],
     sizes: Mapping[str, int] | None = None,
 ) -> Run:
-    """The run with what it says of its stopping, in the codes of its rows too.
+    """Return the run with its record of stopping, also in the codes of its rows.
 
     Args:
         run: without them.
@@ -187,7 +188,7 @@ def check_against(run: Run, task: str) -> None:
 
 
 def carried(questions: Questions, other: Scores, option: str) -> tuple[tuple[str, ...], str] | None:
-    """Clusters for a run that names none, taken from the run it is compared with.
+    """Return the clusters for a run that names none, taken from the run it is compared with.
 
     They draw the order of the questions, so every row of the new run has them as well.
 
@@ -217,8 +218,8 @@ def carried(questions: Questions, other: Scores, option: str) -> tuple[tuple[str
     return tuple(labels), other.cluster_spec or "cluster"
 
 
-def about_clusters(what: str, spec: str, against: str, option: str, *, refused: bool = False) -> str:
-    """What to tell the user about the clusters of the run compared with.
+def about_clusters(what: str, spec: str, against: str, option: str, *, refused: bool = False) -> Note:
+    """Return notes on the clusters of the run compared with.
 
     Args:
         what: the task or tasks.
@@ -228,24 +229,26 @@ def about_clusters(what: str, spec: str, against: str, option: str, *, refused: 
         refused: whether the user said `none`, so that they are not used.
     """
     if refused:
-        return (
-            f"{what}: {against} is clustered by {spec}, and {option} none counts the questions as independent, in "
+        said = (
+            f"{against} is clustered by {spec}, and {option} none counts the questions as independent, in "
             "the looks too; if they are not, the standard errors are too small"
         )
-    return (
-        f"{what}: clustered by {spec}, as {against} is: whole clusters are asked, and every row counts them "
-        f"({option} names others, or none)"
+        return Note("clusters_refused", said).of(what)
+    said = (
+        f"clustered by {spec}, as {against} is: whole clusters are asked, and every row counts them ({option} names "
+        "others, or none)"
     )
+    return Note("clusters_of_the_other", said).of(what)
 
 
 def recorded(block: object) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What a `noise` block says of stopping and of what was drawn; what we have not written is left out."""
+    """Return the stopping and drawing that a `noise` block records, without entries that we did not write."""
     entries = block if isinstance(block, Mapping) else {}
-    return _objects(entries.get("sequential"), Sequential), _objects(entries.get("drawn"), Drawn)
+    return objects(entries.get("sequential"), Sequential), objects(entries.get("drawn"), Drawn)
 
 
-def _objects(rows: object, kind: type[Any]) -> list[dict[str, Any]]:
-    """The objects among these rows that have all fields of this kind, each with a value of its type."""
+def objects(rows: object, kind: type[Any]) -> list[dict[str, Any]]:
+    """Return the objects among these rows that have all fields of this kind, each with a value of its type."""
     types, declared = get_type_hints(kind), fields(kind)
     required = {field.name for field in declared if field.default is MISSING}
     listed = rows if isinstance(rows, Sequence) and not isinstance(rows, str) else ()

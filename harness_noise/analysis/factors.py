@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Labels
 from ..data.clusters import both_ways
+from ..data.notes import Note
 from ..data.questions import occurrences
 from ..data.scores import Run, Scores
 from ..errors import InputError
-from ..results.explanation import FactorRow, Factors
+from ..results.regression import FactorRow, Factors
 from ..stats.contrast import cluster_codes
 from ..stats.factors import RESIDUAL, Component, components, reduction
 from .judges import with_judges
@@ -26,7 +27,7 @@ several scorers graded the same answers."""
 
 
 def factor_noise(scores: ArrayLike, questions: Labels, factors: Mapping[str, Labels], more: int = 1000) -> Factors:
-    """Noise by factor of N answers in long form.
+    """Return noise by factor of N answers in long form.
 
     Args:
         scores: (N,) scores; NaN is left out.
@@ -71,12 +72,18 @@ def factor_noise(scores: ArrayLike, questions: Labels, factors: Mapping[str, Lab
         )
         for component in variances
     )
-    advice = _too_few(few, variances) if few else _advice(gains, more)
-    return Factors(len(y), float(y.mean()), rows, advice, tuple(map(_little, few)))
+    advice = _no_advice_sentence(few, variances) if few else _advice(gains, more)
+    return Factors(
+        len(y),
+        float(y.mean()),
+        rows,
+        advice,
+        tuple(Note("few_levels", _few_levels_sentence(component)) for component in few),
+    )
 
 
-def _too_few(few: Sequence[Component], components: Sequence[Component]) -> str:
-    """ "seed has only 4 levels, so no advice can be given yet; so far the prompt adds most (SE 0.029)"."""
+def _no_advice_sentence(few: Sequence[Component], components: Sequence[Component]) -> str:
+    """Return a sentence on factors with too few levels for advice, and on the factor that adds most so far."""
     names = [f"{component.name} has only {component.levels} levels" for component in few]
     text = f"{' and '.join(names)}, so no advice can be given yet"
     most = max(components, key=lambda component: component.var_mean or 0.0)
@@ -85,14 +92,14 @@ def _too_few(few: Sequence[Component], components: Sequence[Component]) -> str:
     return f"{text}; so far the {most.name} adds most (SE {most.var_mean**0.5:.2g})."
 
 
-def _little(component: Component) -> str:
-    """How little so few levels say."""
+def _few_levels_sentence(component: Component) -> str:
+    """Warn that a factor has too few levels to estimate its variance."""
     text = f"{component.name} has {component.levels} levels"
     if component.high is None or component.low is None:
         return f"{text}, too few to say how large its variance is."
     width = f", {component.high / component.low:,.0f} times as large" if component.low > 0 else ""
     low = max(0.0, component.low)
-    return f"{text}: its variance lies anywhere between {low:.2g} and {component.high:.2g}{width} (95 % interval)."
+    return f"{text}: its variance lies anywhere between {low:.2g} and {component.high:.2g}{width} (95% interval)."
 
 
 def _advice(gains: Mapping[str, float], more: int) -> str:
@@ -102,12 +109,12 @@ def _advice(gains: Mapping[str, float], more: int) -> str:
     places = {"question": "new questions", RESIDUAL: "further answers in the same places"}
     return (
         f"The next {more:,} answers help most on {places.get(best, f'new levels of {best}')}: they lower the variance "
-        f"of the mean by {100 * gains[best]:.0f} %."
+        f"of the mean by {100 * gains[best]:.0f}%."
     )
 
 
 def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int = 1000) -> Factors:
-    """Noise by factor over all answers of some runs; the same key in two tasks or runs is one question.
+    """Return noise by factor over all answers of some runs. The same key in two tasks or runs is one question.
 
     Args:
         runs: read with the columns that `factors` names.
@@ -149,7 +156,7 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
 
 
 def _levels(run: Run, part: Scores, name: str, column: str) -> list[str]:
-    """The level of one factor for each answer."""
+    """Return the level of one factor for each answer."""
     if part.factors is not None and column in part.factors:
         return [label for row in part.factors[column] for label in row]
     of_all = {"task": part.task, "model": run.model, "run": run.name, SCORER: part.scorer}

@@ -1,19 +1,24 @@
 """The gate: is a run good enough, by one rule over all its rows?
 
-Each row holds a quantity against a threshold: A − B, A − R·B, or A's own mean, all of the one kernel. Its one-sided p
-is read off the interval of the row, so that with one row the gate trips exactly where the interval lies wholly beyond
-the threshold. A gate is one decision, so all rows that it judges are one family: Holm's method keeps the chance that a
-run without any loss fails at (1 − level)/2, however many tasks and groups it has.
+Each row holds a quantity against a threshold: A − B, A − R·B, or A's own mean, all of the one kernel. Test, p and limit
+of a difference come from the decision that `compare` shows, so that with one row the gate trips exactly where `compare`
+calls A worse. The p of a mean against a floor is read off its interval.
+
+A gate is one decision, so all rows that it judges are one family. What may hold for any row is adjusted: a loss that is
+shown in one row fails the run, so Holm's method keeps the chance that a run without any loss fails at (1 − level)/2,
+however many tasks and groups it has. What must hold for every row is not: a run passes the rule no-loss only if the
+loss is excluded in each row, and each row is tested at (1 − level)/2 by itself [Berger].
 
 Sources:
-  [Zou]  Zou & Donner (2008), Statistics in Medicine 27(10)
+  [Berger]  Berger (1982), Technometrics 24(4): intersection–union tests
+  [Zou]     Zou & Donner (2008), Statistics in Medicine 27(10)
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from operator import ne
@@ -22,57 +27,83 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..arrays import FloatArray, picked
+from ..arrays import BoolArray, FloatArray, picked
+from ..choices import has_limits
 from ..data.matching import pair
 from ..data.native_values import MISMATCH, agreed_pairs
+from ..data.notes import Note
 from ..data.scores import CorpusScores, Group, OnQuestions, Run, Scores
-from ..errors import InputError
+from ..errors import InputError, check_computed
+from ..results.diagnostics import NOT_ASKED, STOPPED
 from ..results.forms import finite
-from ..results.gate import CANNOT, FAIL, PASS, Gate, GateRow, Rule, Seen, SelfTest, StoredVerdict
+from ..results.gate import CANNOT, FAIL, PASS, Gate, GateRow, Rule, Seen, SelfTest
 from ..results.rows import Comparison, Difference, Estimate
 from ..results.sequential import Sequential
-from ..settings import Settings
+from ..settings import CAUSES, Settings
 from ..stats import decision
 from ..stats.contrast import question_stats
-from ..stats.intervals import critical, wilson
-from ..stats.moments import upper_variance
+from ..stats.decision import OneSided
 from ..stats.planning import noncentrality
-from .comparison import compare_runs, matched_scores
-from .drawing import NOT_RANDOM, STOPPED, UNEQUAL
+from .comparison import compare_runs, compared_of, matched_scores
+from .drawing import NOT_RANDOM, UNEQUAL
+from .gate_scoring import with_scoring, without_texts
 from .mean import analyze_run
+from .overall import Measure, Top, top_level, top_shares
+from .published import NOT_THESE, Published, beside, check_value
 from .ranges import Ends, score_range, worst_case
-from .repeats import as_repeats, copies, once
-from .sample import align, codes_of
+from .repeats import as_repeats, copies, is_one_run, once
+from .rows import SCORED
+from .sample import align, codes_of, is_scored
+from .stopped import SEQUENTIAL, is_of
 
 Key = tuple[str, str, str]
 """Task (or group), metric and scorer."""
-Where = tuple[int, Key]
-"""Which of several pairs of runs, and what of it."""
 POOLED = "all rows, pooled"
+
+
+class _OfAsking(str):
+    """A reason that lies in which questions were asked, or how they were drawn: looks allow for it."""
+
+    __slots__ = ()
+
+
 NO_MEAN = "it is no mean over questions, and `pooled` takes only those"
 NOT_OF_ALL = {
     "skipped_metric": "it has no scores by question",
     STOPPED: "the run stopped early, which makes its own mean too extreme",
     NOT_RANDOM: "its questions are not a random part (not_a_random_part)",
-    UNEQUAL: "its questions were drawn with different probabilities, so that its mean is another (unequal_chances)",
+    UNEQUAL: _OfAsking(
+        "its questions were drawn with different probabilities, so that its mean is another (unequal_chances)"
+    ),
 }
 """Codes of a row whose mean is not the benchmark's, and why."""
-ASSURANCE = 0.8
+ITSELF = "the run is its own baseline, and no loss against itself can be shown: name the run that came before it"
+WITHHELD = "equal answers are scored differently in the run and in a baseline (scored_differently)"
+NO_P = "its test has no p"
 _REPLICATES = 20_000
-"""Replications of the self-test, whose shares are then exact to ± .1 %."""
+"""Replications of the self-test, whose shares are then exact to ± .1%."""
+_CURED = 0.8
+"""Share of identical models that should pass. Below it, the self-test says how many questions are needed."""
+_MOST_TIMES = 1e4
+"""More questions than so many times those that there are do not help a gate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """What a run is held against, and how much it may lose."""
+    """The rule of a gate, and how much a run may lose."""
 
     rule: Rule = "regression"
     margin: float = 0.0
     ratio: float | None = None
     pooled: bool = False
     skip_missing: bool = False
+    vouched: tuple[str, ...] = ()
+    """Causes for which answers are missing at random, by the user's word."""
 
     def __post_init__(self) -> None:
+        for cause in self.vouched:
+            if cause not in CAUSES:
+                raise InputError(f"`vouch` {cause!r} is no cause of a missing answer; they are {', '.join(CAUSES)}")
         if self.rule not in ("regression", "no-loss"):
             raise InputError(f"rule {self.rule!r} is not one of regression, no-loss")
         if not 0 <= self.margin < math.inf:
@@ -83,6 +114,11 @@ class Bar:
         if self.ratio is not None and self.margin:
             raise InputError("`margin` and `ratio` both say how much may be lost: leave one of the two out")
 
+    @property
+    def reads(self) -> int:
+        """The p-value of a row that the rule uses: 0 for "no loss", 1 for "a loss"."""
+        return 1 if self.rule == "no-loss" else 0
+
 
 @dataclass(frozen=True, slots=True)
 class Floor:
@@ -90,16 +126,22 @@ class Floor:
 
     value: float
     n: int | None = None
-    """Questions that it was measured on, whose noise is its own; None: it is exact."""
+    """Questions that it was measured on, which have their own noise. None: it is exact, or of the same questions."""
     rtol: float = 0.0
-    """The share of it that may be lost, in place of what the gate allows; 0: that."""
+    """The share of it that may be lost, 0 for what the gate allows."""
     limit: int | None = None
     """Questions of each task that its file asks for."""
+    answers: float | None = None
+    """Answers to each of the same questions that it was measured with, None if it is of other questions."""
+
+    @property
+    def published(self) -> Published:
+        return Published(self.value, self.n, self.answers)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A row before its family is looked at; distances from the threshold, above 0 on the good side."""
+    """A row before its family is known. Distances from the threshold are above 0 on the good side."""
 
     row: GateRow
     gain: float = math.nan
@@ -107,56 +149,75 @@ class Candidate:
     high: float = math.nan
     level: float = 0.95
     slack: float = 0.0
-    """What `gain` is if nothing is lost."""
-    p_sign: float | None = None
-    """Two-sided p of the sign test, where nothing varies and there are no limits."""
+    """The value of `gain` if nothing is lost."""
+    p: tuple[float, float] | None = None
+    """One-sided p of "no loss beyond the threshold" and of "a loss beyond it". None: read off the limits."""
     fixed: float = 0.0
-    """What of the squared standard error more questions do not make smaller."""
+    """The part of the squared standard error that more questions do not make smaller."""
     own: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """How far the threshold may be too high and too low, and its standard error."""
+    """Distances by which the threshold may be too high and too low, and its standard error."""
     width: float = math.inf
     """The width of the metric's range."""
     beside: bool = False
-    """Whether it is for information, because its task declares another score as the one that counts."""
+    """True if it is for information: its task declares another main score, or nobody asked for the metric."""
     pooled: bool = False
-    """Whether it is the mean of the others, and decides alone."""
-    pair: int = 0
-    """Which of several pairs of runs it is of."""
+    """True if it is the mean of the others, and decides alone."""
+    of_runs: bool = False
+    """True if it is compared with baseline runs, not with a number."""
 
     def lost(self, reason: str) -> Candidate:
-        """The row, which cannot be judged for this reason unless it has another."""
+        """Return the row, marked as one that cannot be judged for this reason unless it has another."""
         return self if self.row.reason else replace(self, row=replace(self.row, reason=reason))
 
     def p_values(self) -> tuple[float, float]:
-        """One-sided p of "no loss beyond the threshold" and of "a loss beyond it"; NaN where the row has none.
+        """Return one-sided p of "no loss beyond the threshold" and of "a loss beyond it", NaN if the row has none.
 
-        Read off the limits through t (`decision.p_beyond`), whatever interval they are of.
+        Without a test of its own they are read off the limits, through t (`decision.p_beyond`).
         """
         if self.row.reason:
             return math.nan, math.nan
-        if math.isnan(self.low) or math.isnan(self.high):
-            half = math.nan if self.p_sign is None else self.p_sign / 2
-            return (1.0, half) if self.gain >= 0 else (half, 1.0)  # every question moved by one amount
+        if self.p is not None:
+            return self.p
         df = self.row.df if self.row.df is not None and self.row.se else math.inf
         shown = decision.p_beyond(self.gain, self.high, df, self.level, 0.0)
         return float(shown), float(decision.p_beyond(-self.gain, -self.low, df, self.level, 0.0))
 
 
 def unjudged(key: Key, reason: str, **fields: Any) -> Candidate:
-    """A row that cannot be judged."""
+    """Return a row that cannot be judged."""
     return Candidate(GateRow(*key, **fields, reason=reason))
 
 
-def of_row(row: Difference | Estimate, quantity: str, threshold: float, slack: float, reason: str = "") -> Candidate:
-    """The candidate of a mean or difference whose estimate and limits are held against a threshold."""
+def of_row(
+    row: Difference | Estimate,
+    quantity: str,
+    threshold: float,
+    slack: float,
+    reason: str = "",
+    p: tuple[float, float] | None = None,
+) -> Candidate:
+    """Return the candidate of a mean or difference whose estimate and limits are held against a threshold.
+
+    Args:
+        row: the mean or difference.
+        quantity: what the row calls it.
+        threshold: what it must reach.
+        slack: what lies between the threshold and no loss.
+        reason: why it cannot be judged.
+        p: one-sided, of its test; None: read off its limits.
+    """
     mean = row.mean if isinstance(row, Estimate) else row.diff
+    if not reason and SCORED in row.diagnostics:
+        reason = WITHHELD
     if not reason and MISMATCH in row.diagnostics:
         reason = "its scores do not have the mean that the harness reports (mean_mismatch)"
-    p_sign = None if isinstance(row, Estimate) or "zero_variance" not in row.diagnostics else row.p_sign
-    if not reason and (mean is None or (row.ci_low is None and p_sign is None)):
+    if not reason and (mean is None or (row.ci_low is None and (p is None or math.isnan(p[0])))):
         reason = "it has no interval"
+    limits = (row.ci_low, row.ci_high)
+    if isinstance(row, Difference) and not has_limits(row.test):  # its interval is t's, which does not decide
+        limits = (None, None)
     sign = -1.0 if row.higher_is_better is False else 1.0
-    gain, low, high = (math.nan if x is None else sign * (x - threshold) for x in (mean, row.ci_low, row.ci_high))
+    gain, low, high = (math.nan if x is None else sign * (x - threshold) for x in (mean, *limits))
     model, against = (row.model, "") if isinstance(row, Estimate) else (row.model_a, row.model_b)
     shown = GateRow(
         *row.key,
@@ -171,46 +232,9 @@ def of_row(row: Difference | Estimate, quantity: str, threshold: float, slack: f
         df=row.df,
         diagnostics=row.diagnostics,
         reason=reason,
+        _zero_one=row._zero_one,
     )
-    return Candidate(shown, gain, *((low, high) if sign > 0 else (high, low)), row.level, slack, p_sign)
-
-
-def gated(
-    result: Comparison,
-    pairs: Sequence[tuple[Run, Run]] = (),
-    margin: float | None = None,
-    settings: Settings | None = None,
-) -> Gate:
-    """The gate of a comparison by the rule regression: what `compare` does with ``fail_on="regression"``.
-
-    Args:
-        result: of `compare`.
-        pairs: the runs that were compared; none, where only counts or numbers are known.
-        margin: on the metric's scale; None: the comparison's own, or 0.
-        settings: those of the comparison, for what missing answers could change.
-    """
-    bar = Bar(margin=float(result.settings.get("margin") or 0.0) if margin is None else margin)
-    if not pairs:
-        return decide([_of_difference(row, bar, "") for row in result.comparisons], bar, result.settings)
-    now, worst, unknown, settings = list[Candidate](), list[Candidate](), set[Where](), settings or Settings()
-    left = deque(result.comparisons)  # in the order of the pairs, of which two may have the same names
-    for i, (run, base) in enumerate(pairs):
-        compared = dict[Key, Difference]()
-        while left and (left[0].run_a, left[0].run_b) == (run.name, base.name) and left[0].key not in compared:
-            row = left.popleft()
-            compared[row.key] = row
-        if result.sequential:  # a run that grows has answered a random part, and is judged where it was looked at
-            run = replace(run, drawn=tuple({"task": part.task} for part in (*run.scores, *run.parts)))
-        each = at_worst = of_pair(run, base, [*compared.values()], bar)
-        if result.sequential:
-            each = at_worst = [c for c in each if c.row.key in compared]
-        elif (filled := worst_case(run, [base], settings)) is not None:
-            (a, (b,)), untold = filled
-            at_worst = of_pair(a, b, compare_runs([(a, b)], settings).comparisons, bar)
-            unknown |= {(i, key) for key in untold}
-        now += [replace(c, pair=i) for c in each]
-        worst += [replace(c, pair=i) for c in at_worst]
-    return decide(_settled(now, worst, unknown, bar, result.settings), bar, result.settings)
+    return Candidate(shown, gain, *((low, high) if sign > 0 else (high, low)), row.level, slack, p)
 
 
 def judge(
@@ -220,10 +244,9 @@ def judge(
     bar: Bar,
     settings: Settings,
     *,
-    budget: int | None = None,
     tested: bool = False,
 ) -> Gate:
-    """The verdict on a run.
+    """Return the verdict on a run.
 
     Args:
         run: the new one.
@@ -231,32 +254,32 @@ def judge(
         floors: numbers that its means must reach.
         bar: the rule and what may be lost.
         settings: how to compute.
-        budget: questions that could be asked at most.
         tested: also the self-test.
     """
     rows, notes = _candidates(run, baselines, floors, bar, settings)
     widths = _widths((run, *baselines), settings)
-    rows = [replace(c, width=widths.get(c.row.metric, math.inf)) for c in rows]
-    if (worst := worst_case(run, baselines, settings)) is not None:
-        filled, untold = worst
-        unknown = {(0, key) for key in untold}
-        rows = _settled(rows, _candidates(*filled, floors, bar, settings)[0], unknown, bar, settings.to_dict())
+    rows, tried = [replace(c, width=widths.get(c.row.metric, math.inf)) for c in rows], 0
+    if (worst := worst_case(run, baselines, settings, bar.vouched)) is not None:
+        fills, untold = worst
+        cases, tried = [_candidates(*filled, floors, bar, settings)[0] for filled in fills], len(fills)
+        rows = _settled(rows, cases, untold, bar, settings.to_dict())
+    if any(is_one_run(run, base) for base in baselines):
+        rows = [c.lost(ITSELF) if c.of_runs else c for c in rows]
     warnings = [note for base in baselines for note in copies((run, base))]
     if not warnings:
         warnings = [
-            f"THE SAME SCORES: every question of {a.name} scores as in {b.name}; is it one run twice?"
+            Note(
+                "same_scores",
+                f"THE SAME SCORES: every question of {a.name} scores as in {b.name}; is it one run twice?",
+            )
             for a, b in combinations((run, *once(baselines)[0]), 2)
             if _same_scores(a, b)
         ]
-    result = decide(rows, bar, settings.to_dict(), budget=budget, warnings=warnings, notes=notes)
-    if not tested:
-        return result
-    stored = []
-    for i, baseline in enumerate(baselines if len(baselines) > 1 else ()):
-        verdict = judge(baseline, [*baselines[:i], *baselines[i + 1 :]], (), bar, settings)
-        p = [row.p_adjusted for row in verdict.rows if row.p_adjusted is not None]
-        stored.append(StoredVerdict(baseline.name, verdict.outcome, min(p, default=None)))
-    return replace(result, self_test=self_test(family(rows), result, stored))
+    notes += _vouched((run, *baselines), bar.vouched)
+    result = decide(rows, bar, settings.to_dict(), warnings=warnings, notes=notes)
+    if tried and result.passed and not bar.skip_missing:
+        result = replace(result, notes=(*result.notes, _tried(tried)))
+    return replace(result, self_test=self_test(family(rows), result)) if tested else result
 
 
 def _candidates(
@@ -265,35 +288,51 @@ def _candidates(
     floors: Sequence[Mapping[Key, Floor] | Floor],
     bar: Bar,
     settings: Settings,
-) -> tuple[list[Candidate], list[str]]:
-    """All rows, the pooled ones first; and notes."""
-    pooled, out, notes = list[Candidate](), list[Candidate](), list[str]()
+) -> tuple[list[Candidate], list[Note]]:
+    """Return all rows, the pooled ones first, and notes."""
+    pooled, out, notes = list[Candidate](), list[Candidate](), list[Note]()
     others: list[Scores | CorpusScores] = [*run.corpus, *(part for part in run.scores if part.per is not None)]
     no_means = {part.key for part in others} if bar.pooled else set()
 
     def marked(rows: Iterable[Candidate]) -> list[Candidate]:
-        """The rows, of which a pool takes no mean of what is none."""
+        """Mark rows that are not means, because a pool is a mean over means."""
         return [c.lost(NO_MEAN) if c.row.key in no_means else c for c in rows]
 
     if baselines:
         base, said = one_configuration(baselines)
         ((new, base),), renamed = agreed_pairs([(run, base)])
         rows, remarks = against_runs(new, base, baselines, bar, settings)
-        out += marked(rows)
+        out += [replace(c, of_runs=True) for c in marked(rows)]
         notes += [*said, *renamed, *remarks]
-        if bar.pooled and (usable := {c.row.key for c in out if not c.row.reason}):
-            pooled.append(_pooled_row(new, base, usable, bar, settings))
+        if bar.pooled and (usable := {c.row.key for c in out if not c.row.reason and not c.beside}):
+            pooled.append(replace(_pooled_row(new, base, usable, bar, settings), of_runs=True))
     for floor in floors:
         rows, remarks = against_floors(run, floor, bar, settings)
         rows = marked(rows)
         out += rows
         notes += remarks
-        pooled += [_pooled_floor(run, rows, settings)] if bar.pooled else []
+        same = any(one.answers is not None for one in _floors_in(floor))
+        pooled += [_pooled_floor(run, rows, settings, same_questions=same)] if bar.pooled else []
     return [replace(c, pooled=True) for c in pooled] + out, notes
 
 
+def _vouched(runs: Sequence[Run], causes: Sequence[str]) -> Iterator[Note]:
+    """Yield a note for each cause that the user vouches for: the run that it concerns, or that it concerns none."""
+    for cause in dict.fromkeys(causes):
+        lost = {run.name: max((part.missing.get(cause, 0) for part in run.scores), default=0) for run in runs}
+        if any(lost.values()):
+            each = ", ".join(f"{n:,} of {name}" for name, n in lost.items() if n)
+            text = f"answers missing for {cause} ({each}) are missing at random, by your word (`vouch`)"
+            yield Note("vouched", text)
+            continue
+        there = list(dict.fromkeys(name for run in runs for part in run.scores for name in part.missing))
+        have = f"the causes that there are: {', '.join(there)}" if there else "no cause of any is known"
+        text = f"`vouch` {cause} changes nothing, because no answer is missing for this cause; {have}"
+        yield Note("missing_without_cause", text)
+
+
 def _widths(runs: Sequence[Run], settings: Settings) -> dict[str, float]:
-    """The width of each metric's range, beyond which nothing can be lost."""
+    """Return the width of each metric's range, beyond which nothing can be lost."""
     metrics: dict[str, list[Ends]] = {}
     for part in (part for run in runs for part in run.scores):
         metrics.setdefault(part.metric, []).append(Ends.of([part]))
@@ -302,28 +341,58 @@ def _widths(runs: Sequence[Run], settings: Settings) -> dict[str, float]:
 
 
 def _settled(
-    now: Sequence[Candidate], worst: Sequence[Candidate], unknown: set[Where], bar: Bar, settings: Mapping[str, Any]
+    now: Sequence[Candidate],
+    cases: Sequence[Sequence[Candidate]],
+    unknown: set[Key],
+    bar: Bar,
+    settings: Mapping[str, Any],
 ) -> list[Candidate]:
-    """The rows, without a verdict where the answers that are missing could turn a pass."""
+    """Return the rows, without a verdict if the missing answers could turn a pass.
+
+    Args:
+        now: the rows of the answers that there are.
+        cases: with scores in place of those that are missing, the worst first, then others.
+        unknown: what cannot be filled.
+        bar: the rule.
+        settings: what is written of them.
+    """
 
     def identity(c: Candidate) -> tuple[Any, ...]:
-        return c.pair, c.row.key, c.row.quantity, c.row.threshold
+        return c.row.key, c.row.quantity, c.row.threshold
 
-    untold = unknown & {(c.pair, c.row.key) for c in now if not c.row.reason}
-    at_worst, _, _ = _verdicts(worst, bar, settings)
-    still = {identity(c) for c, row in zip(worst, at_worst, strict=True) if row.passed}
+    untold = unknown & {c.row.key for c in now if not c.row.reason}
+    passed = [
+        {identity(c) for c, row in zip(case, _verdicts(case, bar, settings)[0], strict=True) if row.passed}
+        for case in cases
+    ]
+    still = set.intersection(*passed)
     out = []
     for c, row in zip(now, _verdicts(now, bar, settings)[0], strict=True):
-        if row.passed and ((c.pair, c.row.key) in unknown or (c.pooled and untold)):
-            c = c.lost("answers are missing, and what they could change is not known")
+        if row.passed and (c.row.key in unknown or (c.pooled and untold)):
+            c = c.lost(
+                "answers are missing, and what they could change is not known: give the metric's range if it has none "
+                "(--range LOW,HIGH), count them as wrong (--missing zero), or vouch for their cause (--vouch CAUSE)"
+            )
         elif row.passed and identity(c) not in still:
-            c = c.lost("answers are missing, and with the worst scores that they could have it does not pass")
+            which = "some of the scores" if identity(c) in passed[0] else "the worst scores"
+            c = c.lost(
+                f"answers are missing, and with {which} that they could have it does not pass: count them as "
+                "wrong (--missing zero), say the range if it is narrower (--range LOW,HIGH), or, if they are missing "
+                "at random, vouch for their cause (--vouch CAUSE)"
+            )
         out.append(c)
     return out
 
 
+def _tried(n: int) -> Note:
+    """Return a note on the scores with which a pass was tried in place of those that are missing."""
+    between = f", and with {n - 2} between" if n > 2 else ""
+    text = "answers are missing: the gate also passes with the worst scores that they could have, and with the best"
+    return Note("missing_filled", f"{text}{between}; other combinations were not tried")
+
+
 def _same_scores(a: Run, b: Run) -> bool:
-    """Whether all that both measured has the same mean for every question."""
+    """Return True if all that both measured has the same mean for every question."""
 
     def same(part_a: Scores, part_b: Scores) -> bool:
         pairing = align([part_a], [part_b], None)
@@ -333,34 +402,41 @@ def _same_scores(a: Run, b: Run) -> bool:
     return bool(both) and all(same(*parts) for parts in both)
 
 
+_SAID_BY_ROWS = frozenset(("only_one_has", "nothing_shared", "left_out", "one_run_twice"))
+"""Notes of a comparison that a gate's own rows and warnings say."""
+
+
 def against_runs(
     run: Run, base: Run, baselines: Sequence[Run], bar: Bar, settings: Settings
-) -> tuple[list[Candidate], list[str]]:
-    """A − B, or A − R·B, of everything that the run or `base`, the mean of the baselines, has; and notes."""
-    if len(baselines) > 1 and settings.repeats_are == "runs":
-        raise InputError("several baseline runs are runs already: leave `repeats_are='runs'` out")
-    result, between = _compared(run, base, bar, settings)
-    notes = [note for note in result.notes if not note.startswith(("only ", "left out: ", "ONE RUN"))]
-    rows = of_pair(run, base, result.comparisons, bar, _among(baselines))
+) -> tuple[list[Candidate], list[Note]]:
+    """Return A − B, or A − R·B, of everything that the run or `base`, the mean of the baselines, has, and notes."""
+    if len(baselines) > 1:
+        _check_several(settings)
+    result, between = _compared(without_texts(run), without_texts(base), bar, settings)
+    result = replace(result, comparisons=with_scoring(run, once(baselines)[0], result.comparisons))
+    notes = [note for note in result.notes if note.code not in _SAID_BY_ROWS]
+    tested = {row.key: p for row, p in zip(result.comparisons, result.one_sided, strict=True) if p is not None}
+    rows = of_pair(run, base, result.comparisons, bar, among_baselines(baselines), tested, settings)
     return [replace(c, fixed=between.get(c.row.key, 0.0)) for c in rows], notes
 
 
 def _compared(run: Run, base: Run, bar: Bar, settings: Settings) -> tuple[Comparison, dict[Key, float]]:
-    """A − B, or A − R·B; and the variance between baseline runs in each row."""
+    """Return A − B, or A − R·B, and the variance between baseline runs in each row."""
     other = base if bar.ratio is None else scaled(base, bar.ratio)
+    settings = replace(settings, margin=bar.margin or None)
     result = compare_runs([(run, other)], settings)
     between = {}
     if any(part.runs_of_one for part in (*base.scores, *base.parts)):
-        alone = compare_runs([(run, _marked(other, runs_of_one=False))], settings).comparisons
+        alone = compare_runs([(run, _marked(other, runs_of_one=0.0))], settings).comparisons
         for row, without in zip(result.comparisons, alone, strict=True):
             between[row.key] = max(0.0, (row.se or 0.0) ** 2 - (without.se or 0.0) ** 2)
     if bar.ratio is not None:
-        result = replace(result, comparisons=_with_plain_limits(run, base, result.comparisons, settings))
+        result = _with_plain_limits(run, base, result, settings)
     return result, between
 
 
 def _marked(run: Run, **fields: Any) -> Run:
-    """The run with these fields in all its scores."""
+    """Return the run with these fields set in all its scores."""
     scores, parts = (tuple(replace(part, **fields) for part in parts) for parts in (run.scores, run.parts))
     return replace(run, scores=scores, parts=parts)
 
@@ -370,9 +446,11 @@ def of_pair(
     base: Run,
     rows: Sequence[Difference],
     bar: Bar,
-    among: Mapping[Key, str] | None = None,
+    among: Mapping[Key, str],
+    tested: Mapping[Key, OneSided],
+    settings: Settings,
 ) -> list[Candidate]:
-    """The candidates of all that two runs measured.
+    """Return the candidates of all that two runs measured.
 
     Args:
         run: the new one.
@@ -380,47 +458,61 @@ def of_pair(
         rows: the comparison of the two.
         bar: how much may be lost.
         among: why the runs that the baseline is the mean of cannot be taken together.
+        tested: the one-sided p-values of the rows' tests.
+        settings: of the comparison.
     """
-    reasons = _reasons(run, base, rows, among or {})
-    looks = _looks(run)
+    reasons = _reasons(run, base, rows, among)
+    looks = _looks_by_key(run)
     out = []
     for compared in rows:
-        row, reason = _at_looks(compared, looks.get(compared.key), reasons.pop(compared.key, ""), bar)
-        out.append(_of_difference(row, bar, reason))
+        look = looks.get(compared.key)
+        known = look is not None and _is_of(look, compared, run, base, settings)
+        row, reason = _with_look_interval(compared, look, reasons.pop(compared.key, ""), bar, known=known)
+        at_end = tested.get(compared.key) if row is compared else None  # limits that allow for looks have no other p
+        out.append(_of_difference(row, bar, at_end, reason))
     names = {"model": run.model, "against": base.model}
-    return _beside(run, out + [unjudged(key, reason, **names) for key, reason in reasons.items() if reason])
+    return _headline_first(run, out + [unjudged(key, reason, **names) for key, reason in reasons.items() if reason])
 
 
-def _looks(run: Run) -> dict[Key, Sequential]:
-    """What made the run stop, by what it is of."""
+def _looks_by_key(run: Run) -> dict[Key, Sequential]:
+    """Return the look that stopped the run, by the key of its scores."""
     return {look.key: look for look in (Sequential(**row) for row in run.sequential)}
 
 
-def _beside(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates, of which those decide that their tasks declare as what counts, where any does."""
+def _headline_first(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates. Only the main scores that a task declares decide, and no metric that nobody asked for."""
     heads = run.headline.intersection(c.row.key for c in candidates)
     tasks = {task for task, _, _ in heads}
-    return [replace(c, beside=c.row.task in tasks and c.row.key not in heads) for c in candidates]
+    asked = {c.row.key for c in candidates if NOT_ASKED not in c.row.diagnostics} or {c.row.key for c in candidates}
+    return [
+        replace(c, beside=(c.row.task in tasks and c.row.key not in heads) or c.row.key not in asked)
+        for c in candidates
+    ]
 
 
-def _of_difference(row: Difference, bar: Bar, reason: str) -> Candidate:
+def _of_difference(row: Difference, bar: Bar, tested: OneSided | None, reason: str) -> Candidate:
+    p = None
+    if tested is not None:
+        p = (tested.below_low, tested.above_low)
+        p = (tested.above_high, tested.below_high) if row.higher_is_better is False else p
     if bar.ratio is None:
         threshold = bar.margin if row.higher_is_better is False else 0.0 - bar.margin  # −0.0 is 0
-        return of_row(row, "A − B", threshold, bar.margin, reason)
+        return of_row(row, "A − B", threshold, bar.margin, reason, p)
     R, lower = bar.ratio, row.higher_is_better is False
     mean_b = (row.mean_b or 0.0) / (1.0 if lower else R)
     if not reason and mean_b <= 0:
         reason = "a ratio needs a baseline above 0"
-    return of_row(row, f"A − B/{R:g}" if lower else f"A − {R:g}·B", 0.0, (1 - R) * mean_b, reason)
+    return of_row(row, f"A − B/{R:g}" if lower else f"A − {R:g}·B", 0.0, (1 - R) * mean_b, reason, p)
 
 
-def one_configuration(runs: Sequence[Run]) -> tuple[Run, list[str]]:
-    """The mean of several runs of one configuration, with each run as a column; and what is to be said of it."""
+def one_configuration(runs: Sequence[Run]) -> tuple[Run, list[Note]]:
+    """Return the mean of several runs of one configuration, with each run as a column, and notes on it."""
     runs, twice = once(runs)
     if len(runs) == 1:
-        note = (
+        note = Note(
+            "one_baseline",
             "one baseline run: how far two runs of one configuration differ (batching, kernels, seeds) cannot be known "
-            "from it; give several as `against`, or keep them with `store`"
+            "from it; give several as `against`, or keep them with `store`",
         )
         return runs[0], [note, *twice]
     first = runs[0]
@@ -428,13 +520,45 @@ def one_configuration(runs: Sequence[Run]) -> tuple[Run, list[str]]:
     joined = as_repeats(means)[0]
     names = list(dict.fromkeys(run.model for run in runs))
     whose = "" if len(names) == 1 else f" ({', '.join(names)}), taken for one configuration"
-    notes = [f"{len(runs)} baseline runs{whose}: what runs differ by counts, too"]
-    run = replace(_marked(joined, runs_of_one=True), corpus=(), drawn=first.drawn)
-    return run, [*notes, *twice, *(note for note in joined.notes if "TWICE" in note)]
+    more = "; a third one would let the gate see about twice as much" * (len(runs) == 2)
+    notes = [Note("several_baselines", f"{len(runs)} baseline runs{whose}: what runs differ by counts, too{more}")]
+    run = replace(joined, model=f"mean of {len(runs)} runs", corpus=(), drawn=first.drawn)
+    run, lacking = _complete(_marked(run, runs_of_one=1.0))
+    said = f"{lacking:,} questions that a baseline run lacks are left out"
+    notes += [Note("not_in_all_runs", said)] if lacking else []
+    return run, [*notes, *twice, *(note for note in joined.notes if note.code == "one_run_twice")]
+
+
+def _check_several(settings: Settings) -> None:
+    """Refuse what the test against several baseline runs does not know."""
+    if settings.repeats_are == "runs":
+        raise InputError("several baseline runs are runs already: leave `repeats_are='runs'` out")
+    if settings.test != "t":
+        raise InputError(
+            f"against several baseline runs there is one test, which knows what runs differ by: leave "
+            f"`test={settings.test!r}` out, or give one baseline"
+        )
+    if settings.unpaired:
+        raise InputError("several baseline runs are paired by question: leave `unpaired=True` out, or give one")
+
+
+def _complete(run: Run) -> tuple[Run, int]:
+    """Return the run without the questions that lack an answer in one of its columns, and the number of these."""
+    lacking = 0
+
+    def whole(part: Scores) -> Scores:
+        nonlocal lacking
+        n_answers = (~np.isnan(part.values)).sum(axis=1)
+        some: BoolArray = (n_answers > 0) & (n_answers < part.values.shape[1])
+        lacking += int(some.sum())
+        return replace(part, values=np.where(some[:, None], np.nan, part.values)) if some.any() else part
+
+    run = replace(run, scores=tuple(map(whole, run.scores)), parts=tuple(map(whole, run.parts)))
+    return run, lacking
 
 
 def _means(parts: Sequence[Scores]) -> tuple[Scores, ...]:
-    """The scores with each question's mean in place of its answers."""
+    """Return the scores with each question's mean in place of its answers."""
 
     def mean(values: FloatArray) -> FloatArray:
         return question_stats(values).mean[:, None]
@@ -442,81 +566,95 @@ def _means(parts: Sequence[Scores]) -> tuple[Scores, ...]:
     out = []
     for part in parts:
         codes = tuple(code for code in codes_of([part]) if code not in ("identical_repeats", "copied_repeats"))
-        fields = replace(part, usage={}).arrays(mean)
+        fields = replace(part, usage={}, asked=None, late=None).arrays(mean) | {"asked": None}
         out.append(replace(part, **fields, native=None, diagnostics=codes, factors=None))
     return tuple(out)
 
 
 def scaled(run: Run, ratio: float) -> Run:
-    """R·B, so that A − R·B is a difference of two runs; where lower is better B/R."""
+    """Return R·B, so that A − R·B is a difference of two runs. If lower is better, return B/R."""
 
     def times(part: Scores) -> Scores:
         R = 1 / ratio if part.higher_is_better is False else ratio
         bounds = None if part.bounds is None else (min(part.bounds[0], R * part.bounds[0]), max(R, 1) * part.bounds[1])
-        return replace(part, values=R * part.values, bounds=bounds, native=None)
+        unread: dict[str, Any] = {"native": None, "answers": None, "gradings": None}
+        return replace(part, values=R * part.values, bounds=bounds, runs_of_one=R * part.runs_of_one, **unread)
 
     groups = tuple(replace(group, native=None) for group in run.groups)
     scores, parts = tuple(map(times, run.scores)), tuple(map(times, run.parts))
     return replace(run, scores=scores, parts=parts, groups=groups, corpus=())
 
 
-def _with_plain_limits(run: Run, base: Run, rows: Sequence[Difference], settings: Settings) -> tuple[Difference, ...]:
-    """The rows of A − R·B, with the limits of A − B, moved by (1 − R)·B, where A and B agree on every question.
+def _with_plain_limits(run: Run, base: Run, result: Comparison, settings: Settings) -> Comparison:
+    """Return the rows of A − R·B with the limits of A − B, moved by (1 − R)·B, where A and B agree on every question.
 
     There A − R·B varies only as B does, and says nothing of the flips that might have been.
     """
+    rows = result.comparisons
     alike = [(row.correlation or 0.0) > 1 - 1e-9 for row in rows]
     plain = compare_runs([(run, base)], settings).comparisons if any(alike) else rows
-    out = []
-    for row, other, same in zip(rows, plain, alike, strict=True):
+    out, tested = [], []
+    for row, other, same, p in zip(rows, plain, alike, result.one_sided, strict=True):
         if same and "identical_scores" in other.diagnostics and other.ci_low is not None and other.ci_high is not None:
             by = row.diff or 0.0
             row = replace(other, diff=by, mean_b=row.mean_b, ci_low=other.ci_low + by, ci_high=other.ci_high + by)
+            p = None  # read off these limits
         out.append(row)
-    return tuple(out)
+        tested.append(p)
+    return replace(result, comparisons=tuple(out), one_sided=tuple(tested))
+
+
+def of_either(run: Run, base: Run, among: Mapping[Key, str]) -> dict[Key, str]:
+    """Return everything that either run measured, with the reason why one of them has no scores of it, "" if
+    both have."""
+    mine, theirs = _measured(run), _measured(base)
+    alone = len(mine) == len(theirs) == 1  # of other names, and compared all the same
+    out: dict[Key, str] = {}
+    for key in dict.fromkeys((*mine, *theirs)):
+        if key in mine and key in theirs:
+            out[key] = mine[key] or theirs[key]
+        else:
+            have, lacks = ("the run", "the baseline") if key in mine else ("the baseline", "the run")
+            out[key] = "" if alone else among.get(key) or f"only {have} has it, not {lacks}"
+    return out
 
 
 def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping[Key, str]) -> dict[Key, str]:
-    """Everything that either run measured, and why it cannot be judged; empty where it can."""
+    """Return everything that either run measured, with the reason why it cannot be judged, "" if it can."""
     matched, _ = matched_scores(run, base, alone=not run.groups and not run.corpus)
     mine, theirs = _measured(run), _measured(base)
-    alone = len(mine) == len(theirs) == 1  # of other names, and compared all the same
     rows = {row.key: row for row in compared}
     named_twice = {part.key for part in run.scores} - {a.key for a, _ in matched}  # a row under a second name
     others: dict[Key, OnQuestions] = {part.key: part for part in (*base.scores, *base.parts, *base.corpus)}
     others |= {a.key: b for a, b in matched}
     drawn = {row["task"] for side in (run, base) for row in side.drawn}
-    out: dict[Key, str] = {}
-    for key in dict.fromkeys((*mine, *theirs)):
-        if key not in mine or key not in theirs:
-            have, lacks = ("the run", "the baseline") if key in mine else ("the baseline", "the run")
-            out[key] = "" if alone else among.get(key) or f"only {have} has it, not {lacks}"
-        else:
-            apart = key not in rows and key not in named_twice
-            out[key] = mine[key] or theirs[key] or ("the runs have no question in common" if apart else "")
+    out = of_either(run, base, among)
+    for key, reason in out.items():
+        if not reason and key in mine and key in theirs and key not in rows and key not in named_twice:
+            out[key] = "the runs have no question in common"
     for key, row in rows.items():
         both = [(a, others[a.key]) for a in _made_of(run, key) if a.key in others]
-        unlike = (_unlike(a, b, "the runs", row, drawn=a.task in drawn) or among.get(b.key) for a, b in both)
+        unlike = (why_unlike(a, b, "the runs", row, drawn=a.task in drawn) or among.get(b.key) for a, b in both)
         out[key] = next(filter(None, unlike), out[key])
     return out
 
 
 def _made_of(run: Run, key: Key) -> list[OnQuestions]:
-    """What a row is computed from: the scores of its task, or of all tasks of its group."""
+    """Return the scores that a row is computed from: its task's, or those of all tasks of its group."""
     tasks = next((group.tasks for group in run.groups if (group.name, group.metric, group.scorer) == key), key[:1])
     made_of = {(task, *key[1:]) for task in tasks}
     return [part for part in (*run.scores, *run.parts, *run.corpus) if part.key in made_of]
 
 
-def _among(baselines: Sequence[Run]) -> dict[Key, str]:
-    """Why a row's baseline runs are not runs of one configuration: other tasks, versions, prompts or questions."""
+def among_baselines(baselines: Sequence[Run]) -> dict[Key, str]:
+    """Return why a row's baseline runs are not one configuration: other tasks, versions, prompts or questions."""
     baselines = once(baselines)[0]
     measured: dict[Key, list[Scores]] = {}
     for part in (part for base in baselines for part in (*base.scores, *base.parts)):
         measured.setdefault(part.key, []).append(part)
     out: dict[Key, str] = {}
     for key, (first, *others) in measured.items():
-        unlike = [why for other in others if (why := _unlike(first, other, "the baseline runs"))]
+        unlike = [why for other in others if (why := why_unlike(first, other, "the baseline runs"))]
         if len(others) + 1 < len(baselines):
             unlike.append(f"only {len(others) + 1} of {len(baselines)} baseline runs have it")
         if unlike:
@@ -528,14 +666,14 @@ def _among(baselines: Sequence[Run]) -> dict[Key, str]:
 
 
 def _measured(run: Run) -> dict[Key, str]:
-    """What a run has; of what it reports without scores, why it cannot be judged."""
+    """Return everything that a run has, with the reason why it cannot be judged if it has no scores."""
     groups = [(group.name, group.metric, group.scorer) for group in run.groups]
     skipped = {skip.key: f"it has no scores by question ({skip.reason})" for skip in run.skipped}
     return skipped | dict.fromkeys((*(part.key for part in (*run.scores, *run.corpus)), *groups), "")
 
 
-def _unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None = None, *, drawn: bool = False) -> str:
-    """Why the scores of `both` cannot be held against each other; empty where they can.
+def why_unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None = None, *, drawn: bool = False) -> str:
+    """Return why the scores of `both` cannot be compared with each other, "" if they can.
 
     Args:
         a: those of the new run, or of the first baseline.
@@ -561,18 +699,28 @@ def _unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None = 
             return f"the prompts differ between {both} (different_prompts)"
         compared = row is not None and not (row.n_only_a or row.n_only_b)
         if not (compared or drawn) and len(same.rows_a) < max(len(a.questions), len(b.questions)):
-            return (
+            return _OfAsking(
                 f"{both} asked different questions ({len(a.questions):,} and {len(b.questions):,}, "
                 f"{len(same.rows_a):,} in common): was --limit another?"
             )
     return NOT_OF_ALL[UNEQUAL] if UNEQUAL in (*a.diagnostics, *b.diagnostics) else ""
 
 
-def _at_looks(row: Difference, look: Sequential | None, reason: str, bar: Bar) -> tuple[Difference, str]:
-    """The row with the interval that is valid after a run was stopped for this comparison.
+def _is_of(look: Sequential, row: Difference, run: Run, base: Run, settings: Settings) -> bool:
+    """Return True if a row is of the baseline that the run was stopped against."""
+    each = (what for what in compared_of(run, base)[0] if (what.task, *what.parts_a[0].key[1:]) == row.key)
+    return any(is_of(look, what, settings) for what in each)
+
+
+def _with_look_interval(
+    row: Difference, look: Sequential | None, reason: str, bar: Bar, *, known: bool
+) -> tuple[Difference, str]:
+    """Return the row with the interval that is valid after a run was stopped for this comparison.
 
     The looks allow for the questions that were not asked, and for the probabilities with which the others were drawn.
     """
+    if row.test == SEQUENTIAL:
+        return row, "" if isinstance(reason, _OfAsking) else reason
     stopped = STOPPED in row.diagnostics
     if look is None or look.rule == "se":
         if stopped and look is None and not reason:
@@ -580,9 +728,11 @@ def _at_looks(row: Difference, look: Sequential | None, reason: str, bar: Bar) -
         return row, reason
     if bar.ratio is not None or look.ci_low is None:
         return row, reason or "the run was looked at while it grew, and that allows a margin alone"
-    plain, diff = look.estimate_unadjusted if look.diff is None else look.diff, row.diff
-    if diff is None or plain is None or not math.isclose(plain, diff, rel_tol=1e-6, abs_tol=1e-9):
-        other = "the run stopped early against another baseline, or has more answers than when it stopped"
+    if not known:
+        other = (
+            "the run stopped early against another baseline or with other clusters, or has more answers than when it "
+            "stopped"
+        )
         return row, reason or other * stopped
     if not math.isclose(look.level, row.level):
         raise InputError(
@@ -590,35 +740,43 @@ def _at_looks(row: Difference, look: Sequential | None, reason: str, bar: Bar) -
             f"{look.level:g} only: judge it at that level, not at {row.level:g}"
         )
     row = replace(row, diff=look.estimate, ci_low=look.ci_low, ci_high=look.ci_high, df=None, interval="sequential")
-    return row, "" if reason == NOT_OF_ALL[UNEQUAL] or "different questions" in reason else reason
+    return row, "" if isinstance(reason, _OfAsking) else reason
 
 
 def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Settings) -> Candidate:
-    """The equal-weight mean of all rows that can be judged."""
+    """Return the equal-weight mean of all rows that can be judged."""
     unclustered = replace(settings, cluster=None)  # its tasks have been read, and are called otherwise
-    result, between = _compared(_pooled(run, usable), _pooled(base, usable), bar, unclustered)
-    (row,) = result.comparisons
-    looked = {key for key, look in _looks(run).items() if look.rule != "se"}
+    result, between = _compared(_pooled(run, usable, settings), _pooled(base, usable, settings), bar, unclustered)
+    ((row,), (tested,)) = result.comparisons, result.one_sided
+    looked = {key for key, look in _looks_by_key(run).items() if look.rule != "se"}
     reason = "the run was looked at while it grew, and that allows no mean of rows" if looked & usable else ""
     shown = replace(row, metric="mean", scorer="none")
-    return replace(_of_difference(shown, bar, reason), fixed=between.get(row.key, 0.0))
+    return replace(_of_difference(shown, bar, tested, reason), fixed=between.get(row.key, 0.0))
 
 
-def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings) -> Candidate:
-    """The equal-weight mean of all rows against the mean of their floors."""
-    bars = {c.row.key: c for c in judged if not c.row.reason}
+def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings, *, same_questions: bool) -> Candidate:
+    """Return the equal-weight mean of all rows against the mean of their floors, which are of the same questions or
+    not."""
+    bars = {c.row.key: c for c in judged if not c.row.reason and not c.beside}
     bars = {part.key: bars[part.key] for part in run.scores if part.key in bars}
-    (row,) = analyze_run(_pooled(run, set(bars)), replace(settings, margin=None, cluster=None)).estimates
-    threshold, slack = np.mean([(c.row.threshold or 0.0, c.slack) for c in bars.values()], axis=0).tolist()
+    whole = _pooled(run, set(bars), settings)
+    (row,) = analyze_run(whole, replace(settings, margin=None, cluster=None)).estimates
+    judged_scores = [part for part in run.scores if part.key in bars]
+    shares = dict(zip(bars, _shares(run, judged_scores, settings), strict=True))
+    each = [(c.row.threshold or 0.0, c.slack) for c in bars.values()]
+    threshold, slack = np.average(each, axis=0, weights=[*shares.values()]).tolist()
     own = dict.fromkeys((c.row.task for c in bars.values()), np.zeros(3))
     for c in bars.values():  # numbers of one task are of the same questions
-        own[c.row.task] = own[c.row.task] + c.own
-    noise = np.sqrt(np.square(list(own.values())).sum(axis=0)) / len(bars)
-    return _of_floor(replace(row, metric="mean", scorer="none"), threshold, slack, noise)
+        own[c.row.task] = own[c.row.task] + shares[c.row.key] * np.array(c.own)
+    noise = np.sqrt(np.square(list(own.values())).sum(axis=0))
+    both = beside(replace(row, metric="mean", scorer="none"), noise, settings.level, same_questions=same_questions)
+    below, above, se = noise.tolist()
+    return replace(of_row(both, "A", threshold, slack), fixed=se**2, own=(below, above, se))
 
 
-def _pooled(run: Run, usable: set[Key]) -> Run:
-    """The run with the equal-weight mean of these scores alone.
+def _pooled(run: Run, usable: set[Key], settings: Settings) -> Run:
+    """Return the run with the mean of these scores alone: every top-level row has the same weight, unless settings say
+    more.
 
     Clusters are shared across tasks, and questions of a task across its metrics: where nothing else clusters them, a
     question is the cluster of its values by several metrics.
@@ -641,14 +799,39 @@ def _pooled(run: Run, usable: set[Key]) -> Run:
             clusters, spec = tuple(part.questions.keys), f"question of {part.task}"
         renamed = replace(part, task=part.title, metric=metric, scorer=scorer, clusters=clusters, cluster_spec=spec)
         parts.append(renamed)
-    group = Group(POOLED, metric, scorer, tuple(part.task for part in parts), "equal")
+    weighted = [(part.task, w) for part, w in zip(parts, _shares(run, scores, settings), strict=True) if w > 0]
+    tasks, weights = zip(*weighted, strict=True)
+    group = Group(POOLED, metric, scorer, tasks, weights=weights)
     return replace(run, scores=(), parts=tuple(parts), groups=(group,), corpus=(), skipped=())
+
+
+def _shares(run: Run, scores: Sequence[Scores], settings: Settings) -> tuple[float, ...]:
+    """Return the weight of each of these scores in the pooled mean, in which a group counts as one, as in the overall
+    row."""
+    tops: list[tuple[Measure, Top]] = []
+    for measure in dict.fromkeys((part.metric, part.scorer) for part in scores):
+        tasks = [part.task for part in scores if (part.metric, part.scorer) == measure]
+        groups = [group for group in run.groups if (group.metric, group.scorer) == measure]
+        there = [(group, [task for task in group.tasks if task in tasks]) for group in groups]
+        tops += [(measure, top) for top in top_level(tasks, [group.over(some) for group, some in there if some])]
+    sizes = {part.key: int(is_scored(part).sum()) for part in scores}
+    of_task = {measure: {key[0]: n for key, n in sizes.items() if key[1:] == measure} for measure, _ in tops}
+    weights = dict.fromkeys(sizes, 0.0)
+    counts = [sum(of_task[measure].get(task, 0) for task in top.tasks) for measure, top in tops]
+    for (measure, top), share in zip(tops, top_shares([top.name for _, top in tops], counts, settings), strict=True):
+        for task, weight in top.within(of_task[measure]).items():
+            weights[task, *measure] += share * weight
+    return tuple(weights.values())
+
+
+def _floors_in(floors: Mapping[Key, Floor] | Floor) -> Sequence[Floor]:
+    return [*floors.values()] if isinstance(floors, Mapping) else [floors]
 
 
 def against_floors(
     run: Run, floors: Mapping[Key, Floor] | Floor, bar: Bar, settings: Settings
-) -> tuple[list[Candidate], list[str]]:
-    """The run's own means against numbers; and notes.
+) -> tuple[list[Candidate], list[Note]]:
+    """Return the run's own means compared with numbers, and notes.
 
     Args:
         run: the run.
@@ -659,9 +842,18 @@ def against_floors(
     alone = replace(settings, margin=None, adjust="holm")
     alone.check("analyze")
     analysis = analyze_run(run, alone)
-    rows = list(analysis.estimates)
+    rows, notes = list(analysis.estimates), list(analysis.notes)
+    each = _floors_in(floors)
+    if any(floor.answers is not None for floor in each):  # of the parts of a group the number says nothing
+        keys = {part.key for part in run.scores}
+        left = [row.task for row in rows if row.key not in keys]
+        rows = [row for row in rows if row.key in keys]
+        said = f"not judged, as a number on the same questions is of one task: {', '.join(left)}"
+        notes += [Note("not_judged", said)] if left else []
+        doubted = [row.task for row in rows for floor in each if floor.published.doubt(run, row)]
+        notes += [Note("not_these_questions", NOT_THESE).of(task) for task in doubted]
     if isinstance(floors, Floor):
-        return _beside(run, [of_floor(row, floors, bar, settings) for row in rows]), list(analysis.notes)
+        return _headline_first(run, [of_floor(row, floors, bar, settings) for row in rows]), notes
     out, seen = [], set[str]()
     members = {group.name: group.tasks for group in run.groups}
     for key, floor in floors.items():
@@ -685,11 +877,11 @@ def against_floors(
             first.setdefault(row.task, row)
     reason = "it ran, and the thresholds do not name it"
     out += [unjudged(row.key, reason, quantity="A", model=run.model) for row in first.values()]
-    return out, list(analysis.notes)
+    return out, notes
 
 
 def of_floor(row: Estimate, floor: Floor, bar: Bar, settings: Settings, sizes: Sequence[int] = ()) -> Candidate:
-    """One mean against its floor; where that was measured, limits of the difference [Zou, eq. 3].
+    """Return one mean compared with its floor. If the floor was measured, its limits are the difference's [Zou, eq. 3].
 
     Args:
         row: the mean.
@@ -698,7 +890,7 @@ def of_floor(row: Estimate, floor: Floor, bar: Bar, settings: Settings, sizes: S
         settings: how to compute.
         sizes: of a group the questions of each of its tasks.
     """
-    _check_floor(floor.value, row)
+    check_value(floor.published, row, "floor")
     sign = -1.0 if row.higher_is_better is False else 1.0
     threshold = floor.value - sign * floor.rtol * abs(floor.value)
     reason = ""
@@ -717,38 +909,13 @@ def of_floor(row: Estimate, floor: Floor, bar: Bar, settings: Settings, sizes: S
     if not reason and floor.limit is not None and row.cluster is None and n != floor.limit:
         many = "" if n > floor.limit else ": if there are no more, leave the limit out of the file"
         reason = f"it has {n:,} questions, and the thresholds are for {floor.limit:,} (limit){many}"
-    own = np.zeros(3)
-    if floor.n is not None and row.range is not None:
-        own = _own_noise(floor.value, floor.n, row.range, settings.level)
-    elif floor.n is not None and row.mean is not None:
-        reason = reason or "the noise of a floor is known only of a metric with a range"
-    return _of_floor(row, threshold, floor.value * sign - threshold * sign, own, reason)
-
-
-def _of_floor(row: Estimate, threshold: float, slack: float, own: FloatArray, reason: str = "") -> Candidate:
-    """The candidate of a mean and a threshold with noise of its own, by limits of the difference [Zou, eq. 3]."""
-    below, above, se = own.tolist()
-    if own.any() and row.mean is not None and row.ci_low is not None and row.ci_high is not None:
-        low, high = math.hypot(row.mean - row.ci_low, above), math.hypot(row.ci_high - row.mean, below)
-        both = None if row.se is None else math.hypot(row.se, se)
-        row = replace(row, ci_low=row.mean - low, ci_high=row.mean + high, se=both)
-    return replace(of_row(row, "A", threshold, slack, reason), fixed=se**2, own=(below, above, se))
-
-
-def _own_noise(value: float, n: int, scale: tuple[float, float], level: float) -> FloatArray:
-    """How far a share of n questions may be too high, and too low, by Wilson's interval; and its standard error."""
-    width, share = scale[1] - scale[0], (value - scale[0]) / (scale[1] - scale[0])
-    ends = wilson(share, n, float(critical(level)))
-    return width * np.array([share - ends.low, ends.high - share, math.sqrt(share * (1 - share) / n)])
-
-
-def _check_floor(value: float, row: Estimate) -> None:
-    if not math.isfinite(value):
-        raise InputError(f"floor {value} of {row.task} {row.metric} is not a number that a mean can reach")
-    low, high = row.range or (-math.inf, math.inf)
-    if not low <= value <= high:
-        meant = f"; did you mean {value / 100:g}?" if low <= value / 100 <= high else ""
-        raise InputError(f"`floor` {value:g} is outside the range of {row.metric}, {low:g} to {high:g}{meant}")
+    number, own = floor.published, np.zeros(3)
+    if (floor.n is None) != (floor.answers is None) and row.mean is not None:
+        reason = reason or ("" if row.range else "the noise of a floor is known only of a metric with a range")
+        own = number.noise(row, settings.level) if row.range else own
+    both = number.beside(row, settings.level)
+    slack = floor.value * sign - threshold * sign
+    return replace(of_row(both, "A", threshold, slack, reason), fixed=float(own[2]) ** 2, own=(own[0], own[1], own[2]))
 
 
 def decide(
@@ -756,18 +923,22 @@ def decide(
     bar: Bar,
     settings: Mapping[str, Any],
     *,
-    budget: int | None = None,
-    warnings: Iterable[str] = (),
-    notes: Iterable[str] = (),
+    warnings: Iterable[Note] = (),
+    notes: Iterable[Note] = (),
 ) -> Gate:
-    """One decision over all rows: Holm over those that can be judged, or the pooled one alone.
+    """Decide over all rows that can be judged, or by the pooled one alone.
 
     What cannot be judged is never a pass: it is an outcome of its own, unless it is left out by name.
     """
+    candidates = [c.lost(NO_P) if math.isnan(c.p_values()[bar.reads]) else c for c in candidates]
     lost = [c.row for c in candidates if c.row.reason and not c.beside]
-    if beside := [c.row.name for c in candidates if c.beside]:
-        notes = (*notes, f"for information, beside the score that its task declares as headline: {', '.join(beside)}")
-    verdicts, alpha, adjust = _verdicts(candidates, bar, settings, budget)
+    if beyond := [c.row.name for c in candidates if c.beside]:
+        said = (
+            "for information alone, because its task declares another score as headline or the harness does not "
+            f"report it: {', '.join(beyond)}"
+        )
+        notes = (*notes, Note("beside_headline", said))
+    verdicts, alpha, adjust = _verdicts(candidates, bar, settings)
     rows = [row for row in verdicts if not row.reason] + ([] if bar.skip_missing else lost)
     rows.sort(key=lambda row: (not row.decides, row.passed is not False, row.passed is True))
     decided = [row.passed for row in rows if row.decides]
@@ -783,25 +954,29 @@ def decide(
         rows=tuple(rows),
         left_out=tuple(f"{row.name} ({row.reason})" for row in lost),
         lost=tuple(lost),
-        budget=budget,
         warnings=tuple(warnings),
         notes=tuple(dict.fromkeys(notes)),
     )
 
 
 def _verdicts(
-    candidates: Sequence[Candidate], bar: Bar, settings: Mapping[str, Any], budget: int | None = None
+    candidates: Sequence[Candidate], bar: Bar, settings: Mapping[str, Any]
 ) -> tuple[list[GateRow], float, str]:
-    """The row of each candidate with its verdict, by one rule over all that decide; its level, and its adjustment."""
+    """Return the row of each candidate with its verdict, by one rule over all that decide, the level and the
+    adjustment.
+
+    A loss that is shown in any row fails, so its p is adjusted. A loss must be excluded in every row, each by its own
+    p.
+    """
     judged = family(candidates)
     decides = [c in judged for c in candidates]
     adjust = "none" if settings.get("adjust") == "none" else "holm"
     level = judged[0].level if judged else float(settings.get("level", 0.95))
     alpha, m = (1 - level) / 2, max(1, len(judged) if adjust == "holm" else 1)
-    of = 1 if bar.rule == "no-loss" else 0  # which of a row's two p-values the rule reads
+    of = bar.reads
     p = np.array([c.p_values() for c in candidates]).reshape(-1, 2)
-    columns = np.where(np.array(decides, dtype=np.bool_)[:, None], p, np.nan).T
-    adjusted = zip(*(decision.adjusted(column, adjust).tolist() for column in columns), strict=True)
+    shown, excluded = np.where(np.array(decides, dtype=np.bool_)[:, None], p, np.nan).T
+    adjusted = zip(decision.adjusted(shown, adjust).tolist(), excluded.tolist(), strict=True)
     rows = []
     for c, counts, own, both in zip(candidates, decides, p[:, of].tolist(), adjusted, strict=True):
         row = c.row
@@ -810,25 +985,28 @@ def _verdicts(
         if counts:
             shown, excluded = (x < alpha for x in both)
             passed = (False if shown else True if excluded else None) if bar.rule == "no-loss" else not shown
-            row = replace(row, p_adjusted=finite(both[of]), passed=passed, **_reach(c, bar.rule, alpha / m, budget))
+            passed = None if math.isnan(both[of]) else passed
+            reach = _reach(c, bar.rule, alpha if of else alpha / m)
+            row = replace(row, p_adjusted=finite(both[of]), passed=passed, **({} if passed and of else reach))
         rows.append(row)
     return rows, alpha, adjust
 
 
 def _limit(c: Candidate, rule: Rule) -> float | None:
-    """The end of the interval that the rule reads, on the scale of the quantity."""
+    """Return the interval limit that the rule uses, on the scale of the quantity."""
     end = c.low if rule == "no-loss" else c.high
     if math.isnan(end) or c.row.threshold is None:
         return None
     return c.row.threshold + (-end if c.row.higher_is_better is False else end)
 
 
-def _reach(c: Candidate, rule: Rule, alpha: float, budget: int | None) -> dict[str, Any]:
-    """The loss that a row shows with 80 % power; questions that would exclude it; what a budget would show."""
+def _reach(c: Candidate, rule: Rule, alpha: float) -> dict[str, Any]:
+    """Return the loss that a row shows with 80% power, or the questions that would exclude it."""
     se, df, n = c.row.se, c.row.df, c.row.n_questions
     if not se or df is None:
         return {}
     out: dict[str, Any] = {}
+    check_computed("rule", rule, "regression", "no-loss")
     if rule == "regression":
         sees = float(noncentrality(2 * alpha, 0.8, df)) * se + c.slack
         out["sees"] = sees if sees <= c.width else None
@@ -836,57 +1014,65 @@ def _reach(c: Candidate, rule: Rule, alpha: float, budget: int | None) -> dict[s
         allowed = (c.slack / float(noncentrality(2 * alpha, 0.8, df))) ** 2 - c.fixed
         out["n_needed"] = math.ceil(n * (se * se - c.fixed) / allowed) if allowed > 0 else None
         out["never"] = allowed <= 0
-    if budget is not None:
-        freedom = max(1.0, df if c.fixed else df * budget / n)  # more questions tell no more of the runs
-        factor = float(noncentrality(2 * alpha, 0.8, freedom))
-        planned = c.fixed + (se * se - c.fixed) * n / budget
-        out["budget_sees"] = factor * math.sqrt(planned) + c.slack
-        out["budget_sees_assured"] = factor * math.sqrt(float(upper_variance(planned, df, ASSURANCE))) + c.slack
     return out
 
 
 def family(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The rows that decide: the pooled one alone, else all that can be judged and that count."""
+    """Return the rows that decide: the pooled one alone, else all that can be judged and that count."""
     pooled = [c for c in candidates if c.pooled]
     return [c for c in pooled or candidates if not c.row.reason and not c.beside]
 
 
-def self_test(rows: Sequence[Candidate], gate: Gate, stored: Sequence[StoredVerdict] = ()) -> SelfTest:
-    """False alarms on identical models, and the loss in every row that is seen with 50, 80 and 95 %.
+def self_test(rows: Sequence[Candidate], gate: Gate) -> SelfTest:
+    """Return how often identical models fail, and the loss in every row that is seen with 50, 80 and 95%.
 
     T = (z + δ)/s is drawn for each row at its own standard error and degrees of freedom, the rows independent, and the
-    rule applied to each draw; the same draws at every loss, so that the power grows with it.
+    rule applied to each draw. The same draws serve every loss, so that the power grows with it. A loss that is not
+    excluded when nothing is lost has no power of its own to speak of: then the questions count that would cure it.
 
     Args:
         rows: those that decide.
         gate: its rule, level and adjustment.
-        stored: what the gate would have said of each baseline run.
     """
     rows = [c for c in rows if c.row.se and c.row.df]
     if not rows:
-        return SelfTest(None, (), tuple(stored))
-    se, df, slack = (
-        np.array(x, dtype=np.float64) for x in zip(*((c.row.se, c.row.df, c.slack) for c in rows), strict=True)
+        return SelfTest(None, ())
+    se, df, slack, fixed, n = (
+        np.array(x, dtype=np.float64)
+        for x in zip(*((c.row.se, c.row.df, c.slack, c.fixed, c.row.n_questions) for c in rows), strict=True)
     )
     rng = np.random.default_rng(0)
     z = rng.standard_normal((_REPLICATES, len(se)))
-    s = np.sqrt(rng.chisquare(df, z.shape) / df)
+    chi2 = rng.chisquare(df, z.shape)
 
-    def stopped(loss: float) -> float:
-        """The share that does not pass."""
-        t = (z + (slack - loss) / se) / s
+    def stopped(loss: float, times: float = 1.0) -> float:
+        """Return the share that does not pass, with `times` the questions."""
+        here = np.sqrt(fixed + (se**2 - fixed) / times)
+        t = (z + (slack - loss) / here) / np.sqrt(chi2 / df)
         p = special.stdtr(df, t if gate.rule == "regression" else -t)
-        ordered = np.sort(p, axis=1) * (np.arange(len(se), 0, -1) if gate.adjust == "holm" else 1)
-        if gate.rule == "regression":
-            return float((ordered[:, 0] < gate.alpha).mean())
-        return float((ordered.max(axis=1) >= gate.alpha).mean())
+        if gate.rule == "no-loss":  # every row at its own level
+            return float((p.max(axis=1) >= gate.alpha).mean())
+        return float((p.min(axis=1) * (len(se) if gate.adjust == "holm" else 1) < gate.alpha).mean())
 
-    alarm = stopped(0.0)
-    sees = []
-    for power in (0.5, 0.8, 0.95):
-        low, high = 0.0, float((slack + 10 * se).max())
+    def turned(share: Callable[[float], float], high: float, power: float) -> float:
+        """Return where a share that grows reaches the power."""
+        low = 0.0
         for _ in range(40):
             middle = (low + high) / 2
-            low, high = (middle, high) if stopped(middle) < power else (low, middle)
-        sees.append(Seen(high, power))
-    return SelfTest(alarm, tuple(sees), tuple(stored))
+            low, high = (middle, high) if share(middle) < power else (low, middle)
+        return high
+
+    alarm = stopped(0.0)
+    farthest = float((slack + 10 * se).max())
+    sees = tuple(Seen(turned(stopped, farthest, power), power) for power in (0.5, 0.8, 0.95) if alarm < power)
+    if gate.rule == "regression" or alarm <= 1 - _CURED:
+        return SelfTest(alarm, sees)
+    most = math.log(_MOST_TIMES)
+
+    def passes(grown: float) -> float:
+        return 1 - stopped(0.0, math.exp(grown))
+
+    if passes(most) < _CURED:
+        return SelfTest(alarm, sees, never=True)
+    times = math.exp(turned(passes, most, _CURED))
+    return SelfTest(alarm, sees, n_needed=int(np.ceil(n * times).sum()))

@@ -1,4 +1,4 @@
-"""What a run that grows says by now, and looks at it, which are kept in a small file beside it.
+"""Looks at a run that grows, which are kept in a small file next to it.
 
 A replay takes the looks at two runs whose answers are all there.
 """
@@ -17,9 +17,10 @@ import numpy as np
 from .._version import __version__
 from ..arrays import FloatArray, IntArray
 from ..data.measures import UNBOUNDED
+from ..data.notes import Note
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
-from ..io.paths import LOOKS
+from ..io.paths import LARGEST, LOOKS, loads, opened
 from ..results.forms import SCHEMA_VERSION, finite
 from ..results.rows import CANNOT, NOT_DECIDED, Comparison
 from ..results.sequential import Replay, Sequential
@@ -30,6 +31,7 @@ from ..stats.contrast import Design, question_stats
 from ..stats.partial import Part, positions_look_random
 from ..stats.sequential import critical_values
 from .comparison import matched_scores
+from .drawing import objects
 from .observed import Observed, observe_samples
 from .partial import part_of, with_all_of_b
 from .ranges import score_range
@@ -45,15 +47,16 @@ from .sequential import (
     Taken,
     whole_questions,
 )
+from .stopped import fingerprints
 
 ABOUT = ("schema_version", "harness_noise_version")
-"""What a file of looks says of itself; everything else at its head must be as before."""
+"""Keys of a file of looks about itself. Everything else at its head must be as before."""
 PINNED = ("se", "missing", "cluster", "repeats_are")
 """Settings that change the standard error of a look, which must be that of the looks before it."""
 
 
 def beside(path: str | Path) -> Path:
-    """The file of the looks at a run."""
+    """Return the file of the looks at a run."""
     place = Path(path)
     return place.with_name(place.name + LOOKS)
 
@@ -66,7 +69,7 @@ def observe(
     *,
     references: Sequence[Run] = (),
 ) -> Observed:
-    """A − B by what A has answered by now, and by what B and the references have answered of all questions.
+    """Return A − B from A's answers so far, and from B's and the references' answers to all questions.
 
     While A has answered a part only, its mean is the regression estimate from B and the references; see `from_part`.
 
@@ -83,7 +86,8 @@ def observe(
     """
     shares = group_shares(parts_a, group)
     both = align(parts_a, parts_b, shares)
-    plain = observe_samples(both.a, both.b, settings, group)
+    baseline, clusters = fingerprints(both)
+    plain = replace(observe_samples(both.a, both.b, settings, group), baseline=baseline, clusters=clusters)
     parts_a = [within(part_a, part_b) for part_a, part_b in zip(parts_a, parts_b, strict=True)]
     if plain.estimate is None or not plain.se:
         return plain
@@ -99,7 +103,7 @@ def observe(
     for part_a, part_b in zip(parts_a, parts_b, strict=True):
         try:
             block = block_of(part_a, references, part_b, part_b if part_a.clusters is None else part_a)
-        except InputError:  # questions that nobody else has: only what both have answered counts
+        except InputError:  # questions that B lacks: only those that both have answered count
             if unequal:
                 raise
             return plain
@@ -111,7 +115,7 @@ def observe(
 def look(
     run_a: Run, run_b: Run, settings: Settings, looks: Looks, memory: Path, references: Sequence[Run] = ()
 ) -> tuple[Sequential, ...]:
-    """The next look at A, which grows, for everything that both runs measured; kept in the file `memory`.
+    """Return the next look at A, which grows, for everything that both runs measured, kept in the file `memory`.
 
     A look at as many answers as the last one is that look again. What was decided once stays so; that it cannot be
     decided is no decision, and a run that goes on may still decide it.
@@ -167,7 +171,7 @@ def look(
 def _next(
     rule: StoppingRule, taken: Taken, before: Sequential | None, n: int, total: int, observed: Observed
 ) -> tuple[Taken, Sequential]:
-    """The look after `before`; that one again where no answer came since."""
+    """Return the look after `before`, that one again where no answer came since."""
     progress = whole_questions(n, total, observed)
     if before is not None and before.n_asked == n and before.n_answers in (None, progress.answers):
         return taken, before
@@ -182,9 +186,9 @@ def _next(
 
 
 def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settings: Settings) -> Comparison:
-    """The comparison with what the looks say in every row: estimate, interval, p and decision.
+    """Return the comparison with the looks' estimate, interval, p and decision in every row.
 
-    The plain interval and p hold for a run that nobody has looked at before; whatever reads a row (headline, verdict,
+    The plain interval and p hold for a run without earlier looks; whatever reads a row (headline, verdict,
     sentence, gate) must not take them for the answer. Rows without looks, metrics that are no mean of question scores,
     are left out with a note.
     """
@@ -218,10 +222,15 @@ def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settin
             )
         )
     lost = [" ".join(key[:2]) for i, key in enumerate(keys) if i not in kept]
-    notes = [f"left out: {', '.join(lost)}: looks are taken at means of question scores only"] if lost else []
+    said = f"left out: {', '.join(lost)}: looks are taken at means of question scores only"
+    notes = [Note("no_looks", said)] if lost else []
     notes += [
-        f"{look.task} {look.metric}: decided at look {look.look}, after {look.n_asked:,} questions; estimate, interval "
-        "and p are those of that look"
+        Note(
+            "decided_earlier",
+            f"{look.task} {look.metric}: decided at look {look.look}, after {look.n_asked:,} questions; estimate, "
+            "interval and p are those of that look",
+            look.task,
+        )
         for i, look in zip(kept, looks, strict=True)
         if look.n_asked < result.comparisons[i].n_questions
     ]
@@ -231,7 +240,8 @@ def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settin
 
 
 def comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores], Group | None]]:
-    """The scores of every task, and of every group's tasks, that both runs measured as a mean of question scores."""
+    """Return the scores of every task, and of every group's tasks, that both runs measured as a mean of question
+    scores."""
     matched, _ = matched_scores(run_a, run_b, alone=not run_a.groups)
     out: list[tuple[list[Scores], list[Scores], Group | None]] = [([a], [b], None) for a, b in matched]
     for group in run_a.groups:
@@ -242,7 +252,7 @@ def comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores]
 
 
 def _asked(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before: Sequential | None) -> tuple[int, int]:
-    """Questions that A has answered, and those of B."""
+    """Return questions that A has answered, and those of B."""
     n = sum(_answered(part_a, part_b) for part_a, part_b in zip(parts_a, parts_b, strict=True))
     if before is not None and n < before.n_asked:
         raise InputError(
@@ -253,7 +263,7 @@ def _asked(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before: Sequent
 
 
 def _answered(part_a: Scores, part_b: Scores) -> int:
-    """Questions of B that A has answered, which must not be the first ones of the benchmark."""
+    """Return questions of B that A has answered, which must not be the first ones of the benchmark."""
     both = scored_pairs(part_a, part_b).rows_b
     order = benchmark_order(part_b.questions)
     place = {int(i): at for at, i in enumerate(order)}
@@ -269,13 +279,14 @@ def _answered(part_a: Scores, part_b: Scores) -> int:
 
 
 def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Taken, Sequential | None]]:
-    """What is known of earlier looks, by task, metric and scorer."""
+    """Return what is known of earlier looks, by task, metric and scorer."""
     if not memory.exists():
         return {}
     try:
-        content = json.loads(memory.read_text(encoding="utf-8"))
+        with opened(memory) as file:
+            content = loads(file.read(LARGEST))
         tasks: dict[tuple[str, ...], tuple[Taken, Sequential | None]] = {
-            tuple(task["key"]): (_taken(**task["taken"]), Sequential(**task["found"])) for task in content["tasks"]
+            _key(task["key"]): (_taken(**task["taken"]), _found(task["found"])) for task in content["tasks"]
         }
         wrong = [name for name, value in head.items() if name not in ABOUT and content[name] != value]
     except OSError as error:
@@ -292,8 +303,24 @@ def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Tak
     return tasks
 
 
+def _key(names: Any) -> tuple[str, ...]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TypeError
+    return tuple(names)
+
+
+def _found(values: Any) -> Sequential:
+    """Return the looks of a file, each value of its field's type.
+
+    Raises:
+        ValueError: a value of another kind.
+    """
+    (found,) = objects([values], Sequential)
+    return Sequential(**found)
+
+
 def _taken(info: list[float], fractions: list[float], residual: float | None) -> Taken:
-    """The looks that a file tells of.
+    """Return the looks in a file.
 
     Raises:
         ValueError, TypeError: no numbers that rise.
@@ -328,7 +355,7 @@ class Pair:
         shares: list[float] | None = None,
         settings: Settings | None = None,
     ) -> Pair:
-        """The contrast A − B of one task, or of a group's tasks with these weights.
+        """Return the contrast A − B of one task, or of a group's tasks with these weights.
 
         Raises:
             InputError: no question in common, or questions that are clustered in two crossed ways.
@@ -350,13 +377,13 @@ class Pair:
         return cls(a, b, plan, settings, np.empty((len(a), 0)))
 
     def order(self, rule: StoppingRule) -> Order:
-        """The rule's order of A's answers."""
+        """Return the rule's order of A's answers."""
         clusters = self.plan.clusters if self.plan.clustered else None
         tasks = self.plan.strata if self.plan.strata.any() else None
         return rule.order(len(self.a), clusters, tasks, repeats=self.a.stats.count)
 
     def observed(self, answers: IntArray) -> Observed:
-        """What A says with so many answers to each of the (n,) questions."""
+        """Return A's data with this many answers to each of the (n,) questions."""
         rows = np.flatnonzero(answers)
         a, b = self.a.take(rows), self.b.take(rows)
         values = np.where(np.arange(a.values.shape[1]) < answers[rows, None], a.values, np.nan)
@@ -368,7 +395,7 @@ class Pair:
         return with_all_of_b(plain, a.stats.mean, part, self.references, self.b.stats.mean)
 
     def run(self, rule: StoppingRule) -> Look:
-        """The last look, in the rule's order."""
+        """Return the last look, in the rule's order."""
         order, look = self.order(rule), None
         for number in range(1, len(order.ends) + 1):
             look = rule.look(order, look, self.observed(order.answers(number)))
@@ -378,7 +405,7 @@ class Pair:
         return look
 
     def replay(self, rule: StoppingRule, orders: int = ORDERS) -> Replay:
-        """What the looks would have done in many random orders."""
+        """Return what the looks would have done in many random orders."""
         last = [self.run(replace(rule, seed=rule.seed + k)) for k in range(orders)]
         words = Counter(look.decision or NOT_DECIDED for look in last)
         answers = np.array([look.progress.answers for look in last], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""A judge's own noise, seen on texts that were graded more than once; and how far several judges agree."""
+"""A judge's own noise, seen on texts that were graded more than once, and how far several judges agree."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from math import isclose
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..data.notes import Note
 from ..data.scores import Gradings, Run, Scores
-from ..results.explanation import Factors, JudgePair
+from ..results.regression import Factors, JudgePair
 from ..results.rows import Difference, Estimate, JudgeFlips
 from ..settings import Settings
 from ..stats.contrast import design
@@ -20,7 +21,7 @@ from .comparison import compare_runs
 from .sample import in_order_of
 
 MANY_PAIRS = 30
-"""Pairs of gradings of one text from which a sentence says how noisy the judge is."""
+"""Pairs of gradings of one text from which a sentence on the judge's noise is written."""
 
 
 OF_DIFFERENCES = frozenset(
@@ -30,7 +31,7 @@ OF_DIFFERENCES = frozenset(
 
 
 def with_judge(row: Estimate, part: Scores) -> Estimate:
-    """The row of these scores with the judge's noise, where verdicts on the same text differ."""
+    """Return the row of these scores with the judge's noise, where verdicts on the same text differ."""
     gradings = part.gradings
     if gradings is None or part.texts is None:
         return row
@@ -54,7 +55,7 @@ def with_judge(row: Estimate, part: Scores) -> Estimate:
 
 
 def _noise_of_answers(values: FloatArray, gradings: Gradings) -> JudgeNoise | None:
-    """The noise on answers to one question with one text, and on answers that the same judge graded again."""
+    """Return the noise on answers to one question with one text, and on answers that the same judge graded again."""
     n, K = values.shape
     hashes, codes = np.unique(gradings.texts, return_inverse=True)
     codes = codes.reshape(n, K) + len(hashes) * np.arange(n)[:, None]
@@ -65,12 +66,12 @@ def _noise_of_answers(values: FloatArray, gradings: Gradings) -> JudgeNoise | No
 
 
 def _noise(verdicts: FloatArray, codes: IntArray) -> JudgeNoise | None:
-    """The noise of (n, K, V) verdicts, by the (n, K) number of the text that they are on."""
+    """Return the noise of (n, K, V) verdicts, by the (n, K) number of the text that they are on."""
     return judge_noise(verdicts.ravel(), np.repeat(codes.ravel(), verdicts.shape[2]))
 
 
-def judge_notes(rows: Iterable[Estimate]) -> list[str]:
-    """One sentence for every row whose judge is noisy, where enough texts were graded twice to say so."""
+def judge_notes(rows: Iterable[Estimate]) -> list[Note]:
+    """Return one sentence for every row whose judge is noisy, if enough texts were graded twice to show it."""
     notes = []
     for row in rows:
         flips = row.judge_flips
@@ -81,26 +82,27 @@ def judge_notes(rows: Iterable[Estimate]) -> list[str]:
         if isclose(flips.variance, flips.rate / 2):  # all are 0 or 1
             changes = f"flips {rate} of the verdicts"
         if flips.of == "panel":
-            notes.append(f"{start}: two members of the judges' panel differ on {rate} of the answers")
+            said = f"two members of the judges' panel differ on {rate} of the answers"
         elif flips.share is not None:
             share = f"{_percent(flips.share)} of the prediction noise is the judge's"
-            notes.append(f"{start}: grading the same text twice {changes}: {share}")
+            said = f"grading the same text twice {changes}: {share}"
         else:
             alike = "identical_repeats" in row.diagnostics
             why = "all answers to each question are one text" if alike else "each question has one answer"
-            notes.append(
-                f"{start}: grading the same text twice {changes}; what part of the prediction noise that is cannot be "
-                f"told, because {why}"
+            said = (
+                f"grading the same text twice {changes}; what part of the prediction noise that is cannot be told, "
+                f"because {why}"
             )
+        notes.append(Note("judge_flips", f"{start}: {said}", row.task))
     return notes
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.095 else f"{100 * share:.1f} %"
+    return f"{100 * share:.0f}%" if share >= 0.095 else f"{100 * share:.1f}%"
 
 
 def with_judges(result: Factors, runs: Sequence[Run]) -> Factors:
-    """The noise by factor with all pairs of judges of each run and task, and a note on which of them differ."""
+    """Return the noise by factor with all pairs of judges of each run and task, and a note on which of them differ."""
     settings = Settings()
     answers = [graded for run in runs for graded in _graded(run)]
     compared = [pair for graded in answers for pair in graded.pairs()]
@@ -115,18 +117,20 @@ def with_judges(result: Factors, runs: Sequence[Run]) -> Factors:
     return replace(result, judges=tuple(rows), notes=(*result.notes, *_who_differs(rows, settings)))
 
 
-def _who_differs(rows: Sequence[JudgePair], settings: Settings) -> list[str]:
-    """One sentence on the pairs of judges whose means differ, and the pair that differs most."""
+def _who_differs(rows: Sequence[JudgePair], settings: Settings) -> list[Note]:
+    """Return one sentence on the pairs of judges whose means differ, and the pair that differs most."""
     pairs = [row for row in rows if row.judge_b is not None]
     differ = [row for row in pairs if row.p_adjusted is not None and row.p_adjusted <= 1 - settings.level]
     if not differ:
-        return [f"no two of the judges differ in their mean ({len(pairs)} pairs, Holm-adjusted)"]
+        said = f"no two of the judges differ in their mean ({len(pairs)} pairs, Holm-adjusted)"
+        return [Note("judges_compared", said)]
     most = max(differ, key=lambda row: abs(row.diff or 0.0))
     high, low = (most.judge_a, most.judge_b) if (most.diff or 0.0) > 0 else (most.judge_b, most.judge_a)
-    return [
+    said = (
         f"{len(differ)} of {len(pairs)} pairs of judges differ in their mean, {high} and {low} most: {high} gives "
         f"{abs(most.diff or 0.0):.2g} more on the same answers"
-    ]
+    )
+    return [Note("judges_compared", said)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +144,7 @@ class _Graded:
     """(n, K, J) NaN where a judge gave none."""
 
     def pairs(self) -> list[_Graded]:
-        """Every two judges, on the answers that both have graded."""
+        """Return every two judges, on the answers that both have graded."""
         out = []
         for a, b in combinations(range(len(self.judges)), 2):
             both = self.verdicts[:, :, [a, b]]
@@ -150,10 +154,11 @@ class _Graded:
         return out
 
     def runs(self) -> tuple[Run, Run]:
-        """Two judges as two runs: their difference is paired by question, and the answers are the same."""
+        """Return two judges as two runs: their difference is paired by question, and the answers are the same."""
         first = replace(
             self.first, scorer="none", native=None, diagnostics=(), factors=None, gradings=None, higher_is_better=True
         )
+        first = replace(first, answers=None)  # two judges are meant to differ
         run_a, run_b = (
             Run(
                 model=name,
@@ -166,7 +171,7 @@ class _Graded:
         return run_a, run_b
 
     def row(self, difference: Difference | None = None) -> JudgePair:
-        """How far the judges agree; of two, how far their means differ."""
+        """Return how far the judges agree. Of two, also how far their means differ."""
         several = (~np.isnan(self.verdicts)).sum(axis=2) > 1
         answered = several.any(axis=1)
         questions, number = np.flatnonzero(answered), np.cumsum(answered) - 1
@@ -195,7 +200,7 @@ class _Graded:
 
 
 def _graded(run: Run) -> Iterator[_Graded]:
-    """The tasks of a run whose answers have several judges."""
+    """Return the tasks of a run whose answers have several judges."""
     by_task: dict[str, list[Scores]] = {}
     for part in run.scores:
         by_task.setdefault(part.task, []).append(part)

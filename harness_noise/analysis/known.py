@@ -10,11 +10,12 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..data.clusters import Fields, Value, numeral
-from ..data.questions import Questions
+from ..data.native_values import are_zero_one
+from ..data.questions import Questions, TextsBelow
 from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError
 from ..stats.contrast import Contrast, Design, contrast
-from .sample import Sample, align, is_scored, sample, scored_pairs, taken
+from .sample import Sample, align, is_scored, sample, scored_pairs, stack_rows, taken
 
 Runs: TypeAlias = tuple[Run] | tuple[Run, Run]
 
@@ -37,20 +38,21 @@ class WithFields:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What a row of a result says of it: task, metric, scorer and models."""
+        """The fields of a result's row for it: task, metric, scorer and models."""
         first, models = self.parts[0], [run.model for run in self.runs]
         of_models = {"model_a": models[0], "model_b": models[1] if len(models) > 1 else None}
-        return {"task": first.task, "metric": first.metric, "scorer": first.scorer, **of_models}
+        scale = {"_zero_one": are_zero_one(self.parts)}
+        return {"task": first.task, "metric": first.metric, "scorer": first.scorer, **of_models, **scale}
 
     def samples(self) -> list[Sample]:
-        """Each run's question statistics, with the clusters that they share."""
+        """Return each run's question statistics, with the clusters that they share."""
         if len(self.parts) == 1:
             return [sample(self.parts)]
         both = align(self.parts[:1], self.parts[1:], None)
         return [both.a, both.b]
 
     def contrast(self, who: str) -> tuple[Contrast, list[Sample], Design]:
-        """The means of the questions, or their differences, with what they are made of and the design.
+        """Return the means of the questions, or their differences, with what they are made of and the design.
 
         Raises:
             InputError: clusters in two crossed ways; `who` says what does not know these.
@@ -66,14 +68,14 @@ class WithFields:
         return contrast(stats, coefficients, plan.strata), samples, plan
 
     def take(self, rows: IntArray) -> WithFields:
-        """Some of the questions."""
+        """Return some of the questions."""
         return replace(self, parts=tuple(taken(part, rows) for part in self.parts), fields=self.fields.take(rows))
 
 
 def with_fields(parts: Sequence[Scores], runs: Runs) -> WithFields | None:
-    """What is known of the questions that all `parts` have scored; None where no fields were read.
+    """Return the fields of the questions that all `parts` have scored, None if no fields were read.
 
-    Of a field that both runs have, the values of the first count.
+    If both runs have a field, the values of the first are used.
     """
     at = [np.flatnonzero(is_scored(parts[0]))]
     if len(parts) == 2:
@@ -91,7 +93,8 @@ def with_fields(parts: Sequence[Scores], runs: Runs) -> WithFields | None:
 
 
 def together(tables: Sequence[WithFields], group: Group) -> WithFields:
-    """The questions of a group's tasks as one sample; of a field that a task lacks, its questions have no value."""
+    """Return the questions of a group's tasks as one sample. A field that a task lacks has no value for its
+    questions."""
     specs = dict.fromkeys(spec for table in tables for spec in table.fields.values)
     values = {
         spec: [value for table in tables for value in table.fields.values.get(spec, [None] * len(table))]
@@ -106,7 +109,7 @@ def together(tables: Sequence[WithFields], group: Group) -> WithFields:
 
 
 def _stacked(parts: Sequence[Scores], group: Group) -> Scores:
-    """The scores of a group's tasks one below the other; their clusters are those of the group's row."""
+    """Return the scores of a group's tasks stacked as one table, with the clusters of the group's row."""
     whole = sample(parts)
     of_task = [part.task for part in parts for _ in part.questions.keys]
     keys = [key for part in parts for key in part.questions.keys]
@@ -115,9 +118,11 @@ def _stacked(parts: Sequence[Scores], group: Group) -> Scores:
         task=group.name,
         questions=Questions(tuple(map("\x1f".join, zip(of_task, keys, strict=True))), parts[0].questions.kind),
         values=whole.values,
+        asked=stack_rows([part.was_asked.astype(np.float64) for part in parts]) == 1,
         gradings=None,
+        answers=_texts_below(parts),
         clusters=tuple(of_task) if whole.between_tasks else whole.labels,
-        cluster_spec=next((part.cluster_spec for part in parts if part.clusters is not None), None),
+        cluster_spec=whole.cluster_spec,
         bounds=whole.bounds,
         factors=None,
         native=None,
@@ -129,8 +134,17 @@ def _stacked(parts: Sequence[Scores], group: Group) -> Scores:
     )
 
 
+def _texts_below(parts: Sequence[Scores]) -> TextsBelow | None:
+    """Return the texts of the answers to all tasks, None if those of one task are unknown."""
+    sources = [part.answers for part in parts if part.answers is not None]
+    if len(sources) < len(parts):
+        return None
+    return TextsBelow(tuple(sources), tuple((len(part.values), part.values.shape[1]) for part in parts))
+
+
 def _merged(of_runs: Sequence[Fields]) -> Fields:
-    """The fields of A, and those that only B has: two harnesses know other things of one question."""
+    """Return the fields of A, and those that only B has, because two harnesses know different things of one
+    question."""
     values: dict[str, Sequence[Value]] = {}
     for fields in reversed(of_runs):
         values |= {key: column for key, column in fields.values.items() if any(value is not None for value in column)}
@@ -139,7 +153,7 @@ def _merged(of_runs: Sequence[Fields]) -> Fields:
 
 
 def numbers(values: Sequence[Value]) -> FloatArray | None:
-    """(n,) the values as numbers, NaN where a question has none; None unless all that there are are numbers."""
+    """Return (n,) the values as numbers, NaN for a question without one, or None if some values are not numbers."""
     parsed = [numeral(value) for value in values]
     present = [number for number, value in zip(parsed, values, strict=True) if value is not None]
     if not present or None in present:
@@ -148,7 +162,7 @@ def numbers(values: Sequence[Value]) -> FloatArray | None:
 
 
 def text_of(value: object) -> str:
-    """A value as a slice or a level is called."""
+    """Return the text of a value, as the name of a slice or a level."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -169,6 +183,6 @@ def check_known(tables: Iterable[WithFields], specs: Sequence[str], option: str)
 
 
 def field_names(tables: Iterable[WithFields]) -> str:
-    """The fields that there are, for a message."""
+    """Return the names of the existing fields, for a message."""
     names = dict.fromkeys(name for table in tables for name in table.fields.names)
     return ", ".join(list(names)[:40]) or "(none)"

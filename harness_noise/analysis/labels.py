@@ -11,17 +11,18 @@ from numpy.typing import ArrayLike
 
 from ..arrays import FloatArray, IntArray, picked, rows_of, stacked
 from ..data.labels import EDITS, Label, LabelFile, answer_id
+from ..data.notes import Note
 from ..data.questions import QuestionText
 from ..data.scores import Run, Scores
 from ..errors import InputError, some_of
-from ..results.explanation import LabelRow, LabelSample
+from ..results.regression import LabelRow, LabelSample
 from ..settings import Settings
 from ..stats.contrast import cluster_codes, question_stats
-from ..stats.labels import corrected_values
+from ..stats.labels import corrected_values, too_few_to_correct
 from ..stats.partial import IN_A_ROW, NOT_RANDOM_Z, Part, positions_look_random
 from ..stats.tolerances import FEWEST_UNITS, SLACK
 from .drawing import draw, drawing_chances
-from .partial import part_of
+from .partial import drawn_by_key, part_of
 from .ranges import Ends, score_range
 from .references import benchmark_order
 from .sample import in_order_of, scored_pairs, stack, taken, texts_of
@@ -29,20 +30,24 @@ from .sample import in_order_of, scored_pairs, stack, taken, texts_of
 FEWEST = 2
 """Labelled questions (clusters) of a task below which it has no standard error of its own."""
 MOST_NAMED = 3
+FEW_NOT_RANDOM_Z = 3.0
+"""`NOT_RANDOM_Z` for the judge's scores of fewer than `FEWEST_UNITS` labels: five are hardly ever reached by so few."""
+FEW_NOT_RANDOM_P = 0.00135
+"""The one-sided chance beyond it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelOptions:
-    """What a user says of labels."""
+    """All options for labels."""
 
     at_random: bool = False
     """The labelled answers are a random part, whatever they look like."""
     scale: tuple[float, float] | None = None
-    """Lowest and highest label, which stand for the ends of the metric's range; None: labels are on its scale."""
+    """Lowest and highest label, which stand for the ends of the metric's range. None: labels are on its scale."""
 
 
 def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions, settings: Settings) -> list[Run]:
-    """The runs with every score corrected that has labels; what has none is left out with a note.
+    """Return the runs with every score that has labels corrected. Others are left out with a note.
 
     Raises:
         InputError: labels that no answer has, of some runs only, twice with different values, on another scale, or not
@@ -89,13 +94,13 @@ def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions
 
 
 def _names_of(runs: Sequence[Run]) -> list[str]:
-    """What the runs are called in a file of labels: the model, or the run where two are of one model."""
+    """Return the runs' names in a file of labels: the model, or the run if two are of one model."""
     models = [run.model for run in runs]
     return [run.model if models.count(run.model) == 1 else run.name for run in runs]
 
 
 def scored_by(run: Run, judge: str, options: LabelOptions, settings: Settings) -> Run:
-    """The run with the scores of one scorer as the labels of the others; a missing score is no label.
+    """Return the run with the scores of one scorer as the labels of the others. A missing score is not a label.
 
     Raises:
         InputError: no such scorer, none beside it, or labels that cannot be used.
@@ -104,9 +109,9 @@ def scored_by(run: Run, judge: str, options: LabelOptions, settings: Settings) -
         return _edited(run, options, settings)
     people = [part for part in run.scores if judge in (part.scorer, _head(part))]
     heads = set(map(_head, people))
-    beside = [(part, _of_people(part, people)) for part in run.scores if _head(part) not in heads]
+    beside = [(part, _people_scores(part, people)) for part in run.scores if _head(part) not in heads]
     matched = {
-        part: _of_answers(part, in_order_of(part.questions, labels)) for part, labels in beside if labels is not None
+        part: _answer_labels(part, in_order_of(part.questions, labels)) for part, labels in beside if labels is not None
     }
     if not matched:
         have = ", ".join(dict.fromkeys(part.scorer for part in run.scores))
@@ -117,17 +122,17 @@ def scored_by(run: Run, judge: str, options: LabelOptions, settings: Settings) -
 
 
 def _head(part: Scores) -> str:
-    """The name of the scorer, without that of one of several values that it gives."""
+    """Return the name of the scorer, without that of one of several values that it gives."""
     return part.scorer.partition("/")[0]
 
 
 def _value(part: Scores) -> str:
-    """Which of the values of its scorer it is; "" of the only one."""
+    """Return which of the values of its scorer it is. "" of the only one."""
     return part.scorer.partition("/")[2]
 
 
-def _of_people(part: Scores, people: Sequence[Scores]) -> Scores | None:
-    """People's scores of what `part` scores: where both give several values, of that of the same name."""
+def _people_scores(part: Scores, people: Sequence[Scores]) -> Scores | None:
+    """Return the people's scores of what `part` scores. Of several values, take the one with the same name."""
     there = [scores for scores in people if scores.task == part.task]
     own, values = _value(part), {_value(scores) for scores in there}
     if own in values or not (values == {""} or (own == "" and len(values) == 1)):
@@ -136,7 +141,7 @@ def _of_people(part: Scores, people: Sequence[Scores]) -> Scores | None:
 
 
 def _edited(run: Run, options: LabelOptions, settings: Settings) -> Run:
-    """The run with the scores that people have edited as labels of what these were before.
+    """Return the run with the scores that people have edited as labels of what these were before.
 
     Raises:
         InputError: none is edited, or none of them was right as it was.
@@ -145,13 +150,13 @@ def _edited(run: Run, options: LabelOptions, settings: Settings) -> Run:
     for part in run.scores:
         edits = None if part.gradings is None else part.gradings.edits
         if edits is None or edits.shape[:2] != part.values.shape:
-            matched[part] = _of_answers(part, np.full(part.values.shape, np.nan))
+            matched[part] = _answer_labels(part, np.full(part.values.shape, np.nan))
             continue
         before, label = edits[:, :, 0], edits[:, :, 1]
         n += int((~np.isnan(before) & ~np.isnan(label)).sum())
         same += int((before == label).sum())
-        judge = replace(part, values=before, native=None, gradings=None)
-        matched[judge] = _of_answers(judge, label)
+        judge = replace(part, values=before, native=None, gradings=None, answers=None)
+        matched[judge] = _answer_labels(judge, label)
     if not n:
         raise InputError(
             f"{run.name}: `labels_scorer` {EDITS!r}: no score of the log has an edit that says who made it "
@@ -177,11 +182,11 @@ class _Labelled:
     counts: IntArray
     """(n,) labels, of questions that the judge has not scored, too."""
     chances: FloatArray
-    """(n,) probability of being drawn, NaN where nobody says."""
+    """(n,) probability of being drawn, NaN if it is unknown."""
 
 
 def _matched(part: Scores, name: str, labels: Sequence[Label], tasks: dict[Label, str], file: str) -> _Labelled:
-    """The labels of the answers of one task of a run, which has this `name` in the `file`.
+    """Return the labels of the answers of one task of a run, which has this `name` in the `file`.
 
     Args:
         part: the scores of the answers.
@@ -219,14 +224,14 @@ def _matched(part: Scores, name: str, labels: Sequence[Label], tasks: dict[Label
     for at, these in by_answer.items():
         table[at] = _mean_of_people(part, these)
         people[at] = len({label.person for label in these})
-    return replace(_of_answers(part, table), counts=people.sum(axis=1), chances=chances)
+    return replace(_answer_labels(part, table), counts=people.sum(axis=1), chances=chances)
 
 
 def _mean_of_people(part: Scores, labels: Sequence[Label]) -> float:
-    """The mean label of one answer; each person counts once.
+    """Return the mean label of one answer. Each person counts once.
 
     Raises:
-        InputError: the same person, or nobody in particular, gave two different ones.
+        InputError: the same person, or an unnamed one, gave two different labels.
     """
     each: dict[str | None, Label] = {}
     for label in labels:
@@ -241,8 +246,8 @@ def _mean_of_people(part: Scores, labels: Sequence[Label]) -> float:
     return float(np.mean([label.value for label in each.values()]))
 
 
-def _of_answers(part: Scores, labels: FloatArray) -> _Labelled:
-    """The (n, K) labels of the answers, or (n, K + 1) with those of whole questions in the end, NaN where none is.
+def _answer_labels(part: Scores, labels: FloatArray) -> _Labelled:
+    """Return the (n, K) labels of the answers, or (n, K + 1) with those of whole questions last, NaN without a label.
 
     Labels of any other number of answers are of the questions.
     """
@@ -260,7 +265,7 @@ def _of_answers(part: Scores, labels: FloatArray) -> _Labelled:
 def _corrected(
     run: Run, matched: dict[Scores, _Labelled], labels: LabelFile, options: LabelOptions, settings: Settings
 ) -> Run:
-    """The run with the scores that have labels corrected.
+    """Return the run with the scores that have labels corrected.
 
     Where tasks of a group have too few labels for a row of their own, the part is one of all its tasks together.
     """
@@ -291,8 +296,8 @@ def _corrected(
     if not scores and not only_groups:
         what = refused[0] if refused else f"{_names(few)}: fewer than two labelled questions (clusters): label more"
         raise InputError(what)
-    notes = [f"left out, with fewer than two labelled questions (clusters): {_names(few)}"] if few else []
-    notes += [f"left out: {text}" for text in refused]
+    left = [f"left out, with fewer than two labelled questions (clusters): {_names(few)}"] if few else []
+    notes = [Note("not_labelled", text) for text in (*left, *(f"left out: {text}" for text in refused))]
     lost = sum(int(these.counts[np.isnan(these.label)].sum()) for these in matched.values())
     missing = sum(part.n_missing for part in (*scores, *only_groups))
     for number, text in (
@@ -300,7 +305,7 @@ def _corrected(
         (labels.n_empty, f"{labels.name}: {labels.n_empty} rows have no label, as if they had not been drawn"),
         (missing, f"{run.name}: {missing} answers have no score of the judge; questions without any do not count"),
     ):
-        notes += [text] if number else []
+        notes += [Note("labels_used", text)] if number else []
     return replace(
         run,
         scores=tuple(replace(part, n_missing=0, missing={}, n_zero=0) for part in scores),
@@ -313,7 +318,7 @@ def _corrected(
 
 
 def _n_clusters(part: Scores, these: _Labelled) -> int:
-    """Labelled clusters of a task."""
+    """Return labelled clusters of a task."""
     return len({i if part.clusters is None else part.clusters[i] for i in np.flatnonzero(~np.isnan(these.label))})
 
 
@@ -329,7 +334,7 @@ def _scores_of(
     *,
     all_filled: bool = True,
 ) -> list[Scores]:
-    """The scores of one task, or of several that share one random part, with corrected values.
+    """Return the scores of one task, or of several that share one random part, with corrected values.
 
     Where a person has left out rows of the part that was drawn, those with a label must still look like a random part.
     """
@@ -346,14 +351,18 @@ def _scores_of(
     # each label stands for 1/π of the questions; where a person stopped early, for as many more
     chances *= min(1.0, float((1 / chances).sum()) / len(scored))
     labelled = part_of(at, len(scored), scored.labels, None, drawn=drawn, chances=chances if unequal else None)
+    labelled = drawn_by_key(labelled, scored.by_key())
     start = np.cumsum([0, *(len(part.questions) for part in parts)])
     if not drawn and len(at) < len(scored):
         order = np.concatenate([benchmark_order(part.questions) + i for part, i in zip(parts, start, strict=False)])
         place = np.cumsum(there) - 1
         _check_random(labelled, scored.strata, judge, place[order[there[order]]], whole.name)
     counts = np.where(np.isnan(these.label), 0, these.counts)
-    values, columns, few = corrected_values(scored.stats, label, these.seen[at], labelled, width, counts)
-    codes = {"judge_corrected"} | ({"few_failures"} if few else set())
+    alone = too_few_to_correct(label, labelled.clusters[at], bounds)
+    values, columns, few = corrected_values(
+        scored.stats, label, these.seen[at], labelled, width, counts, alone_only=alone
+    )
+    codes = {"judge_corrected"} | ({"few_failures"} if few else set()) | ({"few_labelled_failures"} if alone else set())
     out = []
     for t, part in enumerate(parts):
         rows, own = np.flatnonzero(scored.strata == t), np.flatnonzero(there[start[t] : start[t + 1]])
@@ -367,6 +376,7 @@ def _scores_of(
                 native=None,
                 factors=None,
                 gradings=None,
+                asked=None,
                 repeats_named=None,
                 repeats_are_runs=False,
                 diagnostics=tuple(sorted(codes.union(part.diagnostics))),
@@ -377,7 +387,7 @@ def _scores_of(
 
 
 OTHER_SCALE = 4.0
-"""How many times as large as the largest label the largest score may be, or the other way, where no range is known."""
+"""The most that the largest score and the largest label may differ, as a factor, if no range is known."""
 
 
 def _on_scale(
@@ -387,10 +397,10 @@ def _on_scale(
     bounds: tuple[float, float] | None,
     scale: tuple[float, float] | None,
 ) -> tuple[FloatArray, float]:
-    """The labels on the scale of the scores, and how wide that is.
+    """Return the labels on the scale of the scores, and how wide that is.
 
     Raises:
-        InputError: they are on another scale, which nobody has named.
+        InputError: they are on another scale, which was not named.
     """
     low, high = bounds or (float(judge.min()), float(judge.max()))
     if scale is not None:
@@ -438,7 +448,7 @@ def _check_random(labelled: Part, tasks: IntArray, judge: FloatArray, order: Int
     why = ""
     if not positions_look_random(in_order):
         why = "lie together in the order of the benchmark"
-    elif _of_some_tasks(in_order):
+    elif _favours_tasks(in_order):
         why = "are not of all tasks alike"
     elif _chosen_by_score(labelled, judge):
         why = f"have a mean score of {judge[labelled.asked].mean():.2g} by the judge, and all have {judge.mean():.2g}"
@@ -450,8 +460,9 @@ def _check_random(labelled: Part, tasks: IntArray, judge: FloatArray, order: Int
         )
 
 
-def _of_some_tasks(labelled: Part) -> bool:
-    """Whether some task has more or fewer labelled questions (clusters) than a random part of all tasks would have."""
+def _favours_tasks(labelled: Part) -> bool:
+    """Return True if some task has more or fewer labelled questions (clusters) than a random subset of all tasks would
+    have."""
     first = np.unique(labelled.clusters, return_index=True)[1]
     tasks = labelled.strata[first]
     T = int(tasks.max()) + 1
@@ -466,7 +477,7 @@ def _of_some_tasks(labelled: Part) -> bool:
 
 
 def _chosen_by_score(labelled: Part, judge: FloatArray) -> bool:
-    """Whether the judge's scores of the part are further from those of all than a random part's would be."""
+    """Return whether the judge's scores of the part are further from those of all than a random part's would be."""
     from scipy.stats import hypergeom
 
     size = np.bincount(labelled.clusters)
@@ -475,10 +486,16 @@ def _chosen_by_score(labelled: Part, judge: FloatArray) -> bool:
     N, m = len(means), len(part)
     if m == N or np.ptp(means) <= 1e-12:
         return False
+    few = m < FEWEST_UNITS
+    chance = FEW_NOT_RANDOM_P if few else IN_A_ROW
     if np.isclose(part, part[0]).all():  # all failures: as likely as m draws from those alike
-        return bool(hypergeom(N, np.isclose(means, part[0]).sum(), m).logpmf(m) < math.log(IN_A_ROW))
+        return bool(hypergeom(N, np.isclose(means, part[0]).sum(), m).logpmf(m) < math.log(chance))
+    low = np.isclose(means, means.min())
+    if few and np.isclose(means[~low], means.max()).all():  # right or wrong: no normal distribution near an end
+        drawn, of = int(np.isclose(part, means.min()).sum()), hypergeom(N, int(low.sum()), m)
+        return bool(min(of.cdf(drawn), of.sf(drawn - 1)) < chance)
     spread = means.std() * math.sqrt((1 - m / N) / m)
-    return bool(abs(part.mean() - means.mean()) > NOT_RANDOM_Z * spread)
+    return bool(abs(part.mean() - means.mean()) > (FEW_NOT_RANDOM_Z if few else NOT_RANDOM_Z) * spread)
 
 
 def _names(parts: Iterable[Scores]) -> str:
@@ -486,7 +503,7 @@ def _names(parts: Iterable[Scores]) -> str:
 
 
 def _unmatched(lost: Sequence[Label], labels: LabelFile, runs: Sequence[Run]) -> str:
-    """Why some labels are of no answer."""
+    """Return why some labels are of no answer."""
     first = lost[0]
     keys = [key for run in runs for part in run.scores[:1] for key in part.questions.keys[:MOST_NAMED]]
     tasks = dict.fromkeys(part.task for run in runs for part in run.scores)
@@ -504,7 +521,7 @@ def _unmatched(lost: Sequence[Label], labels: LabelFile, runs: Sequence[Run]) ->
 
 
 def label_arrays(part: Scores, labels: ArrayLike, options: LabelOptions, settings: Settings) -> Scores:
-    """The scores corrected by (n,) or (n, K) labels, NaN where there is none.
+    """Return the scores corrected by (n,) or (n, K) labels, NaN where there is none.
 
     Raises:
         InputError: labels that do not fit or cannot be used.
@@ -513,7 +530,7 @@ def label_arrays(part: Scores, labels: ArrayLike, options: LabelOptions, setting
     table = table[:, None] if table.ndim == 1 else table
     if table.shape not in ((len(part.values), 1), part.values.shape):
         raise InputError(f"labels of the shape {table.shape} for scores of the shape {part.values.shape}")
-    these = _of_answers(part, table)
+    these = _answer_labels(part, table)
     if _n_clusters(part, these) < FEWEST:
         raise InputError("fewer than two labelled questions (clusters): no standard error; label more answers")
     return _scores_of([part], {part: these}, options, settings)[0]
@@ -525,7 +542,7 @@ NO_TEXT = "the run does not hold the words of its answers, so the file only says
 def label_sample(
     runs: Sequence[Run], size: str | float, *, by_score: bool = False, blind: bool = True, seed: int = 0
 ) -> LabelSample:
-    """Answers to random questions, one of each run to each question, in a random order of clusters.
+    """Return answers to random questions, one of each run to each question, in a random order of clusters.
 
     A person who stops early has still labelled a random part.
 
@@ -540,7 +557,7 @@ def label_sample(
         InputError: no question that all runs have answered, or no such size.
     """
     names = _names_of(runs)
-    notes: list[str] = []
+    notes: list[Note] = []
     tasks = _tasks(runs, notes)
     n = sum(len(task) for task in tasks)
     if n < 2:
@@ -551,7 +568,8 @@ def label_sample(
     chances = drawing_chances(size, expected, labels, strata) if by_score else None
     drawn = draw(n, size, labels, strata, seed=seed, chances=chances)
     if by_score and chances is None:
-        notes.append("no score is more uncertain than another, or the part is too small: all have the same probability")
+        said = "no score is more uncertain than another, or the part is too small: all have the same probability"
+        notes.append(Note("drawn_alike", said))
     chance = np.full(n, len(drawn) / n) if chances is None else chances
     codes = np.arange(n) if labels is None else cluster_codes(labels)[0]
     rng = np.random.default_rng([seed, 1])
@@ -571,8 +589,8 @@ def label_sample(
     return LabelSample(tuple(rows), blind, tuple(dict.fromkeys(notes)))
 
 
-def _too_few_to_use_the_judge(runs: Sequence[Run], tasks: Sequence[_Joint], drawn: Sequence[IntArray]) -> list[str]:
-    """What to say where the labels of what was drawn, (m,) cluster codes by task, will count alone.
+def _too_few_to_use_the_judge(runs: Sequence[Run], tasks: Sequence[_Joint], drawn: Sequence[IntArray]) -> list[Note]:
+    """Return a note if the drawn labels, (m,) cluster codes by task, are too few to use the judge.
 
     Tasks that have too few labels for a row of their own are one part, together with the others of their group.
     """
@@ -587,10 +605,11 @@ def _too_few_to_use_the_judge(runs: Sequence[Run], tasks: Sequence[_Joint], draw
         return []
     what = "clusters" if any(task.first.clusters is not None for task in tasks) else "questions"
     number = sum(units) if together else min(units)
-    return [
+    said = (
         f"{some_of(small, MOST_NAMED)}: {number} {what} are drawn, and labels of fewer than {FEWEST_UNITS} count "
         "alone, without the judge's scores: draw more, if there are any"
-    ]
+    )
+    return [Note("few_drawn", said)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -610,27 +629,27 @@ class _Joint:
         return self.parts[0]
 
     def expected(self) -> FloatArray:
-        """(n,) mean score over the runs, as a share of the range; ½ where no range is known."""
+        """Return (n,) mean score over the runs, as a share of the range, ½ if no range is known."""
         bounds = score_range([Ends.of(self.parts)], Settings())
         if bounds is None:
             return np.full(len(self), 0.5)
         means = [question_stats(part.values).mean[rows] for part, rows in zip(self.parts, self.rows, strict=True)]
         return np.asarray((np.mean(means, axis=0) - bounds[0]) / (bounds[1] - bounds[0])).clip(0, 1)
 
-    def texts(self, drawn: IntArray, notes: list[str]) -> list[dict[int, QuestionText]]:
-        """For each run, what its log says of the questions that were drawn."""
+    def texts(self, drawn: IntArray, notes: list[Note]) -> list[dict[int, QuestionText]]:
+        """Return for each run the words of the drawn questions, from its log."""
         out = []
         for part, rows in zip(self.parts, self.rows, strict=True):
             texts = texts_of(part, [rows[i] for i in drawn.tolist()], notes, NO_TEXT)
             out.append(dict(zip(drawn.tolist(), texts, strict=True)))
             if not any(text.answers for text in texts):
-                notes.append(f"{part.task}: {NO_TEXT}")
+                notes.append(Note("texts_not_shown", NO_TEXT).of(part.task))
         return out
 
     def row(
         self, r: int, i: int, name: str, text: QuestionText, rng: np.random.Generator, drawn: tuple[float, int]
     ) -> LabelRow:
-        """A random one of the answers of a run to a question."""
+        """Return a random one of the answers of a run to a question."""
         part, at = self.parts[r], self.rows[r][i]
         j = int(rng.choice(np.flatnonzero(~np.isnan(part.values[at]))))
         key, shown = part.questions.keys[at], part.questions.shown()
@@ -651,13 +670,14 @@ class _Joint:
         )
 
 
-def _tasks(runs: Sequence[Run], notes: list[str]) -> list[_Joint]:
-    """The tasks that all runs have, with the questions that all have answered."""
+def _tasks(runs: Sequence[Run], notes: list[Note]) -> list[_Joint]:
+    """Return the tasks that all runs have, with the questions that all have answered."""
     each = [{part.task: part for part in reversed(run.scores)} for run in runs]
     shared = [task for task in dict.fromkeys(part.task for part in runs[0].scores) if all(task in x for x in each)]
     left = {task for x in each for task in x} - set(shared)
     if left:
-        notes.append(f"left out, as not all runs have it: {some_of(sorted(left), 3)}")
+        said = f"left out, as not all runs have it: {some_of(sorted(left), 3)}"
+        notes.append(Note("not_in_all_runs", said))
     out = []
     for task in shared:
         parts = tuple(x[task] for x in each)

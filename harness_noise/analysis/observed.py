@@ -1,4 +1,4 @@
-"""What the questions that were asked so far say, for a look, and whether more repeats would pay."""
+"""All that the questions that were asked so far say, for a look, and whether more repeats would pay."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REPEATS_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What the questions that were asked so far say: a difference A − B, or a mean."""
+    """All that the questions that were asked so far say: a difference A − B, or a mean."""
 
     task: str = ""
     metric: str = "score"
@@ -41,12 +41,16 @@ class Observed:
     """None, like `se`, where it is not identified: too few questions or clusters."""
     plain: float | None = None
     """The mean of the questions that were asked, where `estimate` is a regression's."""
+    baseline: str | None = None
+    """Hash of B's means of the questions that both have answered, None if the two are not compared again."""
+    clusters: str | None = None
+    """Hash of which of these questions share a cluster, None if the two are not compared again."""
     se: float | None
     df: float | None = None
     units: int
-    """Clusters with a score; questions where there are none."""
+    """Clusters with a score, or questions without clusters."""
     far: ExtendedSample | None = None
-    """What the limit away from 0 comes from, where few questions (clusters) differ."""
+    """The source of the limit away from 0, if few questions (clusters) differ."""
     bounds: tuple[float, float] | None = None
     """Lowest and highest value of the estimate, where they are known."""
     interval: tuple[float, float] | None = None
@@ -56,15 +60,17 @@ class Observed:
     repeats: float = 1.0
     """Mean over A's questions of one over their number of answers."""
     prediction: float = 1.0
-    """Share of the variance of a question's difference, with one answer of A, that is A's prediction noise; 1: unknown,
-    and then no look takes its share of the information for larger than it is."""
+    """Share of A's prediction noise in the variance of a question's difference, with one answer of A.
+
+    1 if it is unknown: then no look takes its share of the information for larger than it is.
+    """
     residual: float | None = None
     """Variance of a regression's residuals over that of the differences, with one answer of A to each question, where
     the estimate is that regression's."""
     population: int | None = None
-    """Questions that B has answered, of which A's are a part; None: those that A is to be asked."""
+    """Questions that B has answered, of which A's are a subset. None: those that A is to be asked."""
     in_population: int | None = None
-    """Questions among them that A has answered; None: all that A has answered."""
+    """Questions among them that A has answered. None: all that A has answered."""
 
     @property
     def z(self) -> float | None:
@@ -74,7 +80,7 @@ class Observed:
         return normal_z(self.estimate / self.se, self.df)
 
     def limits(self, low: float, high: float) -> tuple[float, float]:
-        """The limits that are `low` normal standard errors below the estimate, and `high` (negative: above).
+        """Return the limits that are `low` normal standard errors below the estimate, and `high` (negative: above).
 
         On the scale of t, away from 0 no nearer than those of the extended sample, and within the range.
         """
@@ -93,7 +99,7 @@ class Observed:
 
 
 def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | None = None) -> Observed:
-    """A − B of one task, or of the tasks of a group, over the questions that both have answered by now.
+    """Return A − B of one task, or of the tasks of a group, over the questions that both have answered by now.
 
     Args:
         a: of the run that grows.
@@ -129,7 +135,7 @@ def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | Non
 
 
 def _with_answers(plain: Observed, a: QuestionStats, b: QuestionStats, weights: FloatArray) -> Observed:
-    """A look with how many answers A gave, and which share of the variance more of them would lower.
+    """Return a look with how many answers A gave, and which share of the variance more of them would lower.
 
     That share is known from questions with two answers of A; while there are too few, B's stand for them.
 
@@ -153,7 +159,7 @@ def _with_answers(plain: Observed, a: QuestionStats, b: QuestionStats, weights: 
 
 
 def _of_equal(of: Differences) -> float | None:
-    """A standard error where every difference is the same.
+    """Return a standard error where every difference is the same.
 
     The exact sign test says how likely that is; where all differences are 0, the interval of Bonett & Price.
     """
@@ -167,7 +173,7 @@ def _of_equal(of: Differences) -> float | None:
 
 
 def observe_mean(parts: Sequence[Scores], settings: Settings, group: Group | None = None) -> Observed:
-    """The mean of one task, or of the tasks of a group, over the questions that were answered by now."""
+    """Return the mean of one task, or of the tasks of a group, over the questions that were answered by now."""
     _check(settings)
     row = estimate_of(parts, Run(model="", name="", harness=""), settings, group=group)
     ci = None if row.ci_low is None or row.ci_high is None else (row.ci_low, row.ci_high)
@@ -206,19 +212,19 @@ def _names(parts: Sequence[Scores], group: Group | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnoughRepeats:
-    """Whether more answers per question would pay."""
+    """Answer to whether more answers per question would pay."""
 
     enough: bool
     repeats: int
     """Answers per question by now."""
     share: float | None
-    """var_prediction/K as a share of V; None where it is not identified."""
+    """var_prediction/K as a share of V, None if it is not identified."""
     message: str
-    """One line for whoever watches."""
+    """One line for the user who watches the run."""
 
 
 def repeats_enough(part: Scores, settings: Settings) -> EnoughRepeats:
-    """Whether more answers per question would pay, decided over all questions, never for each by its own.
+    """Return whether more answers per question would pay, decided over all questions, never for each by its own.
 
     They do not where var_prediction/K is at most `REPEATS_SHARE` of V, or where the answers never differ. One answer
     per question says nothing, so K ≥ 2; a K chosen for a question by its own answers would bias the mean.
@@ -238,6 +244,6 @@ def repeats_enough(part: Scores, settings: Settings) -> EnoughRepeats:
         return EnoughRepeats(enough=True, repeats=repeats, share=None, message=f"{text}: {why}")
     share = finite(noise.m.var_prediction.item() / repeats / (noise.m.variance.item() or math.nan))
     if share is not None:
-        text += f", of the variance {100 * share:.0f} % is prediction noise"
+        text += f", of the variance {100 * share:.0f}% is prediction noise"
     enough = repeats >= 2 and share is not None and share <= REPEATS_SHARE
     return EnoughRepeats(enough=enough, repeats=repeats, share=share, message=f"{text}{': enough' * enough}")

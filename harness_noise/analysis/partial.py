@@ -12,13 +12,14 @@ from ..errors import InputError
 from ..results.forms import finite
 from ..results.sequential import FullBenchmark
 from ..stats.contrast import cluster_codes
+from ..stats.intervals import in_range
 from ..stats.partial import Part, from_part, positions_look_random
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, short_of
 from .observed import Observed
 
 
 class NotRandomError(InputError):
-    """The questions that were asked are no random part."""
+    """The questions that were asked are not a random subset."""
 
 
 def part_of(
@@ -31,10 +32,20 @@ def part_of(
     drawn: bool = False,
     chances: FloatArray | None = None,
 ) -> Part:
-    """The part of n questions; `shares` are the weights of the strata in the order in which they appear."""
+    """Return the part of n questions. `shares` are the weights of the strata in the order in which they appear."""
     codes = np.arange(n) if clusters is None else cluster_codes(clusters)[0]
     tasks = np.zeros(n, dtype=np.intp) if strata is None else cluster_codes(strata)[0]
     return Part(rows, codes, tasks, None if shares is None else np.asarray(shares, dtype=np.float64), drawn, chances)
+
+
+def drawn_by_key(part: Part, rows: IntArray) -> Part:
+    """Return the part with its clusters numbered in another order of the questions: by their names.
+
+    Which questions are predicted together is drawn by these numbers, and must not depend on the order of a file.
+    """
+    codes = np.empty(len(rows), dtype=np.intp)
+    codes[rows] = cluster_codes(part.clusters[rows])[0]
+    return replace(part, clusters=codes)
 
 
 def _check_part(part: Part, N: int, what: str) -> None:
@@ -65,7 +76,7 @@ def full_benchmark(
     against: FloatArray | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> FullBenchmark:
-    """`estimate_from_part` from question means.
+    """Return the mean of a whole benchmark by `estimate_from_part`, from question means.
 
     Args:
         y: (m,) question means.
@@ -88,10 +99,11 @@ def full_benchmark(
     varies = used.variance > 0
     codes -= {"zero_variance"} if varies else set()
     low, high = bounds or (-math.inf, math.inf)
+    estimate = used.estimate if bounds is None else float(in_range(used.estimate, bounds))
     each = [used.half_width(level, population=population) if varies else math.nan for population in (False, True)]
     ends = [np.clip([used.estimate - half, used.estimate + half], low, high).tolist() for half in each]
     return FullBenchmark(
-        estimate=finite(used.estimate),
+        estimate=finite(estimate),
         se=math.sqrt(used.variance) if varies else None,
         ci_low=finite(ends[0][0]),
         ci_high=finite(ends[0][1]),
@@ -108,7 +120,8 @@ def full_benchmark(
 
 
 def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None) -> Observed:
-    """The look with A's mean by regression on B and the references, where A has answered a part of B's questions.
+    """Return the look with A's mean by regression on B and the references, where A has answered a part of B's
+    questions.
 
     `residual` is that of a regression of single answers, as `information` reads it: what averaging over A's answers
     has taken away already, no regression takes away again.
@@ -138,7 +151,7 @@ def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, aga
 
 
 def _codes(values: FloatArray, part: Part, df: float, *, difference: bool) -> set[str]:
-    """What makes a standard error uncertain: nothing varies, few clusters, or few whose score is not the usual one."""
+    """Return codes for an uncertain standard error: nothing varies, few clusters, or few with an unusual score."""
     kinds, which, counts = np.unique(np.round(values, 12), return_inverse=True, return_counts=True)
     others = len(np.unique(part.clusters[part.asked][which != counts.argmax()]))
     flags = {

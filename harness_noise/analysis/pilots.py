@@ -14,7 +14,7 @@ from ..data.native_values import agreed
 from ..data.scores import Run
 from ..errors import InputError
 from ..results.rows import Difference, Estimate
-from ..stats.moments import upper_variance
+from ..stats.data_limit import chi_square
 from ..stats.planning import QUESTIONS, Units, Variances
 from ..stats.tolerances import FEWEST_UNITS
 from .ranges import Ends, score_range
@@ -36,29 +36,41 @@ class Noise:
     variances: Variances
     """The variances as estimated or as given."""
     split: bool = True
-    """Data and prediction noise are known apart; else `omega2` is the sum of both at one answer."""
+    """True if data and prediction noise are known apart. Otherwise `omega2` is the sum of both at one answer."""
     upper: Variances | None = None
-    """The variances with the upper confidence limit of ω²; None where nothing was estimated."""
+    """The variances with the upper confidence limit of ω², None if nothing was estimated."""
     units: Units = QUESTIONS
     clustered: bool = False
     """ω² holds the clustering, and `units` are clusters."""
     pilot: str = ""
-    """What it was estimated from: "50 questions"."""
+    """The data it was estimated from: "50 questions"."""
     compared: str = TWO_RUNS
     scale: tuple[float, float] | None = None
     diagnostics: tuple[str, ...] = ()
     n_questions: int = 0
-    """How many questions the pilot has."""
+    """The number of questions of the pilot."""
     r2: float | None = None
-    """The share of the variance that a judge predicts; None where no labels correct one."""
+    """The share of the variance that a judge predicts, None if no labels correct one."""
+    repeats: int | None = None
+    """Answers per question of the pilot, None without a pilot or if its runs or questions differ in it."""
+    zero_one: bool | None = None
+    """The scores are 0 or 1, so that differences are shown in points. None: unknown."""
 
     @property
     def start(self) -> Variances:
         """The variances that a plan starts from."""
         return self.variances if self.upper is None else self.upper
 
+    def amount(self, value: float) -> str:
+        """Return a difference as text, in points if the scores are 0 or 1: "2 points", 0.02."""
+        if not self.zero_one:
+            return f"{value:.3g}"
+        text = f"{100 * value:.3g}"
+        return f"{text} point{'' if text == '1' else 's'}"
+
     def doubled(self) -> Noise:
-        """Noise of two runs like this one, if unrelated: twice the variance, an upper bound for a paired comparison."""
+        """Return the noise of two unrelated runs like this one: twice the variance, an upper bound for a paired
+        comparison."""
 
         def twice(v: Variances) -> Variances:
             return Variances(2 * v.omega2, v.sigma2_a, v.sigma2_a)
@@ -70,7 +82,7 @@ class Noise:
 
 
 def from_numbers(omega2: float, sigma2: float | Sequence[float] | None) -> Noise:
-    """Noise from ω² and σ².
+    """Return noise from ω² and σ².
 
     Raises:
         InputError: numbers that are no variances.
@@ -86,7 +98,7 @@ def from_numbers(omega2: float, sigma2: float | Sequence[float] | None) -> Noise
 
 
 def from_runs(sources: Sequence[Run | Estimate | Difference], settings: Settings, assurance: float) -> Noise:
-    """Noise of one run, of A − B, or of a result of either.
+    """Return noise of one run, of A − B, or of a result of either.
 
     Raises:
         InputError: more than two runs, several metrics, or a row without a standard error.
@@ -105,7 +117,7 @@ def from_runs(sources: Sequence[Run | Estimate | Difference], settings: Settings
             "between questions out: take the runs with the default"
         )
     if row.judge is not None:
-        return _of_labels(row, scale, assurance)
+        return _label_noise(row, scale, assurance)
     if row.se is None or row.se_total is None:
         raise InputError(f"{row.task}, {row.metric}: no standard error to plan with ({', '.join(row.diagnostics)})")
     n, two = row.n_questions, isinstance(row, Difference)
@@ -121,20 +133,27 @@ def from_runs(sources: Sequence[Run | Estimate | Difference], settings: Settings
         total = n * row.var_prediction
         v = Variances(n * row.var_data, total * share, total * (1 - share))
     clustered = row.cluster is not None
-    upper = None
-    if row.df is not None and math.isfinite(row.df) and row.df > 0:
-        more = n * (float(upper_variance(row.se**2, row.df, assurance)) - row.se**2)
-        upper = replace(v, omega2=v.omega2 + more)
+    limit = row._data_limit
+    more = math.nan if limit is None else (limit if split else limit.without_answers()).above(1 - assurance)
+    upper = replace(v, omega2=v.omega2 + n * more) if math.isfinite(more) else None
     units, pilot = QUESTIONS, f"{n} questions"
     if clustered:
         G = row.n_clusters
         units = Units(n / G, min(1.0, ((row.df or G - 1) + 1) / G))
         pilot = f"{G} clusters of {n / G:.3g} questions"
-    return Noise(v, split, upper, units, clustered, pilot, TWO_RUNS if two else ONE_RUN, scale, row.diagnostics, n)
+    noise = Noise(v, split, upper, units, clustered, pilot, TWO_RUNS if two else ONE_RUN, scale, row.diagnostics, n)
+    return replace(noise, repeats=_repeats(row), zero_one=row._zero_one)
 
 
-def _of_labels(row: Estimate | Difference, scale: tuple[float, float] | None, assurance: float) -> Noise:
-    """Noise of people's labels, and how much of it the judge predicts, from a row that some of them correct.
+def _repeats(row: Estimate | Difference) -> int | None:
+    """Return the answers per question, where all questions of all runs have as many."""
+    if isinstance(row, Difference):
+        return row.repeats_a if row.repeats_a == row.repeats_b else None
+    return row.repeats_max if row.repeats_min == row.repeats_max else None
+
+
+def _label_noise(row: Estimate | Difference, scale: tuple[float, float] | None, assurance: float) -> Noise:
+    """Return the noise of human labels and the share that the judge predicts, from a row that labels correct.
 
     Both from the variances of the corrected mean and of the labels alone: that of the labels is σ²/m.
     """
@@ -149,16 +168,26 @@ def _of_labels(row: Estimate | Difference, scale: tuple[float, float] | None, as
     variance = m * gain * row.se**2
     r2 = 1 - (row.se**2 / variance - 1 / n) / (1 / m - 1 / n)
     size = n / row.n_clusters if row.cluster is not None else 1.0
-    upper = float(upper_variance(variance, max(1.0, m / size - 1), assurance))
+    upper = chi_square(variance, max(1.0, m / size - 1)).upper(1 - assurance)
     none = 0.0 if two else None
     return Noise(
-        Variances(variance, 0.0, none), False, Variances(upper, 0.0, none), Units(size), row.cluster is not None,
-        f"{m} labelled questions", TWO_RUNS if two else ONE_RUN, scale, row.diagnostics, n, min(1.0, max(0.0, r2)),
-    )  # fmt: skip
+        Variances(variance, 0.0, none),
+        False,
+        Variances(upper, 0.0, none),
+        Units(size),
+        row.cluster is not None,
+        f"{m} labelled questions",
+        TWO_RUNS if two else ONE_RUN,
+        scale,
+        row.diagnostics,
+        n,
+        min(1.0, max(0.0, r2)),
+        zero_one=row._zero_one,
+    )
 
 
 def noise_by_task(sources: Sequence[Run | Estimate | Difference], settings: Settings) -> dict[str, tuple[int, float]]:
-    """Task → its questions, and its part of the prediction variance of the mean that a plan starts from.
+    """Return task → (its questions, its part of the prediction variance of the mean that a plan starts from).
 
     At one answer to each question, of both runs where there are two.
 
@@ -198,7 +227,7 @@ def noise_by_task(sources: Sequence[Run | Estimate | Difference], settings: Sett
 def _measured(
     runs: Sequence[Run], settings: Settings
 ) -> tuple[Estimate | Difference, list[Estimate], tuple[float, float] | None]:
-    """The row to plan with, of one run or of A − B, the estimates of each run, and the metric's range."""
+    """Return the row to plan with, of one run or of A − B, the estimates of each run, and the metric's range."""
     from .comparison import compare_runs
     from .mean import analyze_runs
 

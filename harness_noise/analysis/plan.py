@@ -1,4 +1,5 @@
-"""From what is asked and the noise to a plan: questions, answers, power, and what other designs would find."""
+"""Plans from the user's goal and the noise: questions, answers, power, and the differences that other designs
+detect."""
 
 from __future__ import annotations
 
@@ -8,9 +9,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..data.native_values import MISMATCH, agreed
+from ..data.notes import Note
 from ..data.scores import Run
 from ..errors import InputError, check_count
-from ..results.plan import Plan, PlanRow, PlugIn, TaskRepeats, TheoryRow
+from ..results.plan import Plan, PlanAnswer, PlanRow, PlugIn, TaskRepeats, TheoryRow
 from ..results.rows import Difference, Estimate
 from ..results.sequential import PlanLooks, Replay
 from ..settings import Settings, check_scale
@@ -24,12 +26,11 @@ if TYPE_CHECKING:
 
 Pilot = Sequence[Run | Estimate | Difference]
 POWER = 0.80
+COSTS = ("question", "answer", "judge")
+"""Things whose cost a plan accepts."""
 ASSURANCE = 0.80
-ABOVE_0 = (
-    *("effect", "design_effect", "cluster_size", "target_se"),
-    *("cost_question", "cost_answer", "cost_judge", "sigma2_judge"),
-)
-BETWEEN_0_AND_1 = ("power", "alpha", "accuracy", "assurance")
+ABOVE_0 = (*("effect", "design_effect", "cluster_size", "target_se", "sigma2_judge"),)
+BETWEEN_0_AND_1 = ("power", "accuracy", "assurance")
 INDEPENDENT = (
     "The questions are taken as independent. Where they come in clusters, it takes more of them, times the design "
     "effect: give `design_effect`, or plan from two runs (`runs`), which show it."
@@ -38,7 +39,7 @@ INDEPENDENT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What the plan is to find out, and from which numbers; see `plan`."""
+    """All that the plan is to find out, and from which numbers. See `plan`."""
 
     effect: float | None
     power: float | None
@@ -53,9 +54,7 @@ class Asked:
     assurance: float | None
     accuracy: float | None
     solved: float | None
-    cost_question: float | None
-    cost_answer: float | None
-    cost_judge: float | None
+    costs: Mapping[str, float] | None
     sigma2_judge: float | None
     judged: int | None
     r2: float | None
@@ -70,7 +69,8 @@ class Asked:
                 raise InputError(f"`{name}` {value:g} must be above 0{' and below 1' * share}")
         if self.power is not None and self.power <= self.alpha:
             raise InputError(
-                f"`power` {self.power:g} must be above `alpha` {self.alpha:g}, which a test has without any effect"
+                f"`power` {self.power:g} must be above {self.alpha:.12g} (1 − `level`), which a test has without any "
+                "effect"
             )
         for name, least in (("n", 2), ("repeats", 1), ("k_max", 1)):
             check_count(name, getattr(self, name), least)
@@ -91,12 +91,14 @@ class Asked:
         self._check_costs_and_labels()
 
     def _check_costs_and_labels(self) -> None:
-        if (self.cost_question is None) != (self.cost_answer is None):
-            raise InputError("`cost_question` and `cost_answer` go together")
-        if self.cost_judge is not None and self.cost_answer is None:
-            raise InputError("`cost_judge` needs the other costs: give `cost_question` and `cost_answer`, too")
+        if self.costs is not None and not {"question", "answer"} <= {*self.costs} <= {*COSTS}:
+            given = ", ".join(self.costs)
+            raise InputError(f"`costs` {given}: give those of a question and an answer, and perhaps of a judge call")
+        for name, cost in (self.costs or {}).items():
+            if not 0 < cost < math.inf:
+                raise InputError(f"`costs` {name} {cost:g} must be above 0")
         if self.sigma2_judge is not None and self.cost_judge is None:
-            raise InputError("`sigma2_judge` says what another judge call gains: give `cost_judge`, too")
+            raise InputError("`sigma2_judge` says what another judge call gains: give the cost of a judge call, too")
         if self.r2 is not None and not 0 <= self.r2 <= 1:
             raise InputError(f"`r2` {self.r2:g} must be from 0 to 1")
         if self.r2 is not None and self.judged is None:
@@ -107,8 +109,9 @@ class Asked:
             raise InputError("`target_se` stands in place of `effect` and `n`: leave them out")
 
     def check_noise(self, noise: Noise) -> None:
-        """Two of three numbers, on the metric's scale, and no more answers where their gain is not known."""
-        check_scale("effect", self.effect, noise.scale)
+        """Check the numbers against the noise. Raise InputError unless they suffice and their effect is known."""
+        for name in ("effect", "target_se"):
+            check_scale(name, getattr(self, name), noise.scale)
         if self.effect is not None and self.n is not None and self.power is not None:
             raise InputError("of `effect`, `n` and `power` give two; the third follows")
         if self.effect is None and self.n is None:
@@ -130,11 +133,16 @@ class Asked:
         return 1.0 if self.solved is None else self.solved
 
     @property
-    def costs(self) -> tuple[float, float] | None:
+    def cost_judge(self) -> float | None:
+        """The cost of one judge call."""
+        return (self.costs or {}).get("judge")
+
+    @property
+    def money(self) -> tuple[float, float] | None:
         """Costs of a question and of an answer, the one judge call for it included."""
-        if self.cost_question is None or self.cost_answer is None:
+        if self.costs is None:
             return None
-        return self.cost_question, self.cost_answer + (self.cost_judge or 0.0)
+        return self.costs["question"], self.costs["answer"] + (self.cost_judge or 0.0)
 
     @property
     def inflation(self) -> float | None:
@@ -144,14 +152,19 @@ class Asked:
         return 1 + max(0.0, self.cluster_size - 1) * self.icc
 
     @property
-    def at(self) -> float:
+    def mde_power(self) -> float:
         """The power of the smallest detectable differences."""
         return POWER if self.power is None or (self.effect is not None and self.n is not None) else self.power
 
+    def at_repeats(self, noise: Noise, v: Variances, K: int) -> PlanAnswer:
+        """Return the answer at K, as a row of a table."""
+        x = self.answer(noise, v, K)
+        return PlanAnswer(K, x.n_questions, x.n_clusters, K * x.n_questions, x.effect, x.power, x.cost)
+
     def answer(self, noise: Noise, v: Variances, K: int) -> PlugIn:
-        """Questions, effect and power, two of them given, at K answers per question."""
+        """Return questions, effect and power, two of them given, at K answers per question."""
         variance, units = v.at(K), noise.units
-        effect, n, power = self.effect, self.n, self.at
+        effect, n, power = self.effect, self.n, self.mde_power
         if n is None:
             assert effect is not None
             try:
@@ -164,10 +177,10 @@ class Asked:
             )
         elif effect is not None:
             power = planning.achieved_power(variance, n, effect, self.alpha, units)
-        mde = detectable_effect(variance, n, self.alpha, self.at, units)
+        mde = detectable_effect(variance, n, self.alpha, self.mde_power, units)
         cost = None
-        if self.costs is not None:
-            cost = n * (self.costs[0] + v.runs * self.costs[1] * K)
+        if self.money is not None:
+            cost = n * (self.money[0] + v.runs * self.money[1] * K)
         clusters = round(n / units.size) if noise.clustered else None
         return PlugIn(n, clusters, mde if effect is None else effect, power, mde, variance, units.df(n), cost)
 
@@ -181,7 +194,7 @@ def plan_of(
     looks: Looks | str | None = None,
     answers: int | None = None,
 ) -> Plan:
-    """The plan that answers what is asked, with the noise of a pilot, of numbers, or of the expected accuracy.
+    """Return the plan that answers what is asked, with the noise of a pilot, of numbers, or of the expected accuracy.
 
     Args:
         goal: effect, questions and power, and the noise where it is given in numbers.
@@ -229,9 +242,9 @@ def plan_of(
 
 
 def _without_runs(goal: Asked) -> Noise:
-    """The noise that is given in numbers, or follows from the accuracy."""
+    """Return the noise that is given in numbers, or follows from the accuracy."""
     if goal.accuracy is not None:
-        noise = Noise(planning.rule_of_thumb(goal.accuracy), split=False, scale=(0.0, 1.0))
+        noise = Noise(planning.rule_of_thumb(goal.accuracy), split=False, scale=(0.0, 1.0), zero_one=True)
     else:
         assert goal.omega2 is not None
         noise = from_numbers(goal.omega2, goal.sigma2)
@@ -241,7 +254,7 @@ def _without_runs(goal: Asked) -> Noise:
 
 
 def _planned(noise: Noise, goal: Asked) -> Plan:
-    """The design that was asked for, and others beside it."""
+    """Return the design that was asked for, and other designs."""
     v = noise.start
     if v.at(1) == 0:
         raise InputError(
@@ -249,20 +262,24 @@ def _planned(noise: Noise, goal: Asked) -> Plan:
             "scores in both runs, or ω² and σ² of 0); plan from other runs, or from `accuracy`"
         )
     best = None
-    if noise.split and goal.costs is not None and (noise.variances.omega2 > 0 or noise.upper is None):
-        best = planning.best_repeats(v, *goal.costs, goal.k_max)
+    if noise.split and goal.money is not None and (noise.variances.omega2 > 0 or noise.upper is None):
+        best = planning.best_repeats(v, *goal.money, goal.k_max)
     K = goal.repeats if goal.repeats is not None else best or 1
     answer, plug_in = goal.answer(noise, v, K), None
     if noise.upper is not None and noise.variances.omega2 > 0:
         plug_in = goal.answer(noise, noise.variances, K)
     steps = [1]
     if noise.split:
-        steps = sorted({k for k in (1, 2, 4, 8, 16, 32, 64, K, goal.k_max) if k <= max(goal.k_max, K)})
+        steps = sorted(
+            {k for k in (1, 2, 4, 8, 16, 32, 64, K, goal.k_max, noise.repeats or K) if k <= max(goal.k_max, K)}
+        )
     units = max(2, math.ceil(answer.n_questions / noise.units.size - SLACK))
     counts = sorted({max(2, math.ceil(units * share)) for share in (0.25, 0.5, 2, 4)})
     sizes = sorted({answer.n_questions, *(noise.units.questions(count) for count in counts)})
     table = tuple(
-        PlanRow(m, k, detectable_effect(v.at(k), m, goal.alpha, goal.at, noise.units)) for m in sizes for k in steps
+        PlanRow(m, k, detectable_effect(v.at(k), m, goal.alpha, goal.mde_power, noise.units))
+        for m in sizes
+        for k in steps
     )
     estimated = noise.upper is not None
     return Plan(
@@ -278,76 +295,82 @@ def _planned(noise: Noise, goal: Asked) -> Plan:
         icc=goal.icc,
         best_repeats=best,
         table=table,
+        answers=tuple(goal.at_repeats(noise, v, k) for k in steps),
+        pilot_repeats=noise.repeats,
         basis="",
         compared=noise.compared,
         assurance=goal.assured if estimated else None,
         plug_in=plug_in,
         diagnostics=noise.diagnostics,
-        notes=(*_about(noise, goal), *_trust(noise, goal, plug_in)),
+        notes=(
+            *(Note("the_plan", said) for said in _about(noise, goal)),
+            *(Note("the_pilot", said) for said in _trust(noise, goal, plug_in)),
+        ),
+        _zero_one=noise.zero_one,
     )
 
 
 def _about(noise: Noise, goal: Asked) -> list[str]:
-    """What is compared, and in what it is counted."""
-    notes = []
+    """Return sentences on what is compared, and in which units."""
+    said: list[str] = []
     if MISMATCH in noise.diagnostics:
-        notes.append(
+        said.append(
             "The pilot's scores do not have the mean that its harness reports (mean_mismatch): do not rely on this "
             "plan."
         )
     if noise.compared == ONE_RUN:
-        notes.append(
+        said.append(
             "The plan is for the mean of one run like this one against a fixed number; for two runs give both, or "
             "`two_like_this=True` for two like this one."
         )
     elif noise.compared == TWO_LIKE_THIS:
-        notes.append(
+        said.append(
             "The plan is for two runs like this one, as if they were unrelated: answering the same questions, two "
             "models usually need fewer; give two runs to plan with what they share."
         )
     elif noise.pilot:
-        notes.append("The plan is for A − B of two runs like these, paired by question.")
+        said.append("The plan is for A − B of two runs like these, paired by question.")
     if noise.clustered:
         as_seen = ", as the pilot has them" if noise.pilot else ""
-        notes.append(
+        said.append(
             f"The plan counts clusters of {noise.units.size:.3g} questions{as_seen}: "
             "more questions of the same clusters do not replace new clusters."
         )
     if not noise.pilot and goal.inflation is not None and goal.accuracy is not None:
-        notes.append(
+        said.append(
             "The design effect multiplies the data noise; the Beta theory has none (both models find the same "
             "questions hard), so its row is without it."
         )
     elif not noise.pilot and not noise.clustered and goal.inflation is None:
-        notes.append(INDEPENDENT)
-    return notes
+        said.append(INDEPENDENT)
+    return said
 
 
 def _trust(noise: Noise, goal: Asked, plug_in: PlugIn | None) -> list[str]:
-    """How far the pilot can be trusted."""
+    """Return how far the pilot can be trusted."""
     if not noise.pilot:
         return []
     if noise.upper is None:
         return ["How uncertain the pilot's variance is, is not known here: the plan takes it as it is."]
     what, omega2 = "ω²" if noise.split else "the variance", noise.variances.omega2
     text = f"The pilot has {noise.pilot}, so {what} is an estimate: the plan starts from its upper "
-    text += f"{100 * goal.assured:.0f} % limit"
+    text += f"{100 * goal.assured:.0f}% limit"
     if plug_in is None:
-        text += f", for the estimate itself is {'0' if omega2 == 0 else 'below 0'} and promises too much."
+        text += f", because the estimate itself is {'0' if omega2 == 0 else 'below 0'} and promises too much."
     elif goal.n is None:
         clusters = "" if plug_in.n_clusters is None else f"{plug_in.n_clusters:,} clusters, "
         text += f"; the estimate itself would say {clusters}{plug_in.n_questions:,} questions."
     elif goal.effect is not None:
-        text += f"; at the estimate itself the power would be {100 * plug_in.power:.0f} %."
+        text += f"; at the estimate itself the power would be {100 * plug_in.power:.0f}%."
     else:
-        text += f"; at the estimate itself it would see {plug_in.mde:.3g}."
+        text += f"; the estimate itself would detect {noise.amount(plug_in.mde)}."
     if noise.split and plug_in is None and goal.costs is not None:
         return [text, "With an ω² that is not above 0, this pilot cannot say how many answers per question are best."]
     return [text]
 
 
 def _theories(p: float, plan: Plan, goal: Asked) -> tuple[TheoryRow, ...]:
-    """What each theory says of the plan."""
+    """Return each theory's plan."""
     rows, units = [], Units(goal.cluster_size or 1.0)
     for name, v in (
         ("rule of thumb", planning.rule_of_thumb(p)),
@@ -357,20 +380,20 @@ def _theories(p: float, plan: Plan, goal: Asked) -> tuple[TheoryRow, ...]:
     ):
         v = v.inflated(goal.inflation)
         variance = v.at(plan.repeats)
-        size = units.questions(required_units(variance, plan.effect, goal.alpha, goal.at, units))
-        seen = detectable_effect(variance, plan.n_questions, goal.alpha, goal.at, units)
+        size = units.questions(required_units(variance, plan.effect, goal.alpha, goal.mde_power, units))
+        seen = detectable_effect(variance, plan.n_questions, goal.alpha, goal.mde_power, units)
         rows.append(TheoryRow(name, v.at(1), size, seen))
     return tuple(rows)
 
 
 def _questions_for(se: float, noise: Noise, goal: Asked) -> int:
-    """Questions whose mean label has this standard error."""
+    """Return questions whose mean label has this standard error."""
     variance = noise.start.at(goal.repeats or 1)
     return noise.units.questions(max(2, math.ceil(variance / se**2 / noise.units.size - SLACK)))
 
 
 def _with_labels(result: Plan, noise: Noise, goal: Asked) -> Plan:
-    """The plan of labels alone, with how many a judge of the other questions saves."""
+    """Return the plan of labels alone, with how many a judge of the other questions saves."""
     r2 = noise.r2 if goal.r2 is None else goal.r2
     assert r2 is not None
     judged = noise.n_questions if goal.judged is None else goal.judged
@@ -386,15 +409,19 @@ def _with_labels(result: Plan, noise: Noise, goal: Asked) -> Plan:
     labels = planning.LabelPlan(
         n_judged=judged, r2=r2, variance=result.variance, n_labels=n, n_labels_alone=result.n_questions, se=se
     )
-    what = f"a standard error of {goal.target_se:.3g}" if goal.target_se is not None else f"{result.effect:.3g}"
-    aim = f"For {what}" if goal.target_se is not None else f"To find {what} with {100 * result.power:.0f} % power"
+    what = (
+        f"a standard error of {noise.amount(goal.target_se)}"
+        if goal.target_se is not None
+        else noise.amount(result.effect)
+    )
+    aim = f"For {what}" if goal.target_se is not None else f"To find {what} with {100 * result.power:.0f}% power"
     need = f"people label {n:,} of the {judged:,} judged questions" if n else f"labels of all {judged:,} are too few"
     text = f"{aim} {need} (the judge predicts R² = {r2:.2g} of the labels); without a judge {result.n_questions:,}."
-    return replace(result, labels=labels, notes=(*result.notes, text))
+    return replace(result, labels=labels, notes=(*result.notes, Note("plan_of_labels", text)))
 
 
 def _within(answers: int, n: int, goal: Asked, noise: Noise) -> Asked:
-    """What is asked, of the pilot's n questions with as many answers as all of them can have."""
+    """Return what is asked, of the pilot's n questions with as many answers as all of them can have."""
     if goal.n is not None or goal.repeats is not None:
         raise InputError("`answers` are spread over the pilot's questions: leave `n` and `repeats` out")
     if answers < n:
@@ -403,23 +430,26 @@ def _within(answers: int, n: int, goal: Asked, noise: Noise) -> Asked:
 
 
 def _by_task(result: Plan, answers: int, tasks: Mapping[str, tuple[int, float]], noise: Noise, goal: Asked) -> Plan:
-    """The plan with the best numbers of answers by task beside it."""
+    """Return the plan with the best numbers of answers by task added."""
     sizes, variances = zip(*tasks.values(), strict=True)
     K = planning.repeats_by_task(variances, sizes, answers, goal.k_max)
     total = sum(variances) or 1.0
     rows = [TaskRepeats(task, n, k, x / total) for (task, (n, x)), k in zip(tasks.items(), K, strict=True)]
     left = sum(row.share / row.repeats for row in rows)
     variance = noise.start.at(1 / left if left else math.inf)
-    mde = detectable_effect(variance, result.n_questions, goal.alpha, goal.at, noise.units)
+    mde = detectable_effect(variance, result.n_questions, goal.alpha, goal.mde_power, noise.units)
+    asked = ",".join(f"{row.task}={row.repeats}" for row in rows)
     text = (
-        f"{answers:,} answers spread by task find {mde:.3g} in place of {result.mde:.3g} with K = {result.repeats} for "
-        f"all; a live lm-eval run asks so with noise_repeats {','.join(f'{row.task}={row.repeats}' for row in rows)}"
+        f"{answers:,} answers spread by task find {noise.amount(mde)} instead of {noise.amount(result.mde)} with "
+        f"K = {result.repeats} for all; a live lm-eval run asks so with noise_repeats {asked}"
     )
-    return replace(result, by_task=tuple(rows), mde_by_task=mde, notes=(*result.notes, f"{text}."))
+    return replace(
+        result, by_task=tuple(rows), mde_by_task=mde, notes=(*result.notes, Note("plan_by_task", f"{text}."))
+    )
 
 
 def _judge_variance(pilot: Pilot, settings: Settings) -> float:
-    """The judge's own variance on one answer, the mean over the runs of a pilot.
+    """Return the judge's own variance on one answer, the mean over the runs of a pilot.
 
     Raises:
         InputError: none of them tells it.
@@ -432,25 +462,23 @@ def _judge_variance(pilot: Pilot, settings: Settings) -> float:
     variances = [row.judge_flips.variance for row in rows if row.judge_flips and row.judge_flips.of == "answers"]
     if not variances:
         raise InputError(
-            "`cost_judge`: how noisy the judge is is not known, because no verdicts on the same text differ here: give "
-            "`sigma2_judge`, the variance of its verdicts on one answer"
+            "`costs` judge: the judge's noise is unknown, because no two of its verdicts on the same text differ. Name "
+            "`runs` in which it graded texts twice, or in Python `sigma2_judge`, the variance of its verdicts"
         )
     return sum(variances) / len(variances)
 
 
 def _with_judge(result: Plan, pilot: Pilot, noise: Noise, goal: Asked, settings: Settings) -> Plan:
-    """The plan with what another judge call is worth beside another answer and another question."""
-    assert goal.cost_question is not None
-    assert goal.cost_answer is not None
-    assert goal.cost_judge is not None
+    """Return the plan with the gain of another judge call, next to that of another answer and another question."""
+    assert goal.costs is not None
     if not noise.split:
         raise InputError(
-            "`cost_judge`: what another answer gains is not known here (one answer each, or all answers alike), "
-            "so it cannot be compared with another judge call: plan from runs with several answers, or from `sigma2`"
+            "`costs` judge: the gain of another answer is unknown (one answer each, or all answers alike), so it "
+            "cannot be compared with another judge call. Plan from runs with several answers, or from `sigma2`"
         )
     v = noise.start
     each = _judge_variance(pilot, settings) if goal.sigma2_judge is None else goal.sigma2_judge
-    costs = goal.cost_question, goal.cost_answer, goal.cost_judge
+    costs = goal.costs["question"], goal.costs["answer"], goal.costs["judge"]
     spent = planning.spending(v, each * v.runs, costs, result.repeats, goal.k_max)
     gains = {
         "another judge call for every answer": spent.judge,
@@ -458,13 +486,13 @@ def _with_judge(result: Plan, pilot: Pilot, noise: Noise, goal: Asked, settings:
         "more questions": spent.question,
     }
     (first, gain), *others = sorted(gains.items(), key=lambda pair: -pair[1])
-    note = (
-        f"For 1 % more cost {first} lowers the variance most, by {100 * gain:.2g} %; "
-        + " and ".join(f"{name} by {100 * less:.2g} %" for name, less in others)
+    said = (
+        f"For 1% more cost {first} lowers the variance most, by {100 * gain:.2g}%; "
+        + " and ".join(f"{name} by {100 * less:.2g}%" for name, less in others)
         + f". For a budget {_counted(spent.best_repeats, 'answer')} to each question with "
         f"{_counted(spent.best_calls, 'judge call')} each are best."
     )
-    return replace(result, judge=spent, notes=(*result.notes, note))
+    return replace(result, judge=spent, notes=(*result.notes, Note("plan_of_judge", said)))
 
 
 def _counted(n: int, what: str) -> str:
@@ -472,7 +500,7 @@ def _counted(n: int, what: str) -> str:
 
 
 def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, goal: Asked, settings: Settings) -> Plan:
-    """The plan of a fixed comparison, with the figures of one that stops when it is decided.
+    """Return the plan of a fixed comparison, with the figures of one that stops when it is decided.
 
     Its boundaries take more questions at most, so that the power is the plan's, and fewer on average; where the number
     of questions was given it stays, and the power is what is left. Sample sizes are those of the fixed design times
@@ -520,7 +548,10 @@ def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, goal: Asked, sett
 
 
 def _replayed(pilot: Pilot, settings: Settings, looks: Looks, alpha: float) -> Replay | None:
-    """What the looks would have done with these two runs, in many random orders; None of one run, or of a result."""
+    """Return what the looks would have done with these two runs, in many random orders.
+
+    None of one run, or of a result.
+    """
     runs, _ = agreed([run for run in pilot if isinstance(run, Run)])
     if len(runs) != 2:
         return None

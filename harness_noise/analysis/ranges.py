@@ -1,10 +1,11 @@
-"""The range of a metric: declared, asked for, or guessed; and what missing answers could change."""
+"""The range of a metric: declared, asked for, or guessed, and what missing answers could change."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
@@ -12,17 +13,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import FloatArray
+from ..choices import IntervalMethod
 from ..data.matching import pair
 from ..data.measures import UNBOUNDED
 from ..data.native_values import is_proportion
 from ..data.scores import Run, Scores
 from ..errors import InputError
-from ..settings import Settings, check_scale
+from ..settings import Settings, check_scale, counts_as_zero
+from ..stats.contrast import question_stats
 from ..stats.tolerances import SLACK
 
 
 def hull(ranges: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
-    """The range that holds all of them; None where one is not known."""
+    """Return the range that holds all of them. None where one is not known."""
     limits = [bounds for bounds in ranges if bounds is not None]
     if not limits or len(limits) < len(ranges):
         return None
@@ -30,12 +33,12 @@ def hull(ranges: Sequence[tuple[float, float] | None]) -> tuple[float, float] | 
 
 
 def name_of(parts: Sequence[Scores]) -> str:
-    """Task and metric, for messages."""
+    """Return task and metric, for messages."""
     return ", ".join(filter(None, (parts[0].task, parts[0].metric)))
 
 
 class Ends(NamedTuple):
-    """The lowest and highest score of one run, on one task or on those of a group; NaN where it has none."""
+    """The lowest and highest score of one run, on one task or on those of a group. NaN where it has none."""
 
     name: str
     low: float
@@ -45,13 +48,13 @@ class Ends(NamedTuple):
 
     @classmethod
     def of(cls, parts: Sequence[Scores]) -> Ends:
-        """The ends of all scores; corrected values may lie beyond the range that the scores have."""
+        """Return the ends of all scores. Corrected values may lie beyond the range that the scores have."""
         each = [x.bounds or () if x.corrected is not None else x.values for x in parts]
         return cls.seen(parts, each, hull([part.bounds for part in parts]))
 
     @classmethod
     def seen(cls, parts: Sequence[Scores], values: Sequence[ArrayLike], bounds: tuple[float, float] | None) -> Ends:
-        """The ends of some values that were made of these scores."""
+        """Return the ends of some values that were made of these scores."""
         scores = [np.asarray(x, dtype=np.float64) for x in values]
         low = float(np.fmin.reduce([np.fmin.reduce(x, axis=None, initial=np.nan) for x in scores]))
         high = float(np.fmax.reduce([np.fmax.reduce(x, axis=None, initial=np.nan) for x in scores]))
@@ -59,7 +62,7 @@ class Ends(NamedTuple):
 
 
 def widths(runs: Sequence[Ends], settings: Settings) -> FloatArray:
-    """(M, M) how wide the range is that the scores of each two runs can take; NaN where they may be anything."""
+    """Return (M, M) how wide the range is that the scores of each two runs can take. NaN where they may be anything."""
     kinds: dict[tuple[object, ...], list[int]] = {}
     for i, run in enumerate(runs):
         kinds.setdefault(run[1:], []).append(i)
@@ -72,9 +75,9 @@ def widths(runs: Sequence[Ends], settings: Settings) -> FloatArray:
 
 
 def score_range(samples: Sequence[Ends], settings: Settings) -> tuple[float, float] | None:
-    """Lowest and highest value that the scores of one metric can take; None where they may be anything.
+    """Return the lowest and highest possible score of one metric, None if scores may be anything.
 
-    What `--range` says counts, then what the adapters declare. Where nobody says anything, scores that all
+    What `--range` says counts, then what the adapters declare. If neither says anything, scores that all
     lie in [0, 1] are taken to have that range, unless they are all 0 or all 1 and the metric's name does not
     say that they are right or wrong: a percentage may be 0 throughout.
 
@@ -115,7 +118,7 @@ def check_margin(settings: Settings, parts: Iterable[Scores]) -> None:
 
 
 def scales_differ(parts_a: Iterable[Scores], parts_b: Iterable[Scores]) -> bool:
-    """Whether the scores of one run lie in [0, 1] and those of the other look like percentages."""
+    """Return whether the scores of one run lie in [0, 1] and those of the other look like percentages."""
     ends = []
     for parts in (parts_a, parts_b):
         values = np.concatenate([np.empty(0), *(part.values[np.isfinite(part.values)] for part in parts)])
@@ -125,7 +128,7 @@ def scales_differ(parts_a: Iterable[Scores], parts_b: Iterable[Scores]) -> bool:
 
 
 def outside(name: str, low: float, high: float, bounds: tuple[float, float], *, said: bool) -> str:
-    """The message for scores that are not in their range."""
+    """Return the message for scores that are not in their range."""
     whose = f"`range=({bounds[0]:g}, {bounds[1]:g})`" if said else f"the declared range [{bounds[0]:g}, {bounds[1]:g}]"
     return (
         f"{name}: the scores go from {low:g} to {high:g}, which is not within {whose}; give the lowest and the "
@@ -135,12 +138,12 @@ def outside(name: str, low: float, high: float, bounds: tuple[float, float], *, 
 
 
 MISSING_SHARE = 1 / 3
-"""Share of the SE: a mean that is off by so much leaves a 95 % interval 93.7 % coverage, and less from there on."""
+"""Share of the SE: a mean that is off by so much leaves a 95% interval 93.7% coverage, and less from there on."""
 Range = tuple[float, float]
 
 
 def mean_if_missing(parts: Sequence[Scores], shares: Sequence[float] | None, bounds: Range | None) -> Range | None:
-    """The means if every missing answer had the lowest score, and the highest.
+    """Return the means if every missing answer had the lowest score, and the highest.
 
     None where nothing is missing, the ends of the range are not known, or the scores do not tell which of the
     answers they lack were asked for.
@@ -159,7 +162,7 @@ def difference_if_missing(
     *,
     unpaired: bool = False,
 ) -> Range | None:
-    """The lowest and highest A − B that the missing answers could make, over the questions that both were asked.
+    """Return the lowest and highest A − B that the missing answers could make, over the questions that both were asked.
 
     None as for a mean.
     """
@@ -175,21 +178,40 @@ def difference_if_missing(
 
 Key = tuple[str, str, str]
 Filled = tuple[Run, list[Run]]
+BETWEEN = 9
+"""Scores between the ends of the range that are tried for those that are missing: t is not monotone in them."""
 
 
-def worst_case(run: Run, baselines: Sequence[Run], settings: Settings) -> tuple[Filled, set[Key]] | None:
-    """The run with the worst scores in place of those that are missing, and its baselines with the best.
+def worst_case(
+    run: Run, baselines: Sequence[Run], settings: Settings, vouched: Collection[str] = ()
+) -> tuple[list[Filled], set[Key]] | None:
+    """Return the run with the worst scores in place of those that are missing, and its baselines with the best.
 
-    With what cannot be filled: metrics without a known range, and answers of which it is not known what they would
-    have been to. None where nothing is missing.
+    Also the other way round, and where scores are graded with those between the ends: t is not monotone in them.
+
+    Args:
+        run: the new one.
+        baselines: those that it is held against.
+        settings: how missing answers count.
+        vouched: causes that the user vouches for. Scores are left as they are if all that are missing have such a
+            cause. If others are missing, too, it is not known which, so all are filled.
+
+    Returns:
+        The runs, the worst case first; and what cannot be filled: metrics without a known range, and answers of which
+        it is not known what they would have been to. None where nothing is missing.
     """
+
+    def at_random(part: Scores) -> bool:
+        n = sum(part.missing.get(cause, 0) for cause in set(vouched) if not counts_as_zero(settings.missing, cause))
+        return 0 < n == part.n_missing - part.n_zero
+
     together: dict[Key, list[Scores]] = {}
     for part in (part for side in (run, *baselines) for part in (*side.scores, *side.parts)):
         together.setdefault(part.key, []).append(part)
     ranges = {
         key: score_range([Ends.of(parts)], settings)
         for key, parts in together.items()
-        if any(n_unscored(part) or part.n_missing > part.n_zero for part in parts)
+        if any(part.n_missing > part.n_zero for part in parts if not at_random(part))
     }
     unknown = {
         part.key for side in (run, *baselines) for part in side.corpus if part.n_missing and settings.missing != "zero"
@@ -199,43 +221,74 @@ def worst_case(run: Run, baselines: Sequence[Run], settings: Settings) -> tuple[
     unknown |= {
         key
         for key, bounds in ranges.items()
-        if bounds is None or any(part.n_missing - part.n_zero > n_unscored(part) for part in together[key])
+        if bounds is None or any(part.lost is None for part in together[key] if not at_random(part))
     }
     for group in (group for side in (run, *baselines) for group in side.groups):
         if not unknown.isdisjoint((task, group.metric, group.scorer) for task in group.tasks):
             unknown.add(group.key)
 
-    def fill(part: Scores, best: bool) -> Scores:
+    graded = {key for key, bounds in ranges.items() if bounds is not None and are_graded(together[key], bounds)}
+
+    def fill(part: Scores, best: bool, share: float) -> Scores:
         bounds = ranges.get(part.key)
-        if bounds is None:
+        if bounds is None or at_random(part):
             return part
-        return replace(part, values=_filled(part, bounds[best == (part.higher_is_better is not False)]), native=None)
+        high = best == (part.higher_is_better is not False)
+        start, end = bounds[high], bounds[not high]
+        value = start + share * (end - start) if part.key in graded or share == 1 else start
+        return replace(part, values=_filled(part, value), native=None, answers=None)
+
+    shares = np.linspace(0, 1, BETWEEN + 2).tolist() if graded else [0.0, 1.0]
+    return [_each_filled(run, baselines, partial(fill, share=share)) for share in shares], unknown
+
+
+def _each_filled(run: Run, baselines: Sequence[Run], fill: Callable[[Scores, bool], Scores]) -> Filled:
+    """Return the runs with their scores filled: of the run towards the worst, of its baselines towards the best."""
 
     def filled(side: Run, best: bool) -> Run:
         scores, parts = (tuple(fill(part, best) for part in group) for group in (side.scores, side.parts))
         return replace(side, scores=scores, parts=parts, groups=tuple(replace(g, native=None) for g in side.groups))
 
-    return (filled(run, False), [filled(base, True) for base in baselines]), unknown
+    return filled(run, False), [filled(base, True) for base in baselines]
+
+
+def are_graded(parts: Iterable[Scores], bounds: Range) -> bool:
+    """Return whether some scores are neither the lowest nor the highest."""
+    return any(not np.isin(part.values[~np.isnan(part.values)], bounds).all() for part in parts)
 
 
 def _told(parts: Sequence[Scores]) -> bool:
-    """Whether answers are missing, and it is known which."""
-    missing = sum(part.n_missing - part.n_zero for part in parts)
-    return missing > 0 and missing == sum(map(n_unscored, parts))
+    """Return whether answers are missing, and it is known which."""
+    return any(part.n_missing > part.n_zero for part in parts) and all(part.lost is not None for part in parts)
 
 
-def n_unscored(part: Scores) -> int:
-    """Answers without a score."""
-    return int(np.isnan(part.values).sum())
+def fill(part: Scores, value: float) -> Scores:
+    """Return the scores with this value for all that are missing."""
+    return replace(part, values=_filled(part, value), native=None, n_missing=0, missing={})
 
 
-def _filled(part: Scores, value: float) -> np.ndarray:
-    return np.where(np.isnan(part.values), value, part.values)
+def _filled(part: Scores, value: float) -> FloatArray:
+    lost = part.lost
+    return part.values if lost is None else np.where(lost, value, part.values)
 
 
 def _mean(parts: Sequence[Scores], shares: Sequence[float] | None, value: float) -> float:
-    """The mean over those of the tasks that have a question, with one score for all that are missing."""
+    """Return the mean over those of the tasks that have a question, with one score for all that are missing."""
     weights = shares or [float(len(part.values)) for part in parts]
-    used = [(float(_filled(part, value).mean()), w) for part, w in zip(parts, weights, strict=True) if w > 0]
-    means, counted = zip(*used, strict=True)
-    return float(np.average(means, weights=counted))
+    means = [question_stats(_filled(part, value)).mean for part in parts]
+    used = [(float(np.nanmean(mean)), w) for mean, w in zip(means, weights, strict=True) if w > 0]
+    each, counted = zip(*used, strict=True)
+    return float(np.average(each, weights=counted))
+
+
+def check_range(where: str, chosen: IntervalMethod, bounds: tuple[float, float] | None) -> None:
+    """Refuse an interval of a share for a metric without a range.
+
+    Raises:
+        InputError: it says how to give one.
+    """
+    if chosen.on_share and bounds is None:
+        raise InputError(
+            f"{where}: interval {chosen.name} is for a metric with a range, as scores in [0, 1] have one: give it "
+            "with `range=(LOW, HIGH)`, or use `interval='t'`"
+        )

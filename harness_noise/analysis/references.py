@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..data.matching import pair
+from ..data.native_values import are_zero_one
+from ..data.notes import Note
+from ..data.questions import by_name
 from ..data.scores import Run, Scores
 from ..errors import InputError
+from ..results.diagnostics import STOPPED
 from ..results.sequential import FullBenchmark, FullRow
 from ..settings import Settings
 from ..stats.contrast import question_stats
+from ..stats.partial import positions_look_random
+from ..stats.two_parts import two_parts
 from .comparison import matched_scores
-from .drawing import STOPPED
-from .partial import NotRandomError, full_benchmark, part_of
+from .partial import NotRandomError, drawn_by_key, full_benchmark, part_of
 from .ranges import Ends, score_range
 from .sample import group_parts, group_shares, in_order_of
 
@@ -32,8 +38,8 @@ NEARLY_ALL = 0.95
 
 def of_runs(
     runs: Sequence[Run], references: Sequence[Run], settings: Settings, *, refuse: bool = True
-) -> tuple[tuple[FullRow, ...], list[str]]:
-    """The means of whole benchmarks, for everything that a run and a reference measured; and notes.
+) -> tuple[tuple[FullRow, ...], list[Note]]:
+    """Return the means of whole benchmarks, for everything that a run and a reference measured, and notes.
 
     Args:
         runs: of which each has answered a part of the questions, drawn at random.
@@ -49,17 +55,18 @@ def of_runs(
 
 def of_pairs(
     pairs: Sequence[tuple[Run, Run]], references: Sequence[Run], settings: Settings
-) -> tuple[tuple[FullRow, ...], list[str]]:
-    """The differences A − B on whole benchmarks: A's mean, which B and the references predict, minus B's mean."""
+) -> tuple[tuple[FullRow, ...], list[Note]]:
+    """Return the differences A − B on whole benchmarks: A's mean, which B and the references predict, minus B's
+    mean."""
     return _estimates(pairs, references, settings, refuse=True)
 
 
 def _estimates(
     pairs: Sequence[tuple[Run, Run | None]], references: Sequence[Run], settings: Settings, *, refuse: bool
-) -> tuple[tuple[FullRow, ...], list[str]]:
-    """The rows of runs, each by itself or minus another; and notes."""
+) -> tuple[tuple[FullRow, ...], list[Note]]:
+    """Return the rows of runs, each by itself or minus another, and notes."""
     rows: list[FullRow] = []
-    notes: list[str] = []
+    notes: list[Note] = []
     for run, base in pairs:
         others = [ref for ref in references if not any(same_run(ref, side) for side in (run, base) if side is not None)]
         theirs: dict[tuple[str, str, str], Scores] = {}
@@ -77,32 +84,39 @@ def _estimates(
 
 
 def same_run(run: Run, other: Run) -> bool:
-    """Whether two runs are one, given twice."""
+    """Return True if two runs are one run, given twice."""
     return bool(run.path) and run.path == other.path and run.model == other.model
 
 
-def _checked(rows: list[FullRow], notes: list[str], references: Sequence[Run]) -> tuple[tuple[FullRow, ...], list[str]]:
+def _checked(
+    rows: list[FullRow], notes: list[Note], references: Sequence[Run]
+) -> tuple[tuple[FullRow, ...], list[Note]]:
     if not rows and not notes:
         models = ", ".join(run.model for run in references[:6])
         raise InputError(
             f"the references ({models}) have measured nothing that the runs have: name runs of the same tasks"
         )
     estimated = [row for row in rows if row.estimate is not None]
-    for said, these in (
-        ("the references gain nothing", [row for row in estimated if row.gain is not None and row.gain <= 1]),
+    for code, said, these in (
         (
+            "references_gain_nothing",
+            "the references gain nothing",
+            [row for row in estimated if row.gain is not None and row.gain <= 1],
+        ),
+        (
+            "plain_mean",
             "nothing varies, or the part has too few questions (clusters) to learn from the references, so its plain "
             "mean is shown",
             [row for row in estimated if row.gain is None],
         ),
     ):
         names = dict.fromkeys(f"{row.task} {row.metric}".strip() for row in these)
-        notes += [f"{', '.join(names)}: {said}"] if names else []
+        notes += [Note(code, f"{', '.join(names)}: {said}")] if names else []
     return tuple(rows), notes
 
 
 def _tasks(run: Run) -> list[tuple[list[Scores], str, list[float] | None]]:
-    """Every task of a run, and every group of which it has all tasks."""
+    """Return every task of a run, and every group if the run has all its tasks."""
     out: list[tuple[list[Scores], str, list[float] | None]] = [([part], part.task, None) for part in run.scores]
     for group in run.groups:
         parts = group_parts(run, group)
@@ -120,29 +134,39 @@ def _row(
     settings: Settings,
     *,
     refuse: bool,
-) -> tuple[FullRow | None, list[str]]:
-    """One row, and notes; None where no reference has measured it, or all its questions were asked."""
+) -> tuple[FullRow | None, list[Note]]:
+    """Return one row and notes. The row is None if no reference has measured it, or all its questions were asked."""
     all_blocks = [block_of(part if b is None else within(part, b), references, b) for part, b in both]
     blocks = [block for block in all_blocks if block is not None]
     (run, base), (first, _) = runs, both[0]
     if len(blocks) < len(all_blocks) or not (base or shared_names(blocks)):
         return None, []
-    what, model, notes, sizes = f"{name} {first.metric}", run.model, list[str](), [len(x.X) for x in blocks]
+    what, model, notes, sizes = f"{name} {first.metric}", run.model, list[Note](), [len(x.X) for x in blocks]
     if base is not None:
         model = f"{run.model} − {base.model}"
         blocks, every = [block.of_known() for block in blocks], sum(sizes)
         left = every - sum(len(block.X) for block in blocks)
         if any(len(block.X) < NEARLY_ALL * size for block, size in zip(blocks, sizes, strict=True)):
+            row = _of_two_parts(both, references, name, (run, base), settings)
+            if row is not None:
+                return row, []
             said = f"{base.model} has answered {every - left:,} of {every:,} questions only"
-            return None, [f"{what}: {said}, and the mean of them all is estimated against a run that has answered all"]
+            why = (
+                "and the mean of them all is estimated against a run that has answered all, or from two different "
+                "random parts of a task that split no cluster"
+            )
+            return None, [Note("no_full_benchmark", f"{what}: {said}, {why}", name)]
         if left:
             said = f"{base.model} has no answer to {left:,} of {every:,} questions"
-            notes.append(f"{what}: {said}, which are left out of the whole benchmark")
+            notes.append(
+                Note("not_in_full_benchmark", f"{what}: {said}, which are left out of the whole benchmark", name)
+            )
     drawn = {record["task"]: record["n_total"] for record in run.drawn}
     by_name = all(drawn.get(part.task) == size for (part, _), size in zip(both, sizes, strict=True))
     y, part, X, b = joined(blocks, shares, drawn=by_name)
     if len(part.asked) >= len(X):
-        return None, [*notes, f"{what}: {run.model} has answered all {len(X):,} questions of the references"]
+        said = f"{what}: {run.model} has answered all {len(X):,} questions of the references"
+        return None, [*notes, Note("answered_all", said, name)]
     sides = [side for pair in both for side in pair if side is not None]
     bounds = score_range([Ends.of([side]) for side in sides], settings)
     if bounds is not None and base is not None:
@@ -153,23 +177,86 @@ def _row(
     except NotRandomError as error:
         if refuse:
             raise
-        notes.append(str(error))
+        notes.append(Note("not_a_random_part", str(error), name))
         m, code = len(part.asked), "not_a_random_part"
         whole = FullBenchmark(n_asked=m, n_total=len(X), references=names, diagnostics=(code,))
     stopped = [STOPPED] * any(STOPPED in side.diagnostics for side in sides)
     fields = asdict(whole) | {"diagnostics": tuple(sorted((*whole.diagnostics, *stopped)))}
-    return FullRow(task=name, metric=first.metric, scorer=first.scorer, model=model, **fields), notes
+    about: dict[str, Any] = {"task": name, "metric": first.metric, "scorer": first.scorer, "model": model}
+    return FullRow(**about, **fields, _zero_one=are_zero_one(sides)), notes
 
 
-def shared_names(blocks: Sequence[Block]) -> list[str]:
-    """The references that have measured every task."""
+def _of_two_parts(
+    both: Sequence[tuple[Scores, Scores | None]],
+    references: Sequence[Run],
+    name: str,
+    runs: tuple[Run, Run],
+    settings: Settings,
+) -> FullRow | None:
+    """Return A − B of two runs that have answered different random parts of one task.
+
+    None for a group, without a reference, for questions that were drawn with different probabilities, or for parts that
+    are too small, not random or have split a cluster.
+    """
+    (first, other), *more = both
+    if more or other is None:
+        return None
+    sides = [block_of(part, references, None) for part in (first, other)]
+    if any(side is None or side.unequal or not side.names for side in sides):
+        return None
+    a, b = (side for side in sides if side is not None)
+    if np.array_equal(np.sort(a.asked), np.sort(b.asked)):
+        return None  # of one part the references say nothing that the pairs do not
+    drawn = [{record["task"]: record["n_total"] for record in run.drawn}.get(name) == len(a.X) for run in runs]
+    (y_a, part_a, X, _), (y_b, part_b, _, _) = (
+        joined([side], None, drawn=known) for side, known in zip((a, b), drawn, strict=True)
+    )
+    parts = [part for part in (part_a, part_b) if len(part.asked) < len(X)]
+    if not all(part.drawn or positions_look_random(part) for part in parts):
+        return None
+    found = two_parts(y_a, part_a, y_b, part_b, X)
+    if found is None:
+        return None
+    of, width, level = found.estimate, math.inf, settings.level
+    if (bounds := score_range([Ends.of([side]) for side in (first, other)], settings)) is not None:
+        width = bounds[1] - bounds[0]
+    ends = [
+        np.clip([of.estimate - half, of.estimate + half], -width, width).tolist()
+        for half in (of.half_width(level, population=population) for population in (False, True))
+    ]
+    codes = {code for side in (first, other) for code in side.diagnostics if code == STOPPED}
+    return FullRow(
+        task=name,
+        metric=first.metric,
+        scorer=first.scorer,
+        model=f"{runs[0].model} − {runs[1].model}",
+        estimate=float(np.clip(of.estimate, -width, width)),
+        se=math.sqrt(of.variance),
+        ci_low=ends[0][0],
+        ci_high=ends[0][1],
+        n_asked=len(part_a.asked),
+        n_asked_b=len(part_b.asked),
+        n_total=len(X),
+        gain=of.gain,
+        references=tuple(a.names),
+        diagnostics=tuple(sorted(codes | (set() if found.overlap_known else {"overlap_unknown"}))),
+        se_population=math.sqrt(of.population_variance),
+        ci_low_population=ends[1][0],
+        ci_high_population=ends[1][1],
+        _zero_one=are_zero_one((first, other)),
+    )
+
+
+def shared_names(blocks: Sequence[Stratum]) -> list[str]:
+    """Return the references that have measured every task."""
     return [name for name in blocks[0].names if all(name in block.names for block in blocks)]
 
 
 def joined(
-    blocks: Sequence[Block], shares: list[float] | None, *, drawn: bool
+    blocks: Sequence[Stratum], shares: list[float] | None, *, drawn: bool
 ) -> tuple[FloatArray, Part, FloatArray, FloatArray | None]:
-    """What the regression takes, over all tasks: y, the part, the references' means, those of what is subtracted."""
+    """Return the regression's data over all tasks: y, the subset, the references' means, those of what is
+    subtracted."""
     names = shared_names(blocks)
     start = np.cumsum([0, *(len(block.X) for block in blocks)])
     rows = np.concatenate([block.asked + at for block, at in zip(blocks, start, strict=False)])
@@ -178,13 +265,15 @@ def joined(
     unequal = any(block.unequal for block in blocks)
     chances = np.concatenate([block.chances for block in blocks]) if unequal else None
     part = part_of(rows, int(start[-1]), labels, tasks, shares, drawn=drawn, chances=chances)
+    keys = [(by_name(block.task), by_name(key)) for block in blocks for key in block.keys]
+    part = drawn_by_key(part, np.array(sorted(range(len(keys)), key=lambda i: keys[i])))
     X = np.concatenate([block.X[:, [block.names.index(n) for n in names]] for block in blocks])
     b = [block.b for block in blocks if block.b is not None]
     return np.concatenate([block.y for block in blocks]), part, X, np.concatenate(b) if b else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class Stratum:
     """One task: all its N questions in the benchmark's order, and which of them a run has answered."""
 
     y: FloatArray
@@ -202,10 +291,13 @@ class Block:
     chances: FloatArray
     """(m,) probability with which each question was drawn."""
     unequal: bool
-    """Whether these differ."""
+    """True if the chances differ."""
+    task: str
+    keys: list[str]
+    """(N,) names of the questions."""
 
-    def of_known(self) -> Block:
-        """The questions that the subtracted run has answered, as if they were all."""
+    def of_known(self) -> Stratum:
+        """Return the questions that the subtracted run has answered, as if they were all."""
         assert self.b is not None
         answered = np.isfinite(self.b)
         place, both = np.cumsum(answered) - 1, answered[self.asked]
@@ -217,19 +309,20 @@ class Block:
             X=self.X[answered],
             b=self.b[answered],
             clusters=list(compress(self.clusters, answered)),
+            keys=list(compress(self.keys, answered)),
         )
 
 
 def block_of(
     part: Scores, references: Sequence[Run], against: Scores | None, clustered_as: Scores | None = None
-) -> Block | None:
-    """The part among all questions of its task; None where neither a reference nor `against` has measured it.
+) -> Stratum | None:
+    """Return the subset among all questions of its task, None if no reference nor `against` has measured it.
 
     Args:
         part: the scores of the run that has answered a part.
         references: runs that have answered all questions.
         against: the scores that are subtracted.
-        clustered_as: the scores whose clusters count; None: those of whoever has answered most, else the part's.
+        clustered_as: the scores whose clusters are used. None: those of the run with most answers, else the part's.
     """
     named: dict[str, Scores] = {}
     for run in references:
@@ -260,7 +353,7 @@ def block_of(
         shared = pair(by.questions, whole.questions)
         for i, j in zip(shared.rows_a, shared.rows_b, strict=True):
             labels[place[j]] = f"{by.cluster_spec}\x1f{by.clusters[i]}"
-    return Block(
+    return Stratum(
         means[rows_a[scored]],
         place[rows_b[scored]],
         list(named),
@@ -269,11 +362,13 @@ def block_of(
         labels,
         _chances(part, rows_a[scored], len(order)),
         part.chances is not None and scored.sum() < len(order),
+        part.task,
+        [whole.questions.keys[i] for i in order],
     )
 
 
 def within(part: Scores, other: Scores) -> Scores:
-    """The part with the probabilities of being drawn among the questions of the run that they were drawn from."""
+    """Return the part with its probabilities of being drawn among the questions of the run that it was drawn from."""
     mine, theirs = part.chances or {}, other.chances or {}
     inside = {key: chance / theirs[key] for key, chance in mine.items() if key in theirs}
     if not inside or len(inside) < len(mine) or max(inside.values()) > 1 + 1e-9:
@@ -283,7 +378,7 @@ def within(part: Scores, other: Scores) -> Scores:
 
 
 def _chances(part: Scores, rows: IntArray, n: int) -> FloatArray:
-    """(m,) probability with which each of these questions of a part was drawn, and had been asked by now."""
+    """Return (m,) probability with which each of these questions of a part was drawn, and had been asked by now."""
     if part.chances is None or len(rows) == n:
         return np.full(len(rows), len(rows) / n)
     drawn = [part.chances.get(part.questions.keys[i]) for i in rows]
@@ -298,7 +393,7 @@ def _chances(part: Scores, rows: IntArray, n: int) -> FloatArray:
 def expected_scores(
     questions: Questions, task: str, references: Sequence[Run], metric: str | None = None
 ) -> FloatArray | None:
-    """(n,) mean score of the references on each question, as a share of the metric's range; None: none has one.
+    """Return (n,) the references' mean score on each question, as a share of the metric's range, or None.
 
     Args:
         questions: of the task.
@@ -323,7 +418,7 @@ def expected_scores(
 
 
 def benchmark_order(questions: Questions) -> IntArray:
-    """The order in which a benchmark has its questions: by number where keys are numbers, else as they were read."""
+    """Return the order of a benchmark's questions: by number if keys are numbers, else as they were read."""
     try:
         numbers = [int(key) for key in questions.keys]
     except ValueError:

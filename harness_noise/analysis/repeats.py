@@ -12,56 +12,96 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..arrays import AnyArray, IntArray
-from ..data.matching import joint_clusters, same_partition, union
+from ..data.matching import joint_clusters, numbers_rows, same_partition, union
+from ..data.notes import Note, merged
+from ..data.run_names import differ_in_number, without_run
 from ..data.scores import CorpusScores, Gradings, Group, OnQuestions, Run, Scores, Skipped, all_alike, causes_of
 from ..errors import InputError
-from ..results.forms import merge_notes
 
 
 def as_repeats(runs: Sequence[Run]) -> list[Run]:
     """Join the runs of each model: the repeats of all its runs, task by task and question by question.
 
     A question that only some runs have keeps the repeats it has; of what only one run measured, that run's
-    are all there are. The order of models is kept.
+    are all there are. The order of models is kept. Where every run is of another model, a note says so.
 
     Raises:
-        InputError: two runs of a model with no question in common.
+        InputError: two runs of a model with no question in common, or with ids that only number their rows.
     """
     models: dict[str, list[Run]] = {}
-    for run in runs:
+    for run in map(_without_number, runs):
         models.setdefault(run.model, []).append(run)
-    return [_join(group) for group in models.values()]
+    joined = [_join(group) for group in models.values()]
+    if len(joined) == len(runs) > 1:
+        joined[0] = replace(joined[0], notes=(*joined[0].notes, _nothing_joined(list(models))))
+    return joined
 
 
-def once(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
-    """The runs without those read twice from one file, as overlapping folders give them; what to say of it."""
+def _nothing_joined(models: Sequence[str]) -> Note:
+    """Return a note if every run is of another model, so that none were joined."""
+    named = ", ".join(models[:3]) + (f" and {len(models) - 3} more" if len(models) > 3 else "")
+    said = (
+        f"`as_repeats` joined nothing: every run is of another model ({named}); give the runs of one model one name "
+        "in their `model` column, or file names that number the run, such as m_run1.csv and m_run2.csv"
+    )
+    return Note("nothing_joined", said)
+
+
+def _without_number(run: Run) -> Run:
+    """Return the run without the number of a run in its model's name, where that is the name of its file."""
+    name = Path(run.path)
+    while name.suffix and name.stem != run.model:
+        name = name.with_suffix("")
+    named_by_file = bool(run.path) and run.model == name.stem
+    stem = without_run(run.model) if named_by_file else None
+    return run if stem is None else replace(run, model=stem or name.parent.name or run.model)
+
+
+def once(runs: Sequence[Run]) -> tuple[list[Run], list[Note]]:
+    """Return the runs without those read twice from one file, as overlapping folders give them, and a note."""
     kept: dict[tuple[str, ...], Run] = {}
     notes = []
     for i, run in enumerate(runs):
         key = (realpath(run.path), realpath(run.name), run.model) if run.path else (str(i),)
         if key in kept:
-            notes.append(f"{run.name}: the same run was given more than once and counts once")
+            said = f"{run.name}: the same run was given more than once and counts once"
+            notes.append(Note("given_twice", said))
         kept.setdefault(key, run)
     return list(kept.values()), notes
 
 
-def copies(runs: Sequence[Run]) -> list[str]:
-    """What to say of runs that were read from one file, or from files that are equal byte for byte."""
+def copies(runs: Sequence[Run]) -> list[Note]:
+    """Return notes on runs read from one file or folder, or from files that are equal byte for byte."""
     notes = []
-    files: dict[int, list[Run]] = {}
+    sizes: dict[int | str, list[Run]] = {}
     for run in runs:
+        if not run.path:
+            continue
         file = Path(run.path)
-        size = file.stat().st_size if run.path and file.is_file() else 0
-        same = next((other for other in files.get(size, ()) if size and _copied(other, run)), None)
+        size = file.stat().st_size if file.is_file() else realpath(file)
+        same = next((other for other in sizes.get(size, ()) if _copied(other, run)), None)
         if same is not None:
             one_file = realpath(same.path) == realpath(run.path)
             what = f"{run.name} is given twice" if one_file else f"{same.name} and {run.name} hold the same bytes"
-            notes.append(f"ONE RUN TWICE: {what}, so there is nothing to compare; was another file meant?")
-        files.setdefault(size, []).append(run)
+            said = f"ONE RUN TWICE: {what}, so there is nothing to compare; was another file meant?"
+            notes.append(Note("one_run_twice", said))
+        sizes.setdefault(size, []).append(run)
     return notes
 
 
+def is_one_run(run: Run, other: Run) -> bool:
+    """Return whether two runs are one: of one file or folder, or of a copy of the file that says when it was made.
+
+    Equal files without a date may be of two runs: a model that always answers alike writes equal tables.
+    """
+    if not (run.path and other.path):
+        return False
+    one = realpath(run.path) == realpath(other.path)
+    return (one or bool(run.date)) and bool(copies((run, other)))
+
+
 def _copied(run: Run, other: Run) -> bool:
+    """Return whether two runs are of one path, or of two files of one size with equal bytes."""
     if realpath(run.path) == realpath(other.path):
         return run.model == other.model
     values = [[part.values for part in side.scores] for side in (run, other)]
@@ -74,9 +114,11 @@ def _copied(run: Run, other: Run) -> bool:
 def _join(runs: Sequence[Run]) -> Run:
     runs, twice = once(runs)
     first = runs[0]
-    notes = list(merge_notes(*(run.notes for run in runs), twice, copies(runs)))
+    notes = list(merged(*(run.notes for run in runs), twice, copies(runs)))
     if len(runs) == 1:
         return replace(first, notes=tuple(notes))
+    for run in runs[1:]:
+        _check_ids(first, run)
     scores = _joined([run.scores for run in runs], first, notes)
     parts = _joined([run.parts for run in runs], first, notes)
     corpus = by_what(part for run in runs for part in run.corpus)
@@ -99,33 +141,58 @@ def _join(runs: Sequence[Run]) -> Run:
     )
 
 
+def _check_ids(first: Run, second: Run) -> None:
+    """Refuse to take two files for repeats if only row numbers suggest that their questions are the same.
+
+    A harness says its task, texts say the questions, and names that differ in a number alone say that it is a run's.
+
+    Raises:
+        InputError: names the two files.
+    """
+    if not (first.path and second.path) or differ_in_number(first.path, second.path):
+        return
+    for part in first.scores:
+        other = next((each for each in second.scores if each.key == part.key), None)
+        if other is None or part.task != first.harness or other.task != second.harness:
+            continue
+        each = (part.questions, other.questions)
+        if any(questions.kind != "question" for questions in each):  # an instance of a benchmark, an id of a harness
+            continue
+        if all(numbers_rows(questions.keys) for questions in each) and any(x.inputs is None for x in each):
+            raise InputError(
+                f"{first.path} and {second.path} cannot be taken for repeats: their ids only number the questions, "
+                "and no texts tell whether these are the same. If each file is a task, say `columns={'task': '@file'}`;"
+                " if they are runs, give their names a number (run_1, run_2) or add a column of texts"
+            )
+
+
 T = TypeVar("T", Scores, CorpusScores, Group, Skipped)
 
 
 def by_what(items: Iterable[T]) -> dict[tuple[str, str, str], list[T]]:
-    """Task (or group), metric and scorer → the items that are of it, in their order."""
+    """Return (task or group, metric, scorer) → its items, in their order."""
     out: dict[tuple[str, str, str], list[T]] = {}
     for item in items:
         out.setdefault(item.key, []).append(item)
     return out
 
 
-def _joined(runs: Sequence[Sequence[Scores]], first: Run, notes: list[str]) -> tuple[Scores, ...]:
-    """Everything that was measured, with the repeats of all runs that measured it."""
+def _joined(runs: Sequence[Sequence[Scores]], first: Run, notes: list[Note]) -> tuple[Scores, ...]:
+    """Return everything that was measured, with the repeats of all runs that measured it."""
     measured = by_what(_distinct(part) for scores in runs for part in scores)
     most = max(map(len, measured.values()), default=0)
     for (task, metric, _), parts in measured.items():
         if len(parts) < most:
-            notes.append(f"{task}, {metric}: only {len(parts)} of {most} runs have it")
+            notes.append(Note("not_in_all_runs", f"only {len(parts)} of {most} runs have it").of(task, metric))
     return tuple(parts[0] if len(parts) == 1 else _side_by_side(parts, first, notes) for parts in measured.values())
 
 
-def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[str]) -> Scores:
-    """The repeats of all parts, the questions that the first one lacks at the end."""
+def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[Note]) -> Scores:
+    """Return the repeats of all parts, the questions that the first one lacks at the end."""
     first = parts[0]
     on, rows = _on_all_questions(parts, run, notes)
     n = len(on["questions"])
-    texts = _beside([part.texts for part in parts], rows, n, 0)
+    texts = _joined_repeats([part.texts for part in parts], rows, n, 0)
     codes = {code for part in parts for code in part.diagnostics}
     if texts is not None and all_alike(texts):  # one answer, which was graded again
         codes.add("identical_repeats")
@@ -134,42 +201,48 @@ def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[str]) -> Scores
         **on,
         native=None,
         factors=None,
-        values=_beside([part.values for part in parts], rows, n, np.nan),
-        per=_beside([part.per for part in parts], rows, n, np.nan),
+        values=_joined_repeats([part.values for part in parts], rows, n, np.nan),
+        per=_joined_repeats([part.per for part in parts], rows, n, np.nan),
         usage={},
+        asked=_joined_repeats([part.was_asked for part in parts], rows, n, False),
+        late=None,
         n_missing=sum(part.n_missing for part in parts),
         missing=causes_of(parts),
         n_zero=sum(part.n_zero for part in parts),
-        # of parts that were drawn apart nobody knows with which probability a question is in one of them
+        # for parts that were drawn apart, the probability that a question is in one of them is unknown
         chances=first.chances if all(part.chances == first.chances for part in parts) else {},
         diagnostics=tuple(sorted(codes)),
         gradings=None if texts is None else Gradings(texts),
+        answers=None,
     )
 
 
-def _join_corpus(parts: Sequence[CorpusScores], run: Run, notes: list[str]) -> CorpusScores:
-    """The answers of several runs as the repeats of a metric that is no mean."""
+def _join_corpus(parts: Sequence[CorpusScores], run: Run, notes: list[Note]) -> CorpusScores:
+    """Return the answers of several runs as the repeats of a metric that is not a mean."""
     first = parts[0]
     if len(parts) == 1 or (first.stats is None and not first.records):
-        return first  # of a name alone nobody asks for more (the arena)
+        return first  # for a name the arena needs no more
     alike = [part for part in parts if _summed(part) == _summed(first)]
     if len(alike) < len(parts):
-        notes.append(f"{first.task}, {first.metric}: only {len(alike)} of {len(parts)} runs have it")
+        said = f"only {len(alike)} of {len(parts)} runs have it"
+        notes.append(Note("not_in_all_runs", said).of(first.task, first.metric))
     on, rows = _on_all_questions(alike, run, notes)
     n = len(on["questions"])
-    stats = _beside([part.stats for part in alike], rows, n, np.nan)
-    records = () if stats is not None else _beside([_table(part.records) for part in alike], rows, n, None).tolist()
+    stats = _joined_repeats([part.stats for part in alike], rows, n, np.nan)
+    records = (
+        () if stats is not None else _joined_repeats([_table(part.records) for part in alike], rows, n, None).tolist()
+    )
     n_missing = sum(part.n_missing for part in alike)
     return replace(first, **on, stats=stats, records=tuple(map(tuple, records)), native=None, n_missing=n_missing)
 
 
 def _summed(part: CorpusScores) -> int | None:
-    """How many sums over questions a metric is made of; None where it is called on records."""
+    """Return how many sums over questions a metric is made of. None where it is called on records."""
     return None if part.stats is None else part.stats.shape[2]
 
 
 def _table(records: Sequence[Sequence[Any]]) -> AnyArray:
-    """(n, K) records, None where there is none."""
+    """Return (n, K) records, None where there is none."""
     out = np.full((len(records), max(map(len, records))), None, dtype=object)
     for i, row in enumerate(records):
         for k, record in enumerate(row):
@@ -178,23 +251,23 @@ def _table(records: Sequence[Sequence[Any]]) -> AnyArray:
 
 
 def _on_all_questions(
-    parts: Sequence[OnQuestions], run: Run, notes: list[str]
+    parts: Sequence[OnQuestions], run: Run, notes: list[Note]
 ) -> tuple[dict[str, Any], list[IntArray]]:
-    """The questions of all parts with their clusters, as fields, and the rows there of each part's questions.
+    """Return the questions of all parts with their clusters, as fields, and the rows there of each part's questions.
 
     Raises:
         InputError: a part shares no question with those before it.
     """
     questions, rows, said = union([part.questions for part in parts])
-    notes += [f"{parts[0].task}: {note}" for note in said]
+    notes += [note.of(parts[0].task) for note in said]
     if not all(np.isin(at, np.concatenate(rows[:k])).any() for k, at in enumerate(rows) if k):
         raise InputError(f"{parts[0].task}: two runs of {run.model} have no question in common; they cannot be repeats")
     clusters, spec = _clusters(parts, rows, len(questions), run, notes)
     return {"questions": questions, "clusters": clusters, "cluster_spec": spec}, rows
 
 
-def _beside(arrays: Sequence[AnyArray | None], rows: Sequence[IntArray], n: int, blank: object) -> Any:
-    """(n, K, …) the repeats of all parts, `blank` where one has no such question; None where a part has none."""
+def _joined_repeats(arrays: Sequence[AnyArray | None], rows: Sequence[IntArray], n: int, blank: object) -> Any:
+    """Return (n, K, …) the repeats of all parts, `blank` for a question that one lacks, None if a part has none."""
     present = [array for array in arrays if array is not None]
     if len(present) < len(arrays):
         return None
@@ -205,17 +278,17 @@ def _beside(arrays: Sequence[AnyArray | None], rows: Sequence[IntArray], n: int,
 
 
 def _distinct(scores: Scores) -> Scores:
-    """A run that gave one answer K times has one repeat to offer, not K."""
+    """Return a run that gave one answer K times has one repeat to offer, not K."""
     if "identical_repeats" not in scores.diagnostics:
         return scores
     rest = tuple(code for code in scores.diagnostics if code != "identical_repeats")
-    return replace(scores, **scores.answers_at(np.s_[:, :1]), diagnostics=rest)
+    return replace(scores, **scores.answers_at(columns=np.s_[:1]), diagnostics=rest)
 
 
 def _clusters(
-    parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: int, run: Run, notes: list[str]
+    parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: int, run: Run, notes: list[Note]
 ) -> tuple[tuple[str, ...] | None, str | None]:
-    """The clusters of the joined questions, by the first part that names them, and its SPEC."""
+    """Return the clusters of the joined questions, by the first part that names them, and its SPEC."""
     named = [k for k, part in enumerate(parts) if part.clusters is not None]
     if not named:
         return None, parts[0].cluster_spec
@@ -227,7 +300,6 @@ def _clusters(
         )
     for k in named[1:]:
         if not same_partition([labels[i] for i in rows[k]], parts[k].clusters or ()):
-            notes.append(
-                f"{parts[0].task}: two runs of {run.model} cluster the questions differently; those of {run.name} count"
-            )
+            text = f"two runs of {run.model} cluster the questions differently; those of {run.name} count"
+            notes.append(Note("clusters_differ", text).of(parts[0].task))
     return tuple(label for label in labels if label is not None), parts[named[0]].cluster_spec

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from ..arrays import FloatArray, stacked
 from ..data.scores import OnQuestions, Run
 from ..results.diagnostics import OF_ALL_ANSWERS
-from ..results.rows import Difference, difference
+from ..results.rows import COULD, COULD_NOT, NO_RANGE, NOT_KNOWN, SCORED_DIFFERENTLY, Difference, difference
 from ..settings import Settings
 from ..stats import decision
 from ..stats.contrast import Design
 from ..stats.decision import Decision, Differences, Skew, detectable_distance, skew_of
 from ..stats.intervals import Limits
+from ..stats.missing import UNTOLD, Reach
 from ..stats.moments import Moments, is_skewed
 from ..stats.pairs import Leads, Sides, difference_columns, noise_columns
 
 NOWHERE = Limits(math.nan, math.nan)
+SCORED = "scored_differently"
+"""The code of a row whose verdict is withheld: equal answers are scored differently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +37,18 @@ class Interval:
     """NaN where there is none."""
     name: str = "none"
     moved: float = 0.0
-    """How far the end on the side of the long tail was moved, in standard errors."""
+    """Distance that the limit on the side of the long tail was moved, in standard errors."""
 
 
 def mean_fields(
     key: tuple[str, str, str], run: Run, m: Moments, settings: Settings, interval: Interval, *, clustered: bool
 ) -> dict[str, Any]:
-    """The fields of a row that follow from its task, metric and scorer, its moments and its interval."""
+    """Return the fields of a row that follow from its task, metric and scorer, its moments and its interval.
+
+    An interval that does not hold its own estimate is never written, whatever made it.
+    """
     task, metric, scorer = key
+    interval = interval if interval.ends.hold(m.mean).all() else Interval()
     noise = {name: column.item() for name, column in noise_columns(m, clustered).items()}
     return noise | {
         "task": task,
@@ -65,7 +74,7 @@ NO_DIRECTION = "the run does not say whether higher or lower is better; higher i
 
 
 def about(parts_a: Sequence[OnQuestions], parts_b: Sequence[OnQuestions], run_a: Run, run_b: Run) -> dict[str, Any]:
-    """The fields of a row that say what of two runs it compares."""
+    """Return the fields that name what a row compares of two runs."""
     first, other = parts_a[0], parts_b[0]
     return {
         "task": first.task,
@@ -79,34 +88,97 @@ def about(parts_a: Sequence[OnQuestions], parts_b: Sequence[OnQuestions], run_a:
 
 
 @dataclass(frozen=True, slots=True)
+class Filled:
+    """A row with other scores in place of those that are missing."""
+
+    rows: tuple[RowDecision, ...] = ()
+    """The worst for A first, then the best, then others. Empty: it is not known what could be filled in."""
+    reach: Reach = UNTOLD
+    """Bounds of its test over all possible scores. If the test rises with the scores, the first two rows are its
+    extremes."""
+    ranged: bool = True
+    """True if the range of the metric is known."""
+
+
+@dataclass(frozen=True, slots=True)
 class RowDecision:
     """A row before its verdict, which depends on the other rows of its family."""
 
     fields: Mapping[str, Any]
-    """Fields of a `Difference` that are known by now; numbers that are not given become null."""
+    """Fields of a `Difference` that are known by now. Numbers that are not given become null."""
     codes: frozenset[str]
     """Its diagnostics."""
     decision: Decision
-    """What the row says for itself; (1,)."""
+    """The row's own decision, (1,)."""
     family: str = ""
+    recorded: str = ""
+    """The verdict of the looks that stopped a run, which stands unless the adjustment takes a difference back."""
+    filled: Filled | None = None
+    """None: nothing is missing, or all of it counts as wrong."""
     skew: Skew | None = None
-    """Skewness of its paired differences by question (cluster); None where they are no sample, or of several tasks."""
+    """Skewness of its paired differences by question (cluster), None if they are not a sample, or of several tasks."""
 
     @classmethod
     def of(cls, own: Decision, codes: Iterable[str], *, skew: Skew | None = None, **fields: Any) -> RowDecision:
-        """The row of one decided difference, with these fields of a `Difference`."""
+        """Return the row of one decided difference, with these fields of a `Difference`."""
         return cls(fields, frozenset(codes), own, skew=skew)
 
     def named(self, **fields: Any) -> RowDecision:
-        """The row with these fields, too."""
+        """Return the row with these fields, too."""
         return replace(self, fields={**self.fields, **fields})
 
 
+def _if_missing(row: RowDecision, code: int, ahead: bool, size: int, settings: Settings) -> str | None:
+    """Return what the missing answers of a row can do to its verdict.
+
+    Its family may change, too: a difference must survive Bonferroni's adjustment, which is never less than Holm's.
+
+    Args:
+        row: the row.
+        code: of its verdict.
+        ahead: whether A is ahead in it.
+        size: of its family.
+        settings: level and adjustment.
+    """
+    if row.filled is None:
+        return None
+    if not row.filled.rows:
+        return NOT_KNOWN if row.filled.ranged else NO_RANGE
+    times = 1 if settings.adjust == "none" else size
+    for other in row.filled.rows:
+        own = other.decision
+        same_side = _a_ahead(other) == ahead
+        shown = bool(own.separable[0]) and float(own.p[0]) * times < 1 - settings.level
+        if code in (decision.A, decision.B):
+            kept = shown and same_side
+        else:
+            kept = not own.separable[0] and bool(own.equivalent[0]) == (code == decision.EQUIVALENT)
+        if not kept:
+            return COULD
+    # whether two limits lie within a margin hangs on more than one t
+    if code not in (decision.A, decision.B) and settings.margin is not None:
+        return NOT_KNOWN
+    return COULD_NOT if row.filled.reach.rises or _far(row.filled, code, times, settings) else NOT_KNOWN
+
+
+def _far(filled: Filled, code: int, times: int, settings: Settings) -> bool:
+    """Return whether t is far enough from its critical value, whatever the scores are."""
+    low, high = filled.reach.low, filled.reach.high
+    nearest = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
+    p_most, p_least = (2 * special.stdtr(filled.rows[0].fields["df"], -t) for t in (nearest, max(abs(low), abs(high))))
+    alpha = 1 - settings.level
+    return bool(p_most * times < alpha if code in (decision.A, decision.B) else p_least >= alpha)
+
+
+def _a_ahead(row: RowDecision) -> bool:
+    return bool(((row.fields["diff"] or 0.0) > 0) == (row.fields["higher_is_better"] is not False))
+
+
 def decided(rows: Sequence[RowDecision], settings: Settings) -> list[Difference]:
-    """The rows with their adjusted p-values and the verdicts that follow from them."""
+    """Return the rows with their adjusted p-values and the verdicts that follow from them."""
     if not rows:
         return []
-    ahead = [((row.fields["diff"] or 0.0) > 0) == (row.fields["higher_is_better"] is not False) for row in rows]
+    ahead, families = [_a_ahead(row) for row in rows], Counter(row.family for row in rows)
     own = stacked([row.decision for row in rows])
     verdicts = decision.apply_adjustment(own, np.array(ahead, dtype=np.bool_), settings, [row.family for row in rows])
     out = []
@@ -115,18 +187,28 @@ def decided(rows: Sequence[RowDecision], settings: Settings) -> list[Difference]
         fields = {
             **row.fields,
             **{name: float(column[i]) for name, column in own.numbers().items()},
-            "verdict": verdicts.words[verdicts.codes[i]],
+            "verdict": _verdict(row, verdicts, i),
             "p_adjusted": float(verdicts.p_adjusted[i]),
             "interval": str(own.interval[i]),
+            "if_missing": _if_missing(row, int(verdicts.codes[i]), ahead[i], families[row.family], settings),
             "diagnostics": tuple(sorted(row.codes | lost)),
         }
         out.append(difference(**fields))
     return out
 
 
+def _verdict(row: RowDecision, verdicts: decision.Verdicts, i: int) -> str:
+    """Return the verdict of the i-th row."""
+    if SCORED in row.codes:
+        return SCORED_DIFFERENTLY
+    if row.recorded and not verdicts.lost_to_adjustment[i]:
+        return row.recorded
+    return str(verdicts.words[verdicts.codes[i]])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """One difference as it is decided, and what its row says beside that."""
+    """One difference as it is decided, and the other facts of its row."""
 
     m: Moments
     of: Differences
@@ -134,13 +216,13 @@ class Evidence:
     leads: Leads
     sides: Sides
     clustered: bool = False
-    """Whether the variance knows clusters."""
+    """True if the variance uses clusters."""
     paired: tuple[FloatArray, Design] | None = None
     """The paired differences and their design, where they are a sample of questions."""
 
 
 def row_of(evidence: Evidence, codes: Iterable[str], settings: Settings, **fields: Any) -> RowDecision:
-    """The row of a difference, with these diagnostics and further fields."""
+    """Return the row of a difference, with these diagnostics and further fields."""
     codes, skew = set(codes), None
     if evidence.of.far is not None and not np.isnan(evidence.of.far.mean[0]):
         codes.add("few_flips")
@@ -155,5 +237,5 @@ def row_of(evidence: Evidence, codes: Iterable[str], settings: Settings, **field
     if OF_ALL_ANSWERS & codes:
         codes.discard("single_repeat")
         numbers["se_total"] = None
-    numbers |= {"level": settings.level, "test": settings.test, "estimand": settings.estimand}
+    numbers |= {"level": settings.level, "test": settings.test_of_difference, "estimand": settings.estimand}
     return RowDecision.of(decision.decide(evidence.of, settings, evidence.test), codes, skew=skew, **numbers | fields)

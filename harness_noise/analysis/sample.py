@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import compress, repeat
 from operator import is_, ne
 from typing import Any
@@ -13,19 +14,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import BoolArray, FloatArray, IntArray, Labels, picked, rows_of
+from ..choices import TESTS
+from ..data.across import clusters_across
 from ..data.clusters import CROSS, both_ways, in_words
+from ..data.doubled import DOUBLED
 from ..data.labels import LabelColumns
 from ..data.matching import Pairing, pair, same_partition
 from ..data.native_values import MISMATCH, fitting, is_reproduced, native_mean, reproduces
-from ..data.questions import Questions, QuestionText
+from ..data.notes import Note
+from ..data.questions import Questions, QuestionText, by_name
 from ..data.scores import Group, Run, Scores
-from ..errors import InputError
+from ..errors import InputError, of_choice, parameter
 from ..results.forms import finite
 from ..results.rows import JudgeCorrection
 from ..settings import Settings
+from ..stats.baselines import FEW_RUNS, RunSpread, run_spread, with_new_run
 from ..stats.cluster_variance import clustered_variance
 from ..stats.contrast import Contrast, Design, QuestionStats, cluster_codes, design, question_stats, with_crossed
-from ..stats.intervals import critical
+from ..stats.data_limit import Terms, terms
+from ..stats.intervals import critical, in_range
 from ..stats.labels import alone_variance, bias_of, contrast_of, n_labelled, r_squared, with_labels
 from ..stats.moments import (
     Moments,
@@ -35,20 +42,23 @@ from ..stats.moments import (
     ratio_skewness,
     run_component,
     undefined_moments,
-    with_new_run,
     with_runs,
+    without_run_means,
 )
 from ..stats.pairs import variance_flags
-from ..stats.tolerances import FEW_LABELLED
+from ..stats.stopped import stopped_at
+from ..stats.tolerances import FEW_LABELLED, FEWEST_STUDENTISED, SLACK
 from .ranges import Ends, hull, name_of
 
 SHARED_NOISE_P = 0.05
 """Below this p of the F test, repeats that should be independent are said not to be: one sound run in twenty, and of
-those whose interval covers 71 to 86 % for it 40 to 73 % with three repeats, 66 to 95 % with five (.001: 10 to 47 and 34
-to 84 %)."""
+those whose interval covers 71 to 86% for it 40 to 73% with three repeats, 66 to 95% with five (.001: 10 to 47 and 34
+to 84%)."""
 WIDER_OUTSIDE = 1.1
-"""How many times the standard error by outer clusters has to be that by the inner ones for these to be called inner:
-intervals that cover 74 to 90 % in simulation then cover or have the code in 95 to 100 % (6 to 50 outer clusters)."""
+"""Standard error by outer clusters over that by inner clusters, from which the latter are called inner.
+
+Intervals that cover 74 to 90% in simulation then cover or have the code in 95 to 100% (6 to 50 outer clusters).
+"""
 FIRST_ANSWER_P = 0.005
 """Below this p the first answers are said to be others than the rest: one contrast, named in advance."""
 
@@ -58,26 +68,32 @@ class Sample:
     """One run's question statistics, over one task or the tasks of a group, ready for the kernel."""
 
     parts: tuple[Scores, ...]
-    """What it was made of; in fewer questions where some were left out since."""
+    """The scores it was made of. They may have questions that were left out since."""
     stats: QuestionStats
     values: FloatArray
     """(n, K), padded with NaN where tasks differ in K."""
     labels: tuple[str, ...] | None
+    cluster_spec: str | None
+    """Source of the labels, None without labels."""
     strata: IntArray
     shares: FloatArray | None
-    """Weights of the tasks; None: by size."""
+    """Weights of the tasks, None for weights by size."""
     bounds: tuple[float, float] | None
     """Lowest and highest value of the metric, where every task declares them."""
     per: FloatArray | None
     """(n, K) denominators of a ratio that `linearised` has not made a mean of yet."""
     corrected: LabelColumns | None
     """See `Scores`."""
+    keys: tuple[tuple[str, Sequence[str]], ...]
+    """Task and names of the questions of each part that it was stacked of."""
+    rows: IntArray
+    """(n,) which of these each question is."""
     ratio: bool = False
-    """Whether its values are those of a ratio, which say nothing of a single question."""
+    """True if its values are those of a ratio, which mean nothing for a single question."""
     tail: float = 0.0
-    """What the denominator of a ratio adds to its skewness."""
+    """The share of a ratio's skewness that its denominator adds."""
     undefined: bool = False
-    """Whether it is a ratio whose denominator may be 0."""
+    """True if it is a ratio whose denominator may be 0."""
 
     def __len__(self) -> int:
         return len(self.stats)
@@ -88,18 +104,18 @@ class Sample:
         return name_of(self.parts)
 
     @property
-    def runs_of_one(self) -> bool:
+    def runs_of_one(self) -> float:
         """See `Scores`."""
-        return any(part.runs_of_one for part in self.parts)
+        return max(part.runs_of_one for part in self.parts)
 
     @property
     def repeats_are_runs(self) -> bool:
-        """The adapter knows that the repeats share a cause, whatever the F test says."""
+        """True if the adapter knows that the repeats share a cause, whatever the F test shows."""
         return any(part.repeats_are_runs for part in self.parts)
 
     @property
     def between_tasks(self) -> bool:
-        """Whether the tasks are the sample."""
+        """True if the tasks are the sample."""
         return len(self.parts) > 1 and all(part.cluster_spec == "task" for part in self.parts)
 
     @property
@@ -109,7 +125,7 @@ class Sample:
 
     @property
     def ends(self) -> Ends:
-        """What `score_range` looks at."""
+        """All that `score_range` looks at."""
         return Ends.seen(self.parts, [self.values], self.bounds)
 
     def take(self, index: IntArray) -> Sample:
@@ -121,7 +137,17 @@ class Sample:
             labels=picked(self.labels, index),
             strata=self.strata[index],
             corrected=None if self.corrected is None else rows_of(self.corrected, index),
+            rows=self.rows[index],
         )
+
+    def by_key(self) -> IntArray:
+        """Return (n,) its rows by the names of tasks and questions: the order for what is drawn at random.
+
+        What is drawn must not depend on the order in which a file lists its questions.
+        """
+        names = [(by_name(task), by_name(key)) for task, keys in self.keys for key in keys]
+        rows = self.rows.tolist()
+        return np.array(sorted(range(len(rows)), key=lambda i: names[rows[i]]), dtype=np.intp)
 
     @property
     def empty(self) -> bool:
@@ -130,14 +156,27 @@ class Sample:
             return len(self) == 0 or self.undefined
         return bool((np.bincount(self.strata, minlength=len(self.shares)) == 0).any())
 
-    def check_signs(self, settings: Settings) -> None:
-        """Refuse the sign test of a ratio.
+    def check_test(self, settings: Settings) -> None:
+        """Refuse a test that is not for these scores.
 
         Raises:
-            InputError: no question has a value of its own.
+            InputError: as the test says.
         """
-        if self.ratio and settings.test == "sign":
-            raise InputError(f"{self.name}: no question has a ratio of sums, so none has a sign: use `test='t'`")
+        if why := TESTS[settings.test].refusal(self):
+            raise InputError(why)
+
+    def check_studentised(self, plan: Design) -> None:
+        """Refuse a bootstrap-t of few clusters.
+
+        Raises:
+            InputError: says how many it needs.
+        """
+        if plan.n_clusters < FEWEST_STUDENTISED:
+            units = "clusters" if plan.clustered else "questions"
+            raise InputError(
+                f"{self.name}: `interval='bootstrap-t'` needs {FEWEST_STUDENTISED} {units} or more, and there are "
+                f"{plan.n_clusters}: leave it out, which gives the interval of Student's t"
+            )
 
     def design(self) -> Design:
         ways = both_ways(self.labels)
@@ -150,13 +189,16 @@ class Sample:
         return replace(plan, clusters=codes, n_clusters=n_tasks, clustered=True, between_tasks=True)
 
     def _plan(self, labels: Sequence[str] | None) -> Design:
-        """The design with clusters of one kind; weights that leave a task without a question are those by size."""
+        """Return the design with clusters of one kind.
+
+        Weights that leave a task without a question are those by size.
+        """
         plan = design(len(self), labels, self.strata, None if self.empty else self.shares)
         return replace(plan, shares=self.shares)
 
 
 def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sample:
-    """Stack the scores of one task, or of the tasks of a group; questions without a score are dropped."""
+    """Stack the scores of one task, or of the tasks of a group. Questions without a score are dropped."""
     whole = stack(parts, shares)
     return linearised(whole if whole.stats.count.all() else whole.take(np.flatnonzero(whole.stats.count)))
 
@@ -165,9 +207,9 @@ RATIO_UNDEFINED = "ratio_undefined"
 
 
 def linearised(data: Sample) -> Sample:
-    """A ratio of sums R = Σx/Σy as the mean of its linearised values R + (x − R·y)/ȳ [Cochran1977, §6.4].
+    """Return a ratio of sums R = Σx/Σy as the mean of its linearised values R + (x − R·y)/ȳ [Cochran1977, §6.4].
 
-    Sums are weighted as the questions are. It is undefined where the 95 % t interval of ȳ contains 0. Any other sample
+    Sums are weighted as the questions are. It is undefined where the 95% t interval of ȳ contains 0. Any other sample
     is returned as it is.
     """
     if data.per is None or data.empty:
@@ -186,77 +228,58 @@ def linearised(data: Sample) -> Sample:
 
 
 def stack(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sample:
-    """All questions of one task, or of the tasks of a group, with a score or without.
-
-    Equal cluster labels in two tasks are one cluster if both come from the same cluster SPEC.
-    """
-    values = below([part.values for part in parts])
+    """Return all questions of one task, or of the tasks of a group, with a score or without. Clusters cross tasks."""
+    values = stack_rows([part.values for part in parts])
     try:
         stats = question_stats(values)
     except InputError as error:
         raise InputError(f"{name_of(parts)}: {error}") from None
     identical = any("identical_repeats" in part.diagnostics for part in parts)
+    labels, spec = clusters_across(parts)
     per = [part.per for part in parts if part.per is not None]
     return Sample(
         parts=tuple(parts),
         stats=replace(stats, identical=identical, answers_differ=any(part.answers_differ for part in parts)),
         values=values,
-        labels=_cluster_labels(parts),
+        labels=labels,
+        cluster_spec=spec,
         strata=np.repeat(np.arange(len(parts)), [len(part.questions) for part in parts]),
         shares=None if shares is None else np.asarray(shares, dtype=np.float64),
         bounds=hull([part.bounds for part in parts]),
-        per=below(per) if len(per) == len(parts) else None,
+        per=stack_rows(per) if len(per) == len(parts) else None,
         corrected=LabelColumns.stacked([part.corrected for part in parts]),
+        keys=tuple((part.task, part.questions.keys) for part in parts),
+        rows=np.arange(len(values)),
     )
 
 
-def _cluster_labels(parts: Sequence[Scores]) -> tuple[str, ...] | None:
-    """The cluster of every question; None where no task has any."""
-    if all(part.clusters is None for part in parts):
-        return None
-    crossed = any(both_ways(part.clusters) is not None for part in parts)
-    labels: list[str] = []
-    for t, part in enumerate(parts):
-        own: Sequence[str]
-        if part.clusters is None:
-            own = [f"\x1f{t}\x1f{key}" for key in part.questions.keys]
-        elif len(parts) == 1:
-            own = part.clusters
-        else:
-            spec = f"{part.cluster_spec}\x1f"
-            own = [CROSS.join(spec + way for way in label.split(CROSS)) for label in part.clusters]
-        # a task with one way of clustering among crossed ones: the same clusters both ways
-        labels += [label + CROSS + label for label in own] if crossed and both_ways(own) is None else own
-    return tuple(labels)
-
-
 def is_scored(part: Scores) -> BoolArray:
-    """(n,) the questions with a score, be it infinite, which is refused later."""
+    """Return (n,) the questions with a score, be it infinite, which is refused later."""
     return np.asarray(~np.isnan(part.values).all(axis=1))
 
 
 def scored_pairs(part_a: Scores, part_b: Scores) -> Pairing:
-    """Which questions of A are which of B, of those that both have scored."""
+    """Return which questions of A are which of B, of those that both have scored."""
     pairing = pair(part_a.questions, part_b.questions)
     both = is_scored(part_a)[pairing.rows_a] & is_scored(part_b)[pairing.rows_b]
     return replace(pairing, rows_a=list(compress(pairing.rows_a, both)), rows_b=list(compress(pairing.rows_b, both)))
 
 
-def texts_of(part: Scores, rows: Sequence[int], notes: list[str], otherwise: str) -> Sequence[QuestionText]:
-    """What the log says of the questions in these rows; nothing, and a note, where it cannot be read."""
+def texts_of(part: Scores, rows: Sequence[int], notes: list[Note], otherwise: str) -> Sequence[QuestionText]:
+    """Return the log's words of the questions in these rows, none and a note if the log cannot be read."""
     if part.questions.log is not None and rows:
         try:
             return part.questions.log.read(rows, part.scorer)
         except InputError as error:
-            notes.append(f"{otherwise}: {error}")
+            notes.append(Note("texts_not_shown", f"{otherwise}: {error}"))
     return [QuestionText()] * len(rows)
 
 
 def taken(part: Scores, rows: Sequence[int] | IntArray) -> Scores:
-    """The scores of some questions; the harness's own value is not of these."""
+    """Return the scores of some questions. The harness's own value is not of these."""
     out = part.take(rows)
-    n_missing = int(np.isnan(out.values).sum()) if part.n_missing else 0
-    return replace(out, native=None, n_missing=n_missing, missing={}, n_zero=0)
+    codes = (code for code in out.diagnostics if code != DOUBLED or out.questions.doubles)
+    return replace(out, native=None, diagnostics=tuple(codes))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,8 +291,7 @@ class Aligned:
     only_a: int
     only_b: int
     different_prompts: bool
-    cluster: str | None
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[float] | None) -> Aligned:
@@ -283,54 +305,67 @@ def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[flo
         only_a += int(is_scored(part_a).sum()) - len(rows_a)
         only_b += int(is_scored(part_b).sum()) - len(rows_b)
         if pairing.note is not None:
-            notes.append(f"{part_a.task}: {pairing.note}")
+            notes.append(pairing.note.of(part_a.task))
         if part_a.questions.prompts is not None and part_b.questions.prompts is not None:
             pa, pb = part_a.questions.prompts, part_b.questions.prompts
             prompts |= any(pa[i] != pb[j] for i, j in zip(rows_a, rows_b, strict=True))
-        mine = part_a.take(rows_a)
-        theirs = part_b.take(rows_b, mine.questions)
+        mine = _at(part_a, rows_a)
+        theirs = _at(part_b, rows_b, mine.questions)
         if mine.clusters and theirs.clusters and not same_partition(mine.clusters, theirs.clusters):
-            notes.append(f"{part_a.task}: the two runs cluster the questions differently; A's clusters count")
+            said = "the two runs cluster the questions differently; A's clusters count"
+            notes.append(Note("clusters_differ", said).of(part_a.task))
         # of the same questions B's clusters are A's, where A has none
-        first = mine if mine.clusters is not None else theirs
-        kept_a.append(replace(mine, clusters=first.clusters, cluster_spec=first.cluster_spec, outer=first.outer))
-        kept_b.append(replace(theirs, clusters=first.clusters, cluster_spec=first.cluster_spec))
-    spec = next((part.cluster_spec for part in kept_a if part.cluster_spec), None)
+        if mine.clusters is None:
+            mine = replace(mine, clusters=theirs.clusters, cluster_spec=theirs.cluster_spec, outer=theirs.outer)
+        kept_a.append(mine)
+        kept_b.append(replace(theirs, clusters=mine.clusters, cluster_spec=mine.cluster_spec))
     a, b = sample(kept_a, shares), sample(kept_b, shares)
-    return Aligned(a, b, only_a, only_b, prompts, spec, tuple(notes))
+    return Aligned(a, b, only_a, only_b, prompts, tuple(notes))
+
+
+def _at(part: Scores, rows: Sequence[int], questions: Questions | None = None) -> Scores:
+    """Return the scores of some questions as `Scores.take` does, and the scores themselves if these are all of them."""
+    if len(rows) < len(part.questions) or list(rows) != list(range(len(rows))):
+        return part.take(rows, questions)
+    return part if questions is None or questions is part.questions else replace(part, questions=questions)
 
 
 def in_order_of(questions: Questions, part: Scores) -> FloatArray:
-    """(n, K) the scores of these n questions, NaN where `part` has none."""
+    """Return (n, K) the scores of these n questions, NaN where `part` has none."""
     same = pair(questions, part.questions)
     out = np.full((len(questions), part.values.shape[1]), np.nan)
     out[same.rows_a] = part.values[same.rows_b]
     return out
 
 
-def below(blocks: Sequence[FloatArray]) -> FloatArray:
-    """One below the other, padded with NaN to the largest K."""
+def stack_rows(blocks: Sequence[FloatArray]) -> FloatArray:
+    """Stack score tables, padded with NaN to the largest K."""
     if len(blocks) == 1:
         return blocks[0]
     K = max(block.shape[1] for block in blocks)
     return np.concatenate([np.pad(x, ((0, 0), (0, K - x.shape[1])), constant_values=np.nan) for x in blocks])
 
 
-def group_parts(run: Run, group: Group) -> list[Scores] | None:
-    """The scores that a group averages; None where the run does not have them all."""
+def members_of(run: Run, group: Group, tasks: Iterable[str]) -> list[Scores]:
+    """Return the scores that a run has of these tasks, by the metric and scorer of a group."""
     wanted = (group.metric, group.scorer)
     by_task = {part.task: part for part in (*run.parts, *run.scores) if (part.metric, part.scorer) == wanted}
-    parts = [by_task[task] for task in group.tasks if task in by_task]
+    return [by_task[task] for task in tasks if task in by_task]
+
+
+def group_parts(run: Run, group: Group) -> list[Scores] | None:
+    """Return the scores that a group averages. None where the run does not have them all."""
+    parts = members_of(run, group, group.tasks)
     return parts if parts and len(parts) == len(group.tasks) else None
 
 
 def own_group(run: Run, group: Group) -> Group:
-    """A group with the value that this run reports for it; None where it reports none."""
+    """Return a group with the value that this run reports for it. None where it reports none."""
     return replace(group, native=next((own.native for own in run.groups if own.key == group.key), None))
 
 
 def codes_of(parts: Sequence[Scores], group: Group | None = None) -> set[str]:
-    """The diagnostics that one run's scores bring along, and whether they reproduce the harness's own value.
+    """Return the diagnostics that one run's scores bring along, and whether they reproduce the harness's own value.
 
     Args:
         parts: of one task, or of the tasks of a group.
@@ -347,7 +382,7 @@ def codes_of(parts: Sequence[Scores], group: Group | None = None) -> set[str]:
 
 
 def group_shares(parts: Sequence[Scores], group: Group | None) -> list[float] | None:
-    """The fixed weights of a group's tasks; None: by size."""
+    """Return the fixed weights of a group's tasks. None: by size."""
     if group is None:
         return None
     if group.weights is not None:
@@ -357,29 +392,40 @@ def group_shares(parts: Sequence[Scores], group: Group | None) -> list[float] | 
                 f"{group.name}: {len(group.weights)} weights for {len(parts)} tasks, or one that is not above 0"
             )
         return [weight / total for weight in group.weights]
-    return None if group.weighting == "size" else [1 / len(parts)] * len(parts)
+    return of_choice("weighting", group.weighting, {"size": None, "equal": [1 / len(parts)] * len(parts)})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimated:
-    """What the kernel says of one contrast of samples."""
+    """The kernel's results for one contrast of samples."""
 
     c: Contrast
     plan: Design
     m: Moments
     """(1,)"""
     of_questions: Moments
-    """(1,) without the variance between runs; `m` itself where that has none."""
+    """(1,) moments without the variance between runs, `m` itself if it has none."""
     codes: frozenset[str]
     """Diagnostics of the variance and of the repeats."""
     judge: JudgeCorrection | None
-    """What the labels say of the judge; None where nothing is corrected."""
+    """The labels' correction of the judge, None without a correction."""
+    limit: Terms | None
+    """The terms of the data noise's upper limit, with the variance before any correction, None if unknown."""
+    spread: RunSpread | None = None
+    """The variance between runs of one configuration, of which the first sample is one more, None without."""
+
+    def terms(self, settings: Settings) -> Terms:
+        """Return what the upper limit of the data noise is made of."""
+        m = self.of_questions
+        if self.limit is None:
+            return terms(self.c, self.plan, m.variance, m.df, settings.se)
+        return replace(self.limit, variance=m.variance, df=m.df)
 
 
 def kernel(
     runs: Sequence[Sample], coefficients: Sequence[float], plan: Design, settings: Settings, *, first: bool = False
 ) -> Estimated:
-    """The kernel on samples of the same questions, with the run component where repeats are runs.
+    """Return the kernel on samples of the same questions, with the run component where repeats are runs.
 
     Where the last of several samples has runs of one configuration, the others are one more run of it.
 
@@ -392,10 +438,12 @@ def kernel(
     """
     if plan.crossed is not None:
         settings.check("crossed", runs[0].name)
-    fixed, of_runs = settings.questions_are == "fixed", settings.repeats_are == "runs"
+    fixed = fixed_questions(settings)
+    of_runs = of_choice("repeats_are", settings.repeats_are, {"answers": False, "runs": True})
     components = [run_component(run.values, plan.weights, plan.strata) for run in runs]
-    stats = [_within_runs(*both) for both in zip(runs, components, strict=True)] if of_runs else [x.stats for x in runs]
-    c, m, flags = contrast_moments(stats, coefficients, plan, settings.se, fixed=fixed)
+    both = zip(runs, components, strict=True)
+    stats = [_within_runs(*of_run, plan) for of_run in both] if of_runs else [run.stats for run in runs]
+    c, m, flags, limit = contrast_moments(stats, coefficients, plan, settings.se, fixed=fixed)
     of_questions = m
     if fixed and flags["single_repeat"].any():
         raise InputError(
@@ -404,13 +452,20 @@ def kernel(
             "leave this metric out with `metrics`"
         )
     labels, new = labels_of(runs, coefficients), components[-1] if len(runs) > 1 and runs[-1].runs_of_one else None
+    spread: RunSpread | None = None
     if labels is not None:
-        m = of_questions = with_labels(m, labels, plan)
+        m = with_labels(m, labels, plan)
+        if len(runs) == 1 and runs[0].bounds is not None:
+            m = replace(m, mean=in_range(m.mean, runs[0].bounds))
+        of_questions = m
     elif of_runs:
         m = with_runs(m, [component for component in components if component is not None], coefficients)
     if new is not None:
-        m = with_new_run(m, new)
-    flags |= variance_flags(m, plan, fixed=fixed)
+        spread = run_spread(runs[-1].values, new, plan, settings.se, runs[-1].runs_of_one)
+        m = with_new_run(m, spread, settings.level)
+        flags |= {"few_runs": np.array([spread.runs <= FEW_RUNS])}
+    # few runs do not mean few clusters
+    flags |= variance_flags(m if spread is None else replace(m, df=of_questions.df), plan, fixed=fixed)
     if labels is not None:
         flags |= {"few_labels": np.array([n_labelled(labels, plan) < FEW_LABELLED]), "single_repeat": np.array([False])}
     codes = {code for code, has in flags.items() if has[0]}
@@ -418,12 +473,21 @@ def kernel(
         codes = codes.union(*(_moving_together(*both, first=first) for both in zip(runs, components, strict=True)))
     if not fixed and wider_outside(runs[0], c, plan, of_questions, settings):
         codes.add("inner_clusters")
-    judge = correction(labels, c.d, m, plan) if labels is not None else None
-    return Estimated(c, plan, m, of_questions, frozenset(codes), judge)
+    judge = correction(labels, m, plan) if labels is not None else None
+    return Estimated(c, plan, m, of_questions, frozenset(codes), judge, limit, spread)
 
 
-def _within_runs(run: Sample, component: RunComponent | None) -> QuestionStats:
-    """The question statistics after the run means are taken out.
+def alone(whole: Estimated, runs: Sequence[Sample], settings: Settings) -> list[Moments]:
+    """Return the mean and the variance of each run by itself, on the questions of a contrast of them."""
+    plan, corrected = whole.plan, any(run.corrected is not None for run in runs)
+    if corrected or settings.repeats_are == "runs" or fixed_questions(settings):
+        return [kernel([run], [1.0], plan, settings).m for run in runs]
+    both = mean_variance(np.stack([run.stats.mean for run in runs]), plan, settings.se)
+    return [rows_of(both, np.s_[i : i + 1]) for i in range(len(runs))]
+
+
+def _within_runs(run: Sample, component: RunComponent | None, plan: Design) -> QuestionStats:
+    """Return the question statistics after the run means are taken out.
 
     Raises:
         InputError: the variance between runs is not known.
@@ -433,11 +497,12 @@ def _within_runs(run: Sample, component: RunComponent | None) -> QuestionStats:
             f"{run.name}: `repeats_are='runs'` needs at least two runs of each model, and in every task two "
             "questions that all of them answered; without that the variance between runs is not known"
         )
-    return replace(component.stats, identical=run.stats.identical, answers_differ=run.stats.answers_differ)
+    stats = without_run_means(run.values, plan.strata, component)
+    return replace(stats, identical=run.stats.identical, answers_differ=run.stats.answers_differ)
 
 
 def labels_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> LabelColumns | None:
-    """What the labels of a contrast of runs are; None where nothing is corrected.
+    """Return the labels of a contrast of runs, None if nothing is corrected.
 
     Raises:
         InputError: only some of the runs are.
@@ -451,24 +516,27 @@ def labels_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> LabelCol
     return contrast_of(corrected, coefficients) if corrected else None
 
 
-def correction(of: LabelColumns, d: FloatArray, m: Moments, plan: Design) -> JudgeCorrection | None:
-    """What the labels say of the judge of a contrast with these values; None where it has no mean."""
+def correction(of: LabelColumns, m: Moments, plan: Design) -> JudgeCorrection | None:
+    """Return the labels' correction of a contrast's judge, None if it has no mean."""
     if np.isnan(m.mean[0]):
         return None
-    bias, variance = bias_of(d, of, plan)
+    bias, variance = bias_of(of, plan)
+    own = float(plan.weights @ of.judge)
+    bias = 0.0 if abs(bias) <= SLACK * abs(own) else bias  # what cancels is 0, however it was summed
+    gain = math.nan if of.alone_only.all() else alone_variance(of, plan) / (m.variance.item() or math.nan)
     return JudgeCorrection(
         n_labelled=int((of.n_labels > 0).sum()),
         n_labels=int(of.n_labels.sum()),
-        mean_judge=float(plan.weights @ of.judge),
+        mean_judge=min(max(own, float(of.judge.min())), float(of.judge.max())),
         bias=finite(bias),
         bias_se=finite(math.sqrt(variance)),
-        gain=finite(alone_variance(of, plan) / (m.variance.item() or math.nan)) or None,
+        gain=finite(gain) or None,
         r2=finite(r_squared(of)),
     )
 
 
 def wider_outside(data: Sample, c: Contrast, plan: Design, m: Moments, settings: Settings) -> bool:
-    """Whether clustering by a field that contains the clusters would make the standard error clearly larger."""
+    """Return whether clustering by a field that contains the clusters would make the standard error clearly larger."""
     if len(data.parts) > 1 or data.labels is None or plan.crossed is not None:
         return False
     for outer in (data.parts[0].outer or {}).values():
@@ -481,20 +549,21 @@ def wider_outside(data: Sample, c: Contrast, plan: Design, m: Moments, settings:
     return False
 
 
-def outer_note(part: Scores, codes: Iterable[str]) -> list[str]:
-    """What to do about `inner_clusters`, by the names of the fields; nothing where the row has no such code."""
+def outer_note(part: Scores, codes: Iterable[str]) -> list[Note]:
+    """Return advice on `inner_clusters`, with the names of the fields, none if the row lacks this code."""
     if part.outer is None or "inner_clusters" not in codes:
         return []
     fields = ", ".join(map(repr, part.outer))
-    return [
+    said = (
         f"{part.task} {part.metric}: each cluster ({in_words(part.cluster_spec)}) lies within one value of {fields}, "
-        f"whose questions vary together, too: use `cluster={next(iter(part.outer))!r}`, unless these values are all "
-        "there are"
-    ]
+        f"whose questions vary together, too: use {parameter('cluster', next(iter(part.outer)))}, unless these "
+        "values are all there are"
+    )
+    return [Note("inner_clusters", said, part.task)]
 
 
 def _moving_together(run: Sample, component: RunComponent | None, *, first: bool) -> set[str]:
-    """What the F tests say of answers that should be independent."""
+    """Return the results of the F tests on answers that should be independent."""
     if component is None:
         return set()
 
@@ -502,25 +571,34 @@ def _moving_together(run: Sample, component: RunComponent | None, *, first: bool
         return p is not None and p < limit
 
     first = first and significant(component.first_p_value, FIRST_ANSWER_P)
-    # where only the first answers stand apart, the others are independent for all that is known
+    # if only the first answers differ, the others are independent as far as is known
     together = component.others_p_value if first else component.p_value
     out = {"first_answer_differs"} if first else set()
     return out | ({"shared_repeat_noise"} if run.repeats_are_runs or significant(together, SHARED_NOISE_P) else set())
 
 
-def named_repeats(parts: Iterable[Scores], settings: Settings) -> list[str]:
-    """A sentence for each column of prompts or seeds whose answers are computed as if they were independent."""
+def fixed_questions(settings: Settings) -> bool:
+    """Return whether only the answers vary, and not which questions were asked."""
+    return of_choice("questions_are", settings.questions_are, {"population": False, "fixed": True})
+
+
+def named_repeats(parts: Iterable[Scores], settings: Settings) -> list[Note]:
+    """Return a sentence for each column of prompts or seeds whose answers are computed as if they were independent."""
     names = {part.repeats_named: None for part in parts if part.values.shape[1] > 1}
     return [
-        f"the column {name!r} tells the repeats apart, and all questions share its values: use `repeats_are='runs'` "
-        "if it moves their answers together, as prompts, judges and training seeds do; now they count as independent"
+        Note(
+            "named_repeats",
+            f"the column {name!r} tells the repeats apart, and all questions share its values: use "
+            "`repeats_are='runs'` if it moves their answers together, as prompts, judges and training seeds do; now "
+            "they count as independent",
+        )
         for name in names
         if name is not None and settings.repeats_are == "answers"
     ]
 
 
-def nothing_of(data: Sample, settings: Settings) -> tuple[Moments, str]:
-    """The moments of a sample that has nothing to estimate, and the code that says why."""
+def empty_moments(data: Sample, settings: Settings) -> tuple[Moments, str]:
+    """Return the moments of a sample with nothing to estimate, and the code that says why."""
     n, G = len(data), len(data) if settings.questions_are == "fixed" else data.design().n_clusters
     code = RATIO_UNDEFINED if data.undefined else "too_few_questions"
     return undefined_moments(np.array([float(n)]), np.array([float(G)])), code
@@ -534,7 +612,7 @@ def as_scores(
     crossed: tuple[Labels, Labels] | None = None,
     **fields: Any,
 ) -> Scores:
-    """Plain arrays as the scores of a run.
+    """Return plain arrays as the scores of a run.
 
     Parameters
     ----------
@@ -563,25 +641,27 @@ def as_scores(
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"scores must be an (n, K) array with K ≥ 1, not of shape {array.shape}")
-    labels = None if clusters is None else _labels("clusters", clusters, len(array))
+    n = len(array)
+    labels = None if clusters is None else _labels("clusters", clusters, n)
     if crossed is not None:
         if labels is not None:
             raise ValueError("`crossed` has both ways of clustering: leave `clusters` out")
         if not isinstance(crossed, (tuple, list)) or len(crossed) != 2:
             raise ValueError("`crossed` takes two sets of labels: crossed=(a, b)")
-        labels = tuple(map(CROSS.join, zip(*(_labels("crossed", way, len(array)) for way in crossed), strict=True)))
+        labels = tuple(map(CROSS.join, zip(*(_labels("crossed", way, n) for way in crossed), strict=True)))
     holes = np.isnan(array)
     if missing not in ("drop", "zero"):
         raise InputError(f"`missing` {missing!r}: arrays do not say why an answer is missing; use 'drop' or 'zero'")
+    fields.setdefault("bounds", fitting((0.0, 1.0), array))
+    seen = stopped_at(array, fields["bounds"], lower_is_better=fields.get("higher_is_better") is False)
+    fields.setdefault("stops_on", None if seen is None else seen.how)
     if missing == "zero":
         array[holes] = 0.0
-    keys = tuple(map(str, range(len(array))))
-    fields.setdefault("bounds", fitting((0.0, 1.0), array))
     return Scores(
         task=fields.pop("task", ""),
         metric=fields.pop("metric", "score"),
         scorer=fields.pop("scorer", "none"),
-        questions=Questions(keys),
+        questions=_numbered(n),
         values=array,
         clusters=labels,
         n_missing=int(holes.sum()),
@@ -590,8 +670,14 @@ def as_scores(
     )
 
 
+@lru_cache(maxsize=4)
+def _numbered(n: int) -> Questions:
+    """Return n questions that have numbers for names: those of two arrays are the same ones."""
+    return Questions(tuple(map(str, range(n))))
+
+
 def _labels(name: str, labels: Labels, n: int) -> tuple[str, ...]:
-    """(n,) labels as text."""
+    """Return (n,) labels as text."""
     if isinstance(labels, (str, bytes, int, float)) or not hasattr(labels, "__iter__"):
         hint = "; did you mean `level`?" if isinstance(labels, float) else ""
         raise ValueError(f"`{name}` {labels!r}: give a label for each of the {n} questions{hint}")
@@ -602,6 +688,7 @@ def _labels(name: str, labels: Labels, n: int) -> tuple[str, ...]:
     each: list[Any] = list(labels.tolist() if isinstance(labels, np.ndarray) else labels)
     if len(each) != n:
         raise ValueError(f"{len(each)} cluster labels for {n} questions")
-    if any(map(is_, each, repeat(None))) or any(map(ne, each, each)):  # a NaN is not itself
+    numbers = isinstance(labels, np.ndarray) and labels.dtype.kind in "iu"  # none of which is missing
+    if not numbers and (any(map(is_, each, repeat(None))) or any(map(ne, each, each))):  # a NaN is not itself
         raise ValueError("a cluster label is missing (None or NaN): every question needs one")
     return tuple(map(str, each))

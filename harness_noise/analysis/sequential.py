@@ -23,9 +23,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
-from scipy import optimize
 
-from ..errors import InputError
+from ..errors import InputError, check_computed
 from ..results.forms import finite
 from ..results.rows import CANNOT, NOT_DECIDED
 from ..results.sequential import Sequential
@@ -35,6 +34,7 @@ from ..stats.sequential import (
     critical_values,
     drift_for_power,
     exits_above,
+    find_root,
     futility_bounds,
     information,
     mixture_boundaries,
@@ -56,11 +56,11 @@ AskingOrder = Literal["breadth", "depth"]
 LOOKS = 20
 """Looks of a run unless the user names another number."""
 MOST_LOOKS = 50
-"""Looks of a group-sequential plan; beyond, a confidence sequence is the better rule."""
+"""The most looks of a group-sequential plan. Beyond, a confidence sequence is the better rule."""
 MOST_BLOCKS = 50
 """Blocks of a run that looks after each of them."""
 FEWEST_UNITS = 5
-"""Questions (clusters) that a look needs beyond those of the look before: fewer tell too little of their variance."""
+"""Questions (clusters) that a look needs beyond those of the look before. Fewer do not show their variance."""
 FIRST_UNITS = 7
 """Questions (clusters) before the first look: a variance of fewer stops where it happens to be small."""
 FEWEST_FOR_SE = 30
@@ -70,11 +70,11 @@ NARROWEST = 0.3
 HOPELESS = 0.05
 """Predictive probability that the rest decides, below which it is not asked."""
 BETA_SHARE, LEAST_BETA = 0.75, 0.01
-"""Share of the type II error spent on giving up a planned effect, and the least of it; it costs a point of power."""
+"""Share of the type II error for giving up a planned effect, and its smallest value. It costs a point of power."""
 RISE = 1.01
-"""Information of a look over that of the look before, at least; else there is nothing new to look at."""
+"""Smallest ratio of the information of a look to that of the look before. With less there is nothing new to see."""
 ASSUMED_PREDICTION = 0.5
-"""Share of prediction noise by which the looks of a run with several answers are placed; no decision rests on it."""
+"""Share of prediction noise by which the looks of a run with several answers are placed. No decision uses it."""
 PRECISE = "precise enough"
 ALL_ASKED = "not separable"
 BETTER = ("A better", "B better")
@@ -82,7 +82,7 @@ BETTER = ("A better", "B better")
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How much of a run has been asked."""
+    """The part of a run that has been asked."""
 
     n: int
     """Questions."""
@@ -101,7 +101,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Order:
-    """In which order answers are asked for, in blocks of whole clusters; after each block is a look."""
+    """In which order answers are asked for, in blocks of whole clusters. After each block is a look."""
 
     question: IntArray
     """(A,) index of the question of each answer."""
@@ -113,7 +113,7 @@ class Order:
     """Clusters (questions, where there are none) that have been asked after each block."""
     seed: int | None
     whole: bool = False
-    """Whether each question is asked once, and gets all its answers then, however many."""
+    """True if each question is asked once, and gets all its answers then, however many."""
 
     @property
     def blocks(self) -> list[IntArray]:
@@ -121,25 +121,27 @@ class Order:
         return np.split(self.question, self.ends[:-1])
 
     def pairs(self, number: int) -> tuple[IntArray, IntArray]:
-        """The answers of a block, counted from 1, in the order in which they are asked: question, and which answer."""
+        """Return (question, number of its answer) of a block's answers in the order of asking. Blocks are counted from
+        1."""
         block = slice(*(0, *self.ends)[number - 1 : number + 1])
         return self.question[block], self.which[block]
 
     def asked(self, look: int) -> IntArray:
-        """Indexes of the questions that have been asked at a look, counted from 1, in their order."""
+        """Return the indexes of the questions that have been asked at a look, in their order. Looks are counted
+        from 1."""
         block = slice((0, *self.ends)[look])
         return np.asarray(self.question[block][self.which[block] == 1])
 
     def answers(self, look: int) -> IntArray:
-        """(n,) answers of each question that have been asked for at a look."""
+        """Return (n,) answers of each question that have been asked for at a look."""
         return np.bincount(self.question[: (0, *self.ends)[look]], minlength=1 + int(self.question.max()))
 
     def first_look_after(self, number: int) -> Order:
-        """The order with its first `number` blocks as one."""
+        """Return the order with its first `number` blocks as one."""
         return replace(self, ends=self.ends[number - 1 :], units=self.units[number - 1 :])
 
     def progress(self, look: int) -> Progress:
-        """How much has been asked at a look."""
+        """Return how much has been asked at a look."""
         last = len(self.ends)
         each = self.answers(last)
         return Progress(
@@ -161,7 +163,7 @@ class Taken:
     fractions: tuple[float, ...] = ()
     """Share of the full design's information that each has spent its error by."""
     residual: float | None = None
-    """Residual share of the regression on all questions, see `information`; fixed at the first look that has one."""
+    """Residual share of the regression on all questions (see `information`), fixed at the first look that has one."""
 
 
 NONE_TAKEN = Taken()
@@ -169,16 +171,16 @@ NONE_TAKEN = Taken()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppingRule:
-    """When a run has enough answers.
+    """A rule that says when a run has enough answers.
 
     Raises:
         InputError: looks, level, margin, se, spending, order or effect out of range.
     """
 
     se: float | None = None
-    """Stop when the standard error is at most this; None: when the comparison is decided."""
+    """Stop when the standard error is at most this. None: when the comparison is decided."""
     margin: float = 0.0
-    """Also stop where A and B are equivalent within ±margin, on the metric's scale; 0: never."""
+    """Also stop if A and B are equivalent within ±margin, on the metric's scale. 0: never."""
     looks: Looks = LOOKS
     """Looks at equal steps of information, or "anytime": after every block. The rule `se` looks after every block."""
     level: float = 0.95
@@ -186,9 +188,9 @@ class StoppingRule:
     seed: int = 0
     """Seed of the random order."""
     spending: Spending = "hsd"
-    """How fast the error is spent; not used by "anytime"."""
+    """The speed at which the error is spent. "anytime" does not use it."""
     futility: bool = True
-    """Whether to stop where the rest cannot decide it; costs no error of type I."""
+    """True to stop if the rest cannot decide it. It costs no error of type I."""
     effect: float | None = None
     """A difference that futility must not miss: its bound spends type II error. None: by predictive probability."""
     asking: AskingOrder = "breadth"
@@ -196,7 +198,7 @@ class StoppingRule:
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
-            raise InputError(f"level {self.level:g} is not between 0 and 1: use 0.95 for a 95 % interval")
+            raise InputError(f"level {self.level:g} is not between 0 and 1: use 0.95 for a 95% interval")
         number = isinstance(self.looks, int) and not isinstance(self.looks, bool) and 1 <= self.looks <= MOST_LOOKS
         if self.looks != "anytime" and not number:
             raise InputError(f"looks {self.looks!r} must be a number from 1 to {MOST_LOOKS}, or anytime")
@@ -222,7 +224,7 @@ class StoppingRule:
         order: str = "breadth",
         **choices: Any,
     ) -> StoppingRule:
-        """The rule that a user writes: `decided` or `se=0.01`, with `20` or `anytime` looks.
+        """Return the rule that a user writes: `decided` or `se=0.01`, with `20` or `anytime` looks.
 
         Args:
             until: see there.
@@ -255,7 +257,7 @@ class StoppingRule:
 
     @property
     def name(self) -> str:
-        """What the results call it."""
+        """All that the results call it."""
         if self.se is not None:
             return "se"
         return "confidence sequence" if self.looks == "anytime" else "group-sequential"
@@ -269,7 +271,7 @@ class StoppingRule:
         repeats: ArrayLike | None = None,
         shuffled: bool = False,
     ) -> Order:
-        """Random blocks of whole clusters, every task in proportion.
+        """Return random blocks of whole clusters, every task in proportion.
 
         Clusters that touch the same tasks are drawn in a random order and spread evenly, so that each block holds
         about its share of every task. With fewer clusters than looks can use there are fewer looks.
@@ -306,10 +308,11 @@ class StoppingRule:
         return Order(question, which, ends, seen, None if shuffled else self.seed, whole=repeats is None)
 
     def _answers(self, queue: IntArray, repeats: ArrayLike) -> tuple[IntArray, IntArray]:
-        """Question and round, from 1, of every answer, in the order in which they are asked."""
+        """Return (question, round from 1) of every answer, in the order in which they are asked."""
         each = np.broadcast_to(np.asarray(repeats, dtype=np.intp), len(queue))
         if (each < 1).any():
             raise InputError("every question is asked at least once: repeats are from 1")
+        check_computed("asking", self.asking, "breadth", "depth")
         if self.asking == "depth":
             return np.repeat(queue, each[queue]), np.concatenate([np.arange(1, k + 1) for k in each[queue]])
         parts = [queue[each[queue] >= r] for r in range(1, int(each.max()) + 1)]
@@ -319,7 +322,7 @@ class StoppingRule:
         return MOST_BLOCKS if self.se is not None or self.looks == "anytime" else self.looks
 
     def _looks_possible(self, units: int, once: float, what: str) -> int:
-        """Looks for which there are questions (clusters) enough; `once` is the share of asking each once."""
+        """Return how many looks have enough questions (clusters). `once` is the share of asking each question once."""
         count = min(self._most(), int(units / once + 1e-9) // FEWEST_UNITS)
         if self._most() > 1 and count < 2:
             raise InputError(
@@ -329,18 +332,18 @@ class StoppingRule:
         return count
 
     def cannot_save(self, order: Order) -> str | None:
-        """What to say before the first question where so few clusters leave nothing to save; else None."""
+        """Return a warning before the first question if so few clusters leave nothing to save, else None."""
         looks = len(order.ends)
         if self._most() < 3 or looks > 2:
             return None
         before = "there is no look before the end" if looks < 2 else "there is one look before the end"
         return (
             f"the questions come in {order.units[-1]} clusters, which are asked whole, so {before} (at "
-            f"{100 * order.ends[0] / order.ends[-1]:.0f} % of the answers): expect to ask nearly all"
+            f"{100 * order.ends[0] / order.ends[-1]:.0f}% of the answers): expect to ask nearly all"
         )
 
     def look(self, order: Order, before: Look | None, observed: Observed) -> Look:
-        """The next look.
+        """Return the next look.
 
         Args:
             order: of this run.
@@ -362,14 +365,15 @@ class StoppingRule:
 
 
 def whole_questions(n: int, total: int, observed: Observed) -> Progress:
-    """The progress of a run that has all answers of n of its questions."""
+    """Return the progress of a run that has all answers of n of its questions."""
     answers = observed.answers or n
     every = answers if n >= total else round(answers / n * total)
     return Progress(n, total, answers, every, max(1, round(answers / n)), observed.repeats)
 
 
 def _information_by(first: BoolArray, which: IntArray, n: int) -> FloatArray:
-    """Share of the full design's information after each answer, if half of the variance is prediction noise."""
+    """Return the share of the full design's information after each answer, if half of the variance is
+    prediction noise."""
     m = np.cumsum(first)
     gone = np.cumsum(np.where(first, 1.0, 1 / which - 1 / np.maximum(which - 1, 1)))
     out: FloatArray = m / n / (1 - ASSUMED_PREDICTION * (1 - gone / m))
@@ -378,7 +382,10 @@ def _information_by(first: BoolArray, which: IntArray, n: int) -> FloatArray:
 
 
 def _cuts(share: FloatArray, whole: IntArray, first: int, count: int) -> list[int]:
-    """The answers after which a look is taken, at equal steps of information; a giant cluster may fill several."""
+    """Return the answers after which a look is taken, at equal steps of information.
+
+    A giant cluster may fill several.
+    """
     kept: list[int] = []
     for k in range(1, count + 1):
         target = int(np.searchsorted(share[whole], k / count - 1e-9))
@@ -392,12 +399,12 @@ def _cuts(share: FloatArray, whole: IntArray, first: int, count: int) -> list[in
 
 
 def last_unit(ends: IntArray, target: float) -> int:
-    """The unit with which this many questions are reached."""
+    """Return the unit with which this many questions are reached."""
     return min(int(np.searchsorted(ends, target - 1e-9)), len(ends) - 1)
 
 
 def proportional(codes: IntArray, units: int, tasks: Labels | None, rng: np.random.Generator) -> IntArray:
-    """(units,) rank of each cluster: random, but systematic over the tasks that it touches."""
+    """Return (units,) rank of each cluster: random, but systematic over the tasks that it touches."""
     drawn = rng.permutation(units)
     sizes = np.bincount(codes, minlength=units).astype(np.float64)
     stratum = tasks_touched(codes, units, tasks)
@@ -412,7 +419,7 @@ def proportional(codes: IntArray, units: int, tasks: Labels | None, rng: np.rand
 
 
 def tasks_touched(codes: IntArray, units: int, tasks: Labels | None) -> IntArray:
-    """(units,) code of the set of tasks that each cluster has questions of."""
+    """Return (units,) code of the set of tasks that each cluster has questions of."""
     touched: list[set[int]] = [set() for _ in range(units)]
     of_task = np.zeros(len(codes), dtype=np.intp) if tasks is None else cluster_codes(tasks)[0]
     for code, task in zip(codes.tolist(), of_task.tolist(), strict=True):
@@ -421,7 +428,7 @@ def tasks_touched(codes: IntArray, units: int, tasks: Labels | None) -> IntArray
 
 
 class Look:
-    """One look at a run: what may be reported if the run ends here, and what the next look needs of it."""
+    """One look at a run: the results to report if the run ends here, and the state that the next look needs."""
 
     def __init__(
         self,
@@ -434,7 +441,7 @@ class Look:
         looks: Looks = LOOKS,
         seed: int | None = None,
     ) -> None:
-        """The look with this number, of `looks`, at a run whose order has this seed."""
+        """Take the look with this number, of `looks`, at a run whose order has this seed."""
         self.rule, self.observed, self.progress = rule, observed, progress
         self.number, self.looks, self.seed = number, looks, seed
         self.alpha = round(1 - rule.level, 12)
@@ -456,7 +463,7 @@ class Look:
 
     @property
     def stop(self) -> bool:
-        """Whether no more is asked."""
+        """True if no more is asked."""
         return self.decision is not None or self.progress.complete
 
     @property
@@ -465,7 +472,7 @@ class Look:
         return self.taken.fractions[-1] if self.z is not None else None
 
     def bounds(self, alpha: float, taken: Taken | None = None) -> tuple[float, ...]:
-        """Critical |z| of all looks up to this one, of a two-sided procedure of level `alpha`."""
+        """Return the critical |z| of all looks up to this one, of a two-sided procedure of level `alpha`."""
         taken = taken or self.taken
         if self.rule.looks == "anytime":
             full = taken.info[-1] if taken.fractions[-1] == 1 else max(self.full, RISE * taken.info[-1])
@@ -494,13 +501,13 @@ class Look:
         return CANNOT if rule.futility and self._hopeless() else None
 
     def _at_the_end(self, alpha: float) -> float:
-        """Critical |z| of the full design, with no look before it."""
+        """Return the critical |z| of the full design, with no look before it."""
         info = max(self.full, RISE * self.taken.info[-1])
         return self.bounds(alpha, Taken((*self.taken.info, info), (*self.taken.fractions, 1.0)))[-1]
 
     @cached_property
     def chance(self) -> float | None:
-        """Predictive probability that the full design decides; None where futility is off, or cannot be judged."""
+        """Predictive probability that the full design decides. None where futility is off, or cannot be judged."""
         o, rule, t = self.observed, self.rule, self.fraction
         if not rule.futility or self.z is None or t is None or not o.se:
             return None
@@ -511,7 +518,7 @@ class Look:
         return predictive_power(self.z, t, self._at_the_end(self.alpha), within)
 
     def _hopeless(self) -> bool:
-        """Whether the rest cannot decide it."""
+        """Return whether the rest cannot decide it."""
         o, chance = self.observed, self.chance
         if chance is None or not o.se:
             return False
@@ -540,7 +547,7 @@ class Look:
         return o.estimate - o.se * student_t(middle, o.df), *o.limits(low, high)
 
     def p_value(self) -> float | None:
-        """Two-sided p of no difference that allows for the looks."""
+        """Return two-sided p of no difference that allows for the looks."""
         if self.z is None:
             return None
         if self.decision in (*BETTER, ALL_ASKED):
@@ -552,11 +559,11 @@ class Look:
             return 1.0
         if self.bounds(math.exp(low))[-1] <= z:
             return math.exp(low)
-        return math.exp(optimize.brentq(lambda x: self.bounds(math.exp(x))[-1] - z, low, high, xtol=1e-5))
+        return math.exp(find_root(lambda x: self.bounds(math.exp(x))[-1] - z, low, high, xtol=1e-5))
 
     @cached_property
     def sequential(self) -> Sequential:
-        """What may be reported if it ends here."""
+        """All that may be reported if it ends here."""
         o, p, rule = self.observed, self.progress, self.rule
         estimate, low, high = self.report()
         return Sequential(
@@ -576,6 +583,8 @@ class Look:
             ci_high=finite(high),
             estimate_unadjusted=finite(o.estimate),
             diff=None if rule.se is not None else finite(o.estimate if o.plain is None else o.plain),
+            baseline=None if rule.se is not None else o.baseline,
+            clusters=None if rule.se is not None else o.clusters,
             p_value=finite(self.p_value()),
             futility=finite(self.chance),
             round=p.round,
@@ -586,7 +595,7 @@ class Look:
         )
 
     def alpha_spent(self) -> float:
-        """Two-sided error that these looks may spend."""
+        """Return two-sided error that these looks may spend."""
         if self.rule.se is not None or not self.taken.fractions:
             return 0.0
         if self.rule.looks == "anytime":
@@ -595,7 +604,7 @@ class Look:
 
     @property
     def message(self) -> str:
-        """look 3 of 20, 300 of 1,000 questions, A − B .041, boundary .052."""
+        """look 3 of 20, 300 of 1,000 questions, A − B 0.041, boundary 0.052."""
         o, p = self.observed, self.progress
         of = "" if self.looks == "anytime" else f" of {self.looks}"
         text = f"look {self.number}{of}, {p.n:,} of {p.total:,} questions"
@@ -614,18 +623,19 @@ class Look:
         return text if self.decision is None else f"{text}: {self.decision}"
 
     def _what_it_takes(self) -> str:
-        """How much larger a benchmark would decide the difference seen, with 80 % power."""
+        """Return how much larger a benchmark would decide the difference seen, with 80% power."""
         o = self.observed
         if not o.estimate or not o.se:
             return ""
         wanted = (drift_for_power([1.0], [critical_values([1.0], self.alpha)[0]], 0.8) * o.se / o.estimate) ** 2
         times = wanted * self.taken.info[-1] / self.full
-        return f"; the difference seen would take {times:.2g} times as many answers" if 1 < times < 1000 else ""
+        if not 1 < times < 1000:
+            return ""
+        return f"; the difference seen would take {times:,.{0 if times >= 9.95 else 1}f} times as many answers"
 
 
 def _short(value: float, se: float) -> str:
-    """.041, to two digits of the standard error."""
+    """Return a number to two digits of the standard error."""
     digits = max(0, min(6, 1 - math.floor(math.log10(se)))) if se > 0 else 3
     text = f"{abs(value):.{digits}f}"
-    text = text[1:] if text.startswith("0.") else text
     return f"−{text}" if value < 0 and float(text) else text

@@ -12,10 +12,11 @@ import numpy as np
 from ..arrays import FloatArray, IntArray, columns_of
 from ..data.matching import same_partition
 from ..data.native_values import agreed_pairs
+from ..data.notes import Note, merged, texts
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..results.arena import Arena
-from ..results.forms import finite, merge_notes
+from ..results.forms import finite
 from ..results.rows import Analysis, Comparison, DifferenceSlice, Estimate, EstimateSlice, Heterogeneity
 from ..settings import Adjust, Settings
 from ..stats import decision
@@ -41,16 +42,16 @@ MOST_CATEGORIES = 50
 
 @dataclass(frozen=True, slots=True)
 class Sliced:
-    """What slices say, and whether it holds together."""
+    """All that slices say, and whether it holds together."""
 
     slices: tuple[Any, ...]
     """`EstimateSlice`s of runs, `DifferenceSlice`s of pairs."""
     heterogeneity: tuple[Heterogeneity, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     def beside(self, result: Table) -> Table:
-        """The result with its slices."""
-        notes = merge_notes(result.notes, self.notes)
+        """Return the result with its slices."""
+        notes = merged(result.notes, self.notes)
         return replace(result, slices=self.slices, heterogeneity=self.heterogeneity, notes=notes)
 
 
@@ -66,7 +67,7 @@ class _Cut:
 
 
 def slices_of_runs(runs: Sequence[Run], by: Sequence[str], settings: Settings) -> Sliced:
-    """The means of each run by slice, of its tasks and of its groups, whose questions are one sample.
+    """Return the means of each run by slice, of its tasks and of its groups, whose questions are one sample.
 
     Args:
         runs: read with the fields (`ReadOptions.fields`).
@@ -85,7 +86,7 @@ def slices_of_runs(runs: Sequence[Run], by: Sequence[str], settings: Settings) -
 
 
 def slices_of_pairs(pairs: Sequence[tuple[Run, Run]], by: Sequence[str], settings: Settings) -> Sliced:
-    """A − B of each pair by slice; as `slices_of_runs`."""
+    """Return A − B of each pair by slice, as `slices_of_runs`."""
     measured: list[_Measured] = []
     for pair in agreed_pairs(pairs)[0]:
         with suppress(InputError):  # groups and corpus metrics alone are shared
@@ -98,12 +99,12 @@ def slices_of_pairs(pairs: Sequence[tuple[Run, Run]], by: Sequence[str], setting
 
 
 _Measured: TypeAlias = "tuple[tuple[tuple[Scores, ...], ...], Runs, Group | None]"
-"""What each run scored on every task, the runs, and the group that the tasks are of."""
+"""Each run's scores on every task, the runs, and the group of the tasks."""
 
 
 def _sliced(measured: Iterable[_Measured], by: Sequence[str], settings: Settings) -> Sliced:
     _check(settings)
-    notes: list[str] = []
+    notes: list[Note] = []
     tables = []
     for tasks, runs, group in measured:
         each = [table for parts in tasks if (table := with_fields(parts, runs)) is not None and len(table)]
@@ -112,14 +113,13 @@ def _sliced(measured: Iterable[_Measured], by: Sequence[str], settings: Settings
             continue
         tables.append(together(each, group))
         if group_shares([table.parts[0] for table in each], group) is not None:
-            notes.append(
-                f"{group.name}: its tasks have weights of their own, but in its slices every question counts alike"
-            )
+            said = "its tasks have weights of their own, but in its slices every question counts alike"
+            notes.append(Note("slices_unweighted", said).of(group.name))
     check_known(tables, by, "`by`")
     cuts = [cut for table in tables for cut in divided(table, by, notes)]
     if not cuts:
         raise InputError(
-            "; ".join(notes)
+            "; ".join(texts(notes))
             or f"`by='auto'`: no field is a number or a category of 2 to {MOST_CATEGORIES} values; the fields are "
             f"{field_names(tables)}"
         )
@@ -151,9 +151,9 @@ class _Slices:
     differences: list[RowDecision]
     """The rows of two runs."""
     extras: list[dict[str, Any]]
-    """The fields that a slice has beside those of its row."""
+    """The fields of a slice that its row lacks."""
     p_rest: FloatArray
-    """p of "the mean is that of all other questions"; of one run."""
+    """p of "the mean is that of all other questions", for one run."""
     p_equal: float
     """p of "all slices have one mean"."""
     whole: Heterogeneity
@@ -188,7 +188,7 @@ def _slices_of(cut: _Cut, settings: Settings) -> _Slices:
 
 
 def _heterogeneity(cut: _Cut, test: by_slice.EqualMeansTest | None, drawn: by_slice.Shrunken | None) -> Heterogeneity:
-    """Whether the slices differ at all."""
+    """Return whether the slices differ at all."""
     return Heterogeneity(
         **cut.table.about,
         field=cut.field,
@@ -217,21 +217,26 @@ def _check(settings: Settings) -> None:
         )
 
 
-def divided(table: WithFields, by: Sequence[str], notes: list[str]) -> Iterator[_Cut]:
-    """The divisions of one task's questions that were asked for; `auto` leaves out those that are there already."""
+def divided(table: WithFields, by: Sequence[str], notes: list[Note]) -> Iterator[_Cut]:
+    """Return the divisions of one task's questions that were asked for.
+
+    `auto` leaves out those that are there already.
+    """
     seen: list[list[int]] = []
     for spec in dict.fromkeys([*(spec for spec in by if spec != "auto"), *(table.fields.auto if "auto" in by else ())]):
         named = spec in by
         values = table.fields.values.get(spec)
         if values is None or all(value is None for value in values):
             if named:
-                notes.append(f"{table.name}: its questions have no {spec}, so it is not sliced by it")
+                notes.append(
+                    Note("no_field", f"its questions have no {spec}, so it is not sliced by it").of(table.name)
+                )
             continue
         rows = np.array([i for i, value in enumerate(values) if value is not None], dtype=np.intp)
         labels, order = _labels([values[i] for i in rows], named)
         problem = _problem(len(order), len(rows))
         if problem is not None or (not named and len(order) > MOST_CATEGORIES):
-            notes += [f"{table.name}: `by` {spec} {problem}"] if named else []
+            notes += [Note("no_slices", f"`by` {spec} {problem}").of(table.name)] if named else []
             continue
         index = {label: code for code, label in enumerate(order)}
         codes = np.array([index[label] for label in labels])
@@ -242,12 +247,13 @@ def divided(table: WithFields, by: Sequence[str], notes: list[str]) -> Iterator[
         seen.append(partition.tolist())
         left_out = len(table) - len(rows)
         if left_out and named:
-            notes.append(f"{table.name}: {left_out} of {len(table)} questions have no {spec} and are in no slice")
+            said = f"{left_out} of {len(table)} questions have no {spec} and are in no slice"
+            notes.append(Note("not_in_a_slice", said).of(table.name))
         yield _Cut(spec, table.take(rows), codes, tuple(order), left_out)
 
 
 def _problem(n_values: int, n: int) -> str | None:
-    """Why a field makes no slices; None where it does."""
+    """Return why a field makes no slices. None where it does."""
     if n_values < 2:
         return "divides nothing: it is the same for every question"
     if 2 * n_values > n:
@@ -258,7 +264,7 @@ def _problem(n_values: int, n: int) -> str | None:
 
 
 def _labels(values: Sequence[Any], named: bool) -> tuple[list[str], list[str]]:
-    """The slice of each question, and all slices in order: numbers by value, categories by alphabet.
+    """Return the slice of each question, and all slices in order: numbers by value, categories by alphabet.
 
     A number of more than ten values is cut at its quartiles; `auto` passes over one that only counts the questions.
     """

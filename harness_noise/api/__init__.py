@@ -1,4 +1,4 @@
-"""The public functions: what `import harness_noise` gives, and what every command is a client of.
+"""The public functions of `import harness_noise`, which every command calls.
 
 `runs` and `plan` have the functions on runs, `files` those that write; `keywords` has what they share.
 """

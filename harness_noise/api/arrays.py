@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..settings import Settings
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..arrays import FloatArray, Labels
-    from ..results.explanation import Factors
-    from ..results.rows import Difference, Estimate
+    from ..results.regression import Factors
+    from ..results.rows import Estimate
     from ..stats.combine import Combined
 
 
@@ -29,7 +29,7 @@ def estimate(
     settings: Settings | None = None,
     **choices: Unpack[Computing],
 ) -> Estimate:
-    """The mean of one run's scores, with its noise.
+    """Return the mean of one run's scores, with its noise.
 
     Parameters
     ----------
@@ -70,9 +70,10 @@ def estimate(
     """
     from ..analysis.mean import estimate_scores
     from ..analysis.sample import as_scores
+    from ..io.first_answers import first_of
 
     chosen = chosen_settings("estimate", settings, {**choices, "level": level})
-    return estimate_scores(as_scores(scores, clusters, chosen.missing, crossed=crossed), chosen)
+    return estimate_scores(first_of(as_scores(scores, clusters, chosen.missing, crossed=crossed)), chosen)
 
 
 def estimate_difference(
@@ -84,15 +85,16 @@ def estimate_difference(
     crossed: tuple[Labels, Labels] | None = None,
     settings: Settings | None = None,
     **choices: Unpack[Computing],
-) -> Difference:
-    """A − B of two runs' scores on the same questions, paired, with its noise.
+) -> Any:  # by the number of dimensions
+    """Return A − B of two runs' scores on the same questions, paired, with its noise.
 
     Parameters
     ----------
     a
-        (n, K_A) scores, NaN where an answer is missing; or (n,).
+        (n, K_A) scores, NaN where an answer is missing; or (n,). (P, n, K_A) scores are of P pairs of runs.
     b
         (n, K_B) scores of the same n questions in the same order; with `unpaired` of others, as many as there are.
+        (P, n, K_B) with P pairs.
     clusters
         (n,) labels of the questions that belong together; None: independent questions.
     level
@@ -108,7 +110,8 @@ def estimate_difference(
     Returns
     -------
     Difference
-        On the scale of the scores; `statistic` and `p_value` are of `test`, two-sided.
+        On the scale of the scores; `statistic` and `p_value` are of `test`, two-sided. Of P pairs a tuple of P of them,
+        each as if it was called alone: no p-value is adjusted.
 
     Raises
     ------
@@ -128,18 +131,22 @@ def estimate_difference(
     >>> row.diff, round(row.p_value, 3), row.verdict
     (0.375, 0.08, 'not separable')
     """
-    from ..analysis.comparison import difference_of_scores
-    from ..analysis.sample import as_scores
+    import numpy as np
 
     chosen = chosen_settings("estimate_difference", settings, {**choices, "level": level})
     if chosen.unpaired and not (clusters is None and crossed is None):
         raise InputError("unpaired arrays have no common clusters: compare two Runs that carry their own")
-    sides = [as_scores(x, clusters, chosen.missing, crossed=crossed) for x in (a, b)]
-    return difference_of_scores(sides[0], sides[1], chosen)
+    if np.ndim(a) == 3 or np.ndim(b) == 3:
+        from ..analysis.batch import each_difference
+
+        return each_difference(a, b, clusters, crossed, chosen)
+    from ..analysis.comparison import difference_of_arrays
+
+    return difference_of_arrays(a, b, clusters, crossed, chosen)
 
 
 def combine(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) -> tuple[Combined, ...]:
-    """One test of several independent differences, of tasks or of pairs of models; see `compare` with ``combine=True``.
+    """Return one test of several independent differences, of tasks or of pairs of models.
 
     Parameters
     ----------
@@ -170,7 +177,7 @@ def combine(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) 
 
 
 def factor_noise(scores: ArrayLike, questions: Labels, factors: Mapping[str, Labels], *, more: int = 1000) -> Factors:
-    """Noise by factor of N answers in long form; `factors` does the same with runs.
+    """Return noise by factor of N answers in long form. `factors` does the same with runs.
 
     Parameters
     ----------
@@ -204,7 +211,7 @@ def factor_noise(scores: ArrayLike, questions: Labels, factors: Mapping[str, Lab
 
 
 def pass_at_k(scores: ArrayLike, k: int) -> FloatArray:
-    """The chance that at least one of k answers to each question is right, without bias from K ≥ k answers.
+    """Return the chance that at least one of k answers to each question is right, without bias from K ≥ k answers.
 
     Parameters
     ----------
@@ -216,7 +223,8 @@ def pass_at_k(scores: ArrayLike, k: int) -> FloatArray:
     Returns
     -------
     array
-        (n,) chances, NaN where a question has fewer than k answers; `estimate` gives their mean with its noise.
+        (n,) chances, NaN where a question has fewer than k answers; `estimate` gives their mean with its noise. If
+        answers were repeated until one passed, they are 1 or 0: whether there is a success within k.
 
     Raises
     ------
@@ -229,9 +237,15 @@ def pass_at_k(scores: ArrayLike, k: int) -> FloatArray:
     """
     import numpy as np
 
+    from ..errors import check_count
     from ..stats import passk
+    from ..stats.stopped import stopped_at, within_k
 
-    return passk.pass_at_k(np.asarray(scores, dtype=np.float64), k)
+    check_count("k", k)
+    values = np.asarray(scores, dtype=np.float64)
+    chances = passk.pass_at_k(values, k)
+    seen = stopped_at(values, (0.0, 1.0))
+    return chances if seen is None or seen.how == "failure" else within_k(values, k, seen.how)
 
 
 def estimate_with_labels(
@@ -244,15 +258,15 @@ def estimate_with_labels(
     settings: Settings | None = None,
     **choices: Unpack[Computing],
 ) -> Estimate:
-    """The mean that people would give, from a judge's scores of all answers and people's labels of a random part.
+    """Return the mean that people would give, from a judge's scores of all answers and human labels of a random subset.
 
     Parameters
     ----------
     scores
         (n, K) scores that a judge gave, NaN where one is missing; or (n,).
     labels
-        (n,) people's labels on the same scale, the mean where several people labelled a question, NaN where nobody
-        did; or (n, K) of the single answers. The part must be random, with whole clusters.
+        (n,) human labels on the same scale, the mean if several people labelled a question, NaN without a label.
+        Or (n, K) labels of the single answers. The subset must be random, with whole clusters.
     clusters
         (n,) labels of the questions that belong together; None: independent questions.
     level
@@ -293,7 +307,8 @@ def estimate_with_labels(
     from ..analysis.labels import LabelOptions, label_arrays
     from ..analysis.mean import estimate_scores
     from ..analysis.sample import as_scores
+    from ..io.first_answers import first_of
 
     chosen = chosen_settings("estimate_with_labels", settings, {**choices, "level": level})
-    judged = as_scores(scores, clusters, chosen.missing)
+    judged = first_of(as_scores(scores, clusters, chosen.missing))
     return estimate_scores(label_arrays(judged, labels, LabelOptions(at_random=at_random), chosen), chosen)

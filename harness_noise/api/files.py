@@ -1,21 +1,21 @@
-"""The public functions that write results, and those that list what is known: formats and noise profiles."""
+"""The public functions that write results, and those that list formats and noise profiles."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..data.measures import SCORE
+from ..data.notes import Note, merged
 from ..data.scores import Run
 from ..errors import InputError, check_kind
 from ..io import registry
-from ..io.atomic import write_text
-from ..io.paths import PathInput, is_url
-from ..io.sources import Source, listed, names
+from ..io.door import inside, links_note
+from ..io.paths import PathInput, is_url, resolve_path
+from ..io.sources import Sources, listed, names
 from ..results.arena import Arena
-from ..results.forms import merge_notes
+from ..results.forms import check_form, rendered
 from ..results.plan import Plan
 from ..results.rows import Analysis, Comparison
 from ..settings import Settings
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
     from ..leaderboard.profiles import NamedProfile
     from ..report.columns import Words
-    from ..results.explanation import LabelSample
+    from ..results.regression import LabelSample
 
 
 def adapters(format_file: str | Path | None = None) -> dict[str, str]:
-    """The harnesses and file formats that are understood.
+    """Return the harnesses and file formats that are understood.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def adapters(format_file: str | Path | None = None) -> dict[str, str]:
 
 
 def profiles(name: str | Path | None = None) -> tuple[NamedProfile, ...]:
-    """The noise profiles of benchmarks, which `compare` and `plan` take as `references`.
+    """Return the noise profiles of benchmarks, which `compare` and `plan` take as `profile`.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def profiles(name: str | Path | None = None) -> tuple[NamedProfile, ...]:
 
 
 def write_profile(result: Arena, path: str | Path, *, with_questions: bool = False, force: bool = False) -> Path:
-    """Write the noise profile of an arena's benchmarks, which `compare` and `plan` take as `references`.
+    """Write the noise profile of an arena's benchmarks, which `compare` and `plan` take as `profile`.
 
     Parameters
     ----------
@@ -106,8 +106,15 @@ def write_profile(result: Arena, path: str | Path, *, with_questions: bool = Fal
     return Path(path)
 
 
+def holds_runs(what: str) -> bool:
+    """Return whether a word names a place that is read for runs, and no noise profile."""
+    from ..leaderboard.profiles import is_profile
+
+    return is_url(what) or (Path(what).exists() and not is_profile(what))
+
+
 def check_profile_path(path: str | Path, *, force: bool = False) -> None:
-    """Refuse a file that `write_profile` would not replace: it is there and is no noise profile."""
+    """Refuse an existing file that is not a noise profile, which `write_profile` would not replace."""
     from ..leaderboard.profiles import is_profile
 
     if not force and Path(path).exists() and not is_profile(path):
@@ -143,26 +150,20 @@ def write_html(
     InputError
         A place that cannot be written.
     """
-    from ..report import html
-
-    check_kind("write_html", result, Analysis, Comparison, Arena)
-    place = Path(place)
-    if isinstance(result, Arena):
-        return html.write_arena(result, place, command, words)
-    questions = getattr(result, "by_question", ())
-    write_text(place, html.page(result, command=command, questions=questions, words=words))
-    return [place]
+    check_form("write_html", result, "page")
+    written: list[Path] = rendered("page", result, Path(place), command, words)
+    return written
 
 
-def write_figures(result: Arena | Plan, place: str | Path) -> list[Path]:
+def write_figures(result: Analysis | Comparison | Arena | Plan, place: str | Path) -> list[Path]:
     """Write a result's figures as SVG.
 
     Parameters
     ----------
     result
-        Of `arena` or `plan`.
+        Of `analyze`, `compare`, `arena` or `plan`.
     place
-        Of an arena the folder, which gets a file of each figure; of a plan the file.
+        The folder, which gets a file of each figure; of a plan the file.
 
     Returns
     -------
@@ -174,25 +175,19 @@ def write_figures(result: Arena | Plan, place: str | Path) -> list[Path]:
     InputError
         A place that cannot be written.
     """
-    check_kind("write_figures", result, Arena, Plan)
-    if isinstance(result, Plan):
-        from ..report import planning
-
-        planning.draw(result, Path(place))
-        return [Path(place)]
-    from ..report import figures
-
-    return figures.save(result, Path(place))
+    check_form("write_figures", result, "figures")
+    written: list[Path] = rendered("figures", result, Path(place))
+    return written
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What `export` did with one path."""
+    """All that `export` did with one path."""
 
     written: tuple[Path, ...]
     """The files with error bars."""
-    notes: tuple[str, ...] = ()
-    """What was left out and why, one sentence each."""
+    notes: tuple[Note, ...] = ()
+    """Notes on what was left out and why, one sentence each."""
     means: tuple[str, ...] = ()
     """The task and metric of every mean that has error bars now."""
 
@@ -206,7 +201,7 @@ def export(
     settings: Settings | None = None,
     **choices: Unpack[Choices],
 ) -> Exported:
-    """Rewrite result files with error bars; every value that the harness wrote stays unchanged.
+    """Rewrite result files with error bars. Every value that the harness wrote stays unchanged.
 
     Parameters
     ----------
@@ -243,16 +238,19 @@ def export(
     if choices.get("measures"):  # they join the scores
         choices["measures"] = (SCORE, *names(choices["measures"]))
     export = _Export(Request.of("export", settings, choices), run, None if output is None else Path(output))
-    written = export.again() if form is None else export.as_(form)
-    return Exported(tuple(dict.fromkeys(written)), merge_notes(export.notes), tuple(dict.fromkeys(export.means)))
+    with inside(resolve_path(run), follow=export.request.options.follow_links) as place:
+        written = export.again() if form is None else export.as_(form)
+    if place.left_out:
+        export.notes.append(Note("left_out", links_note(place)))
+    return Exported(tuple(dict.fromkeys(written)), merged(export.notes), tuple(dict.fromkeys(export.means)))
 
 
 class _Export:
-    """The runs at a place while they are written, and what there is to say of it."""
+    """The runs at a place while they are written, and notes on them."""
 
     def __init__(self, request: Request, place: PathInput, output: Path | None) -> None:
         self.request, self.place, self.output = request, place, output
-        self.notes: list[str] = []
+        self.notes: list[Note] = []
         self.means: list[str] = []
         """The means of the files that are written."""
         self.added: dict[Path, list[str]] = {}
@@ -261,7 +259,7 @@ class _Export:
     def again(self) -> list[Path]:
         """Write every run again in its own format."""
         written: list[Path] = []
-        self.notes += [f"left out: {error}" for error in registry.closed_folders(self.place)]
+        self.notes += [Note("left_out", f"left out: {error}") for error in registry.closed_folders(self.place)]
         found = [
             (adapter, root, where)
             for adapter, root in registry.find(self.place)
@@ -282,11 +280,14 @@ class _Export:
                 files = adapter.write(where, out, self.analyze, self.request.options)
             except InputError as error:
                 for note in self.notes:
-                    error.add_note(note)
+                    error.add_note(note.as_text())
                 raise
             changed = {file.name for file in files}
             as_it_was = [path for path in self.added if path.name not in changed]
-            self.notes += [f"{path}: nothing to add beside its own values, so it is not changed" for path in as_it_was]
+            self.notes += [
+                Note("nothing_to_add", f"{path}: nothing to add beside its own values, so it is not changed")
+                for path in as_it_was
+            ]
             self.means += [name for names in self.added.values() for name in names if files]
             written += files
         return written
@@ -307,24 +308,27 @@ class _Export:
         return written
 
     def analyze(self, run: Run) -> Analysis:
-        """The analysis that an adapter asks for of a run that it writes."""
+        """Return the analysis that an adapter asks for of a run that it writes."""
         from ..analysis.mean import analyze_run
         from ..data.native_values import checked
+        from ..io.first_answers import first_answers, with_stops
         from ..io.measures import measured
 
-        result = analyze_run(measured(checked(run), self.request.options), self.request.settings)
+        run = first_answers(measured(with_stops(checked(run)), self.request.options))
+        result = analyze_run(run, self.request.settings)
         self.notes += result.notes
         rows = [row for row in result.estimates if {"skipped_metric", "mean_mismatch"}.isdisjoint(row.diagnostics)]
         if rows:
             names = self.added.setdefault(Path(run.name), [])
             names += [f"{row.task} {row.metric}".strip() for row in rows if row.se is not None]
         else:
-            self.notes.append(f"{run.name}: nothing to add, so it is not written")
+            said = f"{run.name}: nothing to add, so it is not written"
+            self.notes.append(Note("nothing_to_add", said))
         return result
 
 
 def label_sample(
-    runs: Source | Sequence[Source],
+    runs: Sources,
     n: str | float = 100,
     output: PathInput | None = None,
     *,

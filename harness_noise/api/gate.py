@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, check_count
+from ..choices import has_limits
+from ..data.notes import Note
+from ..errors import InputError, check_count, some_of
 from ..results.gate import Rule
-from ..settings import Settings
+from ..settings import REFUSALS, Settings
 from .keywords import Choices, Request
 
 if TYPE_CHECKING:
@@ -27,14 +29,16 @@ def gate(
     against: Source | Sequence[Source] | None = None,
     *,
     floor: float | None = None,
-    floor_questions: int | None = None,
+    n: int | None = None,
+    answers_b: float | None = None,
     thresholds: PathInput | None = None,
     rule: Rule = "regression",
     ratio: float | None = None,
     pooled: bool = False,
+    each: bool = False,
     skip_missing: bool = False,
+    vouch: Sequence[str] = (),
     self_test: bool = False,
-    budget: int | None = None,
     store: PathInput | None = None,
     keep: int = 6,
     settings: Settings | None = None,
@@ -51,8 +55,11 @@ def gate(
         runs that `store` has kept.
     floor
         The score that every row must reach, in place of a baseline or beside it.
-    floor_questions
+    n
         Number of questions that `floor` or the `thresholds` were measured on; their own noise then counts.
+    answers_b
+        Answers to each question that `floor` or the `thresholds` were measured with, on the same questions as the run,
+        infinite if greedy. Question noise then cancels, and the estimand is these questions.
     thresholds
         A YAML file of the score that each task must reach, as inference engines keep them: ``tasks: [{name, metrics:
         [{name, value}]}]``, with `rtol` where a share of it may be lost.
@@ -62,13 +69,16 @@ def gate(
         The share of the baseline that must be kept, such as 0.99, in place of a `margin`.
     pooled
         Decide on the equal-weight mean of all rows; the rows are then for information.
+    each
+        Decide on every question by itself, by its right answers in both runs, each with K > 1 repeats: which single
+        test of a suite broke?
     skip_missing
         Leave out what cannot be judged, and name it; else the outcome is ``"cannot judge"``.
+    vouch
+        Causes for which answers are missing at random, by your word, such as ``["infrastructure"]``. A row of which all
+        missing answers have such a cause is judged without them. It says nothing of answers that may be wrong.
     self_test
         Also compute how often an identical model would fail, and which loss is seen how often.
-    budget
-        Number of questions that you could ask at most: also compute the loss that they would show. It never changes
-        the outcome.
     store
         Keep what a gate needs of this run in this folder, if it passes.
     keep
@@ -77,8 +87,8 @@ def gate(
         How to compute. None: the defaults.
     **choices
         `margin`, the loss that is accepted, on the metric's own scale (0); `level`, of the two-sided intervals: the
-        gate is one-sided at (1 − level)/2; `adjust`, ``"holm"`` over all rows or ``"none"``; other fields of `Settings`
-        to replace, and how paths are read: see `Choices`.
+        gate is one-sided at (1 − level)/2; `adjust`, of the rule regression ``"holm"`` over all rows or ``"none"``;
+        other fields of `Settings` to replace, and how paths are read: see `Choices`.
 
     Returns
     -------
@@ -96,72 +106,168 @@ def gate(
     """
     from ..analysis import gate as analysis
     from ..io.kept_runs import comparable
-    from ..io.kept_runs import keep as keep_run
     from ..io.sources import listed, only_of
     from ..io.thresholds import read_recovery
 
-    check_count("budget", budget, least=2)
     check_count("keep", keep)
     new_run, baseline = listed(run), [] if against is None else listed(against)
     request = Request.of("gate", settings, choices, sources=[*new_run, *baseline], strict=True)
-    margin = request.settings.margin or 0.0
-    recovery = None
+    margin, recovery = request.settings.margin or 0.0, None
     if thresholds is not None and against is not None and ratio is None and not margin:
         recovery = ratio = read_recovery(thresholds)
-    bar = analysis.Bar(rule=rule, margin=margin, ratio=ratio, pooled=pooled, skip_missing=skip_missing)
+    if not each:
+        _check_settings(request.settings, ratio, pooled=pooled)
+    bar = analysis.Bar(
+        rule=rule, margin=margin, ratio=ratio, pooled=pooled, skip_missing=skip_missing, vouched=tuple(vouch)
+    )
     new = only_of(request.runs(new_run), new_run)
-    floors = _floors(floor, floor_questions, thresholds, bare=recovery is not None)
-    baselines, kept = _baselines(baseline, request)
+    settings = request.settings if answers_b is None else replace(request.settings, questions_are="fixed")
+    _check_same_questions(settings, floor, n, answers_b, baseline)
+    if each:
+        others: dict[str, Any] = {"floor": floor, "thresholds": thresholds, "ratio": ratio, "store": store}
+        others |= {"vouch": tuple(vouch) or None, "pooled": pooled, "self_test": self_test}
+        others |= {"rule": rule != "regression" and rule}
+        return _of_each(new, baseline, request, others, skip_missing=skip_missing)
+    floors = _floors(floor, n, thresholds, answers_b, bare=recovery is not None)
+    baselines, kept, origins = _baselines(baseline, request)
     if not baselines and not floors:
         raise InputError("what must the run reach? Give `against`, a run to compare with, a `floor`, or `thresholds`")
-    if request.labels:
-        if kept or len(baselines) > 1 or ratio is not None or store is not None:
-            raise InputError(
-                "with labels a gate holds the corrected mean against a floor, or against one baseline whose answers "
-                "are labelled, too: leave `ratio`, `store` and further baselines out"
-            )
-        new, *baselines = request.corrected([new, *baselines])
+    if request.labels and (kept or len(baselines) > 1 or ratio is not None or store is not None):
+        raise InputError(
+            "with labels a gate holds the corrected mean against a floor, or against one baseline whose answers are "
+            "labelled, too: leave `ratio`, `store` and further baselines out"
+        )
+    given = new
+    new, *baselines = request.prepared([new, *baselines])
     judged = comparable(new) if kept else new
-    result = analysis.judge(judged, baselines, floors, bar, request.settings, budget=budget, tested=self_test)
-    notes = list(result.notes)
+    result = analysis.judge(judged, baselines, floors, bar, settings, tested=self_test)
+    notes = [Note("baseline_from", f"baseline: {said}") for said in origins]
+    if not kept and any(base.model == given.model for base in baselines):  # whom the models' names do not tell apart
+        named = f"A = {given.name}, B = {some_of([base.name for base in baselines], 3)}"
+        notes.append(Note("baseline_from", named))
+    notes += result.notes
     if recovery is not None:
-        notes.append(f"`ratio` {recovery:g} is the recovery_threshold of {thresholds}")
+        said = f"`ratio` {recovery:g} is the recovery_threshold of {thresholds}"
+        notes.append(Note("ratio_from_file", said))
     if request.labels:
-        notes.append("the estimand is the mean that people would give, by their labels")
-    if store is not None and result.passed:
-        written = keep_run(new, Path(str(store)), keep)
-        notes.append(f"wrote {written[0]}" if written else f"{store} has this run already")
+        notes.append(Note("estimand", "the estimand is the mean that people would give, by their labels"))
+    notes += [] if store is None else _stored(given, store, keep, passed=result.passed)
     return replace(result, notes=tuple(notes))
 
 
+def _check_settings(settings: Settings, ratio: float | None, *, pooled: bool) -> None:
+    """Refuse a test without what the gate reads, and weights that decide nothing.
+
+    Raises:
+        InputError: says what to leave out.
+    """
+    test, weights = settings.test, settings.weights
+    if settings.interval not in ("auto", test):
+        raise InputError(
+            f"a gate reads p and limit of one test, and `interval={settings.interval!r}` is not that of "
+            f"`test={test!r}`: leave `interval` out, or name it as the `test`"
+        )
+    if ratio is not None and not has_limits(test):
+        raise InputError(
+            f"`test={test!r}` has no limit to hold against a `ratio`: leave one of the two out, or use `test='t'`"
+        )
+    if pooled and weights == "none":
+        raise InputError("`weights='none'` leaves out the mean over all tasks, on which `pooled` decides")
+    if pooled and settings.strata is not None:
+        raise InputError(
+            f"`weights` by {settings.strata[0]} are the mix within each task, and `pooled` is the mean over tasks: "
+            "leave one of the two out"
+        )
+    if not pooled and weights not in ("equal", "none") and settings.strata is None:
+        raise InputError("`weights` are of the mean over all tasks, which decides with `pooled` alone: give it, too")
+
+
+def _stored(run: Run, store: PathInput, keep: int, *, passed: bool) -> list[Note]:
+    """Keep a run that passed, and return notes on it. In a job of a pull request nothing is kept."""
+    from ..io.kept_runs import from_pull_request
+    from ..io.kept_runs import keep as keep_run
+
+    if from_pull_request():
+        said = f"not kept in {store}: the run is of a pull request, and a later one would be held against it"
+        return [Note("not_kept", said)]
+    if not passed:
+        return []
+    written = keep_run(run, Path(str(store)), keep)
+    said = f"wrote {written[0]}" if written else f"{store} has this run already"
+    return [Note("wrote" if written else "kept_already", said)]
+
+
+def _of_each(
+    new: Run, baseline: Sequence[Any], request: Request, others: Mapping[str, Any], *, skip_missing: bool
+) -> Gate:
+    """Return the gate on each question by itself. `others` are keywords that it does not obey, with their values."""
+    from ..analysis.each import judge_each
+
+    settings = replace(request.settings, margin=request.settings.margin or None)
+    settings.check("each")
+    for name, value in (dict(others) | {"labels": request.labels}).items():
+        if value not in (None, False, {}):
+            raise InputError(REFUSALS["each"].format(what=f"`{name}`"))
+    baselines, kept, _ = _baselines(baseline, request)
+    if not baselines or kept:
+        why = "a kept run has only means" if kept else "none is given"
+        raise InputError(f"`each` needs the answers of a baseline run, and {why}: name one as `against`")
+    return judge_each(new, baselines, settings, skip_missing=skip_missing)
+
+
+def _check_same_questions(
+    settings: Settings, floor: float | None, n: int | None, answers: float | None, against: Sequence[Any]
+) -> None:
+    """Refuse a number that would be of these questions and of others at once.
+
+    Raises:
+        InputError: says both commands.
+    """
+    if n is not None and settings.questions_are == "fixed":
+        number = "VALUE" if floor is None else f"{floor:g}"
+        raise InputError(
+            "`n` adds the noise of other questions, and with fixed questions there are no others. If "
+            f"{number} was measured on the same questions: `harness-noise gate RUN --floor {number} --answers-b K`, K "
+            f"its answers to each. If on {n} others: `harness-noise gate RUN --floor {number} --n {n}`, "
+            "without `questions_are='fixed'`"
+        )
+    if answers is not None and against:
+        raise InputError(
+            "`answers_b` is about a `floor`, and `against` is a run whose answers are known: leave one out"
+        )
+
+
 def _floors(
-    floor: float | None, n: int | None, thresholds: PathInput | None, *, bare: bool
+    floor: float | None, n: int | None, thresholds: PathInput | None, answers: float | None, *, bare: bool
 ) -> list[Mapping[Any, Floor] | Floor]:
-    """What the run's own means must reach: one number for all rows, or one for each that a file names.
+    """Return what the run's own means must reach: one number for all rows, or one for each that a file names.
 
     With `bare` the file may name none: it has a `recovery_threshold`.
     """
     from ..analysis.gate import Floor
 
-    check_count("floor_questions", n)
-    out: list[Mapping[Any, Floor] | Floor] = [] if floor is None else [Floor(float(floor), n)]
+    check_count("n", n)
+    out: list[Mapping[Any, Floor] | Floor] = []
+    if floor is not None:
+        out.append(Floor(floor if isinstance(floor, float) else float(floor), n, answers=answers))  # or `InPoints`
     if thresholds is not None:
         from ..io.thresholds import read_thresholds
 
         named = read_thresholds(thresholds, bare=bare)
-        out += [{key: Floor(value, n, rtol, limit) for key, value, rtol, limit in named}] if named else []
-    if n is not None and not out:
-        raise InputError("`floor_questions` is about `floor` or `thresholds`: give one of them")
+        out += [{key: Floor(value, n, rtol, limit, answers) for key, value, rtol, limit in named}] if named else []
+    for name, given in (("n", n), ("answers_b", answers)):
+        if given is not None and not out:
+            raise InputError(f"`{name}` is about `floor` or `thresholds`: give one of them")
     return out
 
 
-def _baselines(sources: Sequence[Any], request: Request) -> tuple[list[Run], bool]:
-    """The baseline runs, and whether any of them is a kept one."""
-    from ..io.kept_runs import comparable, is_store, read_kept
+def _baselines(sources: Sequence[Any], request: Request) -> tuple[list[Run], bool, list[str]]:
+    """Return the baseline runs, whether any of them is a kept one, and the origin of the kept ones."""
+    from ..io.kept_runs import comparable, is_store, provenance, read_kept
     from ..io.paths import is_path
     from ..io.sources import only_of
 
-    out, kept = [], []
+    out, kept, origins = [], [], []
     for source in sources:
         if is_path(source) and Path(str(source)).is_dir() and not any(Path(str(source)).iterdir()):
             raise InputError(f"{source} is empty: no run has been kept there yet, so name a baseline run or a `floor`")
@@ -169,6 +275,7 @@ def _baselines(sources: Sequence[Any], request: Request) -> tuple[list[Run], boo
         runs = read_kept(source) if stored else [only_of(request.runs([source]), [source])]
         out += runs
         kept += [stored] * len(runs)
+        origins += [said for said in [provenance(source) if stored else ""] if said]
     if any(kept):
         out = [run if is_kept else comparable(run) for run, is_kept in zip(out, kept, strict=True)]
-    return out, any(kept)
+    return out, any(kept), origins

@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 from ..data import clusters
 from ..data.labels import EDITS
 from ..data.measures import SCORE, parsed
+from ..data.only import Condition
 from ..data.scores import ReadOptions, Run
-from ..errors import InputError, check_kind
+from ..errors import InputError, check_kind, is_now
+from ..io.first_answers import first_answers
 from ..io.paths import PathInput, is_path
 from ..io.registry import read_labels, those_with
-from ..io.sources import Source, is_same, listed, names, only_of, pair_of, runs_of
+from ..io.sources import SIDES, Source, columns_of_side, is_same, listed, names, only_of, pair_of, runs_of
+from ..io.weights import chance_of, weights_of
 from ..settings import (
     KEYWORDS,
     Adjust,
+    Chance,
     Estimator,
     Interval,
     Missing,
@@ -26,6 +30,7 @@ from ..settings import (
     RepeatsAre,
     Settings,
     Test,
+    Weights,
     check_obeyed,
 )
 
@@ -42,7 +47,7 @@ Say: TypeAlias = Callable[[str], None]
 
 
 class Computing(TypedDict, total=False):
-    """Keywords of every function that computes: fields of `Settings`; None leaves a field as it is."""
+    """Keywords of every function that computes: fields of `Settings`. None leaves a field as it is."""
 
     se: Estimator | None
     interval: Interval | None
@@ -54,6 +59,8 @@ class Computing(TypedDict, total=False):
     repeats_are: RepeatsAre | None
     runs_shared: bool | None
     questions_are: QuestionsAre | None
+    weights: Weights | PathInput | Mapping[str, float] | None
+    chance: Chance | PathInput | Mapping[str, float] | None
     missing: Missing | None
     seed: int | None
     resamples: int | None
@@ -66,29 +73,39 @@ class Choices(Computing, total=False):
     """
 
     cluster: str | Sequence[str] | None
-    """What related questions share: a field, a dotted path, a Jinja template, ``"task"``, ``"none"`` or ``"auto"``;
-    ``"A*B"`` for two crossed ways; or several SPECs ``"TASK=SPEC"``. None: the clusters that the run carries."""
+    """Field that related questions share, a dotted path, a Jinja template, ``"task"``, ``"none"`` or ``"auto"``.
+
+    Also ``"A*B"`` for two crossed ways, or several SPECs ``"TASK=SPEC"``. None: the clusters that the run has.
+    """
     level: float | None
-    """Coverage of the confidence intervals, in (0, 1); 0.95."""
+    """Coverage of the confidence intervals, in (0, 1), by default 0.95."""
+    only: Sequence[str] | None
+    """Conditions that each question must meet, ``"FIELD OP VALUE"`` (see `Settings.only`)."""
     tasks: Sequence[str]
-    """Only these tasks; globs."""
+    """The tasks to read, as names or globs."""
     metrics: Sequence[str]
     """Only these metrics."""
     scorers: Sequence[str]
     """Only these scorers or filters."""
     measures: Sequence[str]
-    """What to analyse of the answers: ``"score"``, which is all by default, ``"cost"``, ``"output_tokens"``,
-    ``"time"`` and others, a numeric column or field, ``"consistency"``, ``"pass^3"``, or a ratio of sums such as
-    ``"cost/score"``. Less is better, unless the name ends in ``":higher"``."""
+    """Quantities of the answers to analyse: ``"score"`` (the default), ``"cost"``, ``"output_tokens"``, ``"time"``, …
+
+    Also a numeric column or field, ``"consistency"``, ``"pass^3"``, or a ratio of sums such as ``"cost/score"``. Less
+    is better, unless the name ends in ``":higher"``.
+    """
     prices: Sequence[str]
-    """Dollars per million tokens, ``"input=3,output=15"``, of one model ``"MODEL:input=3,output=15"``; by default costs
-    are what the log holds."""
+    """Dollars per million tokens, ``"input=3,output=15"``, for one model ``"MODEL:input=3,output=15"``.
+
+    By default costs are what the log holds.
+    """
     groups: Mapping[str, str] | None
     """Name of a new group → glob of the tasks that it averages."""
     columns: Mapping[str, str] | None
     """Our name of a column (``"question"``, ``"score"``, …) → the file's."""
     format_file: PathInput | None
-    """The user's own formats of tables, in TOML; None: ``~/.config/harness-noise/formats.toml``, if it is there."""
+    """The user's own formats of tables, in TOML. None: ``~/.config/harness-noise/formats.toml``, if it exists."""
+    follow_links: bool
+    """Follow links that lead out of the folder that is named. Otherwise they are left out, with a note."""
     apart: bool
     """Keep every run by itself, in place of one run of each model in a folder."""
     as_repeats: bool
@@ -97,22 +114,32 @@ class Choices(Computing, total=False):
     """People's labels of a random part of the answers, which correct a judge's scores: a table with the columns
     `question`, `label` and, where they are needed, `task`, `model`, `repeat` and `person`."""
     labels_scorer: str | None
-    """The scorer of the log whose scores are people's labels; ``"edits"``: the scores that people have edited in an
-    Inspect log, of which those that they were before are the judge's."""
+    """The scorer of the log whose scores are human labels.
+
+    ``"edits"``: the labels are the scores that people have edited in an Inspect log, and the scores before the edit are
+    the judge's.
+    """
     label_range: tuple[float, float] | None
-    """Lowest and highest label, which stand for the ends of the metric's range; None: they are on its scale."""
+    """Lowest and highest label, which stand for the ends of the metric's range. None: labels are on its scale."""
     labels_at_random: bool
     """The labelled answers are a random part, though the file does not say so and they do not look it."""
     progress: Progress | None
     """Shows how far reading is: called with an iterable, what is done and its length, as ``tqdm.tqdm`` takes them."""
     say: Say
-    """Is told what is left out of the result; by default `warnings.warn`."""
+    """Function that is told what is left out of the result, by default `warnings.warn`."""
+
+
+_OF_FILES = "columns", "format_file", "follow_links", "apart"
+"""Keywords for how files are read, which have no effect on runs that have been read."""
+
+
+_DEFAULT = Settings()
 
 
 def chosen_settings(
     function: str, settings: Settings | None, choices: Mapping[str, Any], accepted: type = Computing
 ) -> Settings:
-    """The settings with every keyword that was given in place of its field.
+    """Return the settings with every keyword that was given in place of its field.
 
     Args:
         function: that they were given to, for messages.
@@ -127,16 +154,17 @@ def chosen_settings(
     fields = Settings.__dataclass_fields__
     unknown = [name for name in choices if name not in fields and name not in accepted.__annotations__]
     if unknown:
-        raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
+        now = is_now(f"{unknown[0]}=")
+        raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}{now and f': {now}'}")
     changes = {name: value for name, value in choices.items() if name in fields and value is not None}
-    chosen = replace(settings or Settings(), **changes)
+    chosen = replace(settings or _DEFAULT, **changes)
     chosen.check(function)
     return chosen
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a function on runs was asked for: how to compute, and how to read what is named."""
+    """All that a function on runs was asked for: how to compute, and how to read what is named."""
 
     settings: Settings
     options: ReadOptions
@@ -158,7 +186,7 @@ class Request:
         sources: Iterable[Any] = (),
         **read: Any,
     ) -> Request:
-        """The request that the keywords make.
+        """Return the request that the keywords make.
 
         Args:
             function: that they were given to, which says what is obeyed (`settings.KEYWORDS`).
@@ -173,15 +201,16 @@ class Request:
             TypeError: a keyword that no function has.
             InputError: a keyword that is not obeyed, or a value out of range.
         """
-        cluster = choices.get("cluster")
-        choices = {**choices, "cluster": None if cluster is None else clusters.joined(names(cluster))}
+        choices = _parsed(choices)
         chosen = chosen_settings(function, settings, choices, Choices)
         named = {name: value for name, value in choices.items() if name in KEYWORDS}
         check_obeyed(form or function, named | dict(own or {}))
         if form:
             chosen.check(form)
+        if chosen.strata is not None:
+            check_obeyed("strata", dict(own or {}))
         if {isinstance(source, Run) for source in sources} == {True}:
-            check_obeyed("given_runs", {name: choices.get(name) for name in ("columns", "format_file", "apart")})
+            check_obeyed("given_runs", {name: choices.get(name) for name in _OF_FILES})
         for name in ("groups", "columns"):
             check_kind(name, choices.get(name) or {}, Mapping)
         as_repeats = bool(choices.get("as_repeats"))
@@ -195,15 +224,31 @@ class Request:
         reading |= {
             "measures": parsed(reading["measures"]),
             "apart": as_repeats or bool(choices.get("apart")),
+            "follow_links": bool(choices.get("follow_links")),
             "format_file": None if formats is None else str(formats),
             "edits": graded_by == EDITS,
         }
-        options = ReadOptions(cluster=chosen.cluster, missing=chosen.missing, **(reading | read))
+        spec = None if chosen.cluster is None else clusters.UserSpec(chosen.cluster)
+        read |= {"only": chosen.only, "fields": tuple(dict.fromkeys((*read.get("fields", ()), *_fields_of(chosen))))}
+        options = ReadOptions(cluster=spec, missing=chosen.missing, **(reading | read))
         more = {name: choices[name] for name in ("progress", "say") if name in choices}
         return cls(chosen, options, as_repeats, labels=about, **more)
 
-    def corrected(self, runs: list[Run]) -> list[Run]:
-        """The runs, with the judge's scores corrected by people's labels, if there are any."""
+    def prepared(self, runs: list[Run]) -> list[Run]:
+        """Return the runs with what was asked for done to their scores: labels, chance, weights of the questions."""
+        runs = self._corrected(runs)
+        if (chance := self.settings.chance) is not None:
+            from ..analysis.chance import without_chance
+
+            runs = [without_chance(run, chance, self.settings) for run in runs]
+        if self.settings.strata is not None:
+            from ..analysis.strata import with_strata
+
+            runs = [with_strata(run, *self.settings.strata) for run in runs]
+        return runs
+
+    def _corrected(self, runs: list[Run]) -> list[Run]:
+        """Return the runs, with the judge's scores corrected by people's labels, if there are any."""
         if not self.labels:
             return runs
         from ..analysis import labels as analysis
@@ -215,10 +260,10 @@ class Request:
         return analysis.corrected_runs(runs, read_labels(self.labels["labels"]), label_options, self.settings)
 
     def check_measures(self, **keywords: Any) -> None:
-        """Refuse what is about one score where other measures are asked for.
+        """Refuse keywords that are about one score if other measures are asked for.
 
         Args:
-            **keywords: those that only a score obeys, with their values; `combine` is for one measure alone.
+            **keywords: those that only a score obeys, with their values.
 
         Raises:
             InputError: names the keyword.
@@ -226,27 +271,26 @@ class Request:
         others = [name for name in self.options.measures if name != SCORE]
         several = len(self.options.measures) > 1
         one_scale = {"margin": self.settings.margin is not None, "range": self.settings.range is not None}
-        of_one = ("combine", *one_scale)
         for name, value in (keywords | one_scale | {"labels": self.labels}).items():
-            if value and (several if name in of_one else others):
-                about = "one measure" if name in of_one else "a score alone"
+            if value and (several if name in one_scale else others):
+                about = "one measure" if name in one_scale else "a score alone"
                 listed = ", ".join(self.options.measures)
                 raise InputError(f"`{name}` is about {about}, and `measures` names {listed}: leave one of the two out")
         if self.options.prices and not any("cost" in name for name in others):
             raise InputError("`prices` are for costs, and none is asked for: name it, as in `measures=['cost']`")
 
     def profile(self, path: str | Path) -> Profile:
-        """The one noise profile of a file, or of that name, with the task, metric and scorer that were asked for."""
+        """Return the one noise profile of a file or a name, with the task, metric and scorer that were asked for."""
         from ..leaderboard import profiles
 
         return profiles.choose(profiles.read(path), self.options)
 
     def watched(self, values: Iterable[Any], doing: str, total: int) -> Iterable[Any]:
-        """The values, while `progress` shows how far they are."""
+        """Return the values, while `progress` shows how far they are."""
         return values if self.progress is None else self.progress(values, doing, total)
 
     def runs(self, sources: Sequence[Source], *, some: bool = False) -> list[Run]:
-        """The runs of all sources; with `as_repeats` those of each model are joined.
+        """Return the runs of all sources, with `as_repeats` those of each model are joined.
 
         Args:
             sources: paths, runs, tables.
@@ -261,15 +305,37 @@ class Request:
         return self.joined(those_with(readers) if some else [run for reader in readers for run in reader()])
 
     def joined(self, runs: list[Run]) -> list[Run]:
-        """The runs; those of each model as its repeats, if that was asked for."""
-        if not self.as_repeats:
-            return runs
-        from ..analysis.repeats import as_repeats
+        """Return the runs, of which those of each model are its repeats, if that was asked for.
 
-        return as_repeats(runs)
+        Of answers that were repeated until one passed, the first ones.
+        """
+        if self.as_repeats:
+            from ..analysis.repeats import as_repeats
 
-    def references(self, sources: Source | Sequence[Source]) -> list[Run]:
-        """The runs that references are: of each source, or of a noise profile that has means by question."""
+            runs = as_repeats(runs)
+        return [first_answers(run) for run in runs]
+
+    def of_side(self, side: str) -> Request:
+        """Return the request as it is for one side of a comparison, A or B."""
+        columns = columns_of_side(self.options.columns, side)
+        return replace(self, options=replace(self.options, columns=columns))
+
+    def refuse_sides(self, what: str) -> None:
+        """Refuse columns of A or B if there are no two sides. A file may have the name A or B.
+
+        Raises:
+            InputError: names the column.
+        """
+        for key in self.options.columns:
+            if key.partition(":")[0] in SIDES and ":" in key:
+                raise InputError(
+                    f"`columns` {key}: A and B are the two runs of a comparison, and there are {what}: write the name "
+                    "of the file with its ending in front of the colon"
+                )
+
+    def complete(self, sources: Source | Sequence[Source]) -> list[Run]:
+        """Return the runs that have answered everything, from each source or from a noise profile with means by
+        question."""
         several = listed(sources)
         if not several:
             return []
@@ -284,29 +350,58 @@ class Request:
     def pair(
         self, sides: Sequence[Sequence[Source]], models: Sequence[str] = (), baseline: Sequence[Source] = ()
     ) -> list[tuple[Run, Run]]:
-        """The pairs (A, B) that are compared: two sides, or of one side two of its runs, or all with the baseline."""
+        """Return the pairs (A, B) that are compared: two sides, two runs of one side, or all with the baseline."""
         sources, *other = sides
         if other:
-            check_obeyed("sides", {"baseline": baseline, "models": models})
-            first, second = (only_of(self.runs(side), side) for side in sides)
+            check_obeyed("sides", {"against": baseline, "models": models})
+            first, second = (
+                only_of(self.of_side(letter).runs(side), side) for letter, side in zip(SIDES, sides, strict=True)
+            )
             return [(first, second)]
-        # of two places, what lies in one is joined, though both may call the model by one name
-        apart = self.as_repeats and len(sources) == 2 and not baseline
-        runs = [run for side in ([[source] for source in sources] if apart else [sources]) for run in self.runs(side)]
+        if len(sources) == 2 and not baseline:
+            # of two places, what lies in one is joined, though both may call the model by one name
+            each = zip(SIDES, sources, strict=True)
+            runs = [run for letter, source in each for run in self.of_side(letter).runs([source])]
+        else:
+            self.refuse_sides(f"{len(sources)} runs" if not baseline else "a baseline")
+            runs = self.runs(sources)
         if not baseline:
-            return [pair_of(runs, sources, models, many="compare all of them with one by `baseline=RUN`, ")]
-        check_obeyed("baseline", {"models": models})
+            return [pair_of(runs, sources, models, many="compare all of them with one by `against=RUN`, ")]
+        check_obeyed("against", {"models": models})
         against = self.runs(baseline)
         if len(against) != 1:
-            raise InputError(f"`baseline` {baseline[0]} holds {len(against)} runs: name one")
+            raise InputError(f"`against` {baseline[0]} holds {len(against)} runs: name one")
         pairs = [(run, against[0]) for run in runs if not is_same(run, against[0])]
         if not pairs:
-            raise InputError(f"`baseline` {baseline[0]}: no other run is given; name what is compared with it")
+            raise InputError(f"`against` {baseline[0]}: no other run is given; name what is compared with it")
         return pairs
 
 
+def _parsed(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keywords with what users write as text, or in files, as `Settings` have it."""
+    cluster, only = choices.get("cluster"), choices.get("only")
+    return {
+        **choices,
+        "cluster": None if cluster is None else clusters.joined(map(clusters.UserSpec, names(cluster))),
+        "only": None if only is None else names(only),
+        "weights": weights_of(choices.get("weights")),
+        "chance": chance_of(choices.get("chance")),
+    }
+
+
+def _fields_of(chosen: Settings) -> list[str]:
+    """Return the properties of the questions that the settings need."""
+    fields = [Condition.parse(text).field for text in chosen.only]
+    fields += [] if chosen.strata is None else [chosen.strata[0]]
+    if chosen.chance == "auto":
+        from ..analysis.chance import CHOICES
+
+        fields.append(CHOICES)
+    return fields
+
+
 def _about_labels(choices: Mapping[str, Any], settings: Settings, own: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The keywords about people's labels that were given; what cannot be computed with them is refused."""
+    """Return the keywords about people's labels that were given. What cannot be computed with them is refused."""
     names = ("labels", "labels_scorer", "label_range", "labels_at_random")
     chosen = {name: choices[name] for name in names if not (choices.get(name) is None or choices.get(name) is False)}
     sources = [name for name in names[:2] if name in chosen]

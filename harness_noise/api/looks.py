@@ -9,6 +9,7 @@ import numpy as np
 
 from ..analysis.growing import Pair
 from ..analysis.partial import full_benchmark, part_of
+from ..analysis.ranges import Ends, score_range
 from ..analysis.sample import as_scores
 from ..analysis.sequential import LOOKS, AskingOrder, Looks, StoppingRule
 from ..errors import InputError
@@ -34,7 +35,7 @@ def boundaries(
     *,
     settings: Settings | None = None,
 ) -> tuple[float, ...]:
-    """Critical |z| at each of `looks` looks at equal information, α/2 on each side.
+    """Return the critical |z| at each of `looks` looks at equal information, α/2 on each side.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def compare_in_sequence(
     clusters: Labels | None = None,
     level: float | None = None,
     *,
-    references: ArrayLike | None = None,
+    complete: ArrayLike | None = None,
     looks: Looks = LOOKS,
     spending: Spending = "hsd",
     order: AskingOrder = "breadth",
@@ -102,7 +103,7 @@ def compare_in_sequence(
         (n,) labels of the questions that belong together, asked together; None: independent.
     level
         1 − the error of the whole procedure; 0.95.
-    references
+    complete
         (n, R) question means of other runs that are finished, NaN where one has none; None: B alone says what A's part
         of the questions says of them all.
     looks
@@ -113,7 +114,7 @@ def compare_in_sequence(
         "breadth": one answer to every question, then the second answers, and so on; "depth": all answers to a question
         before the next question.
     futility
-        Also stop where the rest would not decide it with a probability of 95 %; costs no error.
+        Also stop where the rest would not decide it with a probability of 95%; costs no error.
     effect
         A planned difference: futility then spends its error of type II, in place of that probability.
     settings
@@ -154,10 +155,10 @@ def compare_in_sequence(
     n = len(parts[0].questions)
     if n != len(parts[1].questions):
         raise ValueError(f"{n} questions in a and {len(parts[1].questions)} in b")
-    X = np.empty((n, 0)) if references is None else np.asarray(references, dtype=np.float64)
+    X = np.empty((n, 0)) if complete is None else np.asarray(complete, dtype=np.float64)
     X = X[:, None] if X.ndim == 1 else X
     if X.ndim != 2 or len(X) != n:
-        raise ValueError(f"references must have one row for each of the {n} questions")
+        raise ValueError(f"complete must have one row for each of the {n} questions")
     scored = np.array([~np.isnan(part.values).all(axis=1) for part in parts]).all(axis=0)
     return replace(Pair.of(parts[:1], parts[1:], settings=chosen), references=X[scored]).run(rule).sequential
 
@@ -165,7 +166,7 @@ def compare_in_sequence(
 def estimate_from_part(
     scores: ArrayLike,
     asked: ArrayLike,
-    references: ArrayLike,
+    complete: ArrayLike,
     clusters: Labels | None = None,
     level: float | None = None,
     *,
@@ -175,7 +176,7 @@ def estimate_from_part(
     settings: Settings | None = None,
     **choices: Unpack[Computing],
 ) -> FullBenchmark:
-    """The mean over all N questions of a benchmark, of which m were answered at random; or a difference of two.
+    """Return the mean over all N questions of a benchmark, of which m were answered at random, or a difference of two.
 
     Parameters
     ----------
@@ -183,7 +184,7 @@ def estimate_from_part(
         (m, K) scores of the questions that were asked, NaN where a repeat is missing; or (m,).
     asked
         (m,) indexes into the N questions, in the order of `scores`.
-    references
+    complete
         (N, R) question means of runs that have answered all of them, NaN where one has not.
     clusters
         (N,) labels of what was drawn together; None: single questions.
@@ -193,7 +194,7 @@ def estimate_from_part(
         (N,) labels of the tasks in which questions were drawn in proportion; None: one task.
     against
         (N,) question means of a second run that has answered all N questions. The result is then the difference: the
-        mean of `scores`, estimated with this run and the references, minus the second run's mean, which is known.
+        mean of `scores`, estimated with this run and the complete ones, minus the second run's mean, which is known.
     chances
         (m,) probabilities with which the questions were drawn, equal within a cluster; None: all questions of a stratum
         had the same.
@@ -210,25 +211,26 @@ def estimate_from_part(
     Raises
     ------
     InputError
-        A part that was not drawn at random (the first m, as `--limit` takes them), all N questions, or arrays
-        that do not fit together.
+        A part that was not drawn at random (the first m, as `--limit` takes them), all N questions, arrays
+        that do not fit together, or scores outside `range`.
 
     References
     ----------
     Särndal, Swensson & Wretman (1992), ch. 6, the generalised regression estimator, cross-fitted.
     """
     chosen = chosen_settings("estimate_from_part", settings, {**choices, "level": level})
-    X, rows = np.array(references, dtype=np.float64), np.asarray(asked)
+    X, rows = np.array(complete, dtype=np.float64), np.asarray(asked)
     X = X[:, None] if X.ndim == 1 else X
     if X.ndim != 2 or rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
-        raise InputError("references must be an (N, R) array, and asked (m,) indexes of questions")
+        raise InputError("complete must be an (N, R) array, and asked (m,) indexes of questions")
     N = len(X)
-    stats = question_stats(as_scores(scores, missing=chosen.missing).values)
+    answered = as_scores(scores, missing=chosen.missing)
+    stats = question_stats(answered.values)
     if len(stats) != len(rows) or len(np.unique(rows)) != len(rows) or not np.isin(rows, np.arange(N)).all():
         raise InputError(f"asked must be one index below {N} for each of the {len(stats)} questions, each once")
     for name, labels in (("clusters", clusters), ("strata", strata)):
         if labels is not None and len(labels) != N:
-            raise InputError(f"{len(labels)} {name} for the {N} questions of the references")
+            raise InputError(f"{len(labels)} {name} for the {N} questions of the complete runs")
     scored = stats.count > 0
     pi = None if chances is None else np.asarray(chances, dtype=np.float64)
     if pi is not None and (pi.shape != rows.shape or not ((pi > 0) & (pi <= 1)).all()):
@@ -237,9 +239,12 @@ def estimate_from_part(
     part = part_of(rows[scored].astype(np.intp), N, clusters, strata, drawn=pi is not None, chances=drawn)
     other = None if against is None else np.asarray(against, dtype=np.float64)
     if other is not None and (other.shape != (N,) or not np.isfinite(other).all()):
-        raise InputError(f"`against` must be {N} question means, one for each question of the references, none missing")
-    names = tuple(f"reference {r + 1}" for r in range(X.shape[1]))
+        raise InputError(f"`against` must be {N} question means, one for each question of `complete`, none missing")
+    names = tuple(f"complete run {r + 1}" for r in range(X.shape[1]))
     bounds = chosen.range
+    if bounds is not None:
+        sides = [answered] if other is None else [answered, as_scores(other)]
+        score_range([Ends.of([side]) for side in sides], chosen)
     if bounds is not None and other is not None:
         bounds = (bounds[0] - bounds[1], bounds[1] - bounds[0])
     return full_benchmark(stats.mean[scored], part, X, names, chosen.level, against=other, bounds=bounds)

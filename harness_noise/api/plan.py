@@ -1,11 +1,12 @@
-"""`plan`: how many questions and answers, how small a difference, what power; with or without data."""
+"""`plan`: how many questions and answers, how small a difference, what power, with or without data."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from ..data.notes import Note
 from ..errors import InputError
 from ..settings import KEYWORDS
 from .keywords import Choices, Request
@@ -27,7 +28,6 @@ def plan(
     effect: float | None = None,
     power: float | None = None,
     n: int | None = None,
-    alpha: float | None = None,
     repeats: int | None = None,
     omega2: float | None = None,
     sigma2: float | Sequence[float] | None = None,
@@ -36,14 +36,12 @@ def plan(
     icc: float | None = None,
     runs: Source | Estimate | Difference | Sequence[Source | Estimate | Difference] = (),
     models: Sequence[str] = (),
-    references: str | Path | None = None,
+    profile: str | Path | None = None,
     two_like_this: bool = False,
     assurance: float | None = None,
     accuracy: float | None = None,
     solved: float | None = None,
-    cost_question: float | None = None,
-    cost_answer: float | None = None,
-    cost_judge: float | None = None,
+    costs: Mapping[str, float] | None = None,
     sigma2_judge: float | None = None,
     judged: int | None = None,
     r2: float | None = None,
@@ -54,10 +52,10 @@ def plan(
     settings: Settings | None = None,
     **choices: Unpack[Choices],
 ) -> Plan:
-    """Plan a comparison: of `effect`, `n` and `power` two give the third; power is 0.8 if two are missing.
+    """Plan a comparison: of `effect`, `n` and `power` two give the third. Power is 0.8 if two are missing.
 
     The noise comes from one of four places: `omega2` and `sigma2`; one or two `runs`; the profile of a benchmark
-    (`references`); or the `accuracy` that the models will have. What runs showed is an estimate, so their plan starts
+    (`profile`); or the `accuracy` that the models will have. What runs showed is an estimate, so their plan starts
     from the upper confidence limit of ω² (`assurance`), and `plug_in` holds the answer of the estimate itself.
     Power is that of the t test with the planned design's degrees of freedom (noncentral t).
 
@@ -69,8 +67,6 @@ def plan(
         The chance to find it, in (0, 1).
     n
         Number of questions.
-    alpha
-        Two-sided level of the test, in (0, 1): 1 − `level`, which may be given in its place.
     repeats
         Answers per question, K; by default the best for the costs if those are given, else 1.
     omega2
@@ -90,7 +86,7 @@ def plan(
         number), or an Estimate or Difference.
     models
         Names of A, or of A and B, where `runs` hold more models.
-    references
+    profile
         The noise profile of a benchmark, by name (`profiles`) or file; without `effect` and `n`: what the benchmark as
         it is can show.
     two_like_this
@@ -99,16 +95,13 @@ def plan(
         The share of such pilots whose plan has the power, in (0, 1); 0.8 with `runs`.
     accuracy
         Expected accuracy, in (0, 1); the plan then follows the rule of thumb Var[A − B] ≈ p(1 − p), and
-        `theory` shows what the other theories say. With `references`: of the models to be compared.
+        `theory` shows what the other theories say. With `profile`: of the models to be compared.
     solved
         Share of the questions that any model solves, for the Beta theory of `accuracy`; 1.
-    cost_question
-        Cost of a question, in any unit.
-    cost_answer
-        Cost of an answer, in the same unit.
-    cost_judge
-        Cost of one judge call for an answer, likewise: `judge` of the plan then says whether another judge call,
-        another answer or another question lowers the standard error most.
+    costs
+        Costs of a ``"question"``, an ``"answer"`` and perhaps a ``"judge"`` call for an answer, in one unit. With the
+        cost of a judge call `judge` of the plan says whether another judge call, another answer or another question
+        lowers the standard error most.
     sigma2_judge
         Variance of the judge's verdicts on one answer; by default that of the `runs`, from texts graded twice.
     judged
@@ -130,8 +123,8 @@ def plan(
     settings
         How the noise of `runs` is computed. None: the defaults.
     **choices
-        Fields of `Settings` to replace (`level`, which is 1 − `alpha`, and with `runs` `cluster`, `se`, …), and how
-        the paths in `runs` are read: see `Choices`.
+        Fields of `Settings` to replace (`level`, 1 − the error of the two-sided test, and with `runs` `cluster`, `se`,
+        …), and how the paths in `runs` are read: see `Choices`.
 
     Returns
     -------
@@ -159,54 +152,55 @@ def plan(
     from ..io.sources import listed, names, of_models
     from ..results.rows import Difference, Estimate
 
-    if alpha is not None and choices.get("level") is not None:
-        raise InputError("`alpha` is 1 − `level`: give one of them")
     sources: list[Any] = [runs] if isinstance(runs, (Estimate, Difference)) else listed(runs)
-    form = _form(sources, references, omega2, accuracy)
+    form = _form(sources, profile, omega2, accuracy)
     own = {name: value for name, value in arguments.items() if name in KEYWORDS}
     request = Request.of("plan", settings, choices, own, form=form, sources=sources)
-    arguments["alpha"] = round(1 - request.settings.level, 12) if alpha is None else alpha
+    arguments["alpha"] = round(1 - request.settings.level, 12)
     inputs = Asked(**{field.name: arguments[field.name] for field in fields(Asked)})
-    if references is not None:
-        return _of_profile(references, inputs, request, looks=looks)
+    if profile is not None:
+        return _of_profile(profile, inputs, request, looks=looks)
     pilot = sources
     if form == "plan":
         read_runs = request.runs(sources)
-        pilot = request.corrected([*of_models(read_runs, sources, names(models))] if models else [*read_runs])
+        pilot = request.prepared([*of_models(read_runs, sources, names(models))] if models else [*read_runs])
     return plan_of(inputs, pilot, request.settings, two_like_this=two_like_this, looks=looks, answers=answers)
 
 
 EXAMPLES = (
     "none is given. How many questions for a difference of 2 points? Without data yet: `effect=0.02` `accuracy=0.7` "
     "(with related questions also `cluster_size=10` `icc=0.2`); from a pilot: `effect=0.02` `runs` RUN RUN; on a known "
-    "benchmark: `effect=0.02` `references=gpqa_diamond`. What can 500 questions find? `n=500` in place of `effect=0.02`"
+    "benchmark: `effect=0.02` `profile=gpqa_diamond`. What can 500 questions find? `n=500` in place of `effect=0.02`"
 )
-"""What to type where no noise is named."""
+"""Advice on what to type if no noise is named."""
 
 
-def _form(sources: Sequence[Any], references: object, omega2: float | None, accuracy: float | None) -> str:
-    """What a plan takes its noise from, as `settings` names it.
+def _form(sources: Sequence[Any], profile: object, omega2: float | None, accuracy: float | None) -> str:
+    """Return the source of a plan's noise, as `settings` names it.
 
     Raises:
         InputError: from nothing, or from several places.
     """
     from ..results.rows import Difference, Estimate
 
-    places = {"runs": sources or None, "references": references, "omega2": omega2, "accuracy": accuracy}
+    places = {"runs": sources or None, "profile": profile, "omega2": omega2, "accuracy": accuracy}
     named = [name for name, value in places.items() if value is not None]
-    if len(named) != 1 and named != ["references", "accuracy"]:
+    if len(named) != 1 and named != ["profile", "accuracy"]:
         which = f"{len(named)} of them are given: {', '.join(f'`{name}`' for name in named)}" if named else EXAMPLES
         raise InputError(
-            "the noise comes from one of `runs` RUN [RUN], `references` NAME, `omega2` (with `sigma2`) and `accuracy` "
+            "the noise comes from one of `runs` RUN [RUN], `profile` NAME, `omega2` (with `sigma2`) and `accuracy` "
             f"P; {which}"
         )
     if named == ["runs"]:
         return "plan_row" if isinstance(sources[0], (Estimate, Difference)) else "plan"
-    return {"references": "plan_profile", "omega2": "plan_numbers", "accuracy": "plan_accuracy"}[named[0]]
+    return {"profile": "plan_profile", "omega2": "plan_numbers", "accuracy": "plan_accuracy"}[named[0]]
 
 
 def _of_profile(path: str | Path, inputs: Asked, request: Request, *, looks: Looks | str | None) -> Plan:
-    """The plan with the noise of a benchmark's profile; where one answer to each question says nothing of ω² alone."""
+    """Return the plan with the noise of a benchmark's profile.
+
+    Where one answer to each question says nothing of ω² alone.
+    """
     from ..analysis.plan import plan_of
     from ..leaderboard import profiles
     from ..settings import check_scale
@@ -226,5 +220,9 @@ def _of_profile(path: str | Path, inputs: Asked, request: Request, *, looks: Loo
         basis="reference",
         omega2=None if profile.data_share is None else result.omega2,
         diagnostics=(*(["beyond_reference"] if beyond else ()), *result.diagnostics, "reference_noise"),
-        notes=(*result.notes, f"{said}.", *([] if source is None else [source])),
+        notes=(
+            *result.notes,
+            Note("noise_of_others", f"{said}."),
+            *([] if source is None else [Note("source", source)]),
+        ),
     )

@@ -7,31 +7,30 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ..data.measures import HIGHER, SCORE
+from ..data.notes import Note, merged
 from ..data.scores import Run
-from ..errors import InputError, check_count, check_kind, check_one_of
+from ..errors import InputError, check_count, check_kind
 from ..io import registry, workers
 from ..io.paths import PathInput, is_path, is_url
-from ..io.sources import Source, listed, names, of_models, of_sides, runs_of
-from ..results.forms import merge_notes
+from ..io.sources import Source, Sources, is_unnamed, listed, names, numbered, of_models, only_of, runs_of
 from ..results.rows import Analysis, Comparison
 from ..settings import Settings, check_obeyed
 from .keywords import Choices, Request
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Unpack
 
     import pandas as pd
 
     from ..analysis.sequential import Looks
     from ..results.arena import Arena
-    from ..results.explanation import Explanation, Factors
+    from ..results.regression import Factors, Regression
 
     Number = float | tuple[int, int]
-
-FailOn = Literal["regression", "none"]
 
 
 def read(
@@ -73,24 +72,25 @@ def read(
 
 
 def analyze(
-    run: Source | Sequence[Source],
+    run: Sources | Number | Sequence[Source | Number],
     *,
     by: Sequence[str] = (),
-    references: Source | Sequence[Source] = (),
+    complete: Sources = (),
     settings: Settings | None = None,
     **choices: Unpack[Choices],
 ) -> Analysis:
-    """The noise of every mean of one or several runs.
+    """Return the noise of every mean of one or several runs.
 
     Parameters
     ----------
     run
-        A path, a Run, a DataFrame with a row for each answer, or several of them.
+        A path, a Run, a DataFrame with a row for each answer, or several of them, also under names of yours,
+        ``{"new": frame}``; or the count of right answers and the number of questions, ``(17, 20)``.
     by
         Properties of the questions, as a cluster's SPEC: also the estimates of every slice; ``"auto"``: every field.
-    references
-        Complete runs, from which the mean of the whole benchmark follows where `run` answered a random part of it; or
-        a noise profile that has its questions.
+    complete
+        Runs that have answered everything, from which the mean of the whole benchmark follows where `run` answered a
+        random part of it; or a noise profile that has its questions.
     settings
         How to compute. None: the defaults.
     **choices
@@ -100,8 +100,8 @@ def analyze(
     Returns
     -------
     Analysis
-        One estimate for each task, metric and scorer, then for each group of tasks. Means and standard errors
-        are on the metric's own scale.
+        One estimate for each task, metric and scorer, then for each group of tasks, then the overall rows. Means and
+        standard errors are on the metric's own scale.
 
     Raises
     ------
@@ -114,52 +114,57 @@ def analyze(
     LLM evals", arXiv:2512.21326, §3.
     """
     from ..analysis.mean import analyze_runs
+    from ..analysis.overall import overall_estimates, unknown_weights
 
-    by, sources, whole = names(by), listed(run), listed(references)
-    own = {"by": by, "references": whole}
+    given: list[Any] = [run] if _number(run) is not None else listed(run)
+    by, whole = names(by), listed(complete)
+    sources = [_counted(count) if isinstance(count := _number(source), tuple) else source for source in given]
+    own = {"by": by, "complete": whole}
     request = Request.of("analyze", settings, choices, own, sources=[*sources, *whole], fields=by)
-    request.check_measures(references=whole)
-    runs = request.corrected(request.runs(sources, some=True))
-    result = analyze_runs(runs, request.settings)
+    request.check_measures(complete=whole)
+    runs = request.prepared(request.runs(sources, some=True))
+    result = analyze_runs(runs, request.settings, overall_estimates)
+    result = replace(result, notes=merged(result.notes, unknown_weights(runs, request.settings)))
     if by:
         from ..analysis.slices import slices_of_runs
 
         result = slices_of_runs(runs, by, request.settings).beside(result)
-    complete = request.references(whole)
-    if complete:
+    if known := request.complete(whole):
         from ..analysis.references import of_runs
 
-        rows, notes = of_runs(runs, complete, request.settings)
+        rows, notes = of_runs(runs, known, request.settings)
         result = replace(result, full_benchmark=rows, notes=(*result.notes, *notes))
     return result
 
 
 def compare(
-    a: Source | Number | Sequence[Source | Number],
+    a: Sources | Number | Sequence[Source | Number],
     b: Source | Number | Sequence[Source] | None = None,
     *,
-    baseline: Source | None = None,
+    against: Source | None = None,
     models: Sequence[str] = (),
     by: Sequence[str] = (),
     questions: int = 0,
-    references: Source | Sequence[Source] = (),
+    profile: str | Path | None = None,
+    complete: Sources = (),
     looks: Looks | str | None = None,
-    combine: bool = False,
     by_question: bool = False,
-    fail_on: FailOn = "none",
+    answers_b: float | None = None,
+    n: int | None = None,
     settings: Settings | None = None,
     **choices: Unpack[Choices],
 ) -> Comparison:
-    """A − B, paired by question, for everything that both runs measured.
+    """Return A − B, paired by question, for everything that both runs measured.
 
     Parameters
     ----------
     a
-        A path, a Run or a DataFrame, of one model; without `b` all that holds A and B. Where the runs are not at hand:
-        counts of right answers, ``(74, 100)``, or a bare score, ``0.71``, whose noise `references` names.
+        A path, a Run or a DataFrame, of one model; without `b` all that holds A and B, such as two of them under names
+        of yours, ``{"new": frame, "old": other}``. Where the runs are not at hand:
+        counts of right answers, ``(74, 100)``, or a bare score, ``0.71``, whose noise `profile` names.
     b
         The run that A is compared with.
-    baseline
+    against
         The run that every run of `a` is compared with, in place of `b`.
     models
         Names of A and B, where `a` holds more than two models; of counts and bare scores what they are called.
@@ -167,19 +172,20 @@ def compare(
         Properties of the questions, as a cluster's SPEC: also the differences of every slice; ``"auto"``: every field.
     questions
         List this many of the questions that flipped most, as `Comparison.questions`.
-    references
-        Complete runs, from which the difference on the whole benchmark follows where A answered a random part of it;
-        or a noise profile that has its questions; of bare scores their benchmark's noise profile, by name or file.
+    profile
+        Of bare scores: the noise profile of their benchmark, by name (`profiles`) or file.
+    complete
+        Runs that have answered everything, from which the difference on the whole benchmark follows where A answered a
+        random part of it; or a noise profile that has its questions.
     looks
         A is still running: correct for this number of repeated looks, or ``"anytime"``; the looks are kept in a file
         beside the run.
-    combine
-        Also combine all rows, of independent tasks or models, into one test.
     by_question
         Also keep A and B question by question, as `Comparison.by_question`.
-    fail_on
-        ``"regression"``: also test whether A is worse than B by more than `margin`, as `Comparison.gate`; a file that
-        cannot be used is then an error.
+    answers_b
+        `b` is a published number on the same questions, with so many answers to each; infinite if it was greedy.
+    n
+        `b` is a published number on so many other questions.
     settings
         How to compute. None: the defaults.
     **choices
@@ -189,7 +195,8 @@ def compare(
     Returns
     -------
     Comparison
-        One difference for each task, metric and scorer that both have, then for each group of tasks.
+        One difference for each task, metric and scorer that both have, then for each group of tasks, then the overall
+        rows.
 
     Raises
     ------
@@ -203,55 +210,49 @@ def compare(
     """
     by, models = names(by), names(models)
     sides: list[Any] = [[x] if _number(x) is not None else listed(x) for x in ((a,) if b is None else (a, b))]
-    sources, whole = [source for side in sides for source in side], listed(references)
-    numbers, against = [_number(source) for source in sources], [] if baseline is None else listed(baseline)
-    if "columns" in choices:
-        choices["columns"] = of_sides(choices["columns"] or {}, sources)
-    check_one_of("fail_on", fail_on, FailOn)
+    sources, whole = [source for side in sides for source in side], listed(complete)
+    numbers, base = [_number(source) for source in sources], [] if against is None else listed(against)
     check_count("questions", questions, least=0)
     extras = {"questions": questions or None, "by_question": by_question}
-    own = extras | {"by": by, "looks": looks, "combine": combine, "baseline": against, "references": whole}
+    own: dict[str, Any] = extras | {"by": by, "looks": looks, "against": base, "complete": whole}
+    own |= {"answers_b": answers_b, "n": n, "profile": profile}
     form = "compare"
     pairs: list[tuple[Run, Run]] = []
     if any(number is not None for number in numbers):
         form = "counts" if all(isinstance(number, tuple) for number in numbers) else "profile"
-    # a gate must not pass because the file with the regression could not be read
-    read: dict[str, Any] = {"sources": (*sources, *against, *whole), "fields": by, "strict": fail_on == "regression"}
-    request = Request.of("compare", settings, choices, own, form=form, **read)
+        form = "published" if [type(number) for number in numbers] == [type(None), float] else form
+    request = Request.of("compare", settings, choices, own, form=form, sources=(*sources, *base, *whole), fields=by)
     if request.settings.unpaired:
         check_obeyed("unpaired", extras)
-    request.check_measures(references=whole, looks=looks, combine=combine, fail_on=fail_on != "none")
-    if form != "compare":
-        result = _of_numbers(numbers, models, whole, request)
+    request.check_measures(complete=whole, looks=looks)
+    if form == "published":
+        result = _of_published(sources[0], numbers[1], answers_b, n, request)
+    elif form != "compare":
+        result = _of_numbers(numbers, models, profile, request)
     else:
-        complete = request.references(whole)
-        pairs = request.pair(sides, models, against)
-        if request.labels:
-            each = {id(run): run for pair in pairs for run in pair}
-            corrected = dict(zip(each, request.corrected([*each.values()]), strict=True))
-            pairs = [(corrected[id(first)], corrected[id(second)]) for first, second in pairs]
-        result = _of_pairs(pairs, complete, request.settings, by, questions)
-        if combine:
-            from ..analysis.combine import combined
-
-            result = combined(result, pairs)
+        known = request.complete(whole)
+        pairs = request.pair(sides, models, base)
+        each = {id(run): run for pair in pairs for run in pair}
+        prepared = dict(zip(each, request.prepared([*each.values()]), strict=True))
+        pairs = [(prepared[id(first)], prepared[id(second)]) for first, second in pairs]
+        result = _of_pairs(pairs, known, request.settings, by, questions)
         if looks is not None:
-            result = _looked(result, pairs, complete, request.settings, looks)
+            result = _looked(result, pairs, known, request.settings, looks)
         if by_question:
             from ..analysis.comparison import by_question as each_question
 
             result = replace(result, by_question=each_question(pairs))
-    if fail_on == "regression":
-        from ..analysis.gate import gated
+    if pairs and looks is None:
+        from ..analysis.overall import with_differences
 
-        result = replace(result, gate=gated(result, pairs, settings=request.settings))
+        result = with_differences(result, pairs, request.settings)
     return result
 
 
 def _of_pairs(
-    pairs: list[tuple[Run, Run]], references: list[Run], settings: Settings, by: Sequence[str], questions: int
+    pairs: list[tuple[Run, Run]], known: list[Run], settings: Settings, by: Sequence[str], questions: int
 ) -> Comparison:
-    """The comparison of all pairs, with its slices and what references say of whole benchmarks."""
+    """Return the comparison of all pairs, with its slices and estimates of whole benchmarks from complete runs."""
     from ..analysis.comparison import compare_runs
     from ..data.native_values import agreed_pairs
 
@@ -261,10 +262,10 @@ def _of_pairs(
         from ..analysis.slices import slices_of_pairs
 
         result = slices_of_pairs(pairs, by, settings).beside(result)
-    if references:
+    if known:
         from ..analysis.references import of_pairs
 
-        rows, notes = of_pairs(pairs, references, settings)
+        rows, notes = of_pairs(pairs, known, settings)
         result = replace(result, full_benchmark=rows, notes=(*result.notes, *notes))
     return result
 
@@ -272,7 +273,7 @@ def _of_pairs(
 def _looked(
     result: Comparison, pairs: list[tuple[Run, Run]], complete: list[Run], settings: Settings, looks: Looks | str
 ) -> Comparison:
-    """The comparison corrected for the looks at A, which are kept beside its file."""
+    """Return the comparison corrected for the looks at A, which are kept next to A's file."""
     from ..analysis import growing
     from ..analysis.sequential import StoppingRule
 
@@ -280,17 +281,17 @@ def _looked(
         raise InputError(
             "`looks` is for one run that grows, in a local file or folder, and the one it is compared with"
         )
-    if result.slices or result.combined:
-        what, other = ("slices", "`by`") if result.slices else ("combined rows", "`combine`")
-        raise InputError(f"`looks` corrects rows for repeated looks, but {what} are not: leave `looks` or {other} out")
+    if result.slices:
+        raise InputError("`looks` corrects rows for repeated looks, but slices are not: leave `looks` or `by` out")
+    settings.check("looks")
     memory = growing.beside(pairs[0][0].path)
     looks_taken = growing.look(*pairs[0], settings, StoppingRule.parse("decided", looks=looks).looks, memory, complete)
-    note = f"the looks at {pairs[0][0].model} are kept in {memory}"
+    note = Note("looks_kept", f"the looks at {pairs[0][0].model} are kept in {memory}")
     return growing.judged_by_looks(replace(result, notes=(*result.notes, note)), looks_taken, settings)
 
 
 def _number(side: object) -> Number | None:
-    """A bare score, or a count of right answers and the number of questions; None for anything else."""
+    """Return a bare score, or a count of right answers and the number of questions. None for anything else."""
     if isinstance(side, Real):
         return float(side)
     if not isinstance(side, tuple) or len(side) != 2:
@@ -300,10 +301,45 @@ def _number(side: object) -> Number | None:
     return (int(right), int(total)) if counted else None
 
 
-def _of_numbers(
-    numbers: Sequence[Number | None], models: Sequence[str], profiles: Sequence[Any], request: Request
+_MOST_COUNTED = 1_000_000
+
+
+def _counted(count: tuple[int, int]) -> Run:
+    """Return a run of so many right answers to so many independent questions.
+
+    Raises:
+        InputError: more right answers than questions, or none.
+    """
+    from ..analysis.sample import as_scores
+
+    right, n = count
+    if not (0 <= right <= n and 1 <= n <= _MOST_COUNTED):
+        raise InputError(
+            f"{right}/{n} is no count of right answers and questions (at most {_MOST_COUNTED:,}), as 17/20"
+        )
+    scores = as_scores([1.0] * right + [0.0] * (n - right), metric="counts", higher_is_better=True, bounds=(0.0, 1.0))
+    return Run(f"{right} of {n}", f"{right}/{n}", "counts", scores=(scores,))
+
+
+def _of_published(
+    source: Source, value: Number | None, answers: float | None, n: int | None, request: Request
 ) -> Comparison:
-    """A − B of two counts, by Fisher's exact test, or of two bare scores, with the noise of their benchmark."""
+    """Return A − B of a run and a published number, on the same questions or on n others."""
+    from ..analysis.published import Published, compare_number, hint
+
+    check_count("n", n)
+    number = Published(float(value), n, answers)  # type: ignore[arg-type]
+    if (answers is None) == (n is None):
+        both = "" if n is None else "`answers_b` says that the questions are the same, and `n` that they are others. "
+        raise InputError(both + hint(number.value, str(source) if is_path(source) else "RUN"))
+    run = only_of(request.runs([source]), [source])
+    return compare_number(run, number, request.settings)
+
+
+def _of_numbers(
+    numbers: Sequence[Number | None], models: Sequence[str], profile: str | Path | None, request: Request
+) -> Comparison:
+    """Return A − B of two counts, by Fisher's exact test, or of two bare scores, with the noise of their benchmark."""
     if len(models) not in (0, 2):
         raise InputError(f"`models` {','.join(models)}: name two models")
     called, settings = (models[0], models[1]) if models else ("A", "B"), request.settings
@@ -315,22 +351,21 @@ def _of_numbers(
         if len(counts) != 2:
             raise InputError(f"{len(counts)} counts are given: compare two, as 74/100 66/100")
         row = compare_counts(counts[0], counts[1], called, settings)
-        return Comparison(settings.to_dict(), (row,), (UNPAIRED,))
+        return Comparison(settings.to_dict(), (row,), (Note("unpaired", UNPAIRED),))
     scores = [number for number in numbers if isinstance(number, float)]
     if not len(scores) == len(numbers) == 2:
         raise InputError(
-            "with the noise profile of a benchmark in `references`, A and B are two numbers, such as 0.71 and 0.68; "
+            "with the noise profile of a benchmark in `profile`, A and B are two numbers, such as 0.71 and 0.68; "
             "for arrays of scores there is `estimate_difference`"
         )
-    if len(profiles) != 1:
-        of_one = "of bare numbers the noise comes from one profile: name one in `references`"
-        raise InputError(of_one if profiles else _no_noise(scores))
+    if profile is None:
+        raise InputError(_no_noise(scores))
     from ..leaderboard import profiles as noise
 
-    profile = request.profile(profiles[0])
-    row = noise.compare(profile, *scores, names=called, level=settings.level, margin=settings.margin)
-    source = noise.sentence(profiles[0])
-    return Comparison(settings.to_dict(), (row,), () if source is None else (source,))
+    known = request.profile(profile)
+    row = noise.compare(known, *scores, names=called, level=settings.level, margin=settings.margin)
+    source = noise.sentence(profile)
+    return Comparison(settings.to_dict(), (row,), () if source is None else (Note("source", source),))
 
 
 def _no_noise(numbers: Sequence[float]) -> str:
@@ -339,20 +374,19 @@ def _no_noise(numbers: Sequence[float]) -> str:
         f"{' and '.join(f'{x:g}' for x in numbers)} are bare numbers, which say nothing of their noise. If you know "
         "how many questions there were, give the counts of right answers: of 500 questions "
         f"{' and '.join(f'{round(500 * x)}/500' for x in shares)}. If you know the benchmark, give scores in [0, 1] "
-        "and name it: `references='gpqa_diamond'` (`profiles` lists the names). Best, give the runs themselves"
+        "and name it: `profile='gpqa_diamond'` (`profiles` lists the names). Best, give the runs themselves"
     )
 
 
-def explain(
-    a: Source | Sequence[Source],
+def regress(
+    a: Sources,
     b: Source | Sequence[Source] | None = None,
     *,
     on: Sequence[str],
-    categories: Sequence[str] = (),
     models: Sequence[str] = (),
     settings: Settings | None = None,
     **choices: Unpack[Choices],
-) -> Explanation:
+) -> Regression:
     """Regress the scores of a run, or the difference of two, on properties of the questions.
 
     Parameters
@@ -363,9 +397,7 @@ def explain(
         The run that A is compared with; None: the scores of `a` themselves.
     on
         Properties of the questions, as a cluster's SPEC; numbers as they are, categories against their most
-        frequent value.
-    categories
-        Those of `on` whose numbers are names.
+        frequent value. ``"C(level)"``: the numbers of `level` are names of categories.
     models
         Names of A, or of A and B, where `a` holds more models.
     settings
@@ -376,7 +408,7 @@ def explain(
 
     Returns
     -------
-    Explanation
+    Regression
         The coefficients of each fit, with CR2 standard errors, degrees of freedom and intervals.
 
     Raises
@@ -388,43 +420,43 @@ def explain(
     ----------
     Pustejovsky & Tipton (2018): CR2 and its degrees of freedom for any design matrix.
     """
-    from ..analysis.explain import explain_runs
+    from ..analysis.regress import as_categories, regress_runs
 
-    on, sides = names(on), [listed(side) for side in ((a,) if b is None else (a, b))]
+    on, categories = as_categories(names(on))
+    sides = [listed(side) for side in ((a,) if b is None else (a, b))]
     sources = [source for side in sides for source in side]
-    request = Request.of("explain", settings, choices, sources=sources, fields=on)
+    request = Request.of("regress", settings, choices, sources=sources, fields=on)
     if b is not None:
         runs = [*request.pair(sides, names(models))[0]]
     else:
         runs = request.runs(sources)
         if models or not len(runs) == len(sources) == 1:
             runs = of_models(runs, sources, names(models))
-    return explain_runs(runs[0], runs[1] if len(runs) > 1 else None, on, request.settings, names(categories))
+    return regress_runs(runs[0], runs[1] if len(runs) > 1 else None, on, request.settings, categories)
 
 
 def arena(
-    runs: Source | Sequence[Source],
+    runs: Sources,
     *,
-    baseline_model: str | None = None,
+    against: str | None = None,
     top: int | None = None,
     by: Sequence[str] = (),
     frontier: str | None = None,
     over: str | None = None,
     needed: bool = False,
     select: bool = False,
-    jobs: int = 1,
-    dask: str | None = None,
+    jobs: int | str = 1,
     strict: bool = False,
     settings: Settings | None = None,
     **choices: Unpack[Choices],
 ) -> Arena:
-    """Every pair of many runs, and the noise that is characteristic of each benchmark.
+    """Return every pair of many runs, and the noise that is characteristic of each benchmark.
 
     Parameters
     ----------
     runs
         A path that holds several runs, or several paths or Runs.
-    baseline_model
+    against
         A model that becomes B in all its pairs.
     top
         K, to test which models could be among the K best.
@@ -442,9 +474,8 @@ def arena(
     select
         Also compute how much of the best model's lead comes from its having been chosen as the best of these.
     jobs
-        Processes of this machine that read the files.
-    dask
-        Address of the scheduler of a Dask cluster whose workers read the files, in place of `jobs`.
+        Processes of this machine that read the files, or the address of the scheduler of a Dask cluster whose workers
+        read them.
     strict
         A path that cannot be used is an error; else `say` is told that it is left out.
     settings
@@ -477,37 +508,52 @@ def arena(
     request = Request.of("arena", settings, choices, {"by": by}, sources=sources, fields=by, strict=strict)
     request.check_measures()
     check_count("top", top)
-    check_count("jobs", jobs)
-    if dask is not None and jobs > 1:
-        raise InputError("`jobs` is for processes of this machine and `dask` for a cluster: give one of them")
-    read_runs = request.corrected(request.joined(_read_many(sources, request, jobs, dask, over)))
-    result = compute(read_runs, request.settings, baseline=baseline_model, top=top, by=by, over=over)
+    _check_jobs(jobs)
+    read_runs = request.prepared(request.joined(_read_many(sources, request, jobs, over)))
+    result = compute(read_runs, request.settings, baseline=against, top=top, by=by, over=over)
     if frontier is not None:
         result = with_frontier(result, frontier.removesuffix(HIGHER), request.settings.level)
     result = with_selection(result, request.settings.seed) if select else result
     return with_budget(result) if needed else result
 
 
-def _read_many(
-    sources: Sequence[Source], request: Request, jobs: int, dask: str | None, over: str | None = None
-) -> list[Run]:
-    """The runs of all sources in their order; the files by all workers at once, without those that cannot be used.
+def _check_jobs(jobs: int | str) -> None:
+    """Refuse what is neither a number of processes nor an address."""
+    if not isinstance(jobs, str):
+        check_count("jobs", jobs)
+    elif ":" not in jobs:
+        raise InputError(
+            f"`jobs` {jobs} is neither a number of processes nor the address of a Dask scheduler, such as "
+            "tcp://10.0.0.1:8786"
+        )
+
+
+def _read_many(sources: Sequence[Source], request: Request, jobs: int | str, over: str | None = None) -> list[Run]:
+    """Return the runs of all sources in their order.
+
+    The files by all workers at once, without those that cannot be used.
 
     What is read now has the field `over` where it can; runs that were read before may have it.
     """
     options = request.options
-    along = options if over is None else replace(options, fields=(*options.fields, over))
+    along = options if over is None else replace(options, fields=(*options.fields, over), over=over)
 
     def watch(answers: Any, total: int) -> Any:
         return request.watched(answers, "reading", total)
 
-    read_units = partial(workers.read_units, jobs=jobs, dask=dask, say=request.say, watch=watch)
+    read_units = partial(workers.read_units, jobs=jobs, say=request.say, watch=watch)
     out: list[Run] = []
+    unnamed, number = sum(map(is_unnamed, sources)), 0
     for files, group in groupby(sources, key=is_path):
         places: list[Any] = list(group)
         if not files:
             read = [(source, options if isinstance(source, Run) else along) for source in places]
-            out += [run for source, how in read for run in runs_of(source, how)]
+            for source, how in read:
+                found = runs_of(source, how)
+                if unnamed > 1 and is_unnamed(source) and not request.as_repeats:
+                    number += 1
+                    found = [numbered(run, number) for run in found]
+                out += found
             continue
         read_runs, errors = registry.read_what_can_be(places, along, read_units)
         if errors and options.strict:
@@ -519,14 +565,14 @@ def _read_many(
 
 
 def factors(
-    runs: Source | Sequence[Source],
+    runs: Sources,
     factors: Mapping[str, str],
     *,
     more: int = 1000,
     settings: Settings | None = None,
     **choices: Unpack[Choices],
 ) -> Factors:
-    """How much of the noise comes from the prompt, the seed, the judge, over all answers of all runs.
+    """Return how much of the noise comes from the prompt, the seed, the judge, over all answers of all runs.
 
     Parameters
     ----------
@@ -566,4 +612,4 @@ def factors(
     request = Request.of("factors", settings, choices, sources=sources, factors=columns, apart=True)  # all count
     read_runs = request.runs(sources, some=True)
     result = factors_of_runs(read_runs, factors, more)
-    return replace(result, notes=merge_notes(result.notes, *(run.notes for run in read_runs)))
+    return replace(result, notes=merged(result.notes, *(run.notes for run in read_runs)))

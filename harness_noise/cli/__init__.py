@@ -10,13 +10,14 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code (0 done, 1 a gate tripped, 2 unusable, 130 stopped).
+    """Run the command line. Return the exit code (0 done, 1 a gate tripped, 2 unusable, 130 stopped).
 
     Without `argv` the process is ours: its standard streams are made to outlive their readers, and Ctrl-C
-    ends it at once. lm-eval keeps its own ways.
+    ends it at once. lm-eval keeps its own ways. Whatever is unexpected is a 2 with a paragraph: a 1 is a gate's
+    verdict alone, and Python would end with 1.
     """
+    arguments = list(sys.argv[1:] if argv is None else argv)
     try:  # here everything begins: what is imported above this line, Ctrl-C finds unguarded
-        arguments = list(sys.argv[1:] if argv is None else argv)
         if argv is None and arguments[:1] != ["lm-eval"]:
             import gc
 
@@ -33,17 +34,47 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(stop_message(on_terminal=sys.stderr.isatty()), end="", file=sys.stderr)
         return STOPPED
+    except (Exception, SystemExit) as error:
+        if arguments[:1] == ["lm-eval"] or "--debug" in arguments:
+            raise
+        print(_unexpected(error), file=sys.stderr)
+        return 2
+
+
+def _unexpected(error: BaseException) -> str:
+    """Return one paragraph on an unforeseen error. This function never fails itself."""
+    import traceback
+
+    try:
+        last = traceback.extract_tb(error.__traceback__)[-1:]
+        where = "".join(
+            f" at {frame.filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.lineno}" for frame in last
+        )
+        what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    except Exception:  # noqa: BLE001  anybody's exception, anybody's words
+        where, what = "", type(error).__name__
+    clean = "".join(c if c.isprintable() else "�" for c in what)
+    return (
+        f"harness-noise: unexpected, nothing was decided: {clean}{where}. This is a mistake of harness-noise: please "
+        "report it with the file and the command at https://github.com/harness-noise/harness-noise/issues; --debug "
+        "shows where it happened"
+    )
 
 
 def _run(arguments: list[str]) -> int:
     import click
 
     from ..errors import InputError
-    from .commands import cli
+    from .commands import COMMANDS, cli
+    from .routing import asked_for_help
 
+    wanted = asked_for_help(arguments, COMMANDS)
+    if isinstance(wanted, str):
+        print(wanted)
+        return 0
     debug = "--debug" in arguments
     try:
-        with cli.make_context("harness-noise", list(arguments), obj=tuple(arguments)) as context:
+        with cli.make_context("harness-noise", wanted, obj=tuple(arguments)) as context:
             code = cli.invoke(context)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0

@@ -15,12 +15,11 @@ from .flags import in_flags
 @options.command(
     "arena",
     "harness-noise arena runs --html report",
-    {
-        "--baseline": "--baseline names a run; here a model is named, with --baseline-model",
-        "--budget": "write --needed; --budget N is the number of questions that gate asks about",
+    shown="--against --cluster --task --metric --top --needed --html --format -o --details",
+    old={
+        "--budget": "write --needed",
         "--questions": "write --with-questions; --questions is the number of questions that compare lists",
-        "--reference": "it names what is read, and an arena reads its RUNs only; to write the noise profile use "
-        "--write-profile FILE",
+        "--profile": "an arena reads its RUNs only; to write the noise profile use --write-profile FILE",
     },
 )
 @options.RUN
@@ -28,8 +27,7 @@ from .flags import in_flags
     *options.reading("arena"),
     *options.LABELS,
     options.switch("--strict", "Stop at a run that cannot be read, in place of leaving it out."),
-    options.value("--jobs", "N", "Read with N processes of this machine (1).", click.IntRange(1)),
-    options.value("--dask", "ADDRESS", "Read on the workers of the Dask cluster with this scheduler."),
+    options.value("--jobs", "N|ADDRESS", "Read with N processes (1), or on a Dask cluster.", options.JOBS),
 )
 @options.to_compute(
     *options.computing(
@@ -58,18 +56,16 @@ from .flags import in_flags
     options.switch("--select", "Estimate how much of the best model's lead is selection."),
 )
 @options.to_show(
-    options.value("--baseline-model", "MODEL", "Show the differences from this model."),
+    options.value("--against", "MODEL", "Show the differences from this model."),
     options.target("--html", "DIR", "Write a report of HTML pages."),
     options.target("--figures", "DIR", "Write each figure as an SVG file."),
-    options.target("--tables", "DIR", "Write all tables."),
-    options.choice(
-        "--tables-format",
-        ("csv", "json", "parquet"),
-        "Format of --tables: one file each for models, pairs, benchmarks and questions; --by adds slices, "
-        "--over checkpoints.",
+    options.target(
+        "--tables",
+        "DIR",
+        "Write all tables as CSV: models, pairs, benchmarks and questions; --by adds slices, --over checkpoints.",
     ),
     options.target(
-        "--write-profile", "FILE", "Write the benchmarks' noise profile, which compare and plan read with --reference."
+        "--write-profile", "FILE", "Write the benchmarks' noise profile, which compare and plan read with --profile."
     ),
     options.switch("--with-questions", "With --write-profile: add every model's score on each question."),
     options.switch("--force", "With --write-profile: replace FILE even if it is not a profile."),
@@ -84,9 +80,8 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     from .. import arena, write_figures, write_html, write_profile, write_tables
     from ..api.files import check_profile_path
 
-    pages, pictures, tables, kind, profile, with_questions, force = (
-        choices.pop(name)
-        for name in ("html", "figures", "tables", "tables_format", "write_profile", "with_questions", "force")
+    pages, pictures, tables, profile, with_questions, force = (
+        choices.pop(name) for name in ("html", "figures", "tables", "write_profile", "with_questions", "force")
     )
     if profile is not None:  # before anything is read
         check_profile_path(profile, force=force)
@@ -100,7 +95,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     if pictures is not None:
         written += write_figures(result, pictures)
     if tables is not None:
-        written += write_tables(result, tables, kind)
+        written += write_tables(result, tables)
     if profile is not None:
         written.append(write_profile(result, profile, with_questions=with_questions, force=force))
     options.wrote(written, choices)

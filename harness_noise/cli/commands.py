@@ -1,4 +1,4 @@
-"""The commands by name, and those that call one function of the library; nothing heavy is imported here."""
+"""The commands by name, and those that call one function of the library. Nothing heavy is imported here."""
 
 from __future__ import annotations
 
@@ -7,55 +7,68 @@ from typing import Any
 
 import click
 
+from .. import extras
 from .._version import __version__
 from ..errors import InputError, some_of
-from . import arena, compare, demo, gate, options, plan
+from . import arena, compare, demo, gate, helps, label, listing, options, plan, routing
+from .flags import know
 
 
-@options.command("analyze", "harness-noise analyze runs/new --cluster template")
+@options.command(
+    "analyze",
+    "harness-noise analyze runs/new --cluster template",
+    shown="--cluster --task --metric --columns --by --measure --level --format -o --details",
+)
 @options.RUN
-@options.to_read(*options.reading("analyze"), *options.LABELS, options.REFERENCES)
-@options.to_compute(*options.computing("analyze"), options.BY)
+@options.to_read(*options.reading("analyze"), *options.LABELS, options.COMPLETE)
+@options.to_compute(*options.computing("analyze"), options.BY, *options.of_extras("analyze"))
 @options.to_show(*options.PRINTING)
 def analyze(runs: tuple[str, ...], **choices: Any) -> None:
     """Estimate the noise of every mean in one or several runs.
 
     For each task and metric: the mean, its confidence interval, its standard error (SE), the SE that it
-    would have with one answer per question (total) and with infinitely many (data), and the share of the
-    model's own randomness (prediction).
+    would have with one answer per question and with infinitely many (data), and the share of the
+    model's own randomness (prediction). Where only counts are known, write them as 17/20.
     """
     from .. import analyze
 
-    options.answer(analyze, choices, runs)
+    options.answer(analyze, choices, list(map(options.counts, runs)))
 
 
-@options.command("explain", "harness-noise explain new-run baseline-run --on length --on category")
+@options.command(
+    "regress",
+    "harness-noise regress new-run baseline-run --on length --on category",
+    shown="--on --cluster --task --metric --columns --level --format -o --details",
+)
 @options.RUN
-@options.to_read(options.MODELS, *options.reading("explain"))
+@options.to_read(options.MODELS, *options.reading("regress"))
 @options.to_compute(
     options.several(
         "--on",
         "SPEC",
-        "A property of the questions: a field, a.dotted.path, a Jinja template (repeatable).",
+        "A property of the questions: a field, a.dotted.path, a Jinja template, or C(SPEC) of numbers that are names.",
         required=True,
     ),
-    options.several("--category categories", "SPEC", "Treat the numbers of this SPEC as names of categories."),
-    *options.computing("explain"),
+    *options.computing("regress"),
 )
 @options.to_show(*options.PRINTING)
-def explain(runs: tuple[str, ...], **choices: Any) -> None:
+def regress(runs: tuple[str, ...], **choices: Any) -> None:
     """Regress scores or differences on question properties.
 
     The question means of A (or of A − B, paired by question) are regressed on fields of the questions:
     numbers as they are, categories against their most frequent value. Standard errors are CR2, clustered
     where the questions are, with degrees of freedom for each coefficient.
     """
-    from .. import explain
+    from .. import regress
 
-    options.answer(explain, choices, runs)
+    options.answer(regress, choices, runs)
 
 
-@options.command("factors", "harness-noise factors runs --factor prompt=task --factor seed")
+@options.command(
+    "factors",
+    "harness-noise factors runs --factor prompt=task --factor seed",
+    shown="--factor --task --metric --columns --missing --format -o --details",
+)
 @options.RUN
 @options.to_read(
     options.several(
@@ -66,11 +79,6 @@ def explain(runs: tuple[str, ...], **choices: Any) -> None:
         required=True,
     ),
     *options.reading("factors"),
-)
-@options.to_compute(
-    options.value(
-        "--more", "N", "Number of further answers that the advice is about.", click.IntRange(1), default=1000
-    ),
 )
 @options.to_show(*options.PRINTING)
 def factors(runs: tuple[str, ...], factors: tuple[str, ...], **choices: Any) -> None:
@@ -85,60 +93,11 @@ def factors(runs: tuple[str, ...], factors: tuple[str, ...], **choices: Any) -> 
     options.answer(noise_by_factor, choices, runs, options.mapping(factors, "--factor", one_word=True))
 
 
-@options.command("label", "harness-noise label runs/new -n 100 -o labels.csv")
-@options.RUN
-@options.to_read(*options.reading("label"))
-@options.to_compute(
-    options.value("-n n", "N|SHARE", "Questions to be labelled.", default="100"),
-    options.switch("--by-score", "Draw questions of uncertain score more often."),
-    *options.computing("label", seed="Seed of the drawing; the file records it."),
+@options.command(
+    "export",
+    "harness-noise export runs/new -o runs/new-with-noise",
+    shown="-o --in-place --as --cluster --level --columns",
 )
-@options.to_show(
-    options.target("-o output", "FILE.csv", "Write to FILE.", required=True),
-    click.option("--blind/--no-blind", default=True, help="Show neither the model nor the judge's score (default)."),
-    options.switch("--force", "Replace FILE, with the labels that it may hold."),
-    options.QUIET,
-    options.DEBUG,
-)
-def label(runs: tuple[str, ...], output: Path, **choices: Any) -> None:
-    """Draw the answers that people label, to correct a judge's scores.
-
-    FILE is a table with the question, the answer and an empty column label, which people fill in with a
-    spreadsheet; then give it to analyze, compare, arena or gate as --labels FILE. Rows without a label do not
-    count, so that one may stop early.
-    """
-    from .. import label_sample
-
-    drawn = label_sample(runs, output=output, **options.keywords(choices))
-    if not choices["quiet"]:
-        options.hints(drawn.notes)
-    options.wrote([output], choices)
-
-
-@options.command("references", "harness-noise references gpqa_diamond")
-@click.argument("name", required=False)
-def references(name: str | None) -> None:
-    """List the benchmarks whose noise comes with this package.
-
-    Their names are for --reference of compare and plan. With NAME: where its table came from, and how
-    the profile was made.
-    """
-    from .. import profiles
-
-    for noise in profiles(name):
-        profile = noise.profile
-        clusters = {} if profile.cluster is None else {"clusters": f"{profile.n_clusters} ({profile.cluster})"}
-        figures = {"questions": profile.n_questions, **clusters, "models": profile.n_models}
-        figures["SE of A − B"] = f"{profile.se_total.median:.3f}"
-        if name is None:
-            click.echo(f"{noise.name:34} " + ", ".join(f"{key} {value}" for key, value in figures.items()))
-            continue
-        about = {"task": profile.task, "metric": profile.metric, **(noise.source or {})}
-        for key, value in {**figures, **about}.items():
-            click.echo(f"{key:13} {value}")
-
-
-@options.command("export", "harness-noise export runs/new -o runs/new-with-noise")
 @options.RUN
 @options.to_read(*options.reading("export"))
 @options.to_compute(*options.computing("export"))
@@ -150,7 +109,7 @@ def references(name: str | None) -> None:
     options.DEBUG,
 )
 def export(runs: tuple[str, ...], output: Path | None, in_place: bool, form: str | None, **choices: Any) -> None:
-    """Rewrite result files with error bars; native values stay unchanged.
+    """Rewrite result files with error bars. Native values stay unchanged.
 
     The files keep their names, and exporting twice changes nothing. Their paths go to stdout, one a line.
     """
@@ -177,38 +136,52 @@ def export(runs: tuple[str, ...], output: Path | None, in_place: bool, form: str
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def lm_eval(arguments: tuple[str, ...]) -> int:
-    """Run lm-eval; --noise adds error bars to its results.
+    """Run lm-eval. The option --noise adds error bars to its results.
 
     Everything is lm-eval's own but the options that begin with --noise:
     `harness-noise lm-eval run --help` lists them.
     """
     from ..io.registry import load
 
-    adapter: Any = load("lm-eval")  # a command line of its own is beyond the protocol of adapters
+    adapter: Any = load("lm-eval")  # the protocol of adapters has no command lines
     return int(adapter.cli(list(arguments)))
 
 
-@options.command("adapters", "harness-noise adapters")
-@options.FORMAT_FILE
-def adapters(format_file: str | None) -> None:
-    """List the harnesses and file formats that can be read."""
-    from .. import adapters
-
-    formats = adapters(format_file)
-    width = max(map(len, formats))
-    for name, reads in formats.items():
-        click.echo(f"{name:{width}}  {reads}")
-
-
 _IN_ORDER = (
-    *(analyze, compare.command, gate.command, explain, arena.command, factors, plan.command, label, references),
-    *(export, lm_eval, demo.command, adapters),
+    *(
+        analyze,
+        compare.command,
+        gate.command,
+        regress,
+        arena.command,
+        factors,
+        plan.command,
+        label.command,
+        listing.command,
+    ),
+    *(export, lm_eval, demo.command),
+    *extras.commands(),
 )
 COMMANDS: dict[str, click.Command] = {str(command.name): command for command in _IN_ORDER}
+know(COMMANDS.values())
+
+
+_GROUPS = {
+    "Start": "compare arena analyze demo",
+    "In a run": "lm-eval",
+    "Decide": "plan gate",
+    "More": "regress factors label list export",
+}
+"""Title → the commands below it in --help. Other commands are below the last title."""
+_INSPECT = "inspect eval TASK --metadata noise=true adds them to the log of Inspect."
+_EXAMPLES = (
+    ("harness-noise new-run old-run", "Is the new run better?"),
+    ("harness-noise runs/*.csv --html report", "All pairs of many runs."),
+)
 
 
 class Commands(click.Group):
-    """The commands in their order, each with the first line of its help."""
+    """The commands in groups, each with the first line of its help. Runs without a command find theirs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -216,17 +189,36 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        from difflib import get_close_matches
-
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            meant = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(COMMANDS)}."
-            ctx.fail(f"No such command {args[0]!r}.{meant}")
+            args = [*routing.command_of(args, COMMANDS), *args]
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, (cmd.help or "").splitlines()[0]) for name, cmd in self.commands.items()])
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage(ctx.command_path, "[COMMAND] RUN... [OPTIONS]")
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_help_text(ctx, formatter)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            for typed, asked in _EXAMPLES:
+                formatter.write(f"{'':{formatter.current_indent}}{typed:42}{asked}\n")
+            formatter.write_paragraph()
+            formatter.write_text(helps.FORMATS)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        known = {name for names in _GROUPS.values() for name in names.split()}
+        for title, names in _GROUPS.items():
+            more = [name for name in self.commands if name not in known] if title == "More" else []
+            rows = [(name, (self.commands[name].help or "").splitlines()[0]) for name in [*names.split(), *more]]
+            with formatter.section(title):
+                formatter.write_dl(rows)
+                if title == "In a run":
+                    formatter.write_text(_INSPECT)
+        told = (
+            "COMMAND -h shows the options that people use, COMMAND --help-all all of them, help reading those that say "
+            "how files are read; --version shows the version."
+        )
+        formatter.write(f"\n{helps.unbroken(told, formatter.width)}\nDocumentation: {helps.DOCS}\n")
 
 
 @click.group(
@@ -238,6 +230,5 @@ class Commands(click.Group):
 def cli() -> None:
     """Error bars for LLM evaluations.
 
-    RUN is an lm-eval output folder or results file, an Inspect log or log folder, or a score table
-    (CSV, JSONL, Parquet).
+    One RUN without a command is analyzed, two are compared, more are an arena.
     """

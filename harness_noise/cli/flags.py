@@ -1,38 +1,56 @@
-"""The names that the library's messages use, as flags: `runs_shared=True` becomes --runs-shared."""
+"""The parameters that the library's messages name, as flags: `runs_shared=True` becomes --runs-shared."""
 
 from __future__ import annotations
 
 import re
-from functools import cache
-from importlib import import_module
+import shlex
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-_COMMANDS = {"label_sample": "label", "profiles": "references"}
+from ..errors import Parameter, parts_of
+
+if TYPE_CHECKING:
+    import click
+
+_COMMANDS = {"label_sample": "label", "profiles": "list", "adapters": "list"}
 """Function → the command that calls it, where that has another name."""
-_NAMED = re.compile(r"`([a-z_0-9]+)(?:=([^`]*))?`")
+_SAFE = re.compile(r"[\w./:%+@=,^…-]+")
+"""A text that a shell takes as it is. Others are quoted, because a file may have given them."""
+_FLAGS: dict[str, str] = {}
+"""Parameter → flag, as the options of the commands have them."""
 
 
-def in_flags(text: str) -> str:
-    """A message of the library with flags in place of the parameters that it names in backticks."""
-    return _NAMED.sub(_flag, text)
+def know(commands: Iterable[click.Command]) -> None:
+    """Take the flags from the options of all commands. If one has -n and another --n, the longer one counts."""
+    from click import Option
+
+    options = [param for command in commands for param in command.params if isinstance(param, Option)]
+    flags = [(str(option.name), max(option.opts, key=len)) for option in options]
+    flags.sort(key=lambda flag: len(flag[1]) > 2)
+    _FLAGS.update({flag.lstrip("-").replace("-", "_"): flag for _, flag in flags} | dict(flags))
+
+
+def in_flags(message: str) -> str:
+    """Return a message of the library with flags in place of the parameters that it names."""
+    return "".join(part if isinstance(part, str) else _shown(part) for part in parts_of(message))
 
 
 def parameter_of(flag: str) -> str:
-    """The parameter that a flag of some command stands for; "" where none does."""
-    return next((name for name, other in reversed(_flags().items()) if other == flag), "")
+    """Return the parameter that a flag of some command stands for, "" if there is none."""
+    return next((name for name, other in reversed(_FLAGS.items()) if other == flag), "")
 
 
-def _flag(match: re.Match[str]) -> str:
-    name, value = match[1], match[2]
-    if name in _COMMANDS:
-        return f"`harness-noise {_COMMANDS[name]}`"
-    flag = _flags().get(name) or _flags().get(name.removeprefix("write_"))
+def _shown(named: Parameter) -> str:
+    if named.name in _COMMANDS:
+        return f"`harness-noise {_COMMANDS[named.name]}`"
+    flag = _FLAGS.get(named.name) or _FLAGS.get(named.name.removeprefix("write_"))
     if flag is None:
-        return match[0]
-    return flag if value in (None, "True") else f"{flag} {_plain(value)}"
+        return str(named)
+    return flag if named.value in (None, "True") else f"{flag} {_plain(named.value)}"
 
 
 def _plain(value: str) -> str:
-    """A value of Python as the command line takes it: ('LOW', 'HIGH') as LOW,HIGH and {'a': 'b c'} as a="b c"."""
+    """Return a Python value as the command line writes it: ('LOW', 'HIGH') as LOW,HIGH and {'a': 'b c'} as a="b c"."""
     from ast import literal_eval
 
     try:
@@ -40,24 +58,15 @@ def _plain(value: str) -> str:
     except (ValueError, SyntaxError):  # (LOW, HIGH), {'question': …}
         return re.sub(r"""['"(){}\s]""", "", value).replace(":", "=")
     if isinstance(literal, dict):
-        return ",".join(f"{name}={_quoted(str(text))}" for name, text in literal.items())
-    return ",".join(map(str, literal)) if isinstance(literal, (tuple, list)) else str(literal)
+        return ",".join(f"{_quoted(str(name))}={_quoted(str(text))}" for name, text in literal.items())
+    text = ",".join(map(str, literal)) if isinstance(literal, (tuple, list)) else str(literal)
+    if _SAFE.fullmatch(text):
+        return text
+    return shlex.quote(text) if "'" not in text or "!" in text else _quoted(text)  # the plainer of two ways
 
 
 def _quoted(text: str) -> str:
-    """Quote a text for a shell."""
-    if re.fullmatch(r"[\w./:%+@-]+", text):
+    """Quote a part of a text for a shell."""
+    if _SAFE.fullmatch(text) and "," not in text and "=" not in text:
         return text
     return '"' + re.sub(r'(["\\$`])', r"\\\1", text) + '"'
-
-
-@cache
-def _flags() -> dict[str, str]:
-    """Parameter → flag, as the options of the commands have them."""
-    from click import Option
-
-    commands = import_module(".commands", __package__).COMMANDS  # by its name: all commands import this module
-    options = [param for command in commands.values() for param in command.params if isinstance(param, Option)]
-    flags = [(str(option.name), max(option.opts, key=len)) for option in options]
-    flags.sort(key=lambda flag: len(flag[1]) > 2)  # where one command has -n and another --n, the longer one counts
-    return {flag.lstrip("-").replace("-", "_"): flag for _, flag in flags} | dict(flags)

@@ -11,7 +11,11 @@ from . import options
 CODES = {"pass": 0, "fail": 1, "cannot judge": 2}
 
 
-@options.command("gate", "harness-noise gate new-run --against baseline-run --margin 0.01")
+@options.command(
+    "gate",
+    "harness-noise gate new-run --against baseline-run --margin 0.01",
+    shown="--against --margin --rule --floor --thresholds --store --task --cluster --format -o",
+)
 @click.argument("run", metavar="RUN")
 @options.to_read(
     options.several(
@@ -31,27 +35,31 @@ CODES = {"pass": 0, "fail": 1, "cannot judge": 2}
         "Fail only where a loss is shown, or pass only where a loss is excluded.",
     ),
     options.value("--ratio", "R", "The share of the baseline to be kept, such as 0.99.", float),
-    options.value("--floor", "VALUE", "The score that every row must reach.", float),
-    options.value("--floor-questions", "N", "Questions that --floor or --thresholds were measured on.", int),
-    options.switch("--pooled", "Decide on the equal-weight mean of all rows."),
-    options.switch("--skip-missing", "Leave out, by name, what cannot be judged."),
-    options.switch("--self-test", "How often identical models would fail, and which loss is seen."),
+    options.value("--floor", "VALUE", "The mean that every row must reach: 0.85, or 85%.", options.MEAN),
+    options.value("--n", "N", "Questions that --floor or --thresholds were measured on.", int),
     options.value(
-        "--budget",
-        "N",
-        "The loss that N questions could show (arena --needed: how many a pair needs). Never decides.",
-        int,
+        "--answers-b",
+        "K",
+        "Answers to each question behind --floor, which is of the same questions; inf if it was greedy.",
+        float,
     ),
+    options.switch("--pooled", "Decide on the equal-weight mean of all rows."),
+    options.switch("--each", "Decide on every question by itself: which single test broke?"),
+    *options.of_extras("gate"),
+    options.switch("--skip-missing", "Leave out, by name, what cannot be judged."),
+    options.several("--vouch", "CAUSE", "Answers missing for CAUSE are missing at random, by your word; repeatable."),
+    options.switch("--self-test", "How often identical models would fail, and which loss is seen."),
     *options.computing(
         "gate",
         interval="Interval of the difference; auto: that of the test.",
-        margin="The loss that is accepted, on the metric's scale; 0 if not given.",
+        margin="The loss that is accepted, as 0.01 on the metric's scale, or 1pt; 0 if not given.",
     ),
 )
 @options.to_show(
-    options.value("--store", "DIR", "Keep what a gate needs of this run in DIR, if it passes."),
-    options.value("--keep", "R", "Runs that --store keeps.", int, default=6),
+    options.value("--store", "DIR", "Keep what a gate needs of this run in DIR, if it passes; the last six runs stay."),
     options.target("--junit", "FILE", "Write JUnit's XML."),
+    options.target("--github", "FILE", "Write this gate as a GitHub workflow, such as .github/workflows/gate.yml."),
+    options.target("--verdict", "FILE", "Write the verdict as JSON, beside what is printed."),
     *options.PRINTING,
 )
 def command(run: str, **choices: Any) -> int:
@@ -61,15 +69,29 @@ def command(run: str, **choices: Any) -> int:
     """
     from .. import gate
 
-    page = choices.pop("junit")
+    if (file := choices.pop("github")) is not None:
+        from ..io.atomic import write_text
+        from .workflow import workflow
+
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_text(file, workflow(click.get_current_context()))
+        options.wrote([file], choices)
+        return 0
+    page, verdict = choices.pop("junit"), choices.pop("verdict")
     result = options.answer(gate, choices, run)
     if choices["output"] is not None or choices["form"] in ("json", "csv"):
         options.hints([result.sentence, *result.warnings])
     if not choices["quiet"]:
-        options.hints(note for note in result.notes if note.startswith("wrote "))
+        options.hints(note for note in result.notes if note.code == "wrote")
     if page is not None:
         from ..io.atomic import write_text
 
         write_text(page, result.to_junit())
         options.wrote([page], choices)
+    if verdict is not None:
+        from ..io.atomic import write_text
+        from ..report.text import render
+
+        write_text(verdict, render(result, "json"))
+        options.wrote([verdict], choices)
     return CODES[result.outcome]

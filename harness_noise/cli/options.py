@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import click
 
-from ..errors import InputError
+from .. import extras
+from ..choices import REGISTERS, load_packages
+from ..errors import InputError, counted, without_secrets
 from ..io.paths import is_url
-from ..settings import REFUSALS, Settings, obeyed, refusal
-from .flags import in_flags, parameter_of
+from ..settings import Settings, difference, obeyed
+from .flags import in_flags
+from .helps import READING, refused
+from .helps import command as command  # the commands take it from here
 
 if TYPE_CHECKING:
     from ..report.summary import Result
@@ -33,7 +38,7 @@ T = TypeVar("T")
 R = TypeVar("R", bound="Result")
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-FORMATS = ("table", "json", "markdown", "latex", "csv", "sentence")
+FORMATS = ("table", "json", "markdown", "latex", "csv", "sentence", "svg")
 _FIELDS = Settings.__dataclass_fields__
 
 
@@ -54,7 +59,7 @@ class Output(click.Path):
 
 
 def _given_as(path: Path, typed: Sequence[str]) -> str:
-    """What a file that is to be written is of the input that a command line names; "" where it is nothing."""
+    """Return how an output file clashes with the command line's input, "" if it does not."""
     # a word may be joined to its option: --html=FILE, -oFILE
     texts = [{word, word.partition("=")[2], word.removeprefix("-o")} for word in typed]
     places = [{Path(os.path.realpath(text)) for text in each if text and "\0" not in text} for each in texts]
@@ -92,81 +97,94 @@ class NumberList(ParamType):
         return numbers
 
 
+class Jobs(ParamType):
+    """Type of a number of processes, or of the address of a cluster."""
+
+    name = "jobs"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        return int(value) if str(value).lstrip("-").isdecimal() else str(value)
+
+
+class Costs(ParamType):
+    """Type of costs by what they buy: question=2,answer=0.1."""
+
+    name = "costs"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, float]:
+        if isinstance(value, dict):
+            return value
+        costs = mapping(value.split(","), "--costs")
+        try:
+            return {name: float(cost) for name, cost in costs.items()}
+        except ValueError:
+            self.fail(f"{value!r} does not give costs as numbers, such as question=2,answer=0.1.", param, ctx)
+
+
+class DifferenceOption(ParamType):
+    """Type of a difference or a mean on the metric's scale, also in points or per cent if the scale is 0 to 1."""
+
+    name = "difference"
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        try:
+            return difference(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is not {self.what}.", param, ctx)
+
+
+DIFFERENCE = DifferenceOption("a difference, such as 0.015, 1.5% or 1.5pt")
+MEAN = DifferenceOption("a mean, such as 0.85 or 85%")
+COSTS = Costs()
+JOBS = Jobs()
 RANGE = NumberList("the metric's lowest and highest value, such as 0,1 or 0,100", 2)
 
 
 class Values(Choice):
-    """The values of a setting that a command obeys; of any other it says why it does not."""
+    """Type of a setting's values that a command obeys. The error for another value says why the command does not."""
 
     def __init__(self, name: str, consumer: str) -> None:
-        self.all, some = get_args(_types()[name]), obeyed(name, consumer)  # None: all
-        super().__init__([choice for choice in self.all if some is None or choice in (_FIELDS[name].default, *some)])
         self.setting, self.consumer = name, consumer
+        super().__init__(self.choices)
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every value of the setting, with those that packages register."""
+        if self.setting not in REGISTERS:
+            return tuple(get_args(_types()[self.setting]))
+        load_packages()
+        return tuple(dict.fromkeys((str(_FIELDS[self.setting].default), *REGISTERS[self.setting].named())))
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values that the command obeys."""
+        some = obeyed(self.setting, self.consumer)  # None: all
+        return tuple(value for value in self.all if some is None or value in (_FIELDS[self.setting].default, *some))
+
+    @choices.setter
+    def choices(self, choices: Any) -> None:
+        """Ignore what click would keep: a package may register more."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value in self.all and value not in self.choices:
-            self.fail(_refused(self.setting, self.consumer, f"--{self.setting} {value}"), param, ctx)
+            self.fail(refused(self.setting, self.consumer, f"--{self.setting} {value}"), param, ctx)
         return super().convert(value, param, ctx)
-
-
-def _refused(name: str, consumer: str, what: str) -> str:
-    """The sentence that refuses a keyword which `consumer` does not obey, with flags for parameters."""
-    return in_flags(refusal(name, consumer, what))
 
 
 @cache
 def _types() -> dict[str, Any]:
-    """The type of every keyword that makes an option; columns are typed as one text."""
-    return {"columns": str, "format_file": str, "apart": bool, "as_repeats": bool, **get_type_hints(Settings)}
-
-
-class Command(click.Command):
-    """A command with an example, groups of options, and a hint for an option that it does not have.
-
-    Args:
-        example: a command line, shown first.
-        old: former spellings of options → what to write now.
-    """
-
-    def __init__(self, name: str, *, example: str, old: Mapping[str, str], **choices: Any) -> None:
-        super().__init__(name, **choices)
-        self.example, self.old = example, old
-
-    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_usage(ctx, formatter)
-        formatter.write(f"\nExample: {self.example}\n")
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for param in self.get_params(ctx):
-            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
-                groups.setdefault(getattr(param, "group", ""), []).append(record)
-        for title, records in groups.items():
-            with formatter.section(title or ("Other options" if len(groups) > 1 else "Options")):
-                formatter.write_dl(records)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            flag, name = error.option_name, parameter_of(error.option_name)
-            hint = self.old.get(flag, "")
-            if not hint and self.name in REFUSALS and (name in _FIELDS or f"{self.name}.{name}" in REFUSALS):
-                hint = _refused(name, self.name, flag)
-            if hint:
-                raise click.UsageError(f"No such option {error.option_name}: {hint}.", ctx) from None
-            raise
-
-
-def command(
-    name: str, example: str, old: Mapping[str, str] = MappingProxyType({})
-) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a function a command; `settings` knows by the same name what it obeys. See `Command`."""
-    return click.command(name, cls=Command, example=example, old=old)
+    """Return the type of every keyword that makes an option. Columns and weights are typed as one text."""
+    texts = {"columns": str, "format_file": str, "follow_links": bool, "apart": bool, "as_repeats": bool}
+    return texts | get_type_hints(Settings) | {"weights": str, "chance": str}
 
 
 def _group(title: str, *options: Option) -> Option:
-    """Options of one group of --help, as one decorator."""
+    """Return the options of one group of --help, as one decorator."""
 
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
         params = function.__dict__.setdefault("__click_params__", [])
@@ -175,18 +193,19 @@ def _group(title: str, *options: Option) -> Option:
             option(function)
         for param in params[before:]:
             param.group = title
+            param.shared = param.name in _SHARED
         return function
 
     return wrap
 
 
-to_read = partial(_group, "What to read")
+to_read = partial(_group, READING)
 to_compute = partial(_group, "What to compute")
 to_show = partial(_group, "What to show")
 
 
 def value(flag: str, metavar: str | None, words: str, kind: Any = str, default: Any = None, **more: Any) -> Option:
-    """An option with a value; behind the flag may stand the name of its parameter, where that is another."""
+    """Return an option with a value. The name of its parameter may follow the flag, if it is another."""
     more |= {"default": default, "show_default": default is not None}
     return click.option(*flag.split(), metavar=metavar, help=words, type=kind, **more)
 
@@ -196,29 +215,57 @@ several = partial(value, multiple=True)
 
 
 def switch(flag: str, words: str) -> Option:
-    """An option without a value."""
+    """Return an option without a value."""
     return click.option(*flag.split(), is_flag=True, help=words)
 
 
 def choice(flag: str, values: Sequence[str], words: str) -> Option:
-    """An option with one of these values, the first by default."""
+    """Return an option with one of these values, the first by default."""
     return value(flag, None, words, click.Choice(values), values[0])
 
 
 def target(flag: str, metavar: str, words: str, **more: Any) -> Option:
-    """An option that names a file, or with the metavar DIR a folder, to write to."""
+    """Return an option that names a file, or with the metavar DIR a folder, to write to."""
     return value(flag, metavar, words, Output(file_okay=metavar != "DIR", dir_okay=metavar == "DIR"), **more)
 
 
-RUN = click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+def expanded(words: Iterable[str]) -> tuple[str, ...]:
+    """Return the words, with the files that match in place of a glob. An existing file of such a name is itself."""
+    from glob import glob
 
-REFERENCES = several(
-    "--reference references",
-    "RUN",
-    "A complete run, used to extrapolate from this random subset, or a profile that has its questions "
-    "(arena --write-profile FILE --with-questions); repeatable.",
+    out: list[str] = []
+    for word in words:
+        is_glob = re.search(r"[*?[]", word) and not is_url(word) and not Path(word).exists()
+        out += (sorted(glob(word)) if is_glob else []) or [word]  # noqa: PTH207  a glob may begin anywhere
+    return tuple(out)
+
+
+def is_place(word: str) -> bool:
+    """Return True if a word is a URL, a path that exists, or a glob of such paths."""
+    return is_url(word) or all(Path(name).exists() for name in expanded([word]))
+
+
+RUN = click.argument(
+    "runs", metavar="RUN...", nargs=-1, required=True, callback=lambda _context, _param, words: expanded(words)
 )
 
+COMPLETE = several(
+    "--complete",
+    "RUN",
+    "A run that answered everything, used to extrapolate from a random subset of the questions, or a profile that has "
+    "its questions (arena --write-profile FILE --with-questions); repeatable.",
+)
+PROFILE = value(
+    "--profile",
+    "NAME|FILE",
+    "Take the noise from a benchmark's profile (see list, arena).",
+)
+
+EFFECT = value(
+    "--effect", "D", "The true difference to detect: 0.015 on the metric's scale, or 1.5%, 1.5pt.", DIFFERENCE
+)
+POWER = value("--power", "P", "The chance to detect the effect (0.8 if two are missing).", float)
+OMEGA2 = value("--omega2", "V", "Data variance per question.", float)
 BY = several(
     "--by",
     "SPEC",
@@ -244,10 +291,11 @@ LABELS = (
 
 MODELS = value("--models", "A,B", "Which models, where the RUNs hold several.")
 
-_REPEATABLE = ("tasks", "metrics", "scorers", "measures", "prices", "cluster", "groups")
-"""Keywords that take several values; their flag, which may be given again, is in the singular."""
+_REPEATABLE = ("only", "tasks", "metrics", "scorers", "measures", "prices", "cluster", "groups")
+"""Keywords that take several values. Their flag may be given again and is in the singular."""
 _METAVARS = {
     "prices": "[MODEL:]input=$,output=$",
+    "only": "'FIELD OP VALUE'",
     "cluster": "SPEC",
     "groups": "NAME=PATTERN",
     "columns": "NAME=COL,…",
@@ -258,8 +306,12 @@ _METAVARS = {
     "range": "LOW,HIGH",
     "seed": "N",
     "resamples": "N",
+    "weights": "equal|size|none|FILE",
+    "chance": "auto|C|FILE",
 }
 _READING = {
+    "only": "Only the questions that meet this condition, such as 'level >= 3' or 'date < 2024-06-01' (repeatable: all "
+    "must hold). OP is = != < <= > >=.",
     "tasks": "Only this task (glob, repeatable).",
     "metrics": "Only this metric (repeatable).",
     "scorers": "Only this scorer or filter (repeatable).",
@@ -273,8 +325,9 @@ _READING = {
     "apart": "Keep every run of a folder by itself, not one of each model.",
     "missing": "Leave out errored or missing answers, or count them as wrong: all, or those with a cause (agent, "
     "infrastructure, verifier, refused, limit, unanswered). Their number is always reported.",
-    "columns": "Which column or field is the question, score, cluster, …",
+    "columns": "Which column or field is the question, the score or another.",
     "format_file": "Your own formats of tables, in TOML (docs/formats.md).",
+    "follow_links": "Follow links that lead out of the folder that is named.",
 }
 _COMPUTING = {
     "level": "Coverage of the intervals.",
@@ -282,83 +335,108 @@ _COMPUTING = {
     "interval": "Interval of a mean.",
     "test": "Test of a difference. wild is the wild cluster bootstrap, for few or very unequal clusters.",
     "adjust": "Adjust p-values within each family of rows.",
-    "margin": "Test equivalence within ±M, on the metric's scale.",
+    "margin": "Test equivalence within ±M: on the metric's scale, or 1pt, 1% of a metric in [0, 1].",
     "unpaired": "Ignore which question is which: for runs on different questions.",
     "repeats_are": "Repeats are independent answers, or runs (seeds, prompts) that move all questions together.",
     "runs_shared": "With --repeats-are runs: run j of A and of B share their prompt, seed or judge.",
     "questions_are": "The questions are a sample of all that could be asked, or fixed: only these count, judged from "
     "the repeats alone.",
     "range": "Lowest and highest value of the metric, as 0,100 for a percentage. Default: what the run declares.",
+    "weights": "Weights of the tasks in the overall row, a group counting as one task; FILE has task,weight, or "
+    "field,value,weight to weight the questions.",
+    "chance": "Correct scores for guessing, (x − C)/(1 − C): C, such as 0.25; FILE with task,chance; or auto, by the "
+    "number of choices of each question.",
     "seed": "Seed of the resampling tests and intervals.",
     "resamples": "Number of resamples.",
 }
 
 
+_SHARED = {*_READING, "labels", "labels_scorer", "label_range", "labels_at_random"}
+"""Options that say how files are read, in all commands: `help reading` explains them."""
+
+
 def _obeyed_of(helps: Mapping[str, str], consumer: str) -> list[Option]:
-    """An option for every keyword that `consumer` obeys, with the values that it obeys."""
+    """Return an option for every keyword that `consumer` obeys, with the values that it obeys."""
     return [_option(name, consumer, words) for name, words in helps.items() if obeyed(name, consumer) != ()]
 
 
 def reading(consumer: str) -> list[Option]:
-    """The options that say what is read, and how."""
+    """Return the options for what is read, and how."""
     return _obeyed_of(_READING, consumer)
 
 
 def computing(consumer: str, **words: str) -> list[Option]:
-    """The options that say how to compute; `words` replace their help."""
+    """Return the options that say how to compute. `words` replace their help."""
     return _obeyed_of(_COMPUTING | words, consumer)
 
 
+def flag_of(name: str) -> str:
+    """Return the flag of a parameter."""
+    return "--" + name.replace("_", "-")
+
+
 def _option(name: str, consumer: str, words: str) -> Option:
-    """The option of one keyword of `Choices`; its type is that of the keyword."""
+    """Return the option of one keyword of `Choices`, with the keyword's type."""
     metavar, kind = _METAVARS.get(name), _types().get(name, str)
+    if name == "columns":
+        return several(flag_of(name), metavar, words)
     if name in _REPEATABLE:
         singular = name.removesuffix("s")
         return several(f"--{singular} {name}", metavar or singular.upper(), words)
-    flag = "--" + name.replace("_", "-")
+    flag = flag_of(name)
     if kind is bool:
         return switch(flag, words)
-    taken = RANGE if name == "range" else Values(name, consumer) if get_origin(kind) is Literal else None
+    one_of = name in REGISTERS or get_origin(kind) is Literal
+    taken = {"range": RANGE, "margin": DIFFERENCE}.get(name) or (Values(name, consumer) if one_of else None)
     default = _FIELDS[name].default if name in _FIELDS else None
     return value(flag, metavar, words, taken or {int: int, str: str}.get(kind, float), default)
 
 
+LEVEL = _option("level", "analyze", _COMPUTING["level"])
 FORMAT_FILE = _option("format_file", "read", _READING["format_file"])
+COLUMNS = _option("columns", "read", _READING["columns"])
 QUIET = switch("-q --quiet", "Print no hints.")
 DEBUG = switch("--debug", "Show a traceback when something fails.")
 PRINTING = (
-    choice("--format form", FORMATS, "Form of the output; sentence: one for a paper, of each row."),
+    choice("--format form", FORMATS, "Form of the output; sentence: one for a paper, of each row; svg: the figure."),
     value("-o output", "FILE", "Write to FILE.", Output()),
     switch("--details", "Show all tables, columns and rows, however narrow the terminal."),
-    switch("--explain legend", "Say what each column means."),
-    choice("--color", ("auto", "always", "never"), "Colours; auto: in a terminal, unless NO_COLOR is set."),
+    switch("--legend", "Say what each column means."),
     QUIET,
     DEBUG,
 )
-_OF_PRINTING = ("form", "output", "details", "legend", "color", "quiet", "debug", "wide")
+_OF_PRINTING = ("form", "output", "details", "legend", "quiet", "debug")
+
+
+def of_extras(command: str) -> list[Option]:
+    """The flags that extras add to a command."""
+    return [switch(each.flag, each.words) for each in extras.switches(command)]
 
 
 def mapping(pairs: Iterable[str], option: str, *, one_word: bool = False) -> dict[str, str]:
-    """NAME=VALUE pairs as a dictionary; with `one_word`, a word without `=` is both.
+    """Return NAME=VALUE pairs as a dictionary. With `one_word`, a word without `=` is both name and value.
 
     Raises:
-        InputError: a pair without `=`, or with an empty side.
+        InputError: a pair without `=`, or with an empty side; a name with two values.
     """
-    out = {}
+    out: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = (part.strip() for part in pair.partition("="))
         value = name if one_word and not equals else value
         if not name or not value:
             raise InputError(f"{option} {pair!r}: write NAME=VALUE")
+        if out.get(name, value) != value:
+            raise InputError(f"{option} {name} is both {out[name]!r} and {value!r}: say one of them")
         out[name] = value
     return out
 
 
 def keywords(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """A command's options as the keywords of the function that it calls, without those of printing."""
+    """Return a command's options as the keywords of the function that it calls, without those of printing."""
     chosen = {name: value for name, value in choices.items() if name not in _OF_PRINTING and value is not None}
     if "columns" in chosen:
-        chosen["columns"] = mapping(re.split(",(?=[^,=]*=)", chosen["columns"]), "--columns")  # a name may have commas
+        pairs = [pair for text in chosen["columns"] for pair in _pairs(text)]
+        chosen["columns"] = mapping(pairs, "--columns") or None
     if "groups" in chosen:
         chosen["groups"] = mapping(chosen["groups"], "--group")
     if "models" in chosen:
@@ -366,18 +444,43 @@ def keywords(choices: Mapping[str, Any]) -> dict[str, Any]:
     return chosen | {"progress": progress, "say": lambda text: hints([text])}
 
 
+_TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+
+
+def _pairs(text: str) -> list[str]:
+    """Split NAME=VALUE pairs at commas. Names of columns and templates may have commas, too."""
+    templates = _TEMPLATE.findall(text)
+    parts = re.split(",(?=[^,=]*=)", _TEMPLATE.sub("\x00", text))
+    rest = iter(templates)
+    return [re.sub("\x00", lambda _: next(rest), part) for part in parts]
+
+
 def answer(function: Callable[..., R], choices: dict[str, Any], *sides: Any, **more: Any) -> R:
-    """What a function of the library returns for a command's options, shown; its notes name flags."""
+    """Call a function of the library with a command's options, show its result, and return it. Its notes name flags.
+
+    With the flag of an extra, call the extra's function, which knows no more than the options.
+    """
     from dataclasses import replace
 
+    flags = [each for each in extras.switches(click.get_current_context().info_name or "") if choices.pop(each.name)]
+    if len(flags) > 1:
+        raise InputError(f"{flags[0].flag} and {flags[1].flag} ask for two things: give one of them")
+    if flags:
+        function, more = extras.public(flags[0].functions[str(click.get_current_context().info_name)]), {}
     result = function(*sides, **keywords(choices), **more)
-    result = replace(result, notes=tuple(map(in_flags, result.notes)))
+    result = replace(result, notes=tuple(note.reworded(in_flags) for note in result.notes))
     _show(result, choices)
     return result
 
 
+def counts(text: str) -> str | tuple[int, int]:
+    """Return right answers and questions of a count such as 17/20, unless a file has that name, else the text."""
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    return text if match is None or Path(text).exists() else (int(match[1]), int(match[2]))
+
+
 def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
-    """The items, with a bar on stderr once they have taken two seconds."""
+    """Yield the items, with a bar on stderr after two seconds."""
     start, bar, shown = time.monotonic(), None, total > 1 and sys.stderr.isatty()
     for done, item in enumerate(items):
         if bar is not None:
@@ -392,16 +495,14 @@ def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
 
 
 def _show(table: Result, choices: dict[str, Any]) -> None:
-    """Print a result, or write it to a file; hints go to stderr."""
+    """Print a result, or write it to a file. Hints go to stderr."""
     form, output = choices["form"], choices["output"]
     in_table = getattr(table, "shows_notes", False) and form not in ("json", "csv")
-    if not choices["quiet"] and not in_table:
-        hints(getattr(table, "notes", ()))
-    shown: dict[str, Any] = {name: choices.get(name, False) for name in ("details", "wide")}
+    shown: dict[str, Any] = {"details": choices["details"], "wide": choices["details"]}
     shown |= {"legend": choices["legend"] or (False if choices["quiet"] else None), "words": in_flags}
     from ..report.text import render
 
-    text = render(table, form, **shown, color=choices["color"] if output is None else "never")
+    text = render(table, form, **shown, color="auto" if output is None else "never")
     if output is None:
         click.echo(text, nl=False, color=True)
     else:
@@ -409,6 +510,25 @@ def _show(table: Result, choices: dict[str, Any]) -> None:
 
         write_text(output, text)
         wrote([output], choices)
+    if not choices["quiet"] and not in_table:
+        _hints_after(getattr(table, "notes", ()), every=choices.get("details", False))
+
+
+MOST_HINTS = 2
+"""Hints that follow a result unless all are asked for."""
+
+
+def _hints_after(notes: Sequence[Any], *, every: bool) -> None:
+    """Print the notes of a result behind it: all, or the most important ones and how many there are."""
+    sys.stdout.flush()
+    if every:
+        hints(notes)
+        return
+    first = sorted(notes, key=lambda note: note.place)[:MOST_HINTS]
+    hints(first)
+    left = len(notes) - len(first)
+    if left:
+        hints([f"{counted(left, 'more hint')}: --details"])
 
 
 def wrote(paths: Iterable[Path], choices: dict[str, Any]) -> None:
@@ -418,15 +538,25 @@ def wrote(paths: Iterable[Path], choices: dict[str, Any]) -> None:
 
 
 def typed() -> str | None:
-    """The command as it was typed, for the foot of a page."""
+    """Return the command as it was typed, for the foot of a page."""
     import shlex
 
     arguments = click.get_current_context().find_root().obj
-    return None if arguments is None else shlex.join(["harness-noise", *arguments])
+    return None if arguments is None else without_secrets(shlex.join(["harness-noise", *arguments]))
 
 
-def hints(notes: Iterable[str]) -> None:
-    """Print hints and warnings on stderr, one line each."""
-    for note in notes:
-        clean = "".join(c if c.isprintable() else "�" for c in in_flags(note))
-        click.echo(f"harness-noise: {clean}", err=True)
+def hints(said: Iterable[Any]) -> None:
+    """Print hints and warnings on stderr, notes or plain sentences, one line each."""
+    for one in said:
+        sentence = one if isinstance(one, str) else one.as_text()
+        clean = "".join(c if c.isprintable() else "�" for c in in_flags(sentence))
+        click.echo(_wrapped(f"harness-noise: {clean}"), err=True)
+
+
+def _wrapped(text: str) -> str:
+    """Return the text in lines of the terminal's width. In a file it is one line, which is easier to search."""
+    if not sys.stderr.isatty():
+        return text
+    width = max(40, shutil.get_terminal_size().columns)
+    how: dict[str, Any] = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
+    return textwrap.fill(text, width, **how)

@@ -3,23 +3,58 @@
 A pipe that closes (`| head`) must not keep a command from writing its files or change its exit code: what
 is said from then on goes nowhere. A stream that is closed from the start is the null device, so that no
 file that is opened later takes its number.
+
+Characters that the encoding of a stream lacks become ASCII: a minus sign is never a question mark.
 """
 
 from __future__ import annotations
 
+import codecs
 import errno
 import io
 import os
 import sys
+import unicodedata
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 
+ASCII = {
+    "−": "-", "–": "-", "—": "-", "─": "-", "±": "+/-", "×": "x", "⨯": "x", "★": "*", "…": "...", "·": ".", "≤": "<=",
+    "≥": ">=", "≈": "~", "√": "sqrt", "→": "->", "←": "<-",
+    "χ": "chi", "σ": "sigma", "Σ": "sum", "ω": "omega", "α": "alpha", "τ": "tau",
+    "π": "pi", "β": "beta", "γ": "gamma", "Δ": "delta", "²": "^2", "│": "|", "“": '"', "”": '"', "‘": "'", "’": "'",
+    "§": "par.", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "AE", "ß": "ss", "«": "<<", "»": ">>", "≠": "!=", "∞": "inf",
+    "✅": "PASS", "❌": "FAIL", "⚠": "!", "●": "*", "○": "o", "■": "#", "□": "o", "▲": "^",
+}  # fmt: skip
+"""Replacements of our own characters for encodings that lack them."""
+HANDLER = "harness-noise-ascii"
+"""The name by which an encoding asks for them."""
+_OURS = {"strict", "replace", "surrogateescape"}
+"""Error handlers of a stream that ours replaces. The user chose any other."""
+
+
+def in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Replace a character that an encoding lacks by ASCII. Letters of other alphabets are decomposed if possible, else
+    "?"."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    character, end = error.object[error.start], error.start + 1
+    text = ASCII.get(character)
+    if text is None:
+        text = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode() or "?"
+    return text, end
+
+
 def harden() -> None:
     """Put such streams in place of `sys.stdout` and `sys.stderr`."""
-    if os.name != "posix":  # elsewhere a console is no file
+    codecs.register_error(HANDLER, in_ascii)
+    if os.name != "posix":  # on other systems a console is not a file
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors=_errors(stream))
         return
     for number in range(3):
         try:
@@ -45,15 +80,28 @@ class _Messages(_Output):
     def write(self, data: ReadableBuffer, /) -> int:
         try:
             return super().write(data)
-        except OSError:  # there is no place left to complain
+        except OSError:  # no stream is left for a message
             return memoryview(data).nbytes
 
 
+class _Text(io.TextIOWrapper):
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """The name of the encoding. For ASCII it is another name, or click would take it for a mistake and
+        write UTF-8."""
+        name = super().encoding
+        return "latin-1" if codecs.lookup(name).name == "ascii" else name
+
+
+def _errors(like: TextIO | None) -> str:
+    return HANDLER if like is None or like.errors is None or like.errors in _OURS else like.errors
+
+
 def _stream(raw: io.FileIO, like: TextIO | None) -> TextIO:
-    return io.TextIOWrapper(
+    return _Text(
         io.BufferedWriter(raw),
         encoding=like.encoding if like else "utf-8",
-        errors=like.errors if like and like.errors != "strict" else "replace",  # names may hold lone surrogates
+        errors=_errors(like),  # names may hold lone surrogates
         line_buffering=isinstance(raw, _Messages) or raw.isatty(),
         write_through=isinstance(like, io.TextIOWrapper) and like.write_through,
     )

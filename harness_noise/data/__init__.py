@@ -1,1 +1,1 @@
-"""What adapters hand over: runs with their scores, questions and clusters."""
+"""All that adapters hand over: runs with their scores, questions and clusters."""

@@ -14,21 +14,37 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from math import fsum, nan
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
-from ..errors import FaultyScoresError, FinalError, InputError
+from ..arrays import FloatArray, HashArray, IntArray
+from ..errors import FaultyScoresError, FinalError, InputError, are
+from ..errors import counted as in_words
 from ..settings import CAUSES, counts_as_zero
-from .clusters import ClusterSpec, FieldReader, MissingFieldError, labeller, resolved, text_label
+from .clusters import (
+    ClusterSpec,
+    FieldReader,
+    MissingFieldError,
+    all_or_none,
+    labeller,
+    plain_label,
+    resolved,
+    text_label,
+    value_of,
+)
 from .measures import numeric_fields, usage_of
 from .native_values import fitting, is_reproduced, reproduces
-from .questions import Questions, content_hash, excerpt, occurrences
-from .scores import ReadOptions, Run, Scores, Skipped, Usage, check_grid
+from .notes import Note, natural_clusters, no_cluster_known, not_all_clustered
+from .questions import AnswerTexts, Questions, content_hash, excerpt, occurrences
+from .scores import Gradings, ReadOptions, Run, Scores, Skipped, Usage, check_grid
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Repeat = str | int
 Doc = Mapping[str, Any]
@@ -40,34 +56,30 @@ CLUSTER = "cluster"
 class MetricAnswers:
     """The answers to one task under one metric and scorer: few bytes for each, as there may be millions.
 
-    A column has an entry for each answer, in the order in which they came, or is empty.
+    A column has an entry for each answer, in the order in which they came, or is empty; it is an array, or a list.
     """
 
-    COLUMNS: ClassVar[tuple[str, ...]] = ("places", "values", "lines", "repeats", "levels", "usage")
+    COLUMNS: ClassVar[tuple[str, ...]] = ("places", "values", "lines", "repeats", "levels", "usage", "answered")
     keys: dict[str, int] = field(default_factory=dict)
     """Question → its place."""
-    places: array[int] = field(default_factory=lambda: array("i"))
+    places: Any = field(default_factory=lambda: array("i"))
     """The place of its question."""
-    values: array[float] = field(default_factory=lambda: array("d"))
+    values: Any = field(default_factory=lambda: array("d"))
     """Its score, NaN where it has none."""
-    lines: array[int] = field(default_factory=lambda: array("q"))
-    """Where it stands; 0 if that is not known."""
-    repeats: list[Repeat | None] = field(default_factory=list)
-    """Which of the question's answers it is; None: the next."""
+    lines: Any = field(default_factory=lambda: array("q"))
+    """The line of each answer, 0 if it is not known."""
+    repeats: Any = field(default_factory=list)
+    """The label of each answer among those to its question, None for the next number."""
     levels: list[tuple[str, ...]] = field(default_factory=list)
-    """What it was made with."""
+    """The levels of the factors with which each answer was made."""
     usage: list[Mapping[str, float | str]] = field(default_factory=list)
     """Its measures, numbers or causes, where they were asked for."""
+    answered: Any = field(default_factory=lambda: array("Q"))
+    """A hash of each answer's text and of the right answer, 0 for an answer without text."""
     causes: dict[int, str] = field(default_factory=dict)
     """Number of the answer → why it has no score, where that is known."""
     twice: int = 0
     """Answers that repeat another one and are left out."""
-
-    def extend(self, questions: Sequence[str], values: list[float]) -> None:
-        """Add answers, in this order."""
-        place, keys = self.keys.setdefault, self.keys
-        self.places.fromlist([place(question, len(keys)) for question in questions])
-        self.values.fromlist(values)
 
     def append(self, question: str, value: float) -> None:
         """Add one answer."""
@@ -78,18 +90,19 @@ class MetricAnswers:
         """Keep only the answers with these numbers, in this order."""
         for name in self.COLUMNS:
             column = getattr(self, name)
-            old = column[:]
-            del column[:]
-            column.extend(old[number] for number in (numbers if old else ()))
+            if isinstance(column, np.ndarray):
+                setattr(self, name, column[numbers] if len(column) else column)
+            elif len(column):
+                setattr(self, name, [column[number] for number in numbers])
         causes = self.causes
         self.causes = {new: causes[old] for new, old in enumerate(numbers) if old in causes}
 
     def counts(self) -> IntArray:
-        """How many answers each question has."""
+        """Return the number of answers to each question."""
         return np.bincount(np.array(self.places, dtype=np.intp), minlength=len(self.keys))
 
     def labels(self) -> list[Repeat]:
-        """What tells each answer from the others to its question: its repeat with its levels, else a number."""
+        """Return a label that identifies each answer within its question: its repeat with its levels, else a number."""
         if not self.levels and None not in self.repeats:
             return cast("list[Repeat]", self.repeats)
         out: list[Repeat] = []
@@ -105,7 +118,7 @@ class MetricAnswers:
         return out
 
     def _kept(self, where: object, labels: Sequence[Repeat]) -> list[int]:
-        """The numbers of the answers that do not say again what another one said.
+        """Return the numbers of the answers that are not duplicates.
 
         Raises:
             InputError: the same answer has two scores, or two usages.
@@ -129,11 +142,11 @@ class MetricAnswers:
         return list(first_of.values())
 
     def at(self, number: int) -> str:
-        """Where an answer stands, for messages."""
-        return _on(self.lines[number] if self.lines else 0)
+        """Return the line of an answer, for messages."""
+        return _line_words(self.lines[number] if len(self.lines) else 0)
 
     def _grid(self, where: object) -> IntArray:
-        """The (n, K) numbers of the answers, −1 for none.
+        """Return the (n, K) numbers of the answers, −1 for none.
 
         Labels of repeats that questions share are columns, in their order; labels that they do not share (a seed
         drawn for each answer) only say the order.
@@ -173,7 +186,7 @@ class MetricAnswers:
         bounds: tuple[float, float] | None = None,
         **fields: Any,
     ) -> Scores:
-        """The Scores of these answers.
+        """Return the Scores of these answers.
 
         Args:
             where: the file or run, for messages.
@@ -191,10 +204,12 @@ class MetricAnswers:
         numbers = self._grid(where)
         missing, zero, scores = counted(self.values, self.causes, options.missing)
         values = np.append(scores, nan)[numbers]
+        texts = np.append(np.array(self.answered, np.uint64), np.uint64(0))[numbers] if len(self.answered) else None
         return Scores(
             *what,
             questions=questions or Questions(tuple(self.keys)),
             values=values,
+            asked=None if (numbers >= 0).all() else numbers >= 0,
             clusters=clusters,
             cluster_spec=cluster_spec if clusters else None,
             n_missing=missing,
@@ -202,12 +217,20 @@ class MetricAnswers:
             n_zero=zero,
             factors=self._factors(options.factors, numbers.tolist()) if options.factors else None,
             usage=self._usage(options.usage, numbers),
+            answers=None if texts is None else HashedTexts(texts),
+            gradings=self._gradings(texts, values),
             bounds=fitting(bounds, values),
             **fields,
         )
 
+    def _gradings(self, texts: HashArray | None, values: FloatArray) -> Gradings | None:
+        """Return the (n, K) texts that were graded, None if no two answers to a question have different scores."""
+        if texts is None or not (np.fmin.reduce(values, axis=1) < np.fmax.reduce(values, axis=1)).any():
+            return None
+        return Gradings(np.where(np.isnan(values), np.uint64(0), texts))
+
     def _usage(self, names: Sequence[str], numbers: IntArray) -> dict[str, Usage]:
-        """The measures of the answers with these (n, K) numbers; −1 stands for an answer that is not there."""
+        """Return the measures of the answers with these (n, K) numbers. −1 stands for an answer that does not exist."""
         out = {}
         for name in names:
             logged = [usage.get(name, "not_logged") for usage in self.usage]
@@ -216,15 +239,66 @@ class MetricAnswers:
         return out
 
     def _factors(self, names: tuple[str, ...], numbers: list[list[int]]) -> dict[str, tuple[tuple[str, ...], ...]]:
-        """Factor → (n, K) levels, from the number of each answer; one that is not there has the level ""."""
+        """Return factor → (n, K) levels, from the number of each answer. An answer that does not exist has the level
+        ""."""
         levels = [*self.levels, ("",) * len(names)]
         return {name: tuple(tuple(levels[j][i] for j in row) for row in numbers) for i, name in enumerate(names)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HashedTexts:
+    """The hashes of the texts of answers, kept with them (see `questions.AnswerTexts`)."""
+
+    texts: HashArray
+
+    def hashes(self, rows: Sequence[int]) -> HashArray:
+        """Return the hashes of the answers to these questions."""
+        return self.texts[list(rows)]
+
+    def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> AnswerTexts:
+        """Return itself, because it has no strings to share."""
+        return self
+
+
+def levels_of(
+    where: object,
+    line: int,
+    doc: Doc,
+    names: Sequence[str],
+    *,
+    scored: bool,
+    text: Callable[[Any], str | None] = text_label,
+) -> tuple[str, ...]:
+    """Return the levels of the factors with which an answer was made, "" if an answer without a score lacks one.
+
+    Args:
+        where: the file or run, for messages.
+        line: where the answer stands; 0 if that is not known.
+        doc: its fields.
+        names: the factors, fields or dotted paths.
+        scored: whether it has a score.
+        text: the label of a value; None where the value is empty.
+
+    Raises:
+        FinalError: an answer with a score lacks a level.
+    """
+    levels = []
+    for name in names:
+        level = None
+        with suppress(MissingFieldError):
+            value = value_of(name, doc)
+            level = None if value is None else text(value)
+        if level is None and scored:
+            have = ", ".join(map(str, doc)) or "none"
+            raise FinalError(f"{where}{_line_words(line)}: factor {name!r} is not there or empty; there are {have}")
+        levels.append(level or "")
+    return tuple(levels)
 
 
 def counted(
     values: Sequence[float] | FloatArray, causes: Mapping[int, str], missing: str
 ) -> tuple[int, int, FloatArray]:
-    """How many answers are missing, how many of those count as 0, and the scores that follow from it.
+    """Return the number of missing answers, the number of those that count as 0, and the scores with these zeros.
 
     Args:
         values: scores by the number of the answer, NaN where one has none.
@@ -239,12 +313,12 @@ def counted(
     return int(absent.sum()), int(zero.sum()), np.where(zero, 0.0, scores)
 
 
-def _on(line: int) -> str:
+def _line_words(line: int) -> str:
     return f" on line {line}" if line else ""
 
 
 def _in_order(repeats: set[Repeat]) -> list[Repeat]:
-    """The repeats in order: numbers by value, texts by the alphabet."""
+    """Return the repeats in order: numbers by value, texts by the alphabet."""
     try:
         return sorted(repeats, key=lambda repeat: (float(repeat), str(repeat)))
     except ValueError:
@@ -253,7 +327,7 @@ def _in_order(repeats: set[Repeat]) -> list[Repeat]:
 
 @dataclass(slots=True)
 class _Asked:
-    """What is known of the questions of one task."""
+    """The facts about the questions of one task."""
 
     label: Callable[[Doc], str | None]
     spec: str | None
@@ -264,7 +338,7 @@ class _Asked:
     inputs: dict[str, str] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     docs: dict[str, list[Doc]] = field(default_factory=dict)
-    """What is known of each question with each of its answers, where some of it is to be kept."""
+    """Question → the document that came with each of its answers, if some of them are to be kept."""
 
 
 class Answers:
@@ -293,14 +367,49 @@ class Answers:
     ) -> None:
         self.where, self.options, self.kind, self.text, self.auto = where, options or ReadOptions(), kind, text, auto
         self.repeats_are_runs = repeats_are_runs
-        self.notes: list[str] = []
-        """Sentences for the user; an adapter may add to them."""
+        self.notes: list[Note] = []
+        """Sentences for the user. An adapter may add to them."""
         self._spec = None if self.options.cluster is None else ClusterSpec.parse(self.options.cluster)
         self._key = None if (key := self.options.question_field(where)) is None else labeller(key)
         self._metrics: dict[tuple[str, str, str], MetricAnswers] = {}
         self._fields: dict[tuple[str, str, str], dict[str, Any]] = {}
         self._tasks: dict[str, _Asked] = {}
         self._measurable: tuple[str, ...] = ()
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, where: object, options: ReadOptions | None = None, **how: Any) -> Answers:
+        """Return the answers of one model that a frame has, one in each row.
+
+        Args:
+            frame: the columns `question` and `score`, and if they are there `task`, `metric`, `scorer`, `repeat`,
+                `cluster` and `cause` (why an answer has no score, one of `settings.CAUSES`); all others are fields.
+            where: the file or run, for messages.
+            options: what the user said.
+            **how: the further arguments of `Answers`.
+
+        Raises:
+            InputError: a column is missing, a row has no question, or its score is no number; or as `add`.
+        """
+        if lacking := [name for name in ("question", "score") if name not in frame.columns]:
+            have = ", ".join(map(str, frame.columns))
+            raise InputError(f"{where}: the frame has no column {lacking[0]!r}; there are {have}")
+        if "model" in frame.columns and frame["model"].nunique() > 1:
+            raise InputError(f"{where}: the frame has several models: give those of each, frame.groupby('model')")
+        answers = cls(where, options, **how)
+        rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        for line, row in enumerate(rows, 1):
+            doc, score = {str(name): value for name, value in row.items()}, row["score"]
+            question, task, metric, scorer, repeat = (
+                _name_in(doc.get(name)) for name in ("question", "task", "metric", "scorer", "repeat")
+            )
+            if question is None:
+                raise InputError(f"{where}, row {line}: no question")
+            if score is not None and not (isinstance(score, (bool, int, float)) and abs(score) < _HUGE):
+                raise InputError(f"{where}, row {line}: the score {score!r:.60} is no finite number")
+            value = doc.get("cause") if score is None else float(score)
+            what = task or "table", metric or "score", scorer or "none"
+            answers.add(*what, question, repeat, value, doc, line=line)
+        return answers
 
     def add(
         self,
@@ -314,7 +423,7 @@ class Answers:
         *,
         line: int = 0,
     ) -> None:
-        """One answer and its score.
+        """Add one answer and its score.
 
         Args:
             task: the benchmark.
@@ -350,13 +459,15 @@ class Answers:
         answers.lines.append(line)
         answers.repeats.append(repeat)
         if factors := self.options.factors:
-            answers.levels.append(tuple(self._level(name, fields, line) for name in factors))
+            scored = not isinstance(value, str) and value is not None and value == value
+            answers.levels.append(levels_of(self.where, line, fields, factors, scored=scored))
         if names := self.options.usage:
             self._measurable = self._measurable or tuple(numeric_fields(fields))
             answers.usage.append(usage_of(fields, names, self.where, line, cause))
 
     def describe(self, task: str, metric: str, scorer: str, **fields: Any) -> None:
-        """What the harness says of a metric: `native` (its own mean), `higher_is_better`, `bounds`, … of `Scores`.
+        """Record what the harness says of a metric: `native` (its own mean), `higher_is_better`, `bounds`, … of
+        `Scores`.
 
         `native_of_answers=True`: the harness's mean is that of all answers, however many each question has, in which
         a missing one counts as 0.
@@ -364,7 +475,7 @@ class Answers:
         self._fields.setdefault((task, metric, scorer), {}).update(fields)
 
     def scores(self) -> tuple[Scores, ...]:
-        """One for each task, metric and scorer with a score, in the order in which they came.
+        """Return one Scores for each task, metric and scorer with a score, in the order in which they came.
 
         Raises:
             InputError: nearly every question lacks nearly every repeat.
@@ -390,17 +501,19 @@ class Answers:
             )
             out.append(compared(part) if of_answers else part)
             if answers.twice:
-                self.notes.append(f"{what[0]}: {answers.twice} answers say again what another said and are left out")
+                again = in_words(answers.twice, "answer repeats", "answers repeat")
+                said = f"{again} another answer and {are(answers.twice)} left out"
+                self.notes.append(Note("said_twice", said).of(what[0]))
         return tuple(out)
 
     def _unmeasured(self) -> set[tuple[str, str, str]]:
-        """Metrics that no answer has, for no cause that is known, though the answers have others."""
+        """Return the metrics that no answer has, without a known cause, although the answers have others."""
         scored = {what for what, answers in self._metrics.items() if any(value == value for value in answers.values)}
         tasks = {what[0] for what in scored}
         return {what for what, answers in self._metrics.items() if what[0] in tasks and not answers.causes} - scored
 
     def run(self, model: str, harness: str, **fields: Any) -> Run:
-        """The Run of all answers; `fields` are further ones of `Run`.
+        """Return the Run of all answers. `fields` are further fields of `Run`.
 
         Raises:
             InputError: as `scores`; or there are no answers.
@@ -410,7 +523,7 @@ class Answers:
         scores, name = self.scores(), str(self.where)
         skipped = []
         for what in sorted(self._unmeasured()):
-            self.notes.append(f"{what[0]}: no answer has a value of {what[1]}, which is left out")
+            self.notes.append(Note("no_value", f"no answer has a value of {what[1]}, which is left out").of(what[0]))
             if (native := self._fields.get(what, {}).get("native")) is not None:
                 skipped.append(Skipped(*what, "no answer has a value of it", native))
         more: dict[str, Any] = {"name": name, "path": name, "skipped": tuple(skipped)} | fields
@@ -418,52 +531,43 @@ class Answers:
         return Run(model=model, harness=harness, scores=scores, notes=tuple(dict.fromkeys(self.notes)), **more)
 
     def _labelled(self, task: str) -> tuple[Callable[[Doc], str | None], str | None]:
-        """A function from a document to its cluster, and what that is called."""
+        """Return a function from a document to its cluster, and the name of the clusters."""
         if self._spec is None:
-            return (lambda doc: None if (value := doc.get(CLUSTER)) is None else text_label(value)), CLUSTER
+            return (lambda doc: None if (value := doc.get(CLUSTER)) is None else plain_label(value)), CLUSTER
         wanted, named = resolved(self._spec, task, self.auto)
         if wanted is None:
             if self._spec.for_task(task) == "auto":
-                self.notes.append(f"{task}: no natural cluster is known: the questions count as independent")
+                self.notes.append(no_cluster_known(task))
             return (lambda doc: None), None
         return labeller(wanted, task), named
 
     def _ask(self, seen: _Asked, question: str, doc: Doc, line: int) -> None:
-        """Note what a document says of a question that has not come before."""
+        """Record a document's facts about a question that is new."""
         at = f"{self.where}{f', line {line}' if line else ''}"
-        seen.labels[question] = _read(seen.label, doc, f"{at}: cluster")
+        seen.labels[question] = _field_of(seen.label, doc, f"{at}: cluster")
         if self._key is not None:
-            seen.keys[question] = _read(self._key, doc, f"{at}: question")
+            seen.keys[question] = _field_of(self._key, doc, f"{at}: question")
         words = None if self.text is None else doc.get(self.text)
         if isinstance(words, str) and words.strip():
             seen.inputs[question], seen.texts[question] = content_hash(words), excerpt(words)
 
-    def _level(self, name: str, doc: Doc, line: int) -> str:
-        if doc.get(name) is None:
-            have = ", ".join(map(str, doc)) or "none"
-            raise FinalError(f"{self.where}{_on(line)}: factor {name!r} is not there or empty; there are {have}")
-        return text_label(doc[name])
-
     def _clusters(self, task: str, seen: _Asked) -> dict[str, str]:
-        """Question → label; none at all where only some questions carry one."""
-        labels = {question: label for question, label in seen.labels.items() if label is not None}
-        bare = len(seen.labels) - len(labels)
-        if labels and bare:
-            self.notes.append(
-                f"{task}: {bare} of {len(seen.labels)} questions carry no cluster, so none is used and the questions "
-                "count as independent; name one with `cluster`"
-            )
-            return {}
-        if self._spec is None and not labels and (natural := self.auto(task)) is not None:
-            self.notes.append(f"{task}: the questions have natural clusters, {natural}: ask with `cluster='auto'`")
-        return labels
+        """Return question → label, empty if only some questions have one."""
+        labels, bare = all_or_none([*seen.labels.values()])
+        if labels is not None:
+            return dict(zip(seen.labels, labels, strict=True))
+        if bare:
+            self.notes.append(not_all_clustered(task, bare, len(seen.labels)))
+        elif self._spec is None and (natural := self.auto(task)) is not None:
+            self.notes.append(natural_clusters(task, natural))
+        return {}
 
     def _questions(self, task: str, seen: _Asked, answers: MetricAnswers) -> Questions:
         names, fields = tuple(answers.keys), None
         if self.options.fields:
             reader = FieldReader(self.options.fields, task)
             for name in names:
-                reader.add(_of_answers(seen.docs[name]))
+                reader.add(_with_mean_measures(seen.docs[name]))
             fields = reader.fields()
         shown = tuple(seen.texts.get(name, "") for name in names)
         texts = shown if any(shown) else None
@@ -473,8 +577,20 @@ class Answers:
         return Questions(names, self.kind, inputs if len(inputs) == len(names) else None, texts=texts, fields=fields)
 
 
-def _of_answers(docs: Sequence[Doc]) -> Doc:
-    """The first document of a question, with the means of what was measured of each of its answers: costs, lengths."""
+_HUGE = 1e100
+"""Scores beyond it are taken for infinite: their squares are."""
+
+
+def _name_in(value: Any) -> str | None:
+    """Return a cell as a name, None if it is empty. 1.0 of a column with gaps is "1"."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = None if value is None else text_label(value).strip()
+    return text or None
+
+
+def _with_mean_measures(docs: Sequence[Doc]) -> Doc:
+    """Return the first document of a question, with the means of its answers' measures, such as costs and lengths."""
     measured: dict[str, list[float]] = {}
     for doc in docs:
         for name, value in doc.items():
@@ -485,7 +601,7 @@ def _of_answers(docs: Sequence[Doc]) -> Doc:
 
 
 def compared(part: Scores) -> Scores:
-    """The scores without the harness's own mean, where that is right and of other answers than theirs.
+    """Return the scores without the harness's own mean, if that is right but of other answers than theirs.
 
     It is the mean over answers, however many each question has, where missing ones are left out or count as 0.
     """
@@ -497,8 +613,8 @@ def compared(part: Scores) -> Scores:
     return replace(part, native=None) if right else part
 
 
-def _read(get: Callable[[Doc], Any], doc: Doc, what: str) -> Any:
-    """What a document has at a field that the user named."""
+def _field_of(get: Callable[[Doc], Any], doc: Doc, what: str) -> Any:
+    """Return a document's value at a field that the user named."""
     try:
         return get(doc)
     except MissingFieldError as error:

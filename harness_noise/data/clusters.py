@@ -4,6 +4,9 @@ A SPEC is `none`, `auto`, `task`, a field, a dotted path (`idx.paragraph`), a Ji
 (`{{sentence}}|{{question}}`), `A*B` of two of the last three, for questions that are clustered in two crossed ways at
 once (template × language), or `TASK=SPEC` repeated, separated by commas.
 
+Where a SPEC is from is a type. A `UserSpec` is what a person has typed and may be a template; a `FileSpec` is what a
+file says of itself, and names a field or a path: a template of a file is never rendered.
+
 A SPEC also names a property of the questions beside their scores (`Fields`), where `auto` takes every field that holds
 a text, a number or a truth value.
 """
@@ -17,25 +20,54 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import Any
+from typing import Any, NewType, TypeAlias
 
 from ..arrays import picked
 from ..errors import FinalError, InputError, some_of
 
 CROSS = " ⨯ "
-"""Between the two labels of a question that is in two crossed clusters; the labels themselves never hold it. One text
-passes through every file and every sequence of labels as any other label does."""
+"""The text between the two labels of a question in two crossed clusters. No label contains it.
+
+A joined label passes through files and sequences of labels as any other label does.
+"""
 
 FEWEST_OUTER = 5
 """Values of a field below which it is a kind of question rather than a sample of clusters, and too few to be one."""
 LONGEST_NAME = 200
 """Characters of a value beyond which it is a text of its own and names nothing."""
+UserSpec = NewType("UserSpec", str)
+"""A SPEC of the command line, of Python, of lm-eval's YAML, of the metadata of a live eval, or of a table of ours."""
+_LONGEST_SPEC = 1000
+"""Characters of a file's SPEC beyond which it names no field."""
 _WAYS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|(?P<cross>\s*[*×]\s*)")
 _PER_TASK = re.compile(r"\s*([^\s=,{}]+)=((?:\{\{.*?\}\}|[^,])+)(?:,|$)")
 
 
+@dataclass(frozen=True, slots=True)
+class FileSpec:
+    """A SPEC that a file itself names."""
+
+    text: str
+
+    @property
+    def is_template(self) -> bool:
+        """True if it names no field or path. It is then only ever shown."""
+        return len(self.text) > _LONGEST_SPEC or any(mark in self.text for mark in ("{{", "{%", "{#"))
+
+    def for_task(self, *names: str) -> FileSpec | None:
+        """Return the part of the SPEC for the first of these names of one task that has a part."""
+        if len(self.text) > _LONGEST_SPEC:
+            return self
+        parsed = ClusterSpec.parse(UserSpec(self.text))  # which only takes it apart
+        found = next(filter(None, map(parsed.for_task, names)), None)
+        return None if found is None else FileSpec(found)
+
+
+Spec: TypeAlias = UserSpec | FileSpec
+
+
 class MissingFieldError(FinalError):
-    """The document has no such field; `fields` lists those it has."""
+    """The document has no such field. `fields` lists those it has."""
 
     def __init__(self, spec: str, fields: Iterable[str]) -> None:
         self.spec = spec
@@ -47,25 +79,25 @@ class MissingFieldError(FinalError):
 class ClusterSpec:
     """A parsed SPEC."""
 
-    default: str | None = None
-    by_task: tuple[tuple[str, str], ...] = ()
-    """(glob pattern, SPEC) pairs; the first that matches wins."""
+    default: UserSpec | None = None
+    by_task: tuple[tuple[str, UserSpec], ...] = ()
+    """(glob pattern, SPEC) pairs. The first that matches wins."""
 
     @classmethod
-    def parse(cls, text: str | Mapping[str, str] | None) -> ClusterSpec:
+    def parse(cls, text: UserSpec | Mapping[str, UserSpec] | None) -> ClusterSpec:
         """Parse a SPEC, or a mapping {task: SPEC} as a configuration file gives it."""
         if text is None:
             return cls()
         if isinstance(text, Mapping):
             for spec in text.values():
                 _check_ways(str(spec))
-            return cls(by_task=tuple((str(task), str(spec)) for task, spec in text.items()))
-        text = text.strip()
+            return cls(by_task=tuple((str(task), UserSpec(str(spec))) for task, spec in text.items()))
+        text = UserSpec(text.strip())
         if not text:
             raise InputError("the cluster SPEC is empty: name a field, `auto` or `none`")
         pairs, position = [], 0
         while match := _PER_TASK.match(text, position):
-            pairs.append((match[1], match[2].strip()))
+            pairs.append((match[1], UserSpec(match[2].strip())))
             position = match.end()
         if pairs and (rest := text[position:].strip()):
             raise InputError(f"cluster SPEC {text!r}: {rest!r} is not TASK=SPEC, as what stands before it is")
@@ -73,8 +105,8 @@ class ClusterSpec:
             _check_ways(spec)
         return cls(by_task=tuple(pairs)) if pairs else cls(default=text)
 
-    def for_task(self, task: str) -> str | None:
-        """The SPEC of one task; None where nothing was said."""
+    def for_task(self, task: str) -> UserSpec | None:
+        """Return the SPEC of one task, None if none was given."""
         for pattern, spec in self.by_task:
             if fnmatchcase(task, pattern):
                 return spec
@@ -101,13 +133,15 @@ def check_tasks(spec: ClusterSpec, tasks: Iterable[str], option: str = "`cluster
             )
 
 
-def resolved(spec: ClusterSpec, task: str, natural: Callable[[str], str | None]) -> tuple[str | None, str | None]:
-    """What a SPEC means for one task: what to look up in its documents (see `labeller`), and that in words.
+def resolved(spec: ClusterSpec, task: str, natural: Callable[[str], str | None]) -> tuple[UserSpec | None, str | None]:
+    """Return the meaning of a SPEC for one task: what to look up in its documents (see `labeller`), and its name in
+    words.
 
     Args:
         spec: the user's.
         task: its name.
-        natural: task → the SPEC of its natural clusters, which `auto` stands for; None where none is known.
+        natural: task → the SPEC of its natural clusters, by a table of ours, which `auto` stands for; None where none
+            is known.
 
     Returns:
         None twice where the task is not clustered: nothing was said of it, or `none`, or `auto` and nothing is known.
@@ -118,18 +152,18 @@ def resolved(spec: ClusterSpec, task: str, natural: Callable[[str], str | None])
     if wanted != "auto":
         return wanted, wanted
     auto = natural(task)
-    return auto, None if auto is None else f"{auto} (auto)"
+    return (None, None) if auto is None else (UserSpec(auto), f"{auto} (auto)")
 
 
-def ways_of(spec: str) -> list[str]:
-    """The SPECs of a crossed SPEC `A*B` (or, as results show it, `A × B`); of any other, itself alone."""
-    ways, start = [], 0
+def ways_of(spec: str) -> list[UserSpec]:
+    """Return the SPECs of a crossed SPEC `A*B` (or, as results show it, `A × B`). Any other SPEC is its only one."""
+    ways, start = list[UserSpec](), 0
     for match in _WAYS.finditer(spec):
         if match["cross"] is not None:
-            ways.append(spec[start : match.start()])
+            ways.append(UserSpec(spec[start : match.start()]))
             start = match.end()
-    ways.append(spec[start:])
-    return ways if all(ways) else [spec]
+    ways.append(UserSpec(spec[start:]))
+    return ways if all(ways) else [UserSpec(spec)]
 
 
 def _check_ways(spec: str) -> None:
@@ -143,12 +177,12 @@ def _check_ways(spec: str) -> None:
 
 
 def in_words(spec: str | None) -> str | None:
-    """A SPEC as results name it: `template × language` for a crossed one."""
+    """Return a SPEC as results name it: `template × language` for a crossed one."""
     return None if spec is None else " × ".join(ways_of(spec))
 
 
-def joined(specs: Iterable[str]) -> str | None:
-    """One SPEC of several `--cluster`: two for one task, or two for all, are crossed.
+def joined(specs: Iterable[UserSpec]) -> UserSpec | None:
+    """Return one SPEC of several `--cluster`: two for one task, or two for all, are crossed.
 
     Raises:
         InputError: SPECs for all tasks beside TASK=SPEC.
@@ -156,24 +190,34 @@ def joined(specs: Iterable[str]) -> str | None:
     by_task: dict[str | None, dict[str, None]] = {}
     for text in specs:
         parsed = ClusterSpec.parse(text)
-        for task, spec in parsed.by_task or ((None, parsed.default),):
-            by_task.setdefault(task, {})[str(spec)] = None
+        for task, way in parsed.by_task or ((None, parsed.default),):
+            by_task.setdefault(task, {})[str(way)] = None
     if None in by_task and len(by_task) > 1:
         raise InputError(
             f"`cluster` {next(iter(by_task[None]))} is for all tasks and others are for one: write *=SPEC for all, last"
         )
-    whole = {task: "*".join(specs) for task, specs in by_task.items()}
-    for spec in whole.values():
-        _check_ways(spec)
-    return ",".join(spec if task is None else f"{task}={spec}" for task, spec in whole.items()) or None
+    whole = {task: "*".join(ways) for task, ways in by_task.items()}
+    for crossed in whole.values():
+        _check_ways(crossed)
+    written = ",".join(spec if task is None else f"{task}={spec}" for task, spec in whole.items())
+    return UserSpec(written) if written else None
 
 
 def both_ways(labels: Sequence[str] | None) -> tuple[list[str], list[str]] | None:
-    """The labels of either way where all are crossed (see CROSS); None where they are ordinary labels."""
+    """Return the labels of each way if all are crossed (see CROSS), None for ordinary labels."""
     if not labels or any(label.count(CROSS) != 1 for label in labels):
         return None
     pairs = [label.split(CROSS) for label in labels]
     return [first for first, _ in pairs], [second for _, second in pairs]
+
+
+def all_or_none(labels: Sequence[str | None]) -> tuple[tuple[str, ...] | None, int]:
+    """Return the clusters that a run carries, None unless every question has one, and how many lack one then.
+
+    It is 0 if no question has one: then nothing is lacking.
+    """
+    named = tuple(label for label in labels if label is not None)
+    return (named, 0) if named and len(named) == len(labels) else (None, len(labels) - len(named) if named else 0)
 
 
 class OuterFields:
@@ -188,21 +232,33 @@ class OuterFields:
         self._values: dict[str, dict[str, str]] | None = None if fields is None else {field: {} for field in fields}
         """Field → cluster label → the value that all its documents have so far."""
 
-    def add(self, question: str, label: str, doc: Mapping[str, Any]) -> None:
-        """What a document says of its question, which is in this cluster."""
+    @property
+    def is_open(self) -> bool:
+        """True if some field may still contain the clusters."""
+        return self._values is None or bool(self._values)
+
+    def add_all(
+        self,
+        questions: Iterable[str],
+        labels: Sequence[str],
+        fields: Iterable[str],
+        column: Callable[[str], Sequence[Any]],
+    ) -> None:
+        """Add many questions' documents, column by column. The first document has these fields."""
         if self._values is None:
-            self._values = {str(field): {} for field in doc}
+            self._values = {field: {} for field in fields}
         if not self._values:
             return
-        self._questions.add(question)
+        self._questions.update(questions)
         for field, by_label in list(self._values.items()):
-            value = doc.get(field)
-            name = str(value) if isinstance(value, (str, int)) else ""
-            if not 0 < len(name) <= LONGEST_NAME or by_label.setdefault(label, name) != name:
-                del self._values[field]
+            names = (str(value) if isinstance(value, (str, int)) else "" for value in column(field))
+            for label, name in dict.fromkeys(zip(labels, names, strict=True)):
+                if not 0 < len(name) <= LONGEST_NAME or by_label.setdefault(label, name) != name:
+                    del self._values[field]
+                    break
 
     def found(self) -> dict[str, dict[str, str]]:
-        """Field → cluster label → its value, of the fields with at least `FEWEST_OUTER` values and fewer than clusters.
+        """Return field → cluster label → value, for fields with at least `FEWEST_OUTER` values and fewer than clusters.
 
         Where most clusters hold one question, every property of a question would be such a field: there are none.
         """
@@ -214,14 +270,21 @@ class OuterFields:
         }
 
 
-def labeller(spec: str, task: str | None = None) -> Callable[[Mapping[str, Any]], str]:
-    """A function from a document to its cluster label; of a crossed SPEC to both labels, joined by CROSS.
+def labeller(spec: Spec, task: str | None = None) -> Callable[[Mapping[str, Any]], str]:
+    """Return a function from a document to its cluster label. Of a crossed SPEC, to both labels joined by CROSS.
 
     A field whose name is the whole SPEC comes first; of the SPEC `task` it is the `task`, where one is given.
+
+    Raises:
+        FinalError: a template that is no valid one, or that a file names.
 
     Raises (when called):
         MissingFieldError: the document lacks the field, or it is empty (None).
     """
+    if isinstance(spec, FileSpec):
+        if spec.is_template:
+            raise FinalError(f"a file names the cluster template {spec.text[:80]!r}, which is never run; name a field")
+        return labeller(UserSpec(spec.text), task)
     if spec == "task" and task is not None:
         return lambda doc: task
     ways = ways_of(spec)
@@ -230,8 +293,8 @@ def labeller(spec: str, task: str | None = None) -> Callable[[Mapping[str, Any]]
 
         def crossed(doc: Mapping[str, Any]) -> str:
             if doc.get(spec) is not None:
-                return text_label(doc[spec])
-            return CROSS.join(way(doc).replace(CROSS, " × ") for way in both)
+                return plain_label(doc[spec])
+            return CROSS.join(way(doc) for way in both)
 
         return crossed
     if not is_plain(spec):
@@ -241,18 +304,18 @@ def labeller(spec: str, task: str | None = None) -> Callable[[Mapping[str, Any]]
         value = value_of(spec, doc)
         if value is None:
             raise MissingFieldError(spec, doc)
-        return text_label(value)
+        return plain_label(value)
 
     return label
 
 
 def is_plain(spec: str) -> bool:
-    """Whether a SPEC is a field or a path, which has a value and not only a label."""
+    """Return whether a SPEC is a field or a path, which has a value and not only a label."""
     return len(ways_of(spec)) == 1 and "{{" not in spec and "{%" not in spec
 
 
 def value_of(spec: str, doc: Mapping[str, Any]) -> Any:
-    """What a document has at a field or a dotted path; a field whose name is the whole SPEC comes first.
+    """Return a document's value at a field or a dotted path. A field with the whole SPEC as its name comes first.
 
     Raises:
         MissingFieldError: the document lacks it.
@@ -284,7 +347,7 @@ def _template(spec: str) -> Callable[[Mapping[str, Any]], str]:
 
     def label(doc: Mapping[str, Any]) -> str:
         try:
-            return template.render({str(key): value for key, value in doc.items()})
+            return template.render({str(key): value for key, value in doc.items()}).replace(CROSS, " × ")
         except UndefinedError:
             raise MissingFieldError(spec, doc) from None
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
@@ -293,14 +356,26 @@ def _template(spec: str) -> Callable[[Mapping[str, Any]], str]:
     return label
 
 
-def text_label(value: Any) -> str:
-    """A label for any value: text as it is, everything else as canonical JSON.
+def plain_label(value: Any) -> str:
+    """Return a label of one way for any value, without the sign by which crossed ones are known.
 
     Raises:
         FinalError: the value is nested too deeply.
     """
-    if isinstance(value, str):
-        return value
+    return text_label(value).replace(CROSS, " × ")
+
+
+_OF_JSON = (bool, int, float, list, tuple, dict, type(None))
+
+
+def text_label(value: Any) -> str:
+    """Return a label for any value: what JSON has as canonical JSON, text and everything else (a date) as its text.
+
+    Raises:
+        FinalError: the value is nested too deeply.
+    """
+    if not isinstance(value, _OF_JSON):
+        return str(value)
     try:
         return json.dumps(value, sort_keys=True, default=str)
     except RecursionError:
@@ -308,7 +383,7 @@ def text_label(value: Any) -> str:
 
 
 Value = str | float | None
-"""A number where it is one, else text; None where the question has none."""
+"""A number if the value is one, else text, None for a question without value."""
 
 AUTO = "auto"
 MOST_VALUES = 50
@@ -327,7 +402,7 @@ class Fields:
     """The fields that there are, for messages."""
 
     def take(self, rows: Iterable[int]) -> Fields:
-        """The fields of some of the questions."""
+        """Return the fields of some of the questions."""
         kept = list(rows)
         return replace(self, values={key: picked(column, kept) for key, column in self.values.items()})
 
@@ -339,12 +414,12 @@ class FieldReader:
         self.n = 0
         self._auto = False
         self.auto: dict[str, tuple[dict[int, Value], set[str]]] = {}
-        """Field → number of the question → its value, and the texts among them; no more once it is no category."""
+        """Field → (number of a question → its value, the texts among them), not filled further if not a category."""
         self.columns: dict[str, list[Value]] = {}
         self._get: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
         self._names: dict[str, None] = {}
         for text in specs:
-            spec = ClusterSpec.parse(text).for_task(task)
+            spec = ClusterSpec.parse(UserSpec(text)).for_task(task)  # none of these comes out of a file
             if spec in ("none", "task"):
                 raise InputError(f"{spec!r} is no property of the questions of a task: name a field, or auto")
             if spec == AUTO:
@@ -354,7 +429,7 @@ class FieldReader:
                 self._get[text] = partial(value_of, spec) if is_plain(spec) else labeller(spec)
 
     def add(self, doc: Mapping[str, Any]) -> None:
-        """The next question's document."""
+        """Add the next question's document."""
         self._names.update(dict.fromkeys(map(str, doc)))
         for text, column in self.columns.items():
             try:
@@ -370,14 +445,14 @@ class FieldReader:
         self.n += 1
 
     def fields(self) -> Fields:
-        """What was found."""
+        """Return what was found."""
         kept = {name: by_question for name, (by_question, texts) in self.auto.items() if len(texts) <= MOST_VALUES}
         auto = {name: [by_question.get(i) for i in range(self.n)] for name, by_question in kept.items()}
         return Fields(auto | self.columns, tuple(kept), tuple(self._names))
 
 
 def _scalars(doc: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Value]]:
-    """The texts, numbers and truth values of a document and of the objects in it."""
+    """Return the texts, numbers and truth values of a document and of the objects in it."""
     for key, value in doc.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):
@@ -405,7 +480,7 @@ def _value(value: Any) -> Value:
 
 
 def numeral(value: Value) -> float | None:
-    """The number that a value is, also one written as text; None where it is none."""
+    """Return the number that a value is, also one written as text. None where it is none."""
     if not isinstance(value, str):
         return value
     try:

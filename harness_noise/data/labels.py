@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from ..arrays import FloatArray, IntArray, blank, put, stacked
+from ..arrays import BoolArray, FloatArray, IntArray, blank, put, stacked
 from ..errors import InputError
 
 EDITS = "edits"
@@ -24,12 +24,12 @@ class Label:
     model: str | None = None
     """The model, or the name of its run."""
     repeat: str | None = None
-    """Which of the question's answers; None: the question as a whole."""
+    """The labelled answer of the question, None for the question as a whole."""
     person: str | None = None
     answer_id: str | None = None
-    """What `answer_id` made of model, task, question and repeat, where the file is blind to the model."""
+    """The hash that `answer_id` made of model, task, question and repeat, if the file does not name the model."""
     chance: float | None = None
-    """Probability with which the question was drawn; None: the file does not say that it was."""
+    """Probability with which the question was drawn, None if the file does not give it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class LabelFile:
 
 
 def answer_id(model: str, task: str, question: str, repeat: int) -> str:
-    """What stands for an answer in a file that does not show the model."""
+    """Return the hash that replaces an answer in a file that does not show the model."""
     text = "\x1f".join((model, task, question, str(repeat)))
     # a letter no number begins with: spreadsheets would round 123e456 and sixteen digits
     return "a" + blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
@@ -51,34 +51,45 @@ def answer_id(model: str, task: str, question: str, repeat: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelColumns:
-    """What a correction by labels needs to know of n questions, beside their corrected values; see `stats.labels`."""
+    """Everything that a correction by labels needs of n questions, besides their corrected values.
+
+    See `stats.labels`.
+    """
 
     judge: FloatArray
     """(n,) the judge's mean score of the question's answers."""
     label: FloatArray
-    """(n,) the mean label; NaN where there is none."""
+    """(n,) the mean label, NaN without a label."""
     error: FloatArray
-    """(n,) the label less its prediction from the judge's score, by a fit without its fold; NaN where no label is."""
+    """(n,) the label less its prediction from the judge's score, by a fit without its fold, NaN without a label."""
     residual: FloatArray
     """(n,) what the label adds to the corrected value."""
     alone: FloatArray
-    """(n,) values whose mean is that of the labels alone."""
+    """(n,) values whose mean is that of only the labels."""
     extra: FloatArray
     """(n,) variance of the value that the few errors seen do not show."""
     n_labels: IntArray
     """(n,) labels, of all people and answers."""
     n_answers: IntArray
     """(n,) answers that the judge scored."""
+    corrected: FloatArray
+    """(n,) values whose mean is the corrected mean. It is the row's, unless the row uses only the labels."""
+    corrected_residual: FloatArray
+    """(n,) `residual` of these."""
+    corrected_extra: FloatArray
+    """(n,) `extra` of these."""
+    alone_only: BoolArray
+    """(n,) whether the row is of the labels alone, because too few of them are failures, or passes."""
 
     def spread(self, rows: IntArray, n: int) -> LabelColumns:
-        """The labels of n questions, of which these are some; of the others nothing is known."""
+        """Return the labels of n questions, of which these are some. Of the others nothing is known."""
         out = blank(LabelColumns, n)
         put(out, rows, self)
         return out
 
     @classmethod
     def stacked(cls, parts: Sequence[LabelColumns | None]) -> LabelColumns | None:
-        """The labels of several tasks, one below the other; None where none is corrected.
+        """Return the labels of several tasks stacked, None if none is corrected.
 
         Raises:
             InputError: labels correct some of them only.

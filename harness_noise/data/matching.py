@@ -11,8 +11,9 @@ from typing import TypeAlias
 import numpy as np
 
 from ..arrays import BoolArray, IntArray
-from ..errors import InputError
+from ..errors import InputError, counted
 from .clusters import Fields
+from .notes import Note
 from .questions import CONTENT_KEYS, Questions, content_hash, occurrences
 from .scores import OnQuestions, Scores
 
@@ -22,21 +23,22 @@ Rows: TypeAlias = tuple[list[int], list[int]]
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """Which questions of A are which of B, as row numbers of equal length."""
+    """Row numbers of the questions that A and B share, of equal length."""
 
     rows_a: list[int]
     rows_b: list[int]
     by: str
-    note: str | None = None
+    note: Note | None = None
 
 
-def pair(a: Questions, b: Questions) -> Pairing:
-    """Match two runs' questions: by key, verified by content where both have it; else by content.
+def pair(a: Questions, b: Questions, apart: str = "left out") -> Pairing:
+    """Match two runs' questions: by key, verified by content where both have it, else by content.
 
     Automatic ids are worth nothing after a shuffle, so one id with two texts sends the whole
     matching to the content. A document's hash changes with a field that another version adds, so
     the text decides where it finds more. Ids that only number the questions never outweigh their
-    texts; names do where hardly any text agrees, because prompts are worded in many ways.
+    texts; names do where hardly any text agrees, because prompts are worded in many ways. `apart` says what
+    becomes of questions that share a key and not their text.
     """
     hashed = a.kind == b.kind in CONTENT_KEYS
     rows = _match_ids(a.keys, b.keys)
@@ -48,13 +50,23 @@ def pair(a: Questions, b: Questions) -> Pairing:
         by_text = _match(occurrences(a.inputs), occurrences(b.inputs))
         if len(by_text[0]) <= len(rows[0]):
             return Pairing(*rows, by=a.kind)
-        note = f"only {len(rows[0])} questions share a {a.kind} and {len(by_text[0])} their text: matched by text"
+        note = Note(
+            "matched_by_text",
+            f"only {_share(len(rows[0]))} a {a.kind} and {len(by_text[0])} their text: matched by text",
+        )
         return Pairing(*by_text, by="content", note=note)
-    return _verified(a, b, rows)
+    return _verified(a, b, rows, apart)
+
+
+def _share(n: int) -> str:
+    return counted(n, "question shares", "questions share")
 
 
 def _unverified(a: Questions, b: Questions, rows: Rows) -> Pairing:
-    """The pairs by key of two runs one of which has no texts; its keys may be the texts of the other's questions."""
+    """Return the pairs by key of two runs one of which has no texts.
+
+    Its keys may be the texts of the other's questions.
+    """
     if a.inputs is b.inputs:  # neither has any
         return Pairing(*rows, by=a.kind)
     if not rows[0]:
@@ -62,15 +74,16 @@ def _unverified(a: Questions, b: Questions, rows: Rows) -> Pairing:
         return Pairing(*_match(occurrences(texts_a), occurrences(texts_b)), by="content")
     note = None
     if numbers_rows([a.keys[i] for i in rows[0]]):
-        note = (
-            f"{len(rows[0])} questions are paired by ids that only number them; one of the runs has no texts, so "
-            "nothing shows that they are the same questions"
+        note = Note(
+            "paired_by_number",
+            f"{counted(len(rows[0]), 'question is', 'questions are')} paired by ids that only number them; one of the "
+            "runs has no texts, so nothing shows that they are the same",
         )
     return Pairing(*rows, by=a.kind, note=note)
 
 
-def _verified(a: Questions, b: Questions, rows: Rows) -> Pairing:
-    """The pairs by key whose texts agree, or those by text where these are more."""
+def _verified(a: Questions, b: Questions, rows: Rows, apart: str) -> Pairing:
+    """Return the pairs by key whose texts agree, or those by text where these are more."""
     assert a.inputs is not None
     assert b.inputs is not None
     same = _equal(a.inputs, b.inputs, rows)
@@ -81,13 +94,16 @@ def _verified(a: Questions, b: Questions, rows: Rows) -> Pairing:
         return Pairing(*rows, by=a.kind)
     by_content = _match(_content(a, b), _content(b, a))
     what = a.kind if a.kind == b.kind != "question" else "id"
-    clash = f"{len(rows[0]) - agree} questions share a{'n' * (what == 'id')} {what} but not their text"
+    clash = f"{_share(len(rows[0]) - agree)} a{'n' * (what == 'id')} {what} but not their text"
     if 2 * max(agree, len(by_content[0])) < len(rows[0]) and not numbers_rows([a.keys[i] for i in rows[0]]):
-        return Pairing(*rows, by=a.kind, note=f"{clash}: matched by {what}, which is a name; is it the same question?")
+        named = Note("matched_by_name", f"{clash}: matched by {what}, which is a name; is it the same question?")
+        return Pairing(*rows, by=a.kind, note=named)
     if len(by_content[0]) > agree:
-        return Pairing(*by_content, by="content", note=f"{clash}: matched by text" if rows[0] else None)
+        return Pairing(
+            *by_content, by="content", note=Note("matched_by_text", f"{clash}: matched by text") if rows[0] else None
+        )
     kept = list(compress(rows[0], same)), list(compress(rows[1], same))
-    return Pairing(*kept, by=a.kind, note=f"{clash}: left out" if rows[0] else None)
+    return Pairing(*kept, by=a.kind, note=Note("texts_differ", f"{clash}: {apart}") if rows[0] else None)
 
 
 _LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
@@ -96,7 +112,8 @@ _DENSE = 10
 
 
 def numbers_rows(keys: Sequence[str]) -> bool:
-    """Whether most ids only number the questions (`7`, `q7`, `test/7`), so that other questions may have the same."""
+    """Return True if most ids only number the questions (`7`, `q7`, `test/7`), so that other questions may have the
+    same."""
     frames: dict[str, list[int]] = {}
     for key in map(_plain_number, keys):
         match = _LAST_NUMBER.search(key)
@@ -106,18 +123,34 @@ def numbers_rows(keys: Sequence[str]) -> bool:
     return 2 * sum(len(n) for n in counted if max(n) - min(n) < _DENSE * len(n)) > len(keys)
 
 
+def known_pairs(a: Questions, b: Questions) -> bool:
+    """Return whether questions of two runs that `pair` matches are known to be the same, and no numbers that agree."""
+    if a.kind == b.kind in CONTENT_KEYS or None not in (a.inputs, b.inputs):
+        return True
+    return not any(_short(side.keys) and numbers_rows(side.keys) for side in (a, b))
+
+
+def _short(keys: Sequence[str]) -> bool:
+    """Return whether most keys are too short to be the question itself, which may have numbers in it."""
+    return 2 * sum(len(key.split()) < _SENTENCE for key in keys) > len(keys)
+
+
+_SENTENCE = 3
+"""Words of a key that is the text of a question."""
+
+
 _LONGEST_NUMBER = 19
 _DECIMAL = re.compile(r"0*(\d+?)(?:\.0+)?")
 
 
 def _plain_number(key: str) -> str:
-    """`7` for `007` and `7.0`, as spreadsheets and data frames write it; any other key as it is."""
+    """Return `7` for `007` and `7.0`, as spreadsheets and data frames write them, and any other key as it is."""
     match = _DECIMAL.fullmatch(key)
     return key if match is None else match[1]
 
 
 def _match_ids(a: Sequence[str], b: Sequence[str]) -> Rows:
-    """Match ids; numbers written in two ways (`7`, `007`, `7.0`) match by their value."""
+    """Match ids. Numbers written in two ways (`7`, `007`, `7.0`) match by their value."""
     rows = _match(a, b)
     if len(rows[0]) == min(len(a), len(b)) or not (a and b and _DECIMAL.fullmatch(a[0]) and _DECIMAL.fullmatch(b[0])):
         return rows
@@ -129,7 +162,7 @@ def _match_ids(a: Sequence[str], b: Sequence[str]) -> Rows:
 
 
 def same_partition(a: Sequence[Hashable], b: Sequence[Hashable]) -> bool:
-    """Whether two lists of labels of the same questions form the same clusters, whatever they are called."""
+    """Return whether two lists of labels of the same questions form the same clusters, whatever they are called."""
     pairs = set(zip(a, b, strict=True))
     return len(pairs) == len({x for x, _ in pairs}) == len({y for _, y in pairs})
 
@@ -146,7 +179,7 @@ def _content(a: Questions, b: Questions) -> Sequence[str]:
 
 
 def _match(a: Sequence[str], b: Sequence[str]) -> Rows:
-    """Rows of equal keys, which are unique in each; most runs have the same ones in the same order."""
+    """Return rows of equal keys, which are unique in each. Most runs have the same ones in the same order."""
     if a == b:
         return list(range(len(a))), list(range(len(b)))
     where = dict(zip(b, range(len(b)), strict=True))
@@ -154,22 +187,23 @@ def _match(a: Sequence[str], b: Sequence[str]) -> Rows:
     return [i for i, j in enumerate(rows_b) if j is not None], [j for j in rows_b if j is not None]
 
 
-def union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], list[str]]:
-    """All questions of several runs, each once; the row there of every run's questions; and notes of the matching.
+def union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], list[Note]]:
+    """Return all questions of several runs, each once, the row there of every run's questions, and notes of the
+    matching.
 
     Each run is matched by `pair` to the questions found so far, and what is not found is added behind them. Where keys
     are hashes of whole questions, texts need not be read.
     """
     whole = questions[0]
     rows: list[IntArray] = []
-    notes: list[str] = []
+    notes: list[Note] = []
     for other in questions:
         if other is whole:
             rows.append(np.arange(len(whole)))
             continue
-        pairing = pair(whole, other)
+        pairing = pair(whole, other, "taken for different questions")
         if pairing.note is not None:
-            notes.append(pairing.note.replace(": left out", ": taken for different questions"))
+            notes.append(pairing.note)
         at = np.full(len(other), -1, dtype=np.intp)
         at[pairing.rows_b] = pairing.rows_a
         new = np.flatnonzero(at < 0)
@@ -181,7 +215,7 @@ def union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], li
 
 
 def _extended(q: Questions, r: Questions, new: Sequence[int]) -> Questions:
-    """The questions with new ones of another run; of hashes, only what both know is known of all."""
+    """Return the questions with new ones of another run. A hash that only one of them knows is dropped."""
 
     def more(a: Sequence[str] | None, b: Sequence[str] | None) -> tuple[str, ...] | None:
         return None if a is None or b is None else (*a, *(b[j] for j in new))
@@ -199,7 +233,7 @@ def _extended(q: Questions, r: Questions, new: Sequence[int]) -> Questions:
 
 
 def _more_fields(fields: Fields, others: Fields | None, new: Sequence[int]) -> Fields:
-    """The fields of all questions, of which new ones may have none."""
+    """Return the fields of all questions, of which new ones may have none."""
     values = {} if others is None else others.values
     nothing = [None] * len(new)
     added = {spec: [values[spec][j] for j in new] if spec in values else nothing for spec in fields.values}
@@ -207,7 +241,10 @@ def _more_fields(fields: Fields, others: Fields | None, new: Sequence[int]) -> F
 
 
 def joint_clusters(parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: int) -> list[str | None]:
-    """(n,) the cluster of each question of a `union`, as the first run with clusters calls it; None: no run knows."""
+    """Return (n,) the cluster of each question of a `union`, as the first run with clusters calls it.
+
+    None: no run knows.
+    """
     out: list[str | None] = [None] * n
     for part, at in zip(parts, rows, strict=True):
         labels = list(zip(at.tolist(), part.clusters or (), strict=False))
@@ -217,14 +254,14 @@ def joint_clusters(parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: in
     return out
 
 
-def pair_runs(part_a: Scores, part_b: Scores) -> tuple[Scores, Scores, str]:
+def pair_runs(part_a: Scores, part_b: Scores) -> tuple[Scores, Scores, Note]:
     """Align the repeats of two models that share a cause, so that column j of both is one run.
 
     Runs are matched by the label of a factor (prompt, seed, judge) that both carry and that tells the runs of each
     apart; else by position. Runs that only one of the two has are left out.
 
     Returns:
-        Both scores with the columns that are shared, in one order, and a sentence that says how they were matched.
+        Both scores with the columns that are shared, in one order, and a note that says how they were matched.
 
     Raises:
         InputError: no labels and unequal numbers of runs, or fewer than two runs in common.
@@ -255,14 +292,14 @@ def pair_runs(part_a: Scores, part_b: Scores) -> tuple[Scores, Scores, str]:
         )
     at_a, at_b = map(list, zip(*columns, strict=True))
     return (
-        replace(part_a, **part_a.answers_at(np.s_[:, at_a]), factors=None),
-        replace(part_b, **part_b.answers_at(np.s_[:, at_b]), factors=None),
-        f"{part_a.task}, {part_a.metric}: {how}",
+        replace(part_a, **part_a.answers_at(columns=at_a), factors=None),
+        replace(part_b, **part_b.answers_at(columns=at_b), factors=None),
+        Note("runs_paired", how).of(part_a.task, part_a.metric),
     )
 
 
 def _run_labels(part: Scores) -> dict[str, tuple[str, ...]]:
-    """Factor → its label in each column, for the factors that have one in each and another in each."""
+    """Return factor → its label in each column, for the factors with one label in each and another in each."""
     out = {}
     for name, rows in (part.factors or {}).items():
         if any(len(row) != part.values.shape[1] for row in rows):

@@ -1,4 +1,4 @@
-"""Measures beside the score: what a reader looks for of each answer, and what it may find there.
+"""Measures besides the score: the fields that a reader looks for in each answer, and their values.
 
 A reader keeps what `usage_of` finds as `Scores.usage`; `io.measures` makes of it the rows that were asked for.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from math import inf, isfinite
+from math import inf, isfinite, nan
 from typing import Any
 
 from ..errors import InputError
@@ -39,17 +39,17 @@ CACHED = ("cached", "cache_hit", "from_cache")
 BROKEN = ("infrastructure", "unanswered")
 """Causes of a missing score by which the usage is that of a part of an answer."""
 UNBOUNDED = (-inf, inf)
-"""The range of a measure: values that happen to lie in [0, 1] are no proportion."""
+"""The range of a measure. Values that happen to lie in [0, 1] are not a proportion."""
 OF_REPEATS = re.compile(r"(consistency|pass\^|pass@)\^?(k|[1-9]\d*)?", re.IGNORECASE)
 """Measures that are made of all answers to a question."""
 HIGHER = ":higher"
 """Ending of the name of a measure of which more is better."""
 PRICED = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")
-"""What a cost is computed from, where prices are given."""
+"""The measures from which a cost is computed, if prices are given."""
 
 
 def parsed(names: Iterable[str]) -> tuple[str, ...]:
-    """The measures, each once.
+    """Return the measures, each once.
 
     Raises:
         InputError: a name is empty, or a ratio has not two parts.
@@ -66,28 +66,28 @@ def parsed(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def to_read(measures: Iterable[str], *, prices: bool = False) -> tuple[str, ...]:
-    """What has to be read of each answer beside its score, for the measures that were asked for."""
+    """Return the fields to read of each answer besides its score, for the measures that were asked for."""
     parts = [part for name in measures for part in name.removesuffix(HIGHER).split("/")]
     names = dict.fromkeys(part for part in parts if part != SCORE and not OF_REPEATS.fullmatch(part))
     return tuple(names | dict.fromkeys(PRICED if prices and "cost" in names else ()))
 
 
 def unit_of(measure: str) -> str:
-    """What a measure, or the first part of a ratio, is counted in; empty where nobody says."""
+    """Return the unit of a measure, or of the first part of a ratio, "" if it is unknown."""
     return UNITS.get(measure.partition("/")[0], "")
 
 
 def usage_of(
     answer: Mapping[str, Any], names: Sequence[str], where: object = "", line: int = 0, cause: str = ""
 ) -> dict[str, Any]:
-    """The measures of one answer: a number, or the cause for which there is none.
+    """Return the measures of one answer: a number, or the reason why there is none.
 
     Args:
         answer: what is known of it, under the names of `UNITS`, their `SPELLINGS`, or names of its own.
         names: of the measures.
         where: the file, for messages.
         line: where the answer stands in it.
-        cause: why it has no score; what broke off on somebody else's account has used less than an answer takes.
+        cause: why it has no score. An answer that the provider broke off has used less than a whole one.
 
     Raises:
         InputError: a negative usage, or a number without end.
@@ -109,14 +109,72 @@ def usage_of(
             kind = "a negative" if isfinite(value) else "an infinite"
             raise InputError(f"{at}: {spelling} is {value:g}: {kind} {name} cannot be; correct it, or leave it empty")
         out[name] = value
-    if any(_number(_spelt(name, answer)[1]) == 0 for name in ("input_tokens", "total_tokens")):
+    if any(_number(_spelt(name, answer)[1]) == 0 for name in _NO_CALL):
         # no call has no input: the answer is one that was kept
         out |= {name: "cached" for name in out if UNITS.get(name) in ("tokens", "$")}
     return out
 
 
+def usages(
+    columns: Mapping[str, Sequence[Any]],
+    n: int,
+    names: Sequence[str],
+    where: object,
+    lines: Sequence[int],
+    causes: Sequence[str],
+) -> list[dict[str, Any]]:
+    """Return `usage_of` of n answers of which the fields are given by columns, and each spelling is looked up once.
+
+    Args:
+        columns: field → what each answer has there; those that `spellings` names count.
+        n: how many answers there are.
+        names: as in `usage_of`, without dotted paths to fields inside others.
+        where: the file, for messages.
+        lines: where each answer stands in it.
+        causes: why each has no score, "" where it has one.
+    """
+    found: dict[str, list[float]] = {}
+    whole = not set(columns) & set(CACHED)
+    for name in dict.fromkeys((*names, *_NO_CALL)):
+        there = [text for text in (name, *SPELLINGS.get(name, ())) if text in columns]
+        column = _plain_numbers(columns[there[0]]) if there else [nan] * n
+        whole = whole and column is not None and len(there) < 2 and not (name in UNITS and any(x < 0 for x in column))
+        found[name] = column or []
+    if whole:
+        each = [[x if x == x else "not_logged" for x in found[name]] for name in names]
+        out = [dict(zip(names, row, strict=True)) for row in zip(*each, strict=True)]
+        kept = {i for name in _NO_CALL for i, x in enumerate(found[name]) if x == 0}
+        apart = sorted(kept | {i for i, cause in enumerate(causes) if cause in BROKEN})
+    else:
+        out, apart = [{}] * n, [*range(n)]
+    for i in apart:
+        answer = {name: column[i] for name, column in columns.items()}
+        out[i] = usage_of(answer, names, where, lines[i], causes[i])
+    return out
+
+
+_NO_CALL = ("input_tokens", "total_tokens")
+"""Measures that are 0 if an answer was kept from another call."""
+
+
+def spellings(names: Sequence[str]) -> list[str]:
+    """Return all fields that `usage_of` looks at, to find these measures."""
+    each = [text for name in (*names, *_NO_CALL) for text in (name, *SPELLINGS.get(name, ()))]
+    return [*dict.fromkeys((*each, *CACHED))]
+
+
+def _plain_numbers(cells: Sequence[Any]) -> list[float] | None:
+    """Return the finite numbers that cells are, NaN where there is none. None if a cell is anything else."""
+    try:
+        plain = {*map(type, cells)} <= {int, float, str} and "" not in cells
+        out = [*map(float, cells)] if plain else [float(cell) if _there(cell) else nan for cell in cells]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return None if inf in out or -inf in out else out
+
+
 def _spelt(name: str, answer: Mapping[str, Any]) -> tuple[str | None, Any]:
-    """What an answer calls a measure, and the value; twice None where it has none."""
+    """Return the answer's name of a measure and its value, (None, None) if it lacks the measure."""
     for text in (name, *SPELLINGS.get(name, ())):
         value = _found(text, answer)
         if _there(value):
@@ -125,7 +183,7 @@ def _spelt(name: str, answer: Mapping[str, Any]) -> tuple[str | None, Any]:
 
 
 def _found(name: str, answer: Mapping[str, Any]) -> Any:
-    """The value of a field, or at the end of a dotted path."""
+    """Return the value of a field, or at the end of a dotted path."""
     if name in answer or "." not in name:
         return answer.get(name)
     first, _, rest = name.partition(".")
@@ -134,7 +192,7 @@ def _found(name: str, answer: Mapping[str, Any]) -> Any:
 
 
 def numeric_fields(answer: Mapping[str, Any]) -> list[str]:
-    """The fields of an answer that can be a measure; for messages."""
+    """Return the fields of an answer that can be a measure, for messages."""
     return [name for name, value in answer.items() if not isinstance(value, bool) and _number(value) is not None]
 
 

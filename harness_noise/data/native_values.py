@@ -10,17 +10,54 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import some_of
+from . import doubled
+from .notes import Note
 from .scores import Run, Scores
 
 
 def is_proportion(metric: str) -> bool:
-    """Whether a metric's name says that its scores are right or wrong: acc_norm, exact_match, correct, pass@1, … ."""
+    """Return True if a metric's name means right or wrong: acc_norm, exact_match, correct, pass@1, … ."""
     words = set(re.split(r"[^a-z0-9]+", metric.lower()))
     return bool(words & {"acc", "accuracy", "em", "correct", "match", "pass", "passed"})
 
 
+def are_zero_one(parts: Sequence[Scores]) -> bool:
+    """Return whether all these scores are 0 or 1 (right or wrong), or shares of right answers: shown in per cent.
+
+    A part that holds one value alone, 0 or 1, says nothing. The other parts say it, or a 0 here and a 1 there.
+    """
+    kinds = [_zero_one(part) for part in parts]
+    if None not in kinds or False in kinds:
+        return all(kinds)
+    return True in kinds or len({float(x) for part in parts for x in _scored(part)[:1]}) == 2
+
+
+def _scored(part: Scores) -> FloatArray:
+    return part.values[~np.isnan(part.values)]
+
+
+def _zero_one(part: Scores) -> bool | None:
+    """Return whether scores are right or wrong. None if they are all 0 or all 1, which a count may be, too."""
+    if part.unit is not None or part.per is not None:
+        return False
+    x = _scored(part)
+    if "chance_corrected" in part.diagnostics:  # a wrong answer is worth less than 0, a right one still 1
+        return bool(((x <= 0) | (x == 1)).all())
+    named = is_proportion(part.metric)
+    if part.bounds not in (None, (0.0, 1.0)):
+        return False
+    if part.corrected is not None:  # its values are not scores: the judge's and people's are
+        given = np.concatenate([part.corrected.judge, part.corrected.label])
+        return named or bool(np.isin(given[~np.isnan(given)], (0.0, 1.0)).all())
+    if named:
+        return bool(((x >= 0) & (x <= 1)).all())
+    if not ((x == 0) | (x == 1)).all():
+        return False
+    return True if part.bounds is not None or (len(x) and (x != x[0]).any()) else None
+
+
 def fitting(bounds: tuple[float, float] | None, values: FloatArray) -> tuple[float, float] | None:
-    """The range that a metric of this name has, or None if the scores show that it has another."""
+    """Return the range that a metric of this name has, or None if the scores show that it has another."""
     scored = values[~np.isnan(values)]
     if bounds is None or (len(scored) and not (bounds[0] <= scored.min() and scored.max() <= bounds[1])):
         return None
@@ -28,7 +65,7 @@ def fitting(bounds: tuple[float, float] | None, values: FloatArray) -> tuple[flo
 
 
 def close(ours: float, native: float, tolerance: float = 1e-9) -> bool:
-    """Whether two values are one, but for the rounding of a sum."""
+    """Return True if two values are equal up to the rounding of a sum."""
     return abs(ours - native) <= tolerance * max(1.0, abs(native))
 
 
@@ -37,7 +74,7 @@ _ROUNDED = 9
 
 
 def reproduces(ours: float, native: float, *, percent: bool = True) -> bool:
-    """Whether our mean is the value that a harness reports, on the scale and with the digits of that value.
+    """Return True if our mean equals the value that a harness reports, on the scale and with the digits of that value.
 
     0.269230769… is 0.2692 rounded, and 26.92 in percent.
 
@@ -67,29 +104,32 @@ MISMATCH = "mean_mismatch"
 
 
 def mean_of_questions(values: FloatArray) -> float:
-    """Mean over questions of their means over repeats, of (n, K) scores with NaN where there is none; NaN of none."""
+    """Return the mean over questions of their means over repeats, from (n, K) scores with NaN if missing, or NaN."""
     count = (~np.isnan(values)).sum(axis=1)
     scored = count > 0
     return float((np.nansum(values, axis=1)[scored] / count[scored]).mean()) if scored.any() else np.nan
 
 
 def native_mean(part: Scores) -> float | None:
-    """The mean that the harness itself would report: over all repeats, or over repeat 0; None without a score."""
+    """Return the mean that the harness itself would report, over all repeats or over repeat 0, None without a score."""
     mean = mean_of_questions(part.values[:, :1] if part.native_is_first else part.values)
     return None if mean != mean else mean
 
 
 def is_reproduced(part: Scores) -> bool:
-    """Whether the scores have the mean that the harness reports; True where it reports none."""
+    """Return True if the scores have the mean that the harness reports, or if it reports none."""
     ours = None if part.native is None else native_mean(part)
     return ours is None or part.native is None or reproduces(ours, part.native)
 
 
 def checked(run: Run) -> Run:
-    """The run with `mean_mismatch` on all scores whose mean is not the harness's own value, and a note that says so.
+    """Return the run with `doubled_questions` and `mean_mismatch` on all scores that need them.
+
+    Mean mismatch is on all scores whose mean is not the harness's own value, and a note that says so.
 
     The code stays with the scores in whatever is made of them: comparisons, pairs, slices.
     """
+    run = doubled.marked(run)
     odd = [part for part in (*run.scores, *run.parts) if not is_reproduced(part)]
     if not odd:
         return run
@@ -99,26 +139,28 @@ def checked(run: Run) -> Run:
         return part if fine else replace(part, diagnostics=(*part.diagnostics, MISMATCH))
 
     said = [f"{part.task} {part.metric} {part.native:.4g} and {native_mean(part):.4g}" for part in odd]
-    note = (
+    note = Note(
+        MISMATCH,
         f"{run.name}: the scores that are here do not have the mean that the harness reports (reported and found: "
-        f"{some_of(said, 3, '; ')}), so do not rely on what is made of them (mean_mismatch)"
+        f"{some_of(said, 3, '; ')}), so do not rely on what is made of them (mean_mismatch)",
     )
     notes = run.notes if note in run.notes else (*run.notes, note)
     return replace(run, scores=tuple(map(marked, run.scores)), parts=tuple(map(marked, run.parts)), notes=notes)
 
 
 _SHARE, _PERCENT = 4, 2
-"""Decimals that a harness keeps at least where it rounds: 0.2692, 26.92 %."""
+"""Decimals that a harness keeps at least where it rounds: 0.2692, 26.92%."""
 
 
 UNNAMED = "mean"
 """The metric of scores whose mean several native values equal."""
 
 
-def agreed(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
-    """The runs with one metric for the same scorer of the same task, and a note where several native values fit.
+def agreed(runs: Sequence[Run]) -> tuple[list[Run], list[Note]]:
+    """Return the runs with one metric for the same scorer of the same task, and notes on scores that fit several.
 
     A run that scores 0 throughout cannot tell its win rate from its mean reward; a run beside it can (`Scores.names`).
+    Nor can it tell a share from a percentage: it takes the range from 0 to 1 that the scores of the others have.
     """
     common: dict[tuple[str, str, str], tuple[str, ...]] = {}
     for run in runs:
@@ -126,17 +168,52 @@ def agreed(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
             if part.names is not None:
                 key = (run.harness, part.task, part.scorer)
                 common[key] = tuple(name for name in common.get(key, part.names) if name in part.names)
-    notes = [
-        f"{task}: the mean of the scores of {scorer} may be any of its metrics {', '.join(names)}; "
-        f"the row is called {UNNAMED}, and `metrics` names the right one"
-        for (_, task, scorer), names in common.items()
-        if len(names) > 1
-    ]
-    return [_renamed(run, common) for run in runs], notes
+    notes = [_unproven(task, scorer, names) for (_, task, scorer), names in common.items() if len(names) > 1]
+    return _on_one_range([_renamed(run, common) for run in runs]), notes
 
 
-def agreed_pairs(pairs: Sequence[tuple[Run, Run]]) -> tuple[list[tuple[Run, Run]], list[str]]:
-    """Pairs of runs whose metrics have names that all of them allow; see `agreed`."""
+def _on_one_range(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs with a range for scores that are all 0 or all 1, where other scores of theirs lie from 0 to 1."""
+    ends: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
+    for run in runs:
+        for part in run.scores:
+            ends.setdefault(part.key, []).append(_ends(part))
+    shares = {key for key, each in ends.items() if 0 <= min(x for x, _ in each) < max(x for _, x in each) <= 1}
+    if not shares:
+        return list(runs)
+
+    def ranged(part: Scores) -> Scores:
+        return replace(part, bounds=(0.0, 1.0)) if part.key in shares and _ends(part) in ((0, 0), (1, 1)) else part
+
+    return [replace(run, scores=tuple(map(ranged, run.scores))) for run in runs]
+
+
+def _ends(part: Scores) -> tuple[float, float]:
+    """Return the lowest and highest score. They may be anything where a range is known, or there is no score."""
+    if part.bounds is not None or part.corrected is not None or not part.values.size:
+        return -np.inf, np.inf
+    low, high = float(np.fmin.reduce(part.values, axis=None)), float(np.fmax.reduce(part.values, axis=None))
+    return (-np.inf, np.inf) if np.isnan(low) else (low, high)
+
+
+def _unproven(task: str, scorer: str, names: Sequence[str]) -> Note:
+    """Return a note on native values that may or may not be the mean of the scores."""
+    others = [name for name in names if name != UNNAMED]
+    if len(others) > 1:
+        said = (
+            f"the mean of the scores of {scorer} may be any of its metrics {', '.join(others)}; the row is called "
+            f"{UNNAMED}, and `metrics` names the right one"
+        )
+        return Note("metric_not_known", said).of(task)
+    said = (
+        f"nothing shows that the metric {others[0]} of {scorer} is the mean of its scores, because all scores "
+        f"are equal or the log has no results; the row is called {UNNAMED}, and `metrics` names it if that is right"
+    )
+    return Note("metric_not_known", said).of(task)
+
+
+def agreed_pairs(pairs: Sequence[tuple[Run, Run]]) -> tuple[list[tuple[Run, Run]], list[Note]]:
+    """Return the pairs of runs with metric names that all of them allow (see `agreed`), and notes."""
     runs, notes = agreed([run for pair in pairs for run in pair])
     return list(zip(runs[::2], runs[1::2], strict=True)), notes
 

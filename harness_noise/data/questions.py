@@ -1,15 +1,17 @@
-"""The questions of a task: their keys, packed where they are hashes, and their texts where somebody asks for them."""
+"""The questions of a task: their keys, packed if they are hashes, and their texts on demand."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from operator import eq
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..arrays import picked
+import numpy as np
+
+from ..arrays import HashArray, IntArray, picked
 from ..errors import FaultyScoresError, InputError
 from .clusters import Fields
 
@@ -18,10 +20,10 @@ CONTENT_KEYS = frozenset({"doc_hash"})
 
 
 class TextSource(Protocol):
-    """Where the texts of a run's questions can be read; it can be pickled."""
+    """The place where the texts of a run's questions can be read. It can be pickled."""
 
     def read(self) -> tuple[Sequence[str] | None, Sequence[str] | None]:
-        """`inputs` and `texts` of the `Questions`.
+        """Return `inputs` and `texts` of the `Questions`.
 
         Raises:
             InputError: they cannot be read, or are no longer what the run was read from.
@@ -42,10 +44,10 @@ class QuestionText:
 
 
 class AnswerSource(Protocol):
-    """Where questions, targets and answers can be read again; it can be pickled."""
+    """The place where questions, targets and answers can be read again. It can be pickled."""
 
     def read(self, rows: Sequence[int], scorer: str) -> Sequence[QuestionText]:
-        """Texts of the questions in these rows of the `Questions`, in this order.
+        """Return texts of the questions in these rows of the `Questions`, in this order.
 
         Raises:
             InputError: it cannot be read, or is no longer what the run was read from.
@@ -53,9 +55,71 @@ class AnswerSource(Protocol):
         ...
 
 
+class AnswerTexts(Protocol):
+    """The place where the texts of a run's answers can be read again, to find equal ones. It can be pickled."""
+
+    def hashes(self, rows: Sequence[int]) -> HashArray:
+        """Read the (m, K) hashes of the answers to these questions. 0 where an answer has no text, or more than one.
+
+        Equal hashes mean that a scorer saw the same: text, target and choices.
+
+        Raises:
+            InputError: they cannot be read, or are no longer what the run was read from.
+        """
+        ...
+
+    def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> AnswerTexts:
+        """Return the same with the first of equal sequences of strings, so that many runs hold each only once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SomeTexts:
+    """The texts of some of the questions, or of some of the answers to each. See `AnswerTexts`."""
+
+    source: AnswerTexts
+    rows: Sequence[int] | None = None
+    """The numbers of these questions, None for all."""
+    columns: Any = None
+    """An index of the columns, None for all."""
+
+    def hashes(self, rows: Sequence[int]) -> HashArray:
+        """Read the hashes of the answers to these questions."""
+        found = self.source.hashes(rows if self.rows is None else [self.rows[row] for row in rows])
+        return found if self.columns is None else found[:, self.columns]
+
+    def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> SomeTexts:
+        """Return the same of what the source shares."""
+        return SomeTexts(self.source.shared(first), self.rows, self.columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextsBelow:
+    """The texts of several tasks, stacked (see `AnswerTexts`)."""
+
+    sources: tuple[AnswerTexts, ...]
+    shapes: tuple[tuple[int, int], ...]
+    """(n, K) of each."""
+
+    def hashes(self, rows: Sequence[int]) -> HashArray:
+        """Read the hashes of the answers to these questions. 0 where a task has fewer than the most of one."""
+        wanted, start = np.asarray(rows, dtype=np.intp), 0
+        out = np.zeros((len(wanted), max(K for _, K in self.shapes)), dtype=np.uint64)
+        for source, (n, K) in zip(self.sources, self.shapes, strict=True):
+            here = np.flatnonzero((wanted >= start) & (wanted < start + n))
+            if len(here):
+                out[here, :K] = source.hashes((wanted[here] - start).tolist())
+            start += n
+        return out
+
+    def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> TextsBelow:
+        """Return the same of what the sources share."""
+        return TextsBelow(tuple(source.shared(first) for source in self.sources), self.shapes)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Questions:
-    """The questions of one task as one run saw them; shared by all metrics of that task.
+    """The questions of one task as one run saw them. Shared by all metrics of that task.
 
     All sequences have length n, are never changed, and equal a tuple of the same strings; large ones
     may be packed (`packed`). `keys` are unique within a task. Where there are `documents`, `inputs` and
@@ -63,10 +127,9 @@ class Questions:
     """
 
     keys: Sequence[str]
-    """What pairs this question with the same question in another run."""
+    """Keys that pair each question with the same question of another run."""
     kind: str = "question"
-    """What the keys are: "doc_hash", "sample id", "question", … . Two runs whose keys are of one
-    kind are matched by key."""
+    """The kind of the keys: "doc_hash", "sample id", "question", … . Runs with keys of one kind are matched by key."""
     inputs: Sequence[str] | None = field(default=None, repr=False)
     """Hash of the question's text (see `content_hash`): verifies a match by id, and matches runs of
     different harnesses."""
@@ -75,13 +138,17 @@ class Questions:
     prompts: Sequence[str] | None = None
     """Hash of the whole prompt, for the diagnostic `different_prompts` only."""
     texts: Sequence[str] | None = field(default=None, repr=False)
-    """A short text to show to a person; see `shown`."""
+    """A short text of each question to show to a person (see `shown`)."""
     documents: TextSource | None = field(default=None, repr=False)
-    """Where to read `inputs` and `texts`; None if they were given or have been read."""
+    """The source of `inputs` and `texts`, None if they were given or have been read."""
     fields: Fields | None = field(default=None, repr=False)
-    """Properties of each question by the SPECs of `ReadOptions.fields`; None if none was requested."""
+    """Properties of each question by the SPECs of `ReadOptions.fields`, None if none was requested."""
     log: AnswerSource | None = field(default=None, repr=False)
-    """Where whole questions, targets and answers can be read; None where that is not known."""
+    """The source of whole questions, targets and answers, None if it is unknown."""
+    doubles: tuple[tuple[int, ...], ...] = ()
+    """Rows of equal questions, two or more in each tuple: messages, choices, attachments and target are the same."""
+    by_words: str = ""
+    """SPEC of the clusters that join questions of the same words, "" if none is known."""
 
     def __post_init__(self) -> None:
         self._check()
@@ -92,7 +159,7 @@ class Questions:
             object.__delattr__(self, "texts")
 
     def _check(self) -> None:
-        """Keys are unique, and every sequence has one item for each.
+        """Check that keys are unique, and that every sequence has one item for each.
 
         Raises:
             FaultyScoresError: says which.
@@ -109,7 +176,7 @@ class Questions:
     if not TYPE_CHECKING:  # it would hide misspelt names
 
         def __getattr__(self, name: str) -> Any:
-            """What has not been read yet."""
+            """Return what has not been read yet."""
             if name not in ("inputs", "texts"):
                 raise AttributeError(name)
             if (documents := self.documents) is not None:
@@ -130,13 +197,24 @@ class Questions:
     def __len__(self) -> int:
         return len(self.keys)
 
+    @property
+    def read_inputs(self) -> Sequence[str] | None:
+        """`inputs`, if they are there without a look into the documents."""
+        return None if self.documents is not None else self.inputs
+
+    def doubled(self, rows: Sequence[int] | IntArray) -> tuple[tuple[int, ...], ...]:
+        """Return `doubles` among some of the questions, by their places there."""
+        place = {int(row): i for i, row in enumerate(rows)}
+        left = (tuple(place[row] for row in same if row in place) for same in self.doubles)
+        return tuple(same for same in left if len(same) > 1)
+
     def at(self, rows: Sequence[int]) -> Questions:
-        """Some of the questions, by their numbers: their keys, and the hashes that verify a match."""
+        """Return some of the questions, by their numbers: their keys, and the hashes that verify a match."""
         columns = (picked(column, rows) for column in (self.inputs, self.targets))
         return Questions(picked(self.keys, rows), self.kind, *columns)
 
     def shown(self) -> Sequence[str] | None:
-        """`texts`, or None where they can no longer be read: no result depends on them."""
+        """Return `texts`, or None if they can no longer be read. No result depends on them."""
         try:
             return self.texts
         except InputError:
@@ -148,7 +226,7 @@ _SHOWN = 80
 
 
 def excerpt(text: str) -> str:
-    """The beginning of a question, in one line, for `Questions.texts`."""
+    """Return the beginning of a question, in one line, for `Questions.texts`."""
     short = text[: _SHOWN + 1]
     if not (short.isprintable() and "  " not in short and short == short.strip()):
         short = " ".join(text[: 2 * _SHOWN].split())
@@ -156,7 +234,7 @@ def excerpt(text: str) -> str:
 
 
 def content_hash(text: str) -> str:
-    """Hash of a question's text that does not depend on white space at line ends or Unicode form."""
+    """Return a hash of a question's text that does not depend on white space at line ends or Unicode form."""
     if not text.isascii():
         import unicodedata
 
@@ -167,7 +245,7 @@ def content_hash(text: str) -> str:
 
 
 def text_hash(text: str) -> int:
-    """A hash of 64 bits, equal for equal texts; 0 for a text without a word, which is no answer."""
+    """Return a hash of 64 bits, equal for equal texts, 0 for a text without a word, which is not an answer."""
     if not text.strip():
         return 0
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -190,8 +268,12 @@ def occurrences(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(out)
 
 
+_DIGITS = 8
+"""Bytes by which packed hashes are first told apart."""
+
+
 class Hashes(Sequence[str]):
-    """Hexadecimal hashes, all as wide as the first, two digits to a byte; any other string is kept beside them.
+    """Hexadecimal hashes, all as wide as the first, two digits to a byte. Any other string is kept separately.
 
     Equal to any with the same strings and to any tuple of them, as a tuple would be.
     """
@@ -223,15 +305,28 @@ class Hashes(Sequence[str]):
         self._odd[index] = text
 
     def odd(self) -> Iterable[str]:
-        """The texts that are not packed."""
+        """Return the texts that are not packed."""
         return self._odd.values()
 
     def distinct(self) -> int:
-        """How many different strings there are."""
+        """Return how many different strings there are."""
         import numpy as np
 
         hashes = np.frombuffer(self._data, f"V{self._width or 1}")
         return len(np.unique(np.delete(hashes, list(self._odd)))) + len(set(self._odd.values()))
+
+    def maybe_repeated(self) -> Sequence[int]:
+        """Return the rows whose string may come more than once, by its first digits, without unpacking any."""
+        import numpy as np
+
+        if self._width < _DIGITS:
+            return range(len(self))
+        first = np.frombuffer(self._data, np.uint8).reshape(-1, self._width)[:, :_DIGITS]
+        _, which, times = np.unique(first.copy().view(np.uint64).ravel(), return_inverse=True, return_counts=True)
+        several = times[which] > 1
+        several[list(self._odd)] = True
+        rows: list[int] = np.flatnonzero(several).tolist()
+        return rows
 
     def _string(self, index: int) -> str:
         if index in self._odd:
@@ -260,15 +355,25 @@ class Hashes(Sequence[str]):
         return hash(tuple(self))
 
 
+def maybe_repeated(strings: Sequence[str]) -> Sequence[int]:
+    """Return the rows of strings that may come more than once: all of those that are not packed."""
+    return strings.maybe_repeated() if isinstance(strings, Hashes) else range(len(strings))
+
+
 def distinct_strings(strings: Sequence[str]) -> int:
-    """How many different strings there are, without unpacking packed ones."""
+    """Return how many different strings there are, without unpacking packed ones."""
     return strings.distinct() if isinstance(strings, Hashes) else len(set(strings))
 
 
 def _unhexed(text: str) -> bytes | None:
-    """The bytes that a text of lower-case hexadecimal digits stands for; None for any other."""
+    """Return the bytes of a text of lower-case hexadecimal digits, None for any other."""
     try:
         data = bytes.fromhex(text)
     except ValueError:
         return None
     return data if data.hex() == text else None
+
+
+def by_name(key: str) -> tuple[int, str]:
+    """Return a question's sort key by its name: numbers by size, whatever the order of a file."""
+    return len(key), key

@@ -1,4 +1,4 @@
-"""What an adapter hands to the statistics: the scores of one run, question by question.
+"""Scores of one run, question by question, as an adapter hands them to the statistics.
 
 An adapter reads a file or a live run and returns a `Run`: one `Scores` for every task × metric ×
 scorer, the group rows that the harness reports, and what it left out and why. Nothing below this
@@ -12,12 +12,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal
 
-from ..arrays import FloatArray, HashArray, IntArray, picked, rows_of
+import numpy as np
+
+from ..arrays import BoolArray, FloatArray, HashArray, IntArray, picked, rows_of
 from ..errors import FaultyScoresError, InputError, NotThereError, some_of
 from ..settings import counts_as_zero
+from .clusters import UserSpec
 from .labels import LabelColumns
 from .measures import to_read
-from .questions import Questions
+from .notes import NO_ERROR_BAR, Note
+from .questions import AnswerTexts, Questions, SomeTexts
 
 Weighting = Literal["size", "equal"]
 CALLS = 1000
@@ -38,21 +42,24 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gradings:
-    """What is known of the texts that a judge graded, and of further verdicts on them."""
+    """Texts that a judge graded, and further verdicts on them."""
 
     texts: HashArray
-    """(n, K) hash of each answer's text, equal for equal texts; 0 where the answer has no score, or where its text is
-    empty or not all that was graded (an agent's work)."""
+    """(n, K) hash of each answer's text, equal for equal texts, or 0.
+
+    0 if the answer has no score, or if its text is empty or not all that was graded (an agent's work).
+    """
     again: FloatArray | None = None
     """(n, K, V) verdicts of the same judge on the same answers, NaN where there is none."""
     panel: FloatArray | None = None
     """(n, K, V) votes of the judges whose common verdict the score is, likewise."""
     edits: FloatArray | None = None
-    """(n, K, 2) the scores before people edited some of them, and what people gave, NaN where nobody did."""
+    """(n, K, 2) the scores before people edited some of them, and the people's scores, NaN for an answer
+    without edit."""
 
 
 def all_alike(texts: HashArray) -> bool:
-    """Whether the answers to every question that has several known texts are one text, and there are such questions.
+    """Return True if every question with several known texts has only one text, and there is such a question.
 
     Args:
         texts: (n, K) as in `Gradings`.
@@ -64,14 +71,16 @@ def all_alike(texts: HashArray) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """What scores, or a row of a result, are about."""
+    """The task, metric and scorer of scores or of a result's row."""
 
     task: str
-    """Name of the harness's task, or of a group of tasks; empty for arrays."""
+    """Name of the harness's task, or of a group of tasks, "" for arrays."""
     metric: str
-    """Name of the harness's metric; `score` for a table without one."""
+    """Name of the harness's metric, `score` for a table without one."""
     scorer: str
-    """lm-eval's filter, Inspect's scorer; `none` where there is none."""
+    """lm-eval's filter, Inspect's scorer, `none` if there is none."""
+    _zero_one: bool | None = field(default=None, kw_only=True, repr=False, compare=False)
+    """True if a row is of scores that are 0 or 1, so that it is shown in per cent. None: unknown."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -86,23 +95,23 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OnQuestions(Measured):
-    """What one run × task × metric × scorer has on n questions."""
+    """Data of one run × task × metric × scorer on n questions."""
 
     questions: Questions
-    """Which questions they are, n of them."""
+    """The n questions."""
     _: KW_ONLY
     clusters: tuple[str, ...] | None = None
-    """(n,) cluster labels; None where the questions are independent."""
+    """(n,) cluster labels, None if the questions are independent."""
     cluster_spec: str | None = None
-    """Where the clusters come from, for people: "template", "passage (auto)", … ."""
+    """Source of the clusters, for people: "template", "passage (auto)", … ."""
     higher_is_better: bool | None = None
     """None: the run does not say."""
     bounds: tuple[float, float] | None = None
-    """Lowest and highest value of the metric, where its definition is known; `analysis.ranges.score_range` says what
-    counts where it is None."""
+    """Lowest and highest value of the metric, if its definition is known. For None see
+    `analysis.ranges.score_range`."""
     native: float | None = None
-    """The harness's own value that our mean (or, `native_is_first`, the mean of repeat 0)
-    reproduces; None where it does not say."""
+    """The harness's own value that our mean reproduces (with `native_is_first` the mean of repeat 0), None if
+    unknown."""
     native_is_first: bool = False
     """The native value is of repeat 0 alone."""
     n_missing: int = 0
@@ -110,8 +119,10 @@ class OnQuestions(Measured):
     diagnostics: tuple[str, ...] = ()
     """Codes that every row of them gets."""
     answers_differ: bool = False
-    """Whether it is known that some answers to one question differ. Scores that agree on every question are then
-    no sign of answers that were given only once."""
+    """True if some answers to one question are known to differ.
+
+    Scores that agree on every question then do not mean that answers were given only once.
+    """
 
     def __post_init__(self) -> None:
         if self.clusters is not None and len(self.clusters) != len(self.questions):
@@ -128,43 +139,66 @@ class Scores(OnQuestions):
     """(n, K) scores on the metric's own scale, NaN where a repeat has no score."""
     _: KW_ONLY
     missing: Mapping[str, int] = field(default_factory=dict)
-    """Cause → how many of them have it, where the log says why (`settings.CAUSES`)."""
+    """Cause → how many missing answers have it, if the log says why (`settings.CAUSES`)."""
     n_zero: int = 0
-    """How many of them count as 0."""
+    """The number of missing answers that count as 0."""
+    asked: BoolArray | None = None
+    """(n, K) True for answers that were asked for, if `values` are padded for questions with fewer.
+
+    None: all were, or those with a score if none is missing.
+    """
+    late: BoolArray | None = None
+    """(n, K) True for answers that were under way when the run was stopped, which no look has seen. None: there are
+    none."""
     factors: Mapping[str, tuple[tuple[str, ...], ...]] | None = None
-    """What each answer was made with, by column: n rows of K labels (prompt, seed, judge)."""
+    """Column → levels with which each answer was made: n rows of K labels (prompt, seed, judge)."""
     repeats_are_runs: bool = False
-    """Whether repeat j of all questions shares a cause (a seed, a prompt, a judge), as its harness says: unless
-    they are computed with `--repeats-are runs`, its rows have the diagnostic `shared_repeat_noise`."""
+    """True if repeat j of all questions shares a cause (a seed, a prompt, a judge), as its harness says.
+
+    Unless they are computed with `--repeats-are runs`, its rows have the diagnostic `shared_repeat_noise`.
+    """
     outer: Mapping[str, Mapping[str, str]] | None = None
     """Field → cluster label → its value there, of the fields whose values contain whole clusters."""
     repeats_named: str | None = None
-    """The column of prompts, seeds or judges, shared by all questions, that tells the repeats apart; None: there is
-    none, or it only numbers them."""
+    """The column of prompts, seeds or judges that identifies the repeats of all questions.
+
+    None: there is none, or it only numbers them.
+    """
     chances: Mapping[str, float] | None = None
-    """Key of every question that was drawn → the probability with which it was; None: all had the same."""
-    runs_of_one: bool = False
-    """Whether column j is run j of one configuration, of which a run that is compared with them is one more."""
+    """Key of every question that was drawn → its probability, None if all are equal."""
+    runs_of_one: float = 0.0
+    """Above 0: column j is run j of one configuration, of which a run that is compared with them is one more, and the
+    values are the scores times this number."""
     version: str = ""
-    """The task's own version, as the harness has it; empty where it does not say."""
+    """The task's own version in the harness, "" if it is unknown."""
     corrected: LabelColumns | None = None
-    """What corrected them by people's labels: `values` are then (n, 1) values whose mean is the corrected one; None:
-    nothing did."""
+    """The correction by human labels, None without one. `values` are then (n, 1) values whose mean is the corrected
+    mean."""
     names: tuple[str, ...] | None = None
-    """The harness's metrics that these may be the scores of, as far as this run tells by their values; None: `metric`
-    is certain. `native_values.agreed` chooses among several by what other runs tell."""
+    """The harness's metrics that these may be the scores of, judged by this run's values. None: `metric` is certain.
+
+    `native_values.agreed` chooses among several by the other runs.
+    """
     usage: Mapping[str, Usage] = field(default_factory=dict)
-    """Measure → what was read of it with each answer, where it was asked for (`ReadOptions.measures`)."""
+    """Measure → its values with each answer, if it was asked for (`ReadOptions.measures`)."""
     unit: str | None = None
-    """What a measure is counted in, "" where nobody says; None: it is a score."""
+    """The unit of a measure, "" if it is unknown, None for a score."""
+    stops_on: Literal["success", "failure"] | None = None
+    """The outcome that ends the answers to a question before K, given by a format or seen (`stats.stopped`)."""
     per: FloatArray | None = None
-    """(n, K) denominators of a ratio of sums, whose numerators are `values`; None: the quantity is a mean."""
+    """(n, K) denominators of a ratio of sums, whose numerators are `values`. None: the quantity is a mean."""
     gradings: Gradings | None = None
-    """None where the texts of the answers are not known, or where no verdict of the judge tells of its noise."""
+    """Texts and verdicts of a judge, None if the texts are unknown or no verdict shows the judge's noise."""
+    answers: AnswerTexts | None = None
+    """The source of these answers' texts, in the order of `values`, None if it is unknown."""
+    judged: bool = False
+    """True if a model gave the scores, so that the same text may be scored in two ways."""
+    scored_with: Mapping[str, str] = field(default_factory=dict)
+    """Packages and options of the scorer → version or value, as far as the run has them."""
 
     def __post_init__(self) -> None:
         shape = self.values.shape
-        beside = [self.per, self.texts, *(used.values for used in self.usage.values())]
+        beside = [self.per, self.texts, self.asked, self.late, *(used.values for used in self.usage.values())]
         if any(array is not None and array.shape != shape for array in beside):
             raise FaultyScoresError(f"{self.task}, {self.metric}: measures of another shape than the scores, {shape}")
         if len(shape) != 2 or shape[0] != len(self.questions):
@@ -178,42 +212,79 @@ class Scores(OnQuestions):
 
     @property
     def texts(self) -> HashArray | None:
-        """(n, K) hashes of the answers' texts; None where they are not known."""
+        """(n, K) hashes of the answers' texts, None if they are unknown."""
         return None if self.gradings is None else self.gradings.texts
 
+    @property
+    def lost(self) -> BoolArray | None:
+        """(n, K) True for answers that were asked for and have no score, None if it is unknown which they are."""
+        holes = self._holes()
+        return holes if int(holes.sum()) == self.n_missing - self.n_zero else None
+
+    @property
+    def was_asked(self) -> BoolArray:
+        """(n, K) the answers that were asked for, as far as that is known."""
+        return ~np.isnan(self.values) | self._holes() if self.asked is None else self.asked
+
+    def _holes(self) -> BoolArray:
+        """Return (n, K) True for answers without a score that may have been asked for."""
+        holes = np.isnan(self.values)
+        if self.asked is not None:
+            return holes & self.asked
+        return holes if self.n_missing > self.n_zero else np.zeros_like(holes)
+
     def arrays(self, change: Callable[[FloatArray], FloatArray]) -> dict[str, Any]:
-        """The fields that have something for each answer, where rows or columns without any are added.
+        """Return the fields with something for each answer after `change`, which may add empty rows or columns.
 
         `change` is what is done to each array of numbers. Texts have no NaN for an answer that is not there, so that
-        `gradings` are left out.
+        `gradings` and `answers` are left out.
         """
+        all_there = self.asked is None and self.n_missing == self.n_zero
+        asked = None if all_there else change(self.was_asked.astype(np.float64)) == 1
         usage = {name: replace(used, values=change(used.values)) for name, used in self.usage.items()}
         per = None if self.per is None else change(self.per)
-        return {"values": change(self.values), "per": per, "usage": usage, "gradings": None}
+        late = None if self.late is None else change(self.late.astype(np.float64)) == 1
+        of_answers = {"values": change(self.values), "asked": asked, "late": late, "per": per, "usage": usage}
+        return of_answers | {"gradings": None, "answers": None}
 
-    def answers_at(self, index: Any) -> dict[str, Any]:
-        """The fields that have something for each answer, of some questions, or of some of the answers to each."""
+    def answers_at(self, rows: Sequence[int] | IntArray | None = None, columns: Any = None) -> dict[str, Any]:
+        """Return the fields with something for each answer, for some questions or some of the answers to each."""
+        index = np.s_[:, columns] if rows is None else rows
         gradings = None if self.gradings is None else rows_of(self.gradings, index)
-        return self.arrays(lambda x: x[index]) | {"gradings": gradings}
+        at = None if rows is None else np.asarray(rows, dtype=np.intp).tolist()
+        texts = None if self.answers is None else SomeTexts(self.answers, at, columns)
+        found = self.arrays(lambda x: x[index]) | {"gradings": gradings, "answers": texts}
+        n_missing = _n_missing(self._holes(), index, self.n_missing - self.n_zero)
+        return found | {"n_missing": n_missing, "n_zero": 0, "missing": {}}
 
     def take(self, rows: Sequence[int] | IntArray, questions: Questions | None = None) -> Scores:
-        """The scores of some questions, in this order, with all that is known of each of them but factors.
+        """Return the scores of some questions, in this order, with everything known of each question but factors.
 
-        `questions` are the same ones as another run names them.
+        `questions` are the same ones as another run names them. Of their answers those are missing that were asked for.
         """
         return replace(
             self,
-            questions=questions or Questions(picked(self.questions.keys, rows), self.questions.kind),
+            questions=questions or self._asked(rows),
             **self.answers_at(rows),
             clusters=picked(self.clusters, rows),
             factors=None,
             corrected=None if self.corrected is None else rows_of(self.corrected, rows),
         )
 
+    def _asked(self, rows: Sequence[int] | IntArray) -> Questions:
+        asked = self.questions
+        keys, inputs = picked(asked.keys, rows), picked(asked.read_inputs, rows)
+        return Questions(keys, asked.kind, inputs=inputs, doubles=asked.doubled(rows), by_words=asked.by_words)
+
+
+def _n_missing(holes: BoolArray, index: Any, n: int) -> int:
+    """Return how many of n missing answers may be in a part of them. Those of unknown place may be in any part."""
+    return min(int(holes[index].sum()), n) + max(0, n - int(holes.sum()))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CorpusScores(OnQuestions):
-    """One run × task × metric × scorer whose metric is no mean of question scores: bleu, F1, perplexity.
+    """One run × task × metric × scorer whose metric is not a mean of question scores: bleu, F1, perplexity.
 
     Either `records` and `aggregate`, which are called again for every resample; or, many times
     faster, `stats` and `value`, where the metric is a function of sums over the questions (counts of
@@ -221,10 +292,15 @@ class CorpusScores(OnQuestions):
     """
 
     records: tuple[tuple[Any, ...], ...] = ()
-    """n rows of K records, None where a repeat has none: what `aggregate` takes a list of."""
+    """n rows of K records, None for a missing repeat. `aggregate` takes a list of records."""
     aggregate: Callable[[list[Any]], float] | None = None
+    of_rows: Literal["function", "order"] | None = None
+    """The kind of `aggregate`: a function of the rows' distribution (BLEU, F1), or an order statistic (the median).
+
+    None: code of the task, which may group rows, so that it is examined (`stats.grouping`).
+    """
     stats: FloatArray | None = None
-    """(n, K, S) what is summed over questions, NaN where a repeat has no answer."""
+    """(n, K, S) values that are summed over questions, NaN for a missing repeat."""
     value: Callable[[FloatArray], FloatArray] | None = None
     """The metric from the sums: (…, S) → (…)."""
 
@@ -236,9 +312,30 @@ class CorpusScores(OnQuestions):
             )
         OnQuestions.__post_init__(self)
 
+    def take(self, rows: Sequence[int], questions: Questions) -> CorpusScores:
+        """Return some of the questions, in this order, without the harness's own value.
+
+        Args:
+            rows: their numbers.
+            questions: these.
+        """
+        if self.stats is not None:
+            holes: BoolArray = np.asarray(np.isnan(self.stats).any(axis=2))
+        else:
+            holes = np.array([[record is None for record in row] for row in self.records], dtype=np.bool_)
+        return replace(
+            self,
+            questions=questions,
+            clusters=picked(self.clusters, rows),
+            records=tuple(picked(self.records, rows) or ()),
+            stats=picked(self.stats, rows),
+            native=None,
+            n_missing=_n_missing(holes, rows, self.n_missing) if holes.size else self.n_missing,
+        )
+
 
 def causes_of(parts: Iterable[Scores]) -> dict[str, int]:
-    """How many answers of all these scores are missing, by cause."""
+    """Return how many answers of all these scores are missing, by cause."""
     return dict(sum((Counter(part.missing) for part in parts), Counter()))
 
 
@@ -254,11 +351,29 @@ class Group:
     native: float | None = None
     weights: tuple[float, ...] | None = None
     """Fixed weights of the tasks, each above 0, in place of `weighting`: nested groups, each averaged its own way."""
+    weighted: str | None = None
+    """The user's weights of its parts: equal, size or file. None: those of the harness, or of `--group`."""
 
     @property
     def key(self) -> tuple[str, str, str]:
         """Name, metric and scorer."""
         return self.name, self.metric, self.scorer
+
+    def over(self, tasks: Sequence[str]) -> Group:
+        """Return the group over some of its tasks, with their weights, without its native value.
+
+        Raises:
+            InputError: the weights are not one for each task.
+        """
+        if tuple(tasks) == self.tasks:
+            return self
+        weights = None
+        if self.weights is not None:
+            if len(self.weights) != len(self.tasks):
+                raise InputError(f"{self.name}: {len(self.weights)} weights for {len(self.tasks)} tasks")
+            of_task = dict(zip(self.tasks, self.weights, strict=True))
+            weights = tuple(of_task[task] for task in tasks)
+        return replace(self, tasks=tuple(tasks), weights=weights, native=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +382,8 @@ class Skipped(Measured):
 
     reason: str
     native: float | None = None
+    code: str = NO_ERROR_BAR
+    """Code of the note with the reason (`notes.NOTES`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -276,46 +393,45 @@ class Run:
     model: str
     """Name of the model."""
     name: str
-    """Distinguishes two runs of one model; normally the path it was read from."""
+    """Name that distinguishes two runs of one model, normally the path it was read from."""
     harness: str
     """Name of the adapter that read it."""
     path: str = ""
-    """What it was read from; empty for a run that was made in memory."""
+    """The path it was read from, "" for a run made in memory."""
     scores: tuple[Scores, ...] = ()
     """One for each task × metric × scorer."""
     parts: tuple[Scores, ...] = ()
-    """Scores that only the groups need; they have no row of their own."""
+    """Scores that only the groups need. They have no row of their own."""
     groups: tuple[Group, ...] = ()
     """Rows that average tasks."""
     corpus: tuple[CorpusScores, ...] = ()
-    """Metrics that are no mean over questions."""
+    """Metrics that are not means over questions."""
     skipped: tuple[Skipped, ...] = ()
-    """What the run reports and has no error bar."""
-    notes: tuple[str, ...] = ()
-    """Sentences for the user: hints and warnings, one each."""
+    """Values that the run reports and that get no error bar."""
+    notes: tuple[Note, ...] = ()
+    """Hints and warnings for the user."""
     sequential: tuple[Mapping[str, Any], ...] = ()
-    """What made it stop before all questions were asked, as the results have it (`results.sequential`)."""
+    """The look that stopped it before all questions were asked, as the results have it (`results.sequential`)."""
     drawn: tuple[Mapping[str, Any], ...] = ()
     """The tasks of which a random part was asked, likewise."""
     measurable: tuple[str, ...] = ()
     """Fields of its answers that can be a measure, for messages."""
     date: str = ""
-    """When it was made, in a form in which a later date sorts behind an earlier one of the same harness;
-    empty where that is not known."""
+    """The date of the run, "" if it is unknown. Of one harness, a later date sorts after an earlier one."""
     headline: frozenset[tuple[str, str, str]] = frozenset()
-    """Task, metric and scorer of the score that a task declares as the one that counts; empty where none does."""
+    """(task, metric, scorer) of the score that a task declares as its main score, empty if none does."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a user can say about how a run is to be read."""
+    """The user's choices for how a run is read."""
 
-    cluster: str | None = None
-    """SPEC of `--cluster`; None: the clusters that the run itself carries."""
+    cluster: UserSpec | None = None
+    """SPEC of `--cluster`, None for the clusters that the run itself has."""
     columns: dict[str, str] = field(default_factory=dict)
     """Our column name → the file's."""
     format_file: str | None = None
-    """The user's own formats of tables; None: those of the folder of settings."""
+    """The user's own formats of tables, None for those in the folder of settings."""
     missing: str = "drop"
     """See `settings.counts_as_zero`."""
     groups: dict[str, str] = field(default_factory=dict)
@@ -324,31 +440,37 @@ class ReadOptions:
     metrics: tuple[str, ...] = ()
     scorers: tuple[str, ...] = ()
     factors: tuple[str, ...] = ()
-    """Columns of a table, or arguments of a task, that say what each answer was made with."""
+    """Columns of a table, or arguments of a task, with the levels that each answer was made with."""
     fields: tuple[str, ...] = ()
     """SPECs of the properties of questions to read (`Questions.fields`), to slice or to explain by."""
+    over: str = ""
+    """A column whose numbers are checkpoints of a model: each is a model of its own."""
     apart: bool = False
     """Keep the runs in a folder apart instead of joining those of each model (`harness_noise.io.joining`)."""
+    only: tuple[str, ...] = ()
+    """Conditions that a question must meet, FIELD OP VALUE. Their fields are among `fields`."""
     strict: bool = False
-    """A file that cannot be used is an error also where others can; else it is left out with a note."""
+    """True if an unusable file is an error although others are usable. Otherwise it is left out with a note."""
     measures: tuple[str, ...] = ()
-    """What to analyse of the answers: ``"score"``, measures beside it, ratios of two; empty: the scores."""
+    """Quantities of the answers to analyse: ``"score"``, measures, ratios of two, empty for the scores."""
     prices: tuple[str, ...] = ()
     """Dollars per million tokens, ``"[MODEL:]input=3,output=15"``, from which costs are computed."""
 
+    follow_links: bool = False
+    """Follow links that lead out of the place that is named (`harness_noise.io.door`)."""
     edits: bool = False
-    """Whether to look for scores that people have edited (`Gradings.edits`)."""
+    """True to look for scores that people have edited (`Gradings.edits`)."""
 
     def __post_init__(self) -> None:
         counts_as_zero(self.missing)  # a word that is none is refused here
 
     @property
     def usage(self) -> tuple[str, ...]:
-        """What a reader looks for of each answer beside its score."""
+        """The fields of each answer that a reader looks for besides its score."""
         return to_read(self.measures, prices=bool(self.prices)) if self.measures else ()
 
-    def question_field(self, where: object) -> str | None:
-        """The field that names the question, of a format that is no table and has no other column to choose.
+    def question_field(self, where: object) -> UserSpec | None:
+        """Return the field that names the question, in a format that is not a table and has no other column to choose.
 
         Raises:
             InputError: `columns` names another one, which nothing would obey.
@@ -359,7 +481,8 @@ class ReadOptions:
                 f"{where}: `columns` {unknown[0]}=… is for tables; of this format only the question's field can be "
                 "named: `columns={'question': 'FIELD'}`"
             )
-        return self.columns.get(f"{where}:question", self.columns.get("question"))
+        name = self.columns.get(f"{where}:question", self.columns.get("question"))
+        return None if name is None else UserSpec(name)
 
 
 _SPARE = 20_000_000

@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written beside their place, flushed to disk, then renamed.
+"""Files that are whole or absent: written next to their place, flushed to disk, then renamed.
 
 A reader never sees half a file, and a fault or a kill leaves what was there before. A temporary
 file that a killed process left behind is removed by the next write into the same folder; one that a
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import filecmp
 import os
+import re
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import InputError
+from .door import may_be_written
 from .stopping import temporary_files
 
 try:
@@ -24,11 +26,13 @@ except ImportError:  # no advisory locks
     fcntl: Any = None  # type: ignore[no-redef]
 
 PREFIX = ".harness-noise-"
+_OURS = re.compile(re.escape(PREFIX) + r"[0-9a-f]{12}\.tmp")
+"""Pattern of our temporary files' names, which matches no other program's."""
 
 
 @contextmanager
-def replacing_path(path: str | Path) -> Iterator[Path]:
-    """A temporary path in the folder of `path`; after the block it takes the place of `path`.
+def replacing_path(path: str | Path, inputs: Iterable[Path] = ()) -> Iterator[Path]:
+    """Return a temporary path in the folder of `path`. After the block it takes the place of `path`.
 
     The folder is made if need be. A link is followed, so that it stays a link. The file keeps the
     permissions, and where that is allowed the owner, of the one it replaces. A file that already holds
@@ -37,6 +41,7 @@ def replacing_path(path: str | Path) -> Iterator[Path]:
 
     Args:
         path: the file to write.
+        inputs: the files that a new one holds something of: it permits no more than they do.
 
     Raises:
         InputError: the file cannot be written; says where and why.
@@ -47,7 +52,7 @@ def replacing_path(path: str | Path) -> Iterator[Path]:
         with _explained(path, inside=Path(path)), suppress(BrokenPipeError):
             yield Path(path)
         return
-    # a suffix that nobody takes for a log or a table, should a kill leave the file behind
+    # a suffix that no reader takes for a log or a table, if a kill leaves the file behind
     temporary = target.parent / f"{PREFIX}{secrets.token_hex(6)}.tmp"
     lock = None
     temporary_files.add(temporary)
@@ -55,7 +60,8 @@ def replacing_path(path: str | Path) -> Iterator[Path]:
         with _explained(path):
             target.parent.mkdir(parents=True, exist_ok=True)
             sweep(target.parent)
-            lock = _create(temporary)
+            mode = target.stat().st_mode & 0o666 | 0o600 if target.exists() else _mode_of_inputs(inputs)
+            lock = _create(temporary, mode)
         with _explained(path, inside=temporary):
             yield temporary
         with _explained(path):
@@ -63,7 +69,7 @@ def replacing_path(path: str | Path) -> Iterator[Path]:
             if target.exists():
                 if filecmp.cmp(temporary, target, shallow=False):
                     return
-                _as_before(temporary, target.stat())
+                _restore_owner_and_mode(temporary, target.stat())
             temporary.replace(target)
         with suppress(OSError):  # the file is in its place; not every file system flushes folders
             _flush(target.parent)
@@ -76,7 +82,7 @@ def replacing_path(path: str | Path) -> Iterator[Path]:
 
 
 def _place(path: str | Path) -> Path | None:
-    """The file itself, links followed; None if it is a device or a pipe.
+    """Return the file itself, links followed. None if it is a device or a pipe.
 
     Raises:
         InputError: no file can be there.
@@ -85,6 +91,11 @@ def _place(path: str | Path) -> Path | None:
     if named.exists() and not named.is_file() and not named.is_dir():
         return None
     target = Path(os.path.realpath(path))
+    if not may_be_written(named):
+        raise InputError(
+            f"{path}: is a link to {target}, which lies outside of the folder that was named, or in a store that names "
+            "files by their content. It is not replaced; write a copy into another folder with `output`"
+        )
     if target.is_dir() or target.is_symlink():
         kind = "a folder" if target.is_dir() else "a loop of symbolic links"
         raise InputError(f"{path}: is {kind}, not a file that can be written")
@@ -93,8 +104,8 @@ def _place(path: str | Path) -> Path | None:
     return target
 
 
-def _as_before(temporary: Path, old: os.stat_result) -> None:
-    """Owner and permissions of the file that is replaced."""
+def _restore_owner_and_mode(temporary: Path, old: os.stat_result) -> None:
+    """Set owner and permissions to those of the file that is replaced."""
     if hasattr(os, "chown"):
         with suppress(PermissionError):
             os.chown(temporary, old.st_uid, old.st_gid)
@@ -103,8 +114,9 @@ def _as_before(temporary: Path, old: os.stat_result) -> None:
 
 @contextmanager
 def _explained(path: str | Path, inside: Path | None = None) -> Iterator[None]:
-    """An operating system's refusal as one paragraph; with `inside`, only one that concerns that file or
-    names none (a copy names its source and its target).
+    """Turn an operating system's refusal into an InputError of one paragraph.
+
+    With `inside`, only one that concerns that file or names none (a copy names its source and its target).
     """
     try:
         yield
@@ -117,20 +129,20 @@ def _explained(path: str | Path, inside: Path | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def replacing(path: str | Path) -> Iterator[BinaryIO]:
-    """`replacing_path` with the temporary file opened for bytes."""
-    with replacing_path(path) as temporary, temporary.open("wb") as file:
+def replacing(path: str | Path, inputs: Iterable[Path] = ()) -> Iterator[BinaryIO]:
+    """Open the temporary file of `replacing_path` for bytes."""
+    with replacing_path(path, inputs) as temporary, temporary.open("wb") as file:
         yield file
 
 
-def write_bytes(path: str | Path, data: bytes) -> None:
-    """Write a whole file atomically; see `replacing_path`."""
-    with replacing(path) as file:
+def write_bytes(path: str | Path, data: bytes, inputs: Iterable[Path] = ()) -> None:
+    """Write a whole file atomically. See `replacing_path`."""
+    with replacing(path, inputs) as file:
         file.write(data)
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a whole text file atomically, in UTF-8 and with the line ends as they are; lone surrogates become "?"."""
+    """Write a whole text file atomically, in UTF-8 and with the line ends as they are. Lone surrogates become "?"."""
     write_bytes(path, text.encode("utf-8", "replace"))
 
 
@@ -147,7 +159,7 @@ class Unchanged:
             InputError: it was written to, replaced or removed since.
         """
         if _version(path) != self._versions[path]:
-            raise InputError(f"{path}: changed while it was exported; try again when nobody writes to it")
+            raise InputError(f"{path}: changed while it was exported; try again when nothing writes to it")
 
 
 def _version(path: Path) -> tuple[int, int, int] | None:
@@ -178,18 +190,33 @@ def alone(folder: Path) -> Iterator[None]:
             os.close(handle)
 
 
-def _create(path: Path) -> int:
-    """A new file, locked. Another process may sweep it away before it is locked: then try again."""
+def _mode_of_inputs(inputs: Iterable[Path]) -> int:
+    """Return the permissions of a new file: no more than those of its inputs and than the process allows."""
+    mode = 0o666
+    for place in inputs:
+        for path in place.rglob("*") if place.is_dir() else [place]:
+            with suppress(OSError):
+                mode &= path.stat().st_mode if path.is_file() else 0o666
+    return mode | 0o600
+
+
+def _create(path: Path, mode: int) -> int:
+    """Return a new file, locked, never open to more readers than the file that it becomes.
+
+    Another process may sweep it away before it is locked: then try again.
+    """
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
         if _lock(handle) is not False and os.fstat(handle).st_nlink:
             return handle
         os.close(handle)
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed processes left in a folder: temporary files that nobody holds a lock on."""
+    """Remove what killed processes left in a folder: temporary files that no process has locked."""
     for path in folder.glob(f"{PREFIX}*"):
+        if not _OURS.fullmatch(path.name):
+            continue
         with suppress(OSError):
             handle = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
             try:
@@ -200,7 +227,7 @@ def sweep(folder: Path) -> None:
 
 
 def _lock(handle: int, *, wait: bool = False) -> bool | None:
-    """Take the lock; False where another process has it, None where nobody can tell."""
+    """Take the lock. Return False if another process has it, None if that is unknown."""
     try:
         if fcntl is not None:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

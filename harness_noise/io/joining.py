@@ -12,27 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from ..data.clusters import ClusterSpec, check_tasks
+from ..data.clusters import ClusterSpec, UserSpec, check_tasks
+from ..data.notes import Note, merged
 from ..data.scores import CorpusScores, Group, ReadOptions, Run, Scores, Skipped
-from ..errors import FinalError, InputError, NotThereError, some_of
-from ..results.forms import merge_notes
+from ..errors import FinalError, InputError, NotThereError, are, counted, some_of
 from .paths import is_url
 
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d")
-"""When a file was begun, in the names that harnesses give."""
+"""Pattern of the starting time in the file names that harnesses give."""
 
 
 def usable(answers: Sequence[Run | InputError], place: object, *, strict: bool = False) -> list[Run]:
-    """The runs among what reading a place gave. A file that cannot be used (cut, not fetched, of another format) is
-    a note of all of them, which says why, and whether older files beside it stand in for it.
+    """Return the runs among everything that reading a place gave.
 
-    Args:
-        answers: the runs, and why the rest cannot be used.
-        place: the folder or file that was named.
-        strict: whether a file that cannot be used is an error, too.
-
-    Raises:
-        InputError: there is no other file, `strict`, or a `FinalError`.
+    A file that cannot be used (cut, not fetched, of another format) becomes a note of all runs, which says why, and
+    whether older files next to it are used instead.
     """
     runs, errors = runs_and_errors(answers)
     for error in errors:
@@ -40,12 +34,12 @@ def usable(answers: Sequence[Run | InputError], place: object, *, strict: bool =
             raise error
     if errors and not runs:
         raise InputError(f"{place}: none of its {len(errors)} files can be used; the first: {errors[0]}")
-    notes = [f"left out: {left_out_message(error, runs)}" for error in errors]
-    return [replace(run, notes=merge_notes(run.notes, notes)) for run in runs] if notes else runs
+    notes = [Note("left_out", f"left out: {left_out_message(error, runs)}") for error in errors]
+    return [replace(run, notes=merged(run.notes, notes)) for run in runs] if notes else runs
 
 
 def runs_and_errors(answers: Iterable[Run | InputError]) -> tuple[list[Run], list[InputError]]:
-    """The runs among what reading gave, and the reasons for the others."""
+    """Return the runs among what reading gave, and the reasons for the others."""
     runs: list[Run] = []
     errors: list[InputError] = []
     for answer in answers:
@@ -57,7 +51,7 @@ def runs_and_errors(answers: Iterable[Run | InputError]) -> tuple[list[Run], lis
 
 
 def left_out_message(error: InputError, runs: Sequence[Run]) -> str:
-    """Why a file is left out; and where older files of the same folder are read, that they may stand in for it.
+    """Return why a file is left out, and where older files of the same folder are read, that they may stand in for it.
 
     Args:
         error: of the file.
@@ -76,7 +70,7 @@ def left_out_message(error: InputError, runs: Sequence[Run]) -> str:
 
 
 def joined(runs: Sequence[Run], place: object) -> list[Run]:
-    """The runs found at one place, those of one model as one run: the union of their tasks.
+    """Return the runs found at one place, those of one model as one run: the union of their tasks.
 
     Of a task that one harness wrote twice into one folder the newest with its answers counts, and a note says which
     do not. Where that cannot be told (files without a date), where one name stands for two sets of questions (a task
@@ -100,13 +94,16 @@ def joined(runs: Sequence[Run], place: object) -> list[Run]:
 
 
 def tasks_of(run: Run) -> dict[str, None]:
-    """What a run has anything of, in its order; a group is there by its tasks."""
+    """Return what a run has anything of, in its order. A group is there by its tasks."""
     parts: list[Scores | CorpusScores | Skipped] = [*run.scores, *run.parts, *run.corpus, *run.skipped]
     return dict.fromkeys(part.task for part in parts)
 
 
 def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[Run]:
-    """The runs of one model as one; all of them where it is not known which of two counts, or not to be chosen."""
+    """Return the runs of one model as one.
+
+    All of them where it is not known which of two counts, or not to be chosen.
+    """
     if len(runs) < 2:
         return list(runs)
     having: dict[tuple[str, str], list[Run]] = {}
@@ -120,7 +117,7 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
             return list(runs)
         owners[key] = counting
     kept = [run for run in runs if any(owners[run.harness, task] is run for task in tasks_of(run))]
-    notes = merge_notes(*(run.notes for run in kept), _said(owners, having))
+    notes = merged(*(run.notes for run in kept), _said(owners, having))
     if len(kept) == 1:
         return [replace(kept[0], notes=notes)]
     where = _common([run.path for run in kept], place)
@@ -151,7 +148,7 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
 
 
 def _that_counts(runs: Sequence[Run], task: str, choose: bool) -> Run | None:
-    """The run that counts of those that have a task; None where that is not known, or not to be chosen.
+    """Return the run that counts of those that have a task. None where that is not known, or not to be chosen.
 
     The newest counts of those with the task's answers; the others may have only lm-eval's or Inspect's own values.
     """
@@ -168,13 +165,13 @@ def _that_counts(runs: Sequence[Run], task: str, choose: bool) -> Run | None:
 
 
 def _answered(run: Run, task: str) -> bool:
-    """Whether a run has the scores of single answers of a task."""
+    """Return whether a run has the scores of single answers of a task."""
     parts: list[Scores | CorpusScores] = [*run.scores, *run.parts, *run.corpus]
     return any(part.task == task for part in parts)
 
 
 def _groups(runs: Sequence[Run], owners: dict[tuple[str, str], Run]) -> Iterable[Group]:
-    """Each group once, of the newest run that reports it; its native value only if its tasks are that run's."""
+    """Return each group once, of the newest run that reports it. Its native value only if its tasks are that run's."""
     newest: dict[tuple[str, str, str], tuple[Group, Run]] = {}
     for run in runs:
         for group in run.groups:
@@ -187,7 +184,7 @@ def _groups(runs: Sequence[Run], owners: dict[tuple[str, str], Run]) -> Iterable
 
 
 def _equal(a: Run, b: Run, task: str) -> bool:
-    """Whether two runs hold the same scores of a task: a file and its copy."""
+    """Return whether two runs hold the same scores of a task: a file and its copy."""
 
     def content(run: Run) -> dict[tuple[str, str, str], Any]:
         rest: list[CorpusScores | Skipped] = [*run.corpus, *run.skipped]
@@ -201,7 +198,7 @@ def _equal(a: Run, b: Run, task: str) -> bool:
 
 
 def _same_questions(first: Run, second: Run, task: str) -> bool:
-    """Whether two runs of a task have a question in common, as far as they tell."""
+    """Return whether two runs of a task have a question in common, as far as they tell."""
     from ..data.matching import pair
 
     a, b = (next((part.questions for part in run.scores if part.task == task), None) for run in (first, second))
@@ -211,8 +208,8 @@ def _same_questions(first: Run, second: Run, task: str) -> bool:
         return True
 
 
-def _said(owners: Mapping[tuple[str, str], Run], having: Mapping[tuple[str, str], Sequence[Run]]) -> list[str]:
-    """One sentence for the tasks that are read from one run in place of the same others."""
+def _said(owners: Mapping[tuple[str, str], Run], having: Mapping[tuple[str, str], Sequence[Run]]) -> list[Note]:
+    """Return one sentence for the tasks that are read from one run in place of the same others."""
     alike: dict[tuple[Run, ...], list[str]] = {}
     for key, runs in having.items():
         alike.setdefault((owners[key], *(run for run in runs if run is not owners[key])), []).append(key[1])
@@ -224,15 +221,16 @@ def _said(owners: Mapping[tuple[str, str], Run], having: Mapping[tuple[str, str]
         why = "its copy" if all(copies) else "older runs or copies" if any(copies) else "older runs of it"
         if len(others) == 1 and not all(_answered(others[0], task) for task in tasks) and _answered(owner, tasks[0]):
             why = "without the samples"
-        out.append(
+        said = (
             f"{some_of(tasks, 3)}: read from {owner.name}, not from {some_of([run.name for run in others], 3)} ({why})"
             ": name a file to choose it, or join the runs with `as_repeats=True`"
         )
+        out.append(Note("one_of_several", said, tasks[0] if len(tasks) == 1 else None))
     return out
 
 
 def _common(paths: Sequence[str], place: object) -> str:
-    """The folder of several files, whichever folder above it was named."""
+    """Return the folder of several files, whichever folder above it was named."""
     if all(paths) and not any(map(is_url, paths)):
         try:
             return commonpath(paths)
@@ -242,7 +240,7 @@ def _common(paths: Sequence[str], place: object) -> str:
 
 
 def select(run: Run, options: ReadOptions) -> Run:
-    """The part of a run that `--task`, `--metric` and `--scorer` name (globs)."""
+    """Return the part of a run that `--task`, `--metric` and `--scorer` name (globs)."""
     run = replace(run, scores=tuple(_called(part, options.metrics) for part in run.scores))
     kept: list[Any] = [*run.scores, *run.groups, *run.corpus, *run.skipped]
     notes = run.notes
@@ -258,7 +256,7 @@ def select(run: Run, options: ReadOptions) -> Run:
             absent = NotThereError([run.name], option, unknown, have)
             if len(unknown) == len(wanted):
                 raise absent
-            notes += (str(absent),)
+            notes += (Note("not_there", str(absent)),)
         meant = {name for name in have if any(is_meant(name, other) for other in wanted)}
         kept = [row for row in kept if names.get(id(row)) in {*meant, None}]
     chosen, tasks = {id(row) for row in kept}, {_name(row, "tasks") for row in kept}
@@ -279,28 +277,41 @@ def select(run: Run, options: ReadOptions) -> Run:
     )
 
 
+def _lacking(n: int) -> str:
+    return counted(n, "answer has", "answers have")
+
+
 def with_causes(run: Run, missing: str) -> Run:
-    """The run with a note for each task whose answers are missing for known causes, or for none though one is named."""
-    notes: list[str] = []
+    """Return the run with a note for each task whose answers are missing, by cause or for a named cause that
+    has none."""
+    notes: list[Note] = []
     for part in run.scores:
         explained = sum(part.missing.values())
         each = ", ".join(f"{n:,} {cause}" for cause, n in sorted(part.missing.items(), key=lambda pair: -pair[1]))
         if part.unit is not None:
             said = f" ({each.replace('_', ' ')})" if each else ""
-            lacking = f"{part.task}: {part.n_missing:,} answers have no {part.metric}{said} and are left out"
-            notes += [lacking] * bool(part.n_missing)
+            lacking = f"{_lacking(part.n_missing)} no {part.metric}{said} and {are(part.n_missing)} left out"
+            notes += [Note("missing", lacking).of(part.task)] * bool(part.n_missing)
             continue
         if explained:
             kept = {0: "left out", part.n_missing: "counted as wrong"}
-            counted = kept.get(part.n_zero, f"left out but for {part.n_zero:,}, which count as wrong")
-            text = f"{part.task}: {part.n_missing:,} answers have no score ({each}) and are {counted}"
-            notes.append(text + ("" if part.n_zero else "; `missing='CAUSE=zero'` counts those of a cause as wrong"))
+            done = kept.get(part.n_zero, f"left out but for {part.n_zero:,}, which count as wrong")
+            text = f"{_lacking(part.n_missing)} no score ({each}) and {are(part.n_missing)} {done}"
+            text += "" if part.n_zero else "; `missing='CAUSE=zero'` counts those of a cause as wrong"
+            notes.append(Note("missing", text).of(part.task))
         if explained < part.n_missing and "=" in missing:
-            notes.append(
-                f"{part.task}: {part.n_missing - explained:,} answers have no score and the log does not say why: "
-                "`missing` with a cause does not change them"
+            text = (
+                f"{_lacking(part.n_missing - explained)} no score and the log does not say why: `missing` with a "
+                "cause does not change them"
             )
-    return replace(run, notes=merge_notes(run.notes, notes)) if notes else run
+            notes.append(Note("missing_without_cause", text).of(part.task))
+    there = list(dict.fromkeys(cause for part in run.scores for cause in part.missing))
+    for cause in (piece.partition("=")[0].strip() for piece in missing.split(",") if "=" in piece):
+        if cause not in there:
+            have = f"the causes that it has are {', '.join(there)}" if there else "it says no cause of any"
+            text = f"`missing` with {cause!r} changes nothing, because no answer is missing for this cause: {have}"
+            notes.append(Note("missing_without_cause", f"{run.name}: {text}"))
+    return replace(run, notes=merged(run.notes, notes)) if notes else run
 
 
 def check_clusters(cluster: str | None, runs: Iterable[Run]) -> None:
@@ -310,21 +321,21 @@ def check_clusters(cluster: str | None, runs: Iterable[Run]) -> None:
         InputError: lists the tasks.
     """
     if cluster is not None:
-        check_tasks(ClusterSpec.parse(cluster), (task for run in runs for task in tasks_of(run)))
+        check_tasks(ClusterSpec.parse(UserSpec(cluster)), (task for run in runs for task in tasks_of(run)))
 
 
 def _called(part: Scores, wanted: Sequence[str]) -> Scores:
-    """The scores under the name that is asked for, where it is one of those that they may have."""
+    """Return the scores under the name that is asked for, where it is one of those that they may have."""
     names = (part.metric, *(part.names or ()))
     called = next((name for name in names if any(is_meant(name, pattern) for pattern in wanted)), part.metric)
     return part if called == part.metric else replace(part, metric=called, names=(called,))
 
 
 def is_meant(name: str, wanted: str) -> bool:
-    """Whether a name is the one that is asked for, or one that the glob matches; names have brackets, too."""
+    """Return whether a name is the one that is asked for, or one that the glob matches. Names have brackets, too."""
     return name == wanted or fnmatchcase(name, wanted)
 
 
 def _name(row: Any, option: str) -> str:
-    """What `tasks`, `metrics` or `scorers` chooses an item by; a group by its own name."""
+    """Return what `tasks`, `metrics` or `scorers` chooses an item by. A group by its own name."""
     return str(row.name if option == "tasks" and isinstance(row, Group) else getattr(row, option[:-1]))

@@ -7,42 +7,49 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
+import math
+import os
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args
 
 import numpy as np
 
+from .._version import __version__
 from ..data.questions import Questions
-from ..data.scores import Group, Run, Scores, Skipped
+from ..data.scores import Group, Run, Scores, Skipped, Weighting
 from ..errors import InputError
 from ..stats.contrast import question_stats
-from .atomic import write_bytes
+from .atomic import alone, write_bytes
+from .paths import loads, opened
 
 KIND = "harness-noise run kept for a gate"
 NOT_KEPT = "a kept run has only means over questions"
 _FILES = "run-*.json.gz"
+_NUMBER = re.compile(r"run-(\d+)-")
 _KEY, _PROMPT = 12, 8
-_LARGEST = 1 << 30
-"""Bytes of a kept run when unpacked: some twenty million questions."""
+_LARGEST = 1 << 28
+"""Bytes of a kept run when unpacked: more than `paths.NODES` have."""
 _DAMAGED = OSError, EOFError, zlib.error, MemoryError, RecursionError
-_FOREIGN = ValueError, LookupError, TypeError, AttributeError
-"""What other values in it than ours raise."""
+_FOREIGN = ValueError, LookupError, TypeError, AttributeError, ArithmeticError
+"""Errors that foreign values in it raise."""
 _FIELDS = ("task", "metric", "scorer", "higher_is_better", "bounds", "version", "cluster_spec", "diagnostics")
 
 
 def is_store(path: object) -> bool:
-    """Whether it is a folder of kept runs."""
+    """Return whether it is a folder of kept runs."""
     folder = Path(str(path))
     return folder.is_dir() and any(folder.glob(_FILES))
 
 
 def read_kept(folder: object) -> list[Run]:
-    """The runs of a folder, the oldest first.
+    """Return the runs of a folder, the oldest first.
 
     Raises:
         InputError: a file that cannot be used.
@@ -50,34 +57,108 @@ def read_kept(folder: object) -> list[Run]:
     return [_read(path) for path in sorted(Path(str(folder)).glob(_FILES))]
 
 
-def _read(path: Path) -> Run:
+def _head(path: Path) -> dict[str, Any]:
+    """Return what a file holds.
+
+    Raises:
+        InputError: it is no kept run.
+    """
     try:
-        with gzip.open(path) as file:
+        with opened(path) as packed, gzip.open(packed) as file:
             data = file.read(_LARGEST + 1)
-        head = json.loads(data)
-        if len(data) > _LARGEST or head["kind"] != KIND:
+        if len(data) > _LARGEST:
             raise ValueError
-        questions = [Questions(**_tuples(entry)) for entry in head["questions"]]
-        scores, parts = (tuple(_scores(part, questions) for part in head[name]) for name in ("scores", "parts"))
-        groups = tuple(Group(**_tuples(group)) for group in head["groups"])
-        skipped = tuple(Skipped(task, metric, scorer, NOT_KEPT) for task, metric, scorer in head["skipped"])
-        return Run(head["model"], head["name"], "kept", scores=scores, parts=parts, groups=groups, skipped=skipped)
+        head: dict[str, Any] = loads(data)
+        if head["kind"] != KIND:
+            raise ValueError
     except (*_DAMAGED, *_FOREIGN):
-        raise InputError(f"{path}: not a run that `store` has kept, or a damaged one; take it away") from None
+        raise _not_kept(path) from None
+    return head
 
 
-def _tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+def _read(path: Path) -> Run:
+    head = _head(path)
+    try:
+        questions = [_questions(**entry) for entry in head["questions"]]
+        scores, parts = (tuple(_scores(part, questions) for part in head[name]) for name in ("scores", "parts"))
+        groups = tuple(_group(**group) for group in head["groups"])
+        skipped = tuple(_skipped(key) for key in head["skipped"])
+        model, name = _texts([head["model"], head["name"]], 2)
+        return Run(model, name, "kept", scores=scores, parts=parts, groups=groups, skipped=skipped)
+    except (*_DAMAGED, *_FOREIGN):
+        raise _not_kept(path) from None
+
+
+def _not_kept(path: Path) -> InputError:
+    return InputError(f"{path}: not a run that `store` has kept, or a damaged one; take it away")
+
+
+def _texts(values: Any, n: int | None = None) -> tuple[str, ...]:
+    """Return a list of texts, of n if that is given. Anything else is not a kept run."""
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError
+    if n is not None and len(values) != n:
+        raise ValueError
+    return tuple(values)
+
+
+def _numbers(values: Any) -> tuple[float, ...]:
+    if not isinstance(values, list) or not all(type(value) in (int, float) for value in values):
+        raise TypeError
+    return tuple(map(float, values))
+
+
+def _questions(keys: Any, kind: Any, prompts: Any) -> Questions:
+    found = _texts(keys)
+    if len(set(found)) < len(found):
+        raise ValueError
+    (what,) = _texts([kind], 1)
+    return Questions(found, what, prompts=None if prompts is None else _texts(prompts, len(found)))
+
+
+def _skipped(key: Any) -> Skipped:
+    task, metric, scorer = _texts(key, 3)
+    return Skipped(task, metric, scorer, NOT_KEPT)
+
+
+def _group(*, tasks: Any, weighting: Any, native: None, weights: Any, **names: Any) -> Group:
+    """Return a group of tasks, each once."""
+    found, shares = _texts(tasks), None if weights is None else _numbers(weights)
+    if len(set(found)) < len(found) or not found or weighting not in get_args(Weighting) or native is not None:
+        raise ValueError
+    if shares is not None and (len(shares) != len(found) or not all(0 < share < math.inf for share in shares)):
+        raise ValueError
+    _texts(list(names.values()), 3)
+    return Group(**names, tasks=found, weighting=weighting, weights=shares)
 
 
 def _scores(part: Mapping[str, Any], questions: Sequence[Questions]) -> Scores:
-    fields = _tuples({name: value for name, value in part.items() if name not in ("questions", "mean")})
-    values = np.array(part["mean"], dtype=np.float64)[:, None]
+    """Return what `_content` makes of scores. Each value of the kind that it has there."""
+    fields = {name: value for name, value in part.items() if name not in ("questions", "mean")}
+    if set(fields) != {*_FIELDS, "clusters"} or part["questions"] < 0:
+        raise ValueError
+    _texts([part["task"], part["metric"], part["scorer"], part["version"], part["cluster_spec"] or ""], 5)
+    if not isinstance(part["higher_is_better"], (bool, NoneType)) or type(part["questions"]) is not int:
+        raise TypeError
+    bounds, clusters = part["bounds"], part["clusters"]
+    if bounds is not None:
+        low, high = _numbers(bounds)
+        if not -math.inf < low < high < math.inf:
+            raise ValueError
+        bounds = (low, high)
+    values = np.array(_numbers(part["mean"]), dtype=np.float64)[:, None]
+    if np.isinf(values).any() or (bounds and ((values < bounds[0]) | (values > bounds[1])).any()):
+        raise ValueError
+    fields |= {
+        "bounds": bounds,
+        "diagnostics": _texts(part["diagnostics"]),
+        "clusters": None if clusters is None else _texts(clusters, len(values)),
+    }
     return Scores(questions=questions[part["questions"]], values=values, **fields)
 
 
 def comparable(run: Run) -> Run:
-    """The run with its questions called as in a kept one."""
+    """Return the run with its questions called as in a kept one."""
     done: dict[int, Questions] = {}
 
     def renamed(part: Scores) -> Scores:
@@ -94,28 +175,62 @@ def _digests(texts: Sequence[str], size: int) -> tuple[str, ...]:
     return tuple(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest() for text in texts)
 
 
+ORIGIN = {"commit": "SHA", "branch": "REF_NAME", "event": "EVENT_NAME", "repository": "REPOSITORY"}
+"""Field of a kept run's origin → the end of GitHub's name for it, `GITHUB_*`."""
+
+
+def from_pull_request() -> bool:
+    """Return True in a job of a pull request. Its code is not accepted yet, so it keeps no run for others."""
+    return os.environ.get("GITHUB_EVENT_NAME", "").startswith("pull_request")
+
+
+def provenance(folder: object) -> str:
+    """Return the origin of the newest run of a folder, such as "main@abc1234, 3 days old", "" if it is unknown.
+
+    Raises:
+        InputError: the file cannot be used.
+    """
+    paths = sorted(Path(str(folder)).glob(_FILES))
+    head = _head(paths[-1]) if paths else {}
+    commit, time = head.get("commit"), head.get("time")
+    if not (isinstance(commit, str) and commit and isinstance(time, str)):
+        return ""
+    try:
+        days = (datetime.now(UTC) - datetime.fromisoformat(time)).days
+    except (ValueError, TypeError):
+        return ""
+    age = f"{days} day{'s' * (days != 1)} old" if days > 0 else "less than a day old"
+    return f"{head.get('branch') or 'a branch'}@{commit[:7]}, {age}"
+
+
 def keep(run: Run, folder: Path, last: int) -> list[Path]:
-    """Write what a gate needs of a run, unless it is there, and remove all but the `last`; the file that was written.
+    """Write what a gate needs of a run, unless it is there, and remove all but the `last`. The file that was written.
+
+    Files are numbered, so that their order is that of writing, whatever a clock says. The last is never removed.
 
     Raises:
         InputError: a folder that cannot be written to.
     """
-    content = _content(comparable(run))
-    name = blake2b(content, digest_size=6).hexdigest()
+    head = _content(comparable(run))
+    name = blake2b(json.dumps(head).encode(), digest_size=6).hexdigest()
+    origin = {key: os.environ.get(f"GITHUB_{variable}", "") for key, variable in ORIGIN.items()}
+    origin |= {"version": __version__, "time": datetime.now(UTC).isoformat(timespec="seconds")}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.glob(f"run-*-{name}.json.gz")):
-            return []
-        path = folder / f"run-{time.time_ns():020d}-{name}.json.gz"
-        write_bytes(path, content)
-        for old in sorted(folder.glob(_FILES))[:-last]:
-            old.unlink(missing_ok=True)
+        with alone(folder):
+            if any(folder.glob(f"run-*-{name}.json.gz")):
+                return []
+            numbers = [int(match[1]) for path in folder.glob(_FILES) if (match := _NUMBER.match(path.name))]
+            path = folder / f"run-{max(numbers, default=0) + 1:020d}-{name}.json.gz"
+            write_bytes(path, gzip.compress(json.dumps(head | origin).encode(), mtime=0))
+            for old in sorted(folder.glob(_FILES))[:-last]:
+                if old != path:
+                    old.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: the run cannot be kept ({error.strerror})") from None
     return [path]
 
 
-def _content(run: Run) -> bytes:
+def _content(run: Run) -> dict[str, Any]:
     questions = {id(part.questions): part.questions for part in (*run.scores, *run.parts)}
     place = {key: i for i, key in enumerate(questions)}
 
@@ -125,7 +240,7 @@ def _content(run: Run) -> bytes:
         own = {"questions": place[id(part.questions)], "mean": question_stats(part.values).mean.tolist()}
         return {name: getattr(part, name) for name in _FIELDS} | own | {"clusters": clusters}
 
-    head = {
+    return {
         "kind": KIND,
         "model": run.model,
         "name": run.name,
@@ -137,4 +252,3 @@ def _content(run: Run) -> bytes:
             part.key for part in (*run.corpus, *run.skipped, *(part for part in run.scores if part.per is not None))
         ],
     }
-    return gzip.compress(json.dumps(head).encode(), mtime=0)

@@ -15,7 +15,7 @@ from ..arrays import FloatArray
 from ..data.measures import HIGHER, OF_REPEATS, PRICED, SCORE, UNBOUNDED, unit_of
 from ..data.native_values import MISMATCH
 from ..data.scores import ReadOptions, Run, Scores, Usage
-from ..errors import InputError, NotThereError
+from ..errors import InputError, NotThereError, counted
 from .joining import is_meant
 
 PER = 1e6
@@ -31,7 +31,7 @@ _WHY = {
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Dollars per million tokens of the models that a glob matches; without one, of all others."""
+    """Dollars per million tokens of the models that a glob matches. Without one, of all others."""
 
     model: str
     input: float
@@ -41,7 +41,9 @@ class Price:
 
     @classmethod
     def parse(cls, text: str) -> Price:
-        """The price that ``[MODEL:]input=3,output=15[,cache_read=0.3]`` says; cached input costs what other input does.
+        """Parse the price in ``[MODEL:]input=3,output=15[,cache_read=0.3]``.
+
+        Cached input costs what other input does.
 
         Raises:
             InputError: it says something else.
@@ -63,7 +65,7 @@ class Price:
         return cls(model.strip(), **{"cache_read": prices["input"], "cache_write": prices["input"], **prices})
 
     def cost(self, tokens: Mapping[str, Usage]) -> Usage:
-        """What every answer cost; (n, K).
+        """Return (n, K) the cost of every answer.
 
         Raises:
             InputError: a cache held more of the input than there was, so that the input does not count it.
@@ -83,14 +85,14 @@ class Price:
 
 
 def price_of(model: str, prices: Sequence[str]) -> Price | None:
-    """The price of a model: the last that names it, else the last that names none."""
+    """Return the price of a model: the last that names it, else the last that names none."""
     each = [Price.parse(text) for text in reversed(prices)]
     named = (price for price in each if price.model and fnmatchcase(model, price.model))
     return next(named, next((price for price in each if not price.model), None))
 
 
 def measured(run: Run, options: ReadOptions) -> Run:
-    """The run with a row for each measure that was asked for, in place of its scores unless `score` is among them.
+    """Return the run with a row for each measure that was asked for, without its scores unless `score` is asked for.
 
     Raises:
         NotThereError: its answers have nothing of a measure; lists what they have.
@@ -109,7 +111,7 @@ def measured(run: Run, options: ReadOptions) -> Run:
     if lacking:
         unknown = [f"{name} ({why})" if (why := _reason(name, run, scores, options)) else name for name in lacking]
         who = f"{run.model} ({run.name})" if run.model not in ("", run.name) else run.name
-        raise NotThereError([who], "measures", unknown, _have(run, scores, ready))
+        raise NotThereError([who], "measures", unknown, _available_measures(run, scores, ready))
     if SCORE in options.measures:
         return replace(run, scores=tuple(rows))
     return replace(run, scores=tuple(rows), groups=(), corpus=(), skipped=(), parts=())
@@ -120,14 +122,16 @@ def _called(name: str, parts: Sequence[Scores]) -> list[Scores]:
 
 
 def _rows(name: str, scores: Sequence[Scores], options: ReadOptions) -> list[Scores]:
-    """The rows of one measure; empty where no answer has it."""
+    """Return the rows of one measure. Empty where no answer has it."""
     plain = name.removesuffix(HIGHER)
     higher = name.endswith(HIGHER)
     metrics, scorers = options.metrics or ("*",), options.scorers or ("*",)
     chosen = [part for part in scores if any(is_meant(part.metric, name) for name in metrics)]
     chosen = [part for part in chosen if any(is_meant(part.scorer, name) for name in scorers)] or list(scores)
     if (of_repeats := OF_REPEATS.fullmatch(plain)) is not None:
-        return [row for part in chosen if (row := _of_repeats(part, of_repeats[1].lower(), of_repeats[2])) is not None]
+        return [
+            row for part in chosen if (row := _repeat_measure(part, of_repeats[1].lower(), of_repeats[2])) is not None
+        ]
     above, _, below = plain.partition("/")
     if not below:
         usages = [_measure(part, plain, part.usage[plain], higher) for part in _widest(scores, plain)]
@@ -135,11 +139,11 @@ def _rows(name: str, scores: Sequence[Scores], options: ReadOptions) -> list[Sco
     if {above, below} <= {text for part in scores for text, usage in part.usage.items() if _has_value(usage.values)}:
         both = (_ratio(part, plain, part.usage[above], part.usage[below], higher) for part in _widest(scores, above))
         return [row for row in both if _has_value(row.values)]
-    return [row for row in _of_scores(plain, chosen, higher) if _has_value(row.values)]
+    return [row for row in _score_ratios(plain, chosen, higher) if _has_value(row.values)]
 
 
 def _widest(scores: Sequence[Scores], measure: str) -> list[Scores]:
-    """The scores of each task whose answers have most of a measure: all its scorers looked at one answer."""
+    """Return the scores of each task whose answers have most of a measure: all its scorers looked at one answer."""
     tasks: dict[str, list[Scores]] = {}
     for part in scores:
         if measure in part.usage:
@@ -152,7 +156,7 @@ def _has_value(values: FloatArray) -> bool:
 
 
 def _derived(part: Scores, name: str, values: FloatArray, codes: set[str], **fields: Any) -> Scores:
-    """The row of something else that the answers which `part` scores have."""
+    """Return the row of something else that the answers which `part` scores have."""
     plain: dict[str, Any] = {
         "n_missing": 0,
         "missing": {},
@@ -160,13 +164,14 @@ def _derived(part: Scores, name: str, values: FloatArray, codes: set[str], **fie
         "native": None,
         "names": None,
         "gradings": None,
+        "asked": None,
     }
     codes_ = tuple(sorted(codes))
     return replace(part, metric=name, values=values, usage={}, diagnostics=codes_, **(plain | fields))
 
 
 def _measure(part: Scores, name: str, usage: Usage, higher: bool) -> Scores:
-    """The row of a measure of the answers that `part` scores."""
+    """Return the row of a measure of the answers that `part` scores."""
     dropped = sum(n for cause, n in usage.missing.items() if cause == "cached")
     return _derived(
         part,
@@ -182,8 +187,8 @@ def _measure(part: Scores, name: str, usage: Usage, higher: bool) -> Scores:
     )
 
 
-def _of_scores(name: str, scores: Sequence[Scores], higher: bool) -> Iterator[Scores]:
-    """The ratios of which one part is a score: of every metric and scorer that it can be."""
+def _score_ratios(name: str, scores: Sequence[Scores], higher: bool) -> Iterator[Scores]:
+    """Return the ratios of which one part is a score: of every metric and scorer that it can be."""
     above, _, below = name.partition("/")
     for part in scores:
         score = Usage(part.values, {"": part.n_missing - part.n_zero})
@@ -198,7 +203,7 @@ def _of_scores(name: str, scores: Sequence[Scores], higher: bool) -> Iterator[Sc
 
 
 def _ratio(part: Scores, name: str, above: Usage, below: Usage, higher: bool) -> Scores:
-    """The row of Σx/Σy, of the answers that have both."""
+    """Return the row of Σx/Σy, of the answers that have both."""
     holes = np.isnan(above.values) | np.isnan(below.values)
     lost = max(above.missing, below.missing, key=lambda causes: sum(causes.values()))
     cells = np.isnan(part.values).sum() - (part.n_missing - part.n_zero)  # that no answer belongs to
@@ -208,10 +213,12 @@ def _ratio(part: Scores, name: str, above: Usage, below: Usage, higher: bool) ->
     return replace(row, per=per, n_missing=max(int(holes.sum() - cells), 0), missing=missing)
 
 
-def _of_repeats(part: Scores, kind: str, k: str | None) -> Scores | None:
-    """Consistency, pass^k or pass@k with its question values; None where the scores do not have it."""
+def _repeat_measure(part: Scores, kind: str, k: str | None) -> Scores | None:
+    """Return consistency, pass^k or pass@k with its question values, None if the scores do not have it."""
     from ..stats import passk
 
+    if part.stops_on:
+        return _stopped_measure(part, kind, k)
     counts = (~np.isnan(part.values)).sum(axis=1)
     K = int(counts[counts > 0].min(initial=part.values.shape[1]))
     size = K if k in (None, "", "k") else int(k or 0)
@@ -222,7 +229,27 @@ def _of_repeats(part: Scores, kind: str, k: str | None) -> Scores | None:
         values = passk.consistency(part.values, size)[:, None]
     else:
         values = passk.pass_curves(part.values, [size])[kind == "pass^"]
+    return _row_of_questions(part, kind, size, values)
+
+
+def _stopped_measure(part: Scores, kind: str, k: str | None) -> Scores | None:
+    """Return pass@k of answers that stop at the first success, pass^k of those that stop at the first failure, else
+    None."""
+    K = part.values.shape[1]
+    size = K if k in (None, "", "k") else int(k or 0)
+    right = bool((np.isnan(part.values) | (part.values == 0) | (part.values == 1)).all())
+    known = {"pass@": "success", "pass^": "failure"}.get(kind) == part.stops_on
+    if part.stops_on is None or not known or not right or size > K:
+        return None
+    from ..stats.stopped import within_k  # a run without the flag reads nothing, and loads no statistics
+
+    return _row_of_questions(part, kind, size, within_k(part.values, size, part.stops_on)[:, None])
+
+
+def _row_of_questions(part: Scores, kind: str, size: int, values: FloatArray) -> Scores:
+    """Return the row of (n, 1) values that all answers to a question make together."""
     name = f"{kind.rstrip('^')}^{size}" if kind != "pass@" else f"{kind}{size}"
+    answered = ~np.isnan(part.values).all(axis=1)
     return _derived(
         part,
         name,
@@ -230,7 +257,7 @@ def _of_repeats(part: Scores, kind: str, k: str | None) -> Scores | None:
         {*part.diagnostics, "uses_all_repeats"} - {MISMATCH, "identical_repeats"},
         higher_is_better=True if kind == "consistency" else part.higher_is_better,
         bounds=(0.0, 1.0),
-        n_missing=int((np.isnan(values[:, 0]) & (counts > 0)).sum()),
+        n_missing=int((np.isnan(values[:, 0]) & answered).sum()),
         factors=None,
         repeats_are_runs=False,
         repeats_named=None,
@@ -238,7 +265,7 @@ def _of_repeats(part: Scores, kind: str, k: str | None) -> Scores | None:
 
 
 def _priced(part: Scores, model: str, options: ReadOptions) -> Scores:
-    """The scores with the cost of each answer: by the user's price, else as it was logged. 0 is no cost.
+    """Return the scores with the cost of each answer: by the user's price, else as it was logged. 0 is no cost.
 
     A harness writes 0 for an answer from a cache, and for a model whose price it does not know.
     """
@@ -256,15 +283,15 @@ def _priced(part: Scores, model: str, options: ReadOptions) -> Scores:
     return replace(part, usage={**part.usage, "cost": cost})
 
 
-def _have(run: Run, scores: Sequence[Scores], ready: Sequence[Scores]) -> list[str]:
-    """What the answers of a run have, for messages."""
+def _available_measures(run: Run, scores: Sequence[Scores], ready: Sequence[Scores]) -> list[str]:
+    """Return what the answers of a run have, for messages."""
     names = dict.fromkeys(part.metric for part in ready)
     names |= {name: None for part in scores for name, usage in part.usage.items() if _has_value(usage.values)}
     return list(dict.fromkeys([SCORE, *names, *run.measurable]))[:30]
 
 
 def _reason(name: str, run: Run, scores: Sequence[Scores], options: ReadOptions) -> str:
-    """Why no answer has what was asked for; empty where that is not known."""
+    """Return why no answer has the measure that was asked for, "" if it is unknown."""
     plain = name.removesuffix(HIGHER)
     names = {text for part in scores for text, usage in part.usage.items() if _has_value(usage.values)}
     if options.prices and "cost" in plain.split("/") and names.isdisjoint(PRICED):
@@ -277,4 +304,4 @@ def _reason(name: str, run: Run, scores: Sequence[Scores], options: ReadOptions)
     if not run.measurable and not causes:
         return f"what {run.harness} has written holds no tokens, times or costs of single answers"
     lost = [(cause, n) for cause, n in causes.items() if cause in _WHY and n]
-    return " and ".join(f"{n} answers {_WHY[cause]}" for cause, n in lost)
+    return " and ".join(f"{counted(n, 'answer')} {_WHY[cause]}" for cause, n in lost)

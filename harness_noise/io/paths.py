@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,60 +14,96 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
 from ..errors import InputError
-
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+from .door import is_url as is_url
+from .door import named, open_local, own_file
 
 PathInput: TypeAlias = str | PathLike[str]
-"""What a user may give: a path, a URL, or a `upath.UPath`, which has the interface of a Path without being one."""
+"""A path, a URL, or a `upath.UPath`, which has the interface of a Path without being one."""
 
 POINTER = b"version https://git-lfs.github.com/spec/"
-"""How the few lines begin that Git LFS leaves in the place of a file that was not fetched."""
+"""The first bytes of the small file that Git LFS leaves in place of a file that was not fetched."""
 TWO_BYTES = (BOM_UTF16_LE, BOM_UTF16_BE)
 
 
-def is_url(place: object) -> bool:
-    """Whether a place is on a file system that is reached by its URL."""
-    return _URL.match(str(place)) is not None
-
-
 LOOKS = ".looks.json"
-"""How the name of the file ends that keeps the looks at a run beside it."""
+"""The ending of the file next to a run that keeps its looks."""
+BESIDE = ".noise"
+"""The folder in a harness's output for files of our live runs. No reader looks into it."""
 FRAME = "DataFrame"
-"""What a table in memory is called."""
+"""The name of a table in memory."""
 
 
 def is_frame(value: object) -> bool:
-    """Whether a value is a table in memory: a DataFrame of pandas or polars."""
+    """Return whether a value is a table in memory: a DataFrame of pandas or polars."""
     return hasattr(value, "columns") and (hasattr(value, "to_dicts") or hasattr(value, "iterrows"))
 
 
-def rows_of(frame: Any) -> list[dict[str, Any]]:
-    """The rows of a DataFrame; what is missing in it is None."""
+def name_of(frame: object) -> str:
+    """Return the name that a DataFrame of pandas carries, ``frame.attrs["name"]``, or `FRAME`."""
+    return str(getattr(frame, "attrs", {}).get("name") or FRAME)
+
+
+def columns_of(frame: Any) -> dict[str, list[Any]]:
+    """Return the columns of a DataFrame. What is missing in it is None.
+
+    Raises:
+        InputError: two columns have one name.
+    """
     if hasattr(frame, "to_dicts"):
-        return [{str(name): value for name, value in row.items()} for row in frame.to_dicts()]
-    named = frame.reset_index() if any(name is not None for name in frame.index.names) else frame
-    rows = named.astype(object).where(named.notna(), None).to_dict("records")
-    return [{str(name): value for name, value in row.items()} for row in rows]
+        columns = [*frame.to_dict(as_series=False).items()]
+    else:
+        has_names = any(name is not None for name in frame.index.names)
+        named = frame.reset_index(allow_duplicates=True) if has_names else frame
+        columns = [(name, _cells(each.astype(object).where(each.notna(), None))) for name, each in named.items()]
+    out = {str(name): cells for name, cells in columns}
+    if len(out) < len(columns):
+        names = [str(name) for name, _ in columns]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{FRAME}: two columns are called {twice!r}")
+    return out
+
+
+_SIMPLE = {str, int, float, bool, type(None)}
+
+
+def _cells(column: Any) -> list[Any]:
+    """Return the cells of a column of objects, with lists in place of arrays, as Parquet has them in pandas."""
+    cells: list[Any] = column.tolist()
+    return cells if {*map(type, cells)} <= _SIMPLE else list(map(_without_arrays, cells))
+
+
+def _without_arrays(cell: Any) -> Any:
+    value = cell.tolist() if hasattr(cell, "tolist") else cell
+    if isinstance(value, dict):
+        return {name: _without_arrays(each) for name, each in value.items()}
+    return list(map(_without_arrays, value)) if isinstance(value, list) else value
+
+
+def rows_of(frame: Any) -> list[dict[str, Any]]:
+    """Return the rows of a DataFrame, as `columns_of` has them."""
+    columns = columns_of(frame)
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def is_path(value: object) -> bool:
-    """Whether a value names a file or a folder."""
+    """Return whether a value names a file or a folder."""
     return isinstance(value, (str, PathLike)) or hasattr(value, "iterdir")
 
 
 def resolve_path(place: PathInput) -> Path:
-    """A place as a path. That of a URL is a `upath.UPath`, which reads, lists and pickles as a Path does.
+    """Return a place as a path. A URL becomes a `upath.UPath`, which reads, lists and pickles as a Path does.
 
     Raises:
-        InputError: no path, or a URL of a kind that nobody here knows.
+        InputError: not a path, or a URL of an unknown kind.
     """
     text = str(place)
     if not text or not is_path(place):
         raise InputError(f"{place!r:.80} is no path: name a file or a folder")
-    match = _URL.match(text)
-    if match is None:
-        return Path(place)
-    scheme = match[1]
+    if not is_url(text):
+        return named(Path(place))
+    scheme = text.partition("://")[0]
+    if scheme in ("http", "https") and "?" in text:
+        return _fetched(text)
     if scheme == "file":
         return _local(text)
     try:
@@ -88,8 +123,27 @@ def resolve_path(place: PathInput) -> Path:
     return cast(Path, path)
 
 
+@cache
+def _fetched(url: str) -> Path:
+    """Return the file of a signed URL, under its own name, without the signature."""
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        import fsspec  # type: ignore[import-untyped, unused-ignore]
+    except ImportError as error:
+        raise InputError(f"{url}: URLs need fsspec ({error}): pip install 'harness-noise[remote]'") from None
+    path = own_file(Path(unquote(urlsplit(url).path)).name or "file")
+    try:
+        with fsspec.open(url, "rb") as source, path.open("wb") as target:
+            while piece := source.read(BUFFER):
+                target.write(piece)
+    except Exception as error:  # noqa: BLE001  of the libraries behind a URL, of all kinds
+        raise InputError(f"{url}: cannot be read ({reason(error)})") from None
+    return path
+
+
 def _local(url: str) -> Path:
-    """A file:// URL as a local path: word for word, as fsspec has it, or with its %20 for blanks."""
+    """Return a file:// URL as a local path: word for word, as fsspec has it, or with its %20 for blanks."""
     host, _, rest = url.removeprefix("file://").partition("/")
     if host not in ("", "localhost"):
         raise InputError(f"{url}: a file:// URL names a file of this machine: file:///folder/file")
@@ -100,7 +154,7 @@ def _local(url: str) -> Path:
 
 
 def exists(path: Path) -> bool:
-    """Whether there is a file or folder.
+    """Return whether there is a file or folder.
 
     Raises:
         InputError: it cannot be found out: a loop of links, no permission, no credentials, no network.
@@ -119,11 +173,17 @@ def exists(path: Path) -> bool:
 
 
 BUFFER = 1 << 20
-"""Bytes; lines are longer than the usual 8 kB, and then reading them costs four times as much."""
+"""Bytes of a read buffer. Lines are longer than the usual 8 kB, with which reading costs four times as much."""
 
 
 def opened(path: Path, size: int = BUFFER) -> BufferedReader:
-    """A file to be read in bytes, so many at a time, with all methods of a local one wherever it lies."""
+    """Return a file to be read in bytes, so many at a time, with all methods of a local one wherever it lies.
+
+    Raises:
+        OSError: it cannot be opened, or may not be (`harness_noise.io.door`).
+    """
+    if not is_url(path):
+        return open_local(path, size)
     file: Any = path.open("rb", buffering=size)
     return file if isinstance(file, BufferedReader) else BufferedReader(file, size)
 
@@ -135,9 +195,9 @@ def refuse_pointer(path: Path) -> None:
         InputError: that is what the file is.
     """
     try:
-        with path.open("rb") as file:
+        with opened(path, 4096) as file:
             head = file.read(len(POINTER))
-    except Exception:  # noqa: BLE001  whoever reads it says why it cannot be
+    except Exception:  # noqa: BLE001  its reader says why it cannot be read
         return
     if head == POINTER:
         raise InputError(
@@ -149,7 +209,7 @@ def refuse_pointer(path: Path) -> None:
 
 
 def telling_parts(paths: Sequence[str]) -> list[str]:
-    """The first folder or file of each path that tells all of them apart; else the whole paths."""
+    """Return the first part of the paths that differs between all of them, else the whole paths."""
     split = [path.replace("\\", "/").split("/") for path in paths]
     for parts in zip(*split, strict=False):
         if len(set(parts)) == len(paths):
@@ -158,14 +218,14 @@ def telling_parts(paths: Sequence[str]) -> list[str]:
 
 
 def reason(error: BaseException) -> str:
-    """What an operating system or a library gives as the reason, in one line; never empty."""
+    """Return what an operating system or a library gives as the reason, in one line. Never empty."""
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return " ".join(text.split())[:300]
 
 
 @cache
 def _codec() -> tuple[Callable[[bytes], Any], Callable[[Any], bytes]] | None:
-    """Decoder and encoder of orjson; None where it is not installed."""
+    """Return orjson's decoder and encoder, None if it is not installed."""
     try:
         import orjson
     except ImportError:
@@ -174,7 +234,7 @@ def _codec() -> tuple[Callable[[bytes], Any], Callable[[Any], bytes]] | None:
 
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of these names and values."""
+    """Return the object of these names and values."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         name = Counter(name for name, _ in pairs).most_common(1)[0][0]
@@ -183,11 +243,13 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def loads(data: bytes) -> Any:
-    """The JSON value that bytes hold, NaN and Infinity included; orjson decodes it where it is installed.
+    """Return the JSON value that bytes hold, NaN and Infinity included. Orjson decodes it where it is installed.
 
     Raises:
-        ValueError: it is no JSON, or an object has one name twice, of which every decoder keeps the last silently.
+        ValueError: it is no JSON, or an object has one name twice, of which every decoder keeps the last silently; or
+            it has more values than memory is for.
     """
+    check_nodes(data)
     if codec := _codec():
         decode, encode = codec
         try:
@@ -199,8 +261,28 @@ def loads(data: bytes) -> Any:
     return json.loads(data, object_pairs_hook=once)
 
 
+NODES = 5_000_000
+"""Values of a document that is held in memory as a whole: each takes some hundred bytes there, and two in the file."""
+
+
+def check_nodes(data: bytes) -> None:
+    """Refuse JSON with more than `NODES` values.
+
+    Raises:
+        ValueError: it has them.
+    """
+    if len(data) < 2 * NODES or sum(count(data, character) for character in ",[{") < NODES:
+        return
+    import re
+
+    bare = re.sub(rb'"(?:[^"\\]|\\.)*+"', b"", data)  # commas of texts are none
+    if sum(count(bare, character) for character in ",[{") > NODES:
+        raise ValueError(f"more than {NODES / 1e6:.0f} million values, which memory is not for")
+
+
 def count(data: bytes, character: str) -> int:
-    """How often an ASCII character comes; in long data counted by numpy, in a tenth of the time of `bytes.count`."""
+    """Return how often an ASCII character comes. In long data numpy counts it, in a tenth of the time of
+    `bytes.count`."""
     if len(data) < _LONG:
         return data.count(character.encode())
     import numpy as np
@@ -213,7 +295,7 @@ _LONG = 1 << 12
 
 
 def loads_lines(lines: bytes, n: int) -> list[Any]:
-    """The JSON values of n lines, one of each, as `loads` has them, but at once.
+    """Return the JSON values of n lines, one of each, as `loads` has them, but at once.
 
     Raises:
         ValueError: as `loads`; or a line has no value, or several.
@@ -231,7 +313,7 @@ LARGEST = 1 << 29
 
 
 def load(path: Path, damaged: str = "", *, advice: str = "", data: IO[bytes] | None = None) -> Any:
-    """The JSON document that a file is, with NaN where it has them.
+    """Return the JSON document that a file is, with NaN where it has them.
 
     Args:
         path: the file.
@@ -264,8 +346,11 @@ def load(path: Path, damaged: str = "", *, advice: str = "", data: IO[bytes] | N
 
 
 def _content(path: Path, advice: str) -> bytes:
-    """The bytes of a file; its size is only looked at where it is not small, of which a job may have thousands."""
-    with path.open("rb") as file:
+    """Return the bytes of a file.
+
+    Its size is only looked at where it is not small, of which a job may have thousands.
+    """
+    with opened(path, _SMALL) as file:
         text = file.read(small := min(_SMALL, LARGEST))
         if len(text) < small:
             return text
@@ -275,7 +360,7 @@ def _content(path: Path, advice: str) -> bytes:
 
 
 def load_line(path: Path, number: int, line: bytes, damaged: str, loads: Callable[[bytes], Any] = loads) -> Any:
-    """The JSON value that one line of a file is.
+    """Return the JSON value that one line of a file is.
 
     Raises:
         InputError: it is no JSON.

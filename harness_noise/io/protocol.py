@@ -1,4 +1,4 @@
-"""What a harness adapter has to be; the built-in ones come through the same door as anybody's.
+"""All that a harness adapter has to be. The built-in ones come through the same door as anybody's.
 
 An adapter is registered under the entry point group `harness_noise.adapters`; the entry point
 names an object with the attributes below. Importing its module must be cheap: load the harness
@@ -19,11 +19,11 @@ from ..results.rows import Analysis
 
 @dataclass(frozen=True, slots=True)
 class PartRead:
-    """What reading one part of a place gives; small, because it may come from another machine."""
+    """All that reading one part of a place gives. Small, because it may come from another machine."""
 
     runs: tuple[Run, ...]
     about: Any = None
-    """What the adapter's `join` has to know beside the runs; it can be pickled."""
+    """The facts besides the runs that the adapter's `join` needs. They can be pickled."""
 
 
 @runtime_checkable
@@ -31,14 +31,15 @@ class Adapter(Protocol):
     """Reads the runs of one harness, and writes them back with their noise."""
 
     name: str
-    # owns_folders: bool = False  # may be set: in a folder that it recognises nobody else has a run
+    # about: str  # may be set: what it reads, in a line; else the first line of the docstring of its class
+    # owns_folders: bool = False  # may be set: a folder that it recognises has no other adapter's runs
 
     def sniff(self, path: Path) -> bool:
-        """Whether `path`, a file or a folder that exists, looks like this harness's. Cheap; never raises."""
+        """Return whether `path`, a file or a folder that exists, looks like this harness's. Cheap. Never raises."""
         ...
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """The runs at `path`, which `sniff` knows, one for each model and run.
+        """Return the runs at `path`, which `sniff` knows, one for each model and run.
 
         Everything in `options` is the reader's to do but the choice of tasks, metrics and scorers,
         which it may use to read less, and what concerns several runs: a model's files are joined by
@@ -50,7 +51,7 @@ class Adapter(Protocol):
         ...
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
-        """Rewrite the run at `path` with error bars, under folder `out`; native values stay unchanged.
+        """Rewrite the run at `path` with error bars, under folder `out`. Native values stay unchanged.
 
         `out` may be the run's own folder (`--in-place`). Files are replaced atomically; a second
         call changes nothing. Returns the files written.
@@ -67,7 +68,7 @@ class AdapterInParts(Adapter, Protocol):
     """
 
     def parts(self, path: Path) -> Sequence[Any]:
-        """What can be read by itself at `path`, in an order that does not change: usually one for each file.
+        """Return what can be read by itself at `path`, in an order that does not change: usually one for each file.
 
         Cheap; a part can be pickled, and its `str` names the file.
 
@@ -85,7 +86,7 @@ class AdapterInParts(Adapter, Protocol):
         ...
 
     def join(self, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
-        """The runs at `path` from all its parts, in their order, and the reasons why others cannot be used.
+        """Return the runs at `path` from all its parts, in their order, and the reasons why others cannot be used.
 
         An error in the answer is a note of the runs beside it; it ends the command where there are none, or where it
         is a `harness_noise.errors.FinalError`. `arena` goes on in any case.
@@ -94,6 +95,6 @@ class AdapterInParts(Adapter, Protocol):
 
 
 class Analyzer(Protocol):
-    """How `write` gets its numbers, with the user's settings already in it."""
+    """The way `write` gets its numbers, with the user's settings already in it."""
 
     def __call__(self, run: Run) -> Analysis: ...

@@ -13,24 +13,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..data.native_values import agreed, checked
+from ..data.notes import Note
+from ..data.only import with_only
 from ..data.scores import ReadOptions, Run, with_groups
-from ..errors import FaultyScoresError, FinalError, InputError, NotThereError, some_of
+from ..errors import FaultyScoresError, FinalError, InputError, NotThereError, some_of, without_secrets
+from .door import Place, inside, is_inside, is_special, is_there_itself, links_note, named_place
+from .first_answers import with_stops
 from .joining import joined, left_out_message, runs_and_errors, select, usable, with_causes
 from .measures import measured
 from .paths import (
-    FRAME,
+    BESIDE,
     LOOKS,
     PathInput,
+    columns_of,
     exists,
     is_frame,
     is_path,
     is_url,
+    name_of,
     reason,
     refuse_pointer,
     resolve_path,
     rows_of,
 )
 from .protocol import PartRead
+from .shapes import shape_of_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,18 +54,21 @@ LAST = "table"
 
 @cache
 def _points() -> dict[str, EntryPoint]:
-    """The registered adapters, the first of each name; looked for once, in the metadata of all that is installed."""
+    """Return the registered adapters, the first of each name.
+
+    Looked for once, in the metadata of all that is installed.
+    """
     return {point.name: point for point in reversed(list(entry_points(group=GROUP)))}
 
 
 def names() -> list[str]:
-    """The registered adapters, in the order in which they are asked: by the alphabet, score tables last."""
+    """Return the registered adapters, in the order in which they are asked: by the alphabet, score tables last."""
     return sorted(_points(), key=lambda name: (name == LAST, name))
 
 
 @cache
 def load(name: str) -> Adapter:
-    """The adapter of that name.
+    """Return the adapter of that name.
 
     Raises:
         InputError: none is registered, or what it needs is not installed.
@@ -71,7 +81,7 @@ def load(name: str) -> Adapter:
 
 
 def described(format_file: str | None = None) -> dict[str, str]:
-    """What each adapter reads, in a line; those that have formats of their own, each of them.
+    """Return a line on what each adapter reads, or a line for each of its formats.
 
     Args:
         format_file: the user's own formats of tables; None: those of the folder of settings.
@@ -79,13 +89,14 @@ def described(format_file: str | None = None) -> dict[str, str]:
     lines: dict[str, str] = {}
     for name in names():
         adapter: Any = load(name)
-        lines[name] = next(iter((type(adapter).__doc__ or "").strip().splitlines()), "")
+        about = getattr(adapter, "about", "") or type(adapter).__doc__ or ""  # `python -OO` has no docstrings
+        lines[name] = next(iter(about.strip().splitlines()), "")
         lines |= adapter.formats(format_file) if hasattr(adapter, "formats") else {}
     return lines
 
 
 def _loaded() -> dict[str, Adapter]:
-    """The adapters in the order in which they are asked; a broken one of somebody's does not stop the others."""
+    """Return the adapters in the order in which they are asked. One that cannot be loaded does not stop the others."""
     adapters: dict[str, Adapter] = {}
     for name in names():
         try:
@@ -97,36 +108,42 @@ def _loaded() -> dict[str, Adapter]:
 
 @dataclass(frozen=True, slots=True)
 class ReadUnit:
-    """What is read at a time, by this process or by a worker."""
+    """All that is read at a time, by this process or by a worker."""
 
     adapter: str
     part: Any
+    place: str = ""
+    """The place that the user named, inside which it is read."""
 
     def __str__(self) -> str:
         return str(self.part)
 
 
 ReadUnits = Callable[[Sequence[ReadUnit], ReadOptions], Sequence[PartRead | InputError]]
-"""The map over units; its answers are in their order."""
+"""Function that reads many units. Its answers are in their order."""
 
 
 def find(path: PathInput) -> list[tuple[Adapter, Path]]:
-    """The adapters that recognise `path`: one for a file, for a folder perhaps several.
+    """Return the adapters that recognise `path`: one for a file, for a folder perhaps several.
 
     Raises:
-        InputError: the path does not exist, or nobody recognises it.
+        InputError: the path does not exist, or no adapter recognises it.
     """
     where = resolve_path(path)
     return [(load(name), where) for name in _recognised(where)]
 
 
 def _recognised(path: Path) -> list[str]:
-    """The names of the adapters that recognise `path`; see `find`."""
+    """Return the names of the adapters that recognise `path`. See `find`."""
     if not exists(path):
         raise InputError(f"{path}: no such file or directory")
     is_file, owners = path.is_file(), list[str]()
     if is_file:
         refuse_pointer(path)
+    elif not is_url(path) and is_special(path):
+        raise InputError(
+            f"{path}: a pipe or a device, not a file or a folder; of these `/dev/stdin` and `<(…)` are read"
+        )
     elif not _is_open(path):
         raise closed_folders(path)[0]
     for name, adapter in _loaded().items():
@@ -134,20 +151,22 @@ def _recognised(path: Path) -> list[str]:
             owners.append(name)
             if is_file or getattr(adapter, "owns_folders", False):
                 break
-    owners = owners or [name for name, adapter in _loaded().items() if _below(adapter, path)]
+    owners = owners or [name for name, adapter in _loaded().items() if _runs_below(adapter, path)]
     if owners:
         return owners
     for error in closed_folders(path):
         raise error
+    shape = shape_of_file(path)
     raise InputError(
         f"{path}: {'not a run' if is_file else 'a folder without a run'} that any adapter reads "
-        f"({', '.join(names())}); expected lm-eval results or samples files, Inspect logs (.eval, .json), or score "
-        "tables (CSV, JSONL, Parquet) with the columns question and score"
+        f"({', '.join(names())}){shape and f'; it is {shape}'}; expected lm-eval results or samples files, Inspect "
+        "logs (.eval, .json), score tables (CSV, JSONL, Parquet) with the columns question and score, or JSON with a "
+        "list of objects, one for each answer, or an object with a key for each question; `adapters` names all formats"
     )
 
 
 def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> list[Run]:
-    """The runs at `path`, or in a DataFrame, one of each model, with the tasks, metrics and scorers asked for.
+    """Return the runs at `path`, or in a DataFrame, one of each model, with the tasks, metrics and scorers asked for.
 
     A file of a folder that cannot be used is a note of the runs beside it; see `joining.usable`.
 
@@ -159,15 +178,19 @@ def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> 
     single = _of_each_file(options)
     if is_frame(path):
         table: Any = load("table")
-        of_frame = table.read_rows(FRAME, rows_of(path), single)
-        return chosen([replace(run, path="") for run in of_frame], FRAME, options)
+        name = name_of(path)
+        of_frame = table.read_columns(name, columns_of(path), single)
+        return chosen([replace(run, path="") for run in of_frame], name, options)
     path = cast("PathInput", path)
-    claims = _claims(path)
-    (answers,) = _gathered([claims], single, one_by_one)
-    answers += _passed_over(path, claims)
+    with inside(resolve_path(path), follow=options.follow_links) as place:
+        claims = _claims(path)
+        (answers,) = _gathered([claims], single, one_by_one)
+        answers += _passed_over(path, claims)
     runs = usable(answers, path, strict=options.strict)
     if not runs:
-        raise InputError(f"{path}: no run in it")
+        raise InputError(f"{path}: no run in it{_and_links(place)}")
+    if place.left_out:
+        runs = [replace(runs[0], notes=(*runs[0].notes, Note("left_out", links_note(place)))), *runs[1:]]
     try:
         return chosen(runs, path, options)
     except NotThereError as error:
@@ -175,8 +198,12 @@ def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> 
         raise NotThereError(error.runs, error.option, error.unknown, error.have, error.where, causes) from None
 
 
+def _and_links(place: Place) -> str:
+    return f"; {links_note(place)}" if place.left_out else ""
+
+
 def read_labels(source: PathInput | pd.DataFrame | Sequence[Mapping[str, Any]]) -> LabelFile:
-    """People's labels in a table: a file, a DataFrame, or rows as dictionaries.
+    """Return human labels from a table: a file, a DataFrame, or rows as dictionaries.
 
     Raises:
         InputError: the table cannot be used.
@@ -188,14 +215,19 @@ def read_labels(source: PathInput | pd.DataFrame | Sequence[Mapping[str, Any]]) 
 
 
 def _of_each_file(options: ReadOptions) -> ReadOptions:
-    """How each file is read: a group may be of tasks in several, which `chosen` joins; all of them are needed."""
+    """Return how each file is read: a group may be of tasks in several, which `chosen` joins.
+
+    All of them are needed.
+    """
     tasks = (*options.tasks, *options.groups.values()) if options.tasks else ()
     return replace(options, groups={}, tasks=tasks)
 
 
 def chosen(runs: Sequence[Run], path: PathInput, options: ReadOptions) -> list[Run]:
-    """What is meant by all that was read at a place: the runs of each model joined, the groups and the tasks
-    that were asked for. A run that has none of them is left out with a note, if another has.
+    """Return the runs that the user asked for, of all that were read at a place.
+
+    The runs of each model are joined, and cut to the groups and tasks that were asked for. A run that has none of them
+    is left out with a note, if another has some.
 
     Raises:
         NotThereError: no run has what was asked for.
@@ -207,16 +239,17 @@ def chosen(runs: Sequence[Run], path: PathInput, options: ReadOptions) -> list[R
 
 
 def asked_of(run: Run, options: ReadOptions) -> list[Run]:
-    """The measures, groups and tasks of a run that were asked for.
+    """Return the measures, groups and tasks of a run that were asked for.
 
     Raises:
         NotThereError: it has none of them.
     """
-    return [with_causes(select(with_groups(measured(run, options), options.groups), options), options.missing)]
+    run = measured(with_only(with_stops(run), options.only), options)
+    return [with_causes(select(with_groups(run, options.groups), options), options.missing)]
 
 
 def those_with(readers: Iterable[Callable[[], list[Run]]], path: PathInput | None = None) -> list[Run]:
-    """The runs of all readers but those that have nothing of what was asked for, of which a note tells.
+    """Return the runs of all readers but those that have nothing of what was asked for, with a note on these.
 
     Raises:
         NotThereError: none has it; lists what all of them have.
@@ -233,12 +266,12 @@ def those_with(readers: Iterable[Callable[[], list[Run]]], path: PathInput | Non
     if not runs:
         raise lacking[0] if len(lacking) == 1 else NotThereError.of_all(lacking, str(path or ""))
     names = [name for error in lacking for name in error.runs]
-    note = f"left out, for want of {lacking[0].wanted}: {some_of(names, 3)}"
+    note = Note("left_out", f"left out, for want of {lacking[0].wanted}: {some_of(names, 3)}")
     return [replace(runs[0], notes=(*runs[0].notes, note)), *runs[1:]]
 
 
 def read_with(adapter: AdapterInParts, path: Path, options: ReadOptions) -> list[Run]:
-    """The runs that one adapter finds at `path`, whole.
+    """Return the runs that one adapter finds at `path`, whole.
 
     Raises:
         InputError: nothing there can be used; with `strict`, something cannot.
@@ -252,14 +285,20 @@ def _joined(
 ) -> list[Run | InputError]:
     try:
         runs = adapter.join(path, parts, options)
-        return [run if isinstance(run, InputError) else checked(run) for run in runs]
+        return [run if isinstance(run, InputError) else _shown(checked(run)) for run in runs]
     except FaultyScoresError as error:
         return [_faulty(adapter, path, error)]
 
 
+def _shown(run: Run) -> Run:
+    """Return the run under a name without passwords, wherever it is shown. `path` is where it can be read again."""
+    return replace(run, name=without_secrets(run.name)) if is_url(run.name) else run
+
+
 def read_unit(unit: ReadUnit, options: ReadOptions) -> PartRead | InputError:
-    """Read one unit; that it cannot be used is an answer like any other."""
-    return _read_part(_in_parts(load(unit.adapter)), unit.part, options)
+    """Read one unit, that it cannot be used is an answer like any other."""
+    with inside(unit.place or unit.part, follow=options.follow_links):
+        return _read_part(_in_parts(load(unit.adapter)), unit.part, options)
 
 
 def _read_part(adapter: AdapterInParts, part: Any, options: ReadOptions) -> PartRead | InputError:
@@ -288,16 +327,16 @@ def _faulty(adapter: Any, place: Any, error: FaultyScoresError) -> InputError:
 
 
 def places(adapter: Adapter, path: Path) -> list[Path]:
-    """What an adapter reads in one go: a run, or the runs below a folder."""
-    return [path] if adapter.sniff(path) else _below(adapter, path) or [path]
+    """Return what an adapter reads in one go: a run, or the runs below a folder."""
+    return [path] if adapter.sniff(path) else _runs_below(adapter, path) or [path]
 
 
 LEVELS = 5
-"""How deep below a folder runs are looked for: an export to Every Eval Ever has data / task / developer / model."""
+"""Depth below a folder to which runs are searched: an export to Every Eval Ever has data / task / developer / model."""
 
 
-def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
-    """The runs in a folder that is none itself, for an adapter that reads each in one go; by the alphabet.
+def _runs_below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
+    """Return the runs in a folder that is none itself, for an adapter that reads each in one go, by the alphabet.
 
     An adapter that reads in parts walks its folders itself. A file is the first adapter's that recognises it, and in a
     folder that another one recognises no file is a score table.
@@ -306,7 +345,11 @@ def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
         return []
     places: list[Path] = []
     for child in sorted(folder.iterdir()):
-        if child.name.startswith(".") or child.name.endswith(LOOKS) or child.is_symlink() or not exists(child):
+        if child.name.startswith(".") or child.name.endswith(LOOKS):
+            continue
+        if child.is_symlink() and (child.is_dir() or is_there_itself(child)):
+            continue
+        if not is_inside(child) or not exists(child) or (not is_url(child) and is_special(child)):
             continue
         if child.is_dir() and not _is_open(child):
             continue
@@ -314,39 +357,39 @@ def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
             first = next(name for name, other in _loaded().items() if other.sniff(child))
             places += [child] if child.is_dir() or first == adapter.name else []
         elif adapter.name != LAST or not any(other.sniff(child) for other in _loaded().values() if other != adapter):
-            places += _below(adapter, child, levels - 1)
+            places += _runs_below(adapter, child, levels - 1)
     return places
 
 
 def _is_open(folder: Path) -> bool:
-    """Whether a folder may be looked into, as far as that is known before."""
+    """Return whether a folder may be looked into, as far as that is known before."""
     return is_url(folder) or os.access(folder, os.R_OK | os.X_OK)
 
 
 def closed_folders(path: PathInput, owned: Collection[str] = ()) -> list[InputError]:
-    """Why folders at a place may not be looked into, which adapters pass over in silence.
+    """Return why folders at a place may not be looked into, which adapters pass over in silence.
 
     Those in `owned` folders, of which there may be thousands, are left to the adapter that owns them.
     """
-    if is_url(path) or Path(path).is_file() or str(Path(path)) in owned:
+    if is_url(path) or not Path(path).is_dir() or str(Path(path)) in owned:
         return []
     folders = [str(Path(path))]
-    for place, inside, _ in os.walk(folders[0]):
-        inside[:] = [name for name in inside if f"{place}{os.sep}{name}" not in owned]
-        folders += [f"{place}{os.sep}{name}" for name in inside]
+    for place, below, _ in os.walk(folders[0]):
+        below[:] = [name for name in below if name != BESIDE and f"{place}{os.sep}{name}" not in owned]
+        folders += [f"{place}{os.sep}{name}" for name in below]
     closed = [folder for folder in folders if not os.access(folder, os.R_OK | os.X_OK)]
     return [InputError(f"{folder}: cannot be opened (Permission denied)") for folder in closed]
 
 
 def _passed_over(path: PathInput, claims: Claims | InputError) -> list[InputError]:
-    """The closed folders that the units of a place do not tell of."""
+    """Return the closed folders that the units of a place do not tell of."""
     units = [] if isinstance(claims, InputError) else [unit for _, part in claims for unit in part]
     owned = {str(unit) for unit in units if getattr(load(unit.adapter), "owns_folders", False)}
     return [] if isinstance(claims, InputError) else closed_folders(path, owned)
 
 
 class _Whole:
-    """An adapter that reads a run in one go, as one that reads it in parts; of a folder of runs each is a part."""
+    """An adapter that reads a run in one go, as one that reads it in parts, of a folder of runs each is a part."""
 
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
@@ -359,7 +402,8 @@ class _Whole:
         return PartRead(tuple(self.adapter.read(part, options)))
 
     def join(self, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
-        return in_order(found)
+        answers, arranged = in_order(found), getattr(self.adapter, "arranged", None)
+        return answers if arranged is None else arranged(path, answers, options)
 
 
 def _in_parts(adapter: Adapter) -> AdapterInParts:
@@ -368,19 +412,19 @@ def _in_parts(adapter: Adapter) -> AdapterInParts:
 
 
 def in_order(parts: Sequence[PartRead | InputError]) -> list[Run | InputError]:
-    """The runs of all parts and what stands in for those that could not be read, one after the other."""
+    """Return the runs of all parts, and errors for parts that could not be read, one after the other."""
     return [run for part in parts for run in ([part] if isinstance(part, InputError) else part.runs)]
 
 
 def one_by_one(units: Sequence[ReadUnit], options: ReadOptions) -> list[PartRead | InputError]:
-    """The map over units in this process."""
+    """Return the map over units in this process."""
     return [read_unit(unit, options) for unit in units]
 
 
 def read_what_can_be(
     paths: Sequence[PathInput], options: ReadOptions | None = None, read_units: ReadUnits = one_by_one
 ) -> tuple[list[Run], list[InputError]]:
-    """The runs of all paths, in their order, as `read` gives them; and why the others cannot be used.
+    """Return the runs of all paths, in their order, as `read` gives them, and why the others cannot be used.
 
     Of a folder only the part that is broken is left out, and what only other adapters know is read beside it.
 
@@ -391,10 +435,12 @@ def read_what_can_be(
     """
     options = options or ReadOptions()
     single = _of_each_file(options)
-    claims = [_attempt(_claims, path) for path in paths]
+    left_out: dict[str, None] = {}
+    claims = [_attempt(_claims_of, path, options, left_out) for path in paths]
     answers = _gathered(claims, single, read_units)
     broken = [i for i, answer in enumerate(answers) if any(isinstance(run, InputError) for run in answer)]
-    for i, rest in zip(broken, _gathered([_beside(claims[i]) for i in broken], single, read_units), strict=True):
+    beside = [_other_places_at(paths[i], claims[i], options) for i in broken]
+    for i, rest in zip(broken, _gathered(beside, single, read_units), strict=True):
         answers[i] += rest
     out: list[Run | InputError] = []
     for path, claim, answer in zip(paths, claims, answers, strict=True):
@@ -402,7 +448,24 @@ def read_what_can_be(
         selected = _attempt(chosen, runs, path, options)
         out += [selected] if isinstance(selected, InputError) else selected
         out += [InputError(left_out_message(error, runs)) for error in errors]
+    out += [InputError(said) for said in left_out]
     return runs_and_errors(out)
+
+
+def _claims_of(path: PathInput, options: ReadOptions, left_out: dict[str, None]) -> Claims:
+    """Return `_claims` of one of several places, without anything outside it. What is left out joins `left_out`."""
+    with inside(resolve_path(path), follow=options.follow_links) as place:
+        claims = _attempt(_claims, path)
+    if isinstance(claims, InputError):
+        raise InputError(f"{claims}{_and_links(place)}") if place.left_out else claims
+    if place.left_out:
+        left_out[links_note(place)] = None
+    return claims
+
+
+def _other_places_at(path: PathInput, claims: Claims | InputError, options: ReadOptions) -> Claims:
+    with inside(resolve_path(path), follow=options.follow_links):
+        return _other_places(claims)
 
 
 Claims = list[tuple[Path, list[ReadUnit]]]
@@ -410,13 +473,16 @@ Claims = list[tuple[Path, list[ReadUnit]]]
 
 
 def _claims(path: PathInput) -> Claims:
-    """What adapters have at a place; a folder that no harness knows also stands for those that are linked in it."""
+    """Return what adapters have at a place.
+
+    A folder that no harness knows also stands for those that are linked in it.
+    """
     where = resolve_path(path)
     own = _attempt(_recognised, where)
     recognised = {where: own}
     if isinstance(own, InputError) or own == [LAST]:
         local = not is_url(where) and exists(where) and where.is_dir() and _is_open(where)
-        linked = [child for child in sorted(where.iterdir()) if child.is_symlink() and child.is_dir()] if local else []
+        linked = sorted(filter(_is_linked_folder, where.iterdir())) if local else []
         recognised |= {child: _attempt(_recognised, child) for child in linked}
     claims = [(place, names) for place, names in recognised.items() if not isinstance(names, InputError)]
     if not claims and isinstance(own, InputError):
@@ -424,28 +490,33 @@ def _claims(path: PathInput) -> Claims:
     return [(place, _units(name, place)) for place, names in claims for name in names]
 
 
-def _beside(claims: Claims | InputError) -> Claims:
-    """What a folder holds beside what the adapters that recognise it look at: linked folders, and files of others."""
+def _other_places(claims: Claims | InputError) -> Claims:
+    """Return what a folder holds besides what its adapters read: linked folders, and files of other adapters."""
     if isinstance(claims, InputError) or not claims or not (folder := claims[0][0]).is_dir():
         return []
     seen, taken = {place for place, _ in claims}, {unit.adapter for _, units in claims for unit in units}
     beside: Claims = []
     for child in sorted(folder.iterdir()):
-        linked = child.is_symlink() and child.is_dir()
+        linked = _is_linked_folder(child)
         owners = _attempt(_recognised, child) if child not in seen and (linked or child.is_file()) else []
         if not isinstance(owners, InputError):  # else no run at all: a note, a picture
             beside += [(child, _units(name, child)) for name in owners if linked or name not in taken]
     return beside
 
 
+def _is_linked_folder(child: Path) -> bool:
+    return child.is_symlink() and child.is_dir() and is_inside(child)
+
+
 def _units(name: str, path: Path) -> list[ReadUnit]:
-    return [ReadUnit(name, part) for part in _in_parts(load(name)).parts(path)]
+    place = named_place() or str(path)
+    return [ReadUnit(name, part, place) for part in _in_parts(load(name)).parts(path)]
 
 
 def _gathered(
     claims: Sequence[Claims | InputError], options: ReadOptions, read_units: ReadUnits
 ) -> list[list[Run | InputError]]:
-    """For each place its runs, and the reasons for those that are left out."""
+    """Return for each place its runs, and the reasons for those that are left out."""
     units = [unit for claim in claims if not isinstance(claim, InputError) for _, part in claim for unit in part]
     read = iter(read_units(units, options) if units else ())
     out: list[list[Run | InputError]] = []

@@ -1,8 +1,9 @@
-"""What a caller names, as runs: paths, runs, tables, and which of their models."""
+"""All that a caller names, as runs: paths, runs, tables, and which of their models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,20 +12,35 @@ from ..data.scores import ReadOptions, Run
 from ..errors import InputError
 from . import registry as adapters
 from .joining import joined
-from .paths import FRAME, PathInput, is_frame, is_path
+from .paths import FRAME, PathInput, is_frame, is_path, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Source: TypeAlias = "PathInput | Run | pd.DataFrame"
+Sources: TypeAlias = "Source | Sequence[Source] | Mapping[str, Source]"
+"""One source, several, or several under names of the caller's."""
 
 
-def runs_of(source: Source, options: ReadOptions) -> list[Run]:
-    """The runs that a path or a Run stands for, read with these options.
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A source with the name that the caller gives its run."""
+
+    name: str
+    source: Source
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def runs_of(source: Source | Named, options: ReadOptions) -> list[Run]:
+    """Return the runs of a path or a Run, read with these options.
 
     Raises:
         InputError: something that is no path, Run or table, or what reading raises.
     """
+    if isinstance(source, Named):
+        return [_renamed(only_of(runs_of(source.source, options), (source,)), source.name)]
     if isinstance(source, Run):
         lost = any(part.n_missing for part in (*source.scores, *source.parts, *source.corpus))
         refill = options.missing != "drop" and lost
@@ -46,24 +62,36 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
     return adapters.read(source, options)
 
 
-def listed(sources: Any) -> list[Source]:
-    """One source or several, as a list."""
-    single = (
-        isinstance(sources, (Run, Mapping))
-        or is_path(sources)
-        or is_frame(sources)
-        or not isinstance(sources, Iterable)
-    )
+def is_unnamed(source: object) -> bool:
+    """Return whether a source is a DataFrame without a name of its own."""
+    return is_frame(source) and name_of(source) == FRAME
+
+
+def numbered(run: Run, number: int) -> Run:
+    """Return the run of one of several unnamed DataFrames, known by its number unless a column names its model."""
+    return _renamed(run, f"{FRAME} {number}") if run.model == FRAME else run
+
+
+def _renamed(run: Run, name: str) -> Run:
+    """Return the run, known by another name."""
+    return replace(run, name=name, model=name)
+
+
+def listed(sources: Any) -> list[Any]:
+    """Return one source or several as a list, those of a dict with their names."""
+    if isinstance(sources, Mapping):
+        return [Named(str(name), source) for name, source in sources.items()]
+    single = isinstance(sources, Run) or is_path(sources) or is_frame(sources) or not isinstance(sources, Iterable)
     return [sources] if single else list(sources)
 
 
 def names(value: Sequence[str]) -> tuple[str, ...]:
-    """Several names; a single one may stand alone."""
+    """Return several names. A single one may stand alone."""
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def only_of(runs: list[Run], side: Sequence[Source]) -> Run:
-    """The one run that a side of a comparison is."""
+def only_of(runs: list[Run], side: Sequence[Source | Named]) -> Run:
+    """Return the one run that a side of a comparison is."""
     if len(runs) != 1:
         place = side[0] if len(side) == 1 else "a list"
         models = ", ".join(run.model for run in runs)
@@ -74,7 +102,7 @@ def only_of(runs: list[Run], side: Sequence[Source]) -> Run:
 def pair_of(
     runs: list[Run], sources: Sequence[Source], models: Sequence[str] = (), *, many: str = ""
 ) -> tuple[Run, Run]:
-    """The two runs that are meant, A first; all tasks of a model whose files are many.
+    """Return the two runs that are meant, A first. All tasks of a model whose files are many.
 
     Args:
         runs: all that were read.
@@ -105,7 +133,7 @@ def pair_of(
 
 
 def of_models(runs: list[Run], sources: Sequence[Source], models: Sequence[str] = ()) -> list[Run]:
-    """The one run of the one model that is named, or the two of `pair_of`."""
+    """Return the one run of the one model that is named, or the two of `pair_of`."""
     if len(models) != 1:
         return [*pair_of(runs, sources, models)]
     out = [run for run in runs if run.model == models[0]]
@@ -116,16 +144,18 @@ def of_models(runs: list[Run], sources: Sequence[Source], models: Sequence[str] 
 
 
 def is_same(run: Run, other: Run) -> bool:
-    """Whether two runs are one that is given twice (`runs/*` with the baseline `runs/old`)."""
+    """Return whether two runs are one that is given twice (`runs/*` with the baseline `runs/old`)."""
     if not run.path or not other.path or run.model != other.model:
         return False
     return Path(run.path).resolve() == Path(other.path).resolve()
 
 
-def of_sides(columns: Mapping[str, str], sources: Sequence[Source]) -> dict[str, str]:
-    """The columns with the paths of two sources in place of ``A:`` and ``B:``, unless a file is called so."""
-    paths = [str(source) for source in sources if is_path(source)]
-    if len(paths) != 2 or {Path(path).stem for path in paths} & {"A", "B"}:
-        return dict(columns)
-    named = dict(zip(("A:", "B:"), paths, strict=True))
-    return {f"{named[key[:2]]}:{key[2:]}" if key[:2] in named else key: value for key, value in columns.items()}
+SIDES = ("A", "B")
+
+
+def columns_of_side(columns: Mapping[str, str], side: str) -> dict[str, str]:
+    """Return the columns of one side of a comparison: ``A:score`` is that of A alone, whatever its files are called."""
+    prefixes = {letter: f"{letter}:" for letter in SIDES}
+    out = {key: value for key, value in columns.items() if not key.startswith(tuple(prefixes.values()))}
+    own = prefixes[side]
+    return out | {key.removeprefix(own): value for key, value in columns.items() if key.startswith(own)}

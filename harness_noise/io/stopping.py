@@ -1,8 +1,8 @@
-"""Ctrl-C: the program ends where it stands, with one line.
+"""Ctrl-C: the program ends at once, with one line.
 
-Unwinding by KeyboardInterrupt would leave that to whatever runs at the moment: an import of somebody
-else's that swallows it, a C extension or a destructor that prints a traceback. There is nothing to
-unwind: files appear by a rename, so all that has to go is the temporary ones.
+Unwinding by KeyboardInterrupt would depend on what runs at the moment: an import of another package that swallows it, a
+C extension, or a destructor that prints a traceback. There is nothing to unwind: files appear by a rename, so only the
+temporary ones have to go.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ STOPPED = 130
 """The exit code: 128 + SIGINT, as a shell gives it."""
 
 temporary_files: set[Path] = set()
-"""What this process is writing at the moment and has not yet renamed."""
+"""The files that this process is writing and has not yet renamed."""
+temporary_folders: set[Path] = set()
+"""Folders that hold one of these files each."""
 
 
 def stop_on_interrupt() -> None:
-    """From now on Ctrl-C ends this process at once; where it is ignored (a shell's `&`), it stays so.
+    """Let Ctrl-C end this process at once from now on. If it is ignored (a shell's `&`), it stays so.
 
     For a process of our own only: not for a harness's, which has things to put in order.
     """
@@ -42,6 +44,9 @@ def stop_on_interrupt() -> None:
             for path in tuple(temporary_files):
                 with suppress(OSError):
                     path.unlink()
+            for folder in tuple(temporary_folders):
+                with suppress(OSError):
+                    folder.rmdir()
             with suppress(OSError):  # past Python's stream, which may be in the middle of a line
                 os.write(2, stop_message(on_terminal=os.isatty(2)).encode())
         os._exit(STOPPED)
@@ -50,5 +55,5 @@ def stop_on_interrupt() -> None:
 
 
 def stop_message(*, on_terminal: bool) -> str:
-    """The one line; on a terminal it takes the place of a progress bar, whose hidden cursor comes back."""
+    """Return the one line. On a terminal it takes the place of a progress bar, whose hidden cursor comes back."""
     return ("\r\033[K\033[?25h" if on_terminal else "") + "harness-noise: stopped\n"

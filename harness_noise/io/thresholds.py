@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .paths import PathInput
+from .paths import PathInput, opened, resolve_path
 
+_LARGEST = 1 << 18
+"""Largest size of a file in bytes. Its reader needs seconds for a megabyte."""
+_DEEPEST = 20
+_FAR = 1e100
 Threshold = tuple[tuple[str, str, str], float, float, int | None]
-"""Task, metric and filter ("" matches any); the value; the share of it that may be lost; questions of each task."""
+"""Task, metric and filter ("" matches any), the value, the share of it that may be lost, questions of each task."""
 
 
 def read_thresholds(path: PathInput, *, bare: bool = False) -> list[Threshold]:
-    """The thresholds of a YAML file, in its order.
+    """Return the thresholds of a YAML file, in its order.
 
     Two forms are known: `tasks`, a list of names, each with `metrics`, a list of `name` and `value`; and `lmeval` (or
     the top level) with `task` and metrics as keys. Metrics are called `exact_match` or `exact_match,strict-match`.
@@ -25,7 +28,7 @@ def read_thresholds(path: PathInput, *, bare: bool = False) -> list[Threshold]:
     Raises:
         InputError: it cannot be read, or a value is no number.
     """
-    content = _yaml(Path(str(path)))
+    content = _yaml(resolve_path(path))
     try:
         out = [(key, *_checked(path, key, value, rtol, limit)) for key, value, rtol, limit in _values(content)]
     except (AttributeError, KeyError, TypeError):
@@ -42,12 +45,14 @@ def read_thresholds(path: PathInput, *, bare: bool = False) -> list[Threshold]:
 
 
 def read_recovery(path: PathInput) -> float | None:
-    """The `recovery_threshold` of a YAML file, the share of the baseline that must be kept; None where it has none.
+    """Return the `recovery_threshold` of a YAML file, the share of the baseline that must be kept.
+
+    None where it has none.
 
     Raises:
         InputError: it cannot be read, or is not one share for all metrics.
     """
-    content = _yaml(Path(str(path)))
+    content = _yaml(resolve_path(path))
     block = content.get("lmeval")
     share = (block if isinstance(block, Mapping) else content).get("recovery_threshold")
     if share is None:
@@ -63,13 +68,24 @@ def _yaml(path: Path) -> Mapping[str, Any]:
     except ImportError:
         raise InputError(f"{path}: thresholds are YAML, which needs PyYAML: pip install pyyaml") from None
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        with opened(path) as file:
+            text = file.read(_LARGEST + 1)
+        if len(text) > _LARGEST:
+            raise InputError(f"{path}: more than {_LARGEST // 1000} kB, and no file of thresholds is that large")
+        depth = 0
+        for event in yaml.parse(text, yaml.SafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent) or depth > _DEEPEST:
+                raise InputError(f"{path}: has YAML aliases (*name), or is nested without end: write plain values")
+        content = yaml.safe_load(text)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001  what a tag makes of a value that does not fit it
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where is not None else ""
-        raise InputError(f"{path}{line}: not YAML") from None
+        raise InputError(f"{path}{line}: not YAML that can be read") from None
     return content if isinstance(content, Mapping) else {}
 
 
@@ -90,8 +106,8 @@ def _values(content: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str, str], 
 def _checked(path: PathInput, key: tuple[str, ...], value: Any, rtol: Any, limit: Any) -> tuple[float, float, Any]:
     what = " ".join(filter(None, key))
     for name, number in (("value", value), ("rtol", rtol)):
-        if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
-            raise InputError(f"{path}: the {name} of {what} is {number!r}, not a number")
+        if isinstance(number, bool) or not isinstance(number, (int, float)) or not -_FAR < number < _FAR:
+            raise InputError(f"{path}: the {name} of {what} is {number!r:.80}, not a number")
     if not 0 <= rtol < 1:
         raise InputError(f"{path}: rtol {rtol:g} of {what} is not a share below 1, such as 0.05")
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):

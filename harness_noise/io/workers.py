@@ -1,7 +1,7 @@
 """The map over files: in this process, on local processes, or on a Dask cluster.
 
-Whoever reads, the answers are the same to the last bit and in the order of the files: scores travel
-without loss, and what fails on a worker is read once more here, so that the outcome is this process's.
+With any reader, the answers are the same to the last bit and in the order of the files. Scores travel without loss.
+What fails on a worker is read once more here, so that the outcome is this process's.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CONNECT = 10
 
 Reply: TypeAlias = PartRead | InputError
 Replies: TypeAlias = Generator[tuple[int, Reply | str], None, None]
-"""The number of a unit and its answer, as they come; or why a worker has none, whatever it raised."""
+"""The number of a unit and its answer, as they come, or the reason why a worker has none, whatever it raised."""
 Watch: TypeAlias = Callable[[Iterable[Any], int], Iterable[Any]]
 
 
@@ -43,18 +43,16 @@ def read_units(
     units: Sequence[ReadUnit],
     options: ReadOptions,
     *,
-    jobs: int = 1,
-    dask: str | None = None,
+    jobs: int | str = 1,
     watch: Watch = lambda answers, total: answers,
     say: Callable[[str], None] = lambda text: None,
 ) -> list[Reply]:
-    """Read all units; what the arena has no use for (the data of corpus metrics) is left out.
+    """Read all units. What the arena has no use for (the data of corpus metrics) is left out.
 
     Args:
         units: see `adapters.ReadUnit`.
         options: how they are read.
-        jobs: number of processes, for dask=None.
-        dask: address of the scheduler of a Dask cluster.
+        jobs: number of processes, or the address of the scheduler of a Dask cluster.
         watch: passes the answers on, as they come, with their number.
         say: is told what a user should know.
 
@@ -64,8 +62,8 @@ def read_units(
     Raises:
         InputError: there is no cluster, or workers die whenever they read a certain file.
     """
-    if dask is not None:
-        answers = _on_cluster(units, options, dask, say)
+    if isinstance(jobs, str):
+        answers = _on_cluster(units, options, jobs, say)
     elif jobs > 1 and len(units) > 1:
         answers = _on_processes(units, options, jobs)
     else:
@@ -91,7 +89,7 @@ def read_units(
 
 
 def read_small(unit: ReadUnit, options: ReadOptions) -> Reply:
-    """The answer to one unit, small: no corpus data, no frames held by an error."""
+    """Return the answer to one unit, small: no corpus data, no frames held by an error."""
     answer = read_unit(unit, options)
     if isinstance(answer, InputError):
         answer.__cause__ = answer.__context__ = None
@@ -100,7 +98,7 @@ def read_small(unit: ReadUnit, options: ReadOptions) -> Reply:
 
 
 def _work(unit: ReadUnit, options: ReadOptions) -> PartRead | str:
-    """What a worker does. It never raises: what an exception needs, another process may not have."""
+    """Read one unit on a worker. It never raises: another process may lack what an exception needs."""
     try:
         answer = read_small(unit, options)
     except Exception as error:  # noqa: BLE001 - the calling process finds out what it is
@@ -108,10 +106,10 @@ def _work(unit: ReadUnit, options: ReadOptions) -> PartRead | str:
     return reason(answer) if isinstance(answer, InputError) else answer
 
 
-def _each(
+def _worker_replies(
     executor: Executor, units: Mapping[int, ReadUnit], options: ReadOptions, dead: type[Exception]
 ) -> Iterator[tuple[int, PartRead | str | None]]:
-    """What workers answer, as it comes; None where they died of it, by which exception `dead` says."""
+    """Yield the answers of workers, as they come, None if they died of it, which the exception `dead` shows."""
     futures: dict[Future[PartRead | str], int] = {}
     with _held_interrupts(), suppress(BrokenExecutor):
         for i, unit in units.items():
@@ -125,11 +123,11 @@ def _each(
 
 
 def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) -> Replies:
-    """A pool of processes; where one of them dies, another reads one by one what is left."""
+    """Return a pool of processes. Where one of them dies, another reads one by one what is left."""
     waiting, deaths = dict(enumerate(units)), Counter[int]()
     while waiting:
         with _pool(min(jobs, len(waiting))) as pool:
-            for i, answer in _each(pool, dict(waiting), options, BrokenExecutor):
+            for i, answer in _worker_replies(pool, dict(waiting), options, BrokenExecutor):
                 if answer is not None:
                     del waiting[i]
                     yield i, answer
@@ -144,7 +142,7 @@ def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) ->
 
 @contextmanager
 def _pool(size: int) -> Iterator[Executor]:
-    """New processes, which inherit neither threads nor locks, and which do not outlive the block."""
+    """Start new processes, which inherit neither threads nor locks and end with the block."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
@@ -164,7 +162,7 @@ def _pool(size: int) -> Iterator[Executor]:
 
 @contextmanager
 def _unwinding() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt: a process that just ends leaves the locks of its pool behind."""
+    """Let Ctrl-C raise KeyboardInterrupt, because a process that just ends leaves its pool locked."""
     if not callable(signal.getsignal(signal.SIGINT)) or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -177,7 +175,7 @@ def _unwinding() -> Iterator[None]:
 
 @contextmanager
 def _held_interrupts() -> Iterator[None]:
-    """Ctrl-C reaches this process after the block, and never the processes that start in it."""
+    """Delay Ctrl-C for this process until after the block, and keep it from the processes that start in it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -192,13 +190,13 @@ def _held_interrupts() -> Iterator[None]:
 
 
 def _on_cluster(units: Sequence[ReadUnit], options: ReadOptions, address: str, say: Callable[[str], None]) -> Replies:
-    """Dask gives the work of a worker that dies to another, and gives a file up that kills several."""
+    """Yield the replies of Dask, which gives a dead worker's work to another and gives up a file that kills several."""
     with _client(address, say) as client:
         from distributed import KilledWorker
 
         executor: Executor = client.get_executor(pure=False)  # type: ignore[no-untyped-call]
         try:
-            for i, answer in _each(executor, dict(enumerate(units)), options, KilledWorker):
+            for i, answer in _worker_replies(executor, dict(enumerate(units)), options, KilledWorker):
                 if answer is None:
                     raise InputError(
                         f"{units[i]}: every worker that was to read it died; give the workers more memory, or leave "
@@ -206,17 +204,17 @@ def _on_cluster(units: Sequence[ReadUnit], options: ReadOptions, address: str, s
                     )
                 yield i, answer
         except CancelledError:
-            raise InputError(f"`dask` {address}: the connection to the scheduler was lost") from None
+            raise InputError(f"`jobs` {address}: the connection to the scheduler was lost") from None
         finally:
             executor.shutdown(wait=False)
 
 
 @contextmanager
 def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
-    """A connection to a cluster whose workers have this version.
+    """Return a connection to a cluster whose workers have this version.
 
     Raises:
-        InputError: dask is not installed, nobody answers, or a worker has another version.
+        InputError: dask is not installed, no scheduler answers, or a worker has another version.
     """
     import logging
 
@@ -224,7 +222,7 @@ def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
         from distributed import Client
         from distributed.comm.addressing import get_address_host_port
     except ImportError as error:
-        raise InputError(f"`dask` needs Dask ({error}): pip install 'harness-noise[dask]'") from None
+        raise InputError(f"`jobs` {address} needs Dask ({error}): pip install 'harness-noise[dask]'") from None
     level, lost = logging.root.manager.disable, False
     logging.disable()  # Dask logs what it recovers from; what matters is said here, in one line
     try:
@@ -233,7 +231,7 @@ def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
             client: Any = Client(address, timeout=CONNECT, set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
             raise InputError(
-                f"`dask` {address}: no scheduler answers there ({reason(error)}); give the address that "
+                f"`jobs` {address}: no scheduler answers there ({reason(error)}); give the address that "
                 "`dask scheduler` prints, such as tcp://10.0.0.1:8786"
             ) from None
         with client:
@@ -243,11 +241,11 @@ def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
                 if theirs != __version__:
                     have = "no harness-noise" if theirs is None else f"harness-noise {theirs}"
                     raise InputError(
-                        f"`dask` {address}: worker {worker} has {have}, and here is {__version__}: install the same "
+                        f"`jobs` {address}: worker {worker} has {have}, and here is {__version__}: install the same "
                         "version, with the extras that the files need, on all workers"
                     )
             if not workers:
-                say(f"`dask` {address}: the cluster has no workers yet; waiting for one")
+                say(f"`jobs` {address}: the cluster has no workers yet; waiting for one")
             try:
                 yield client
             finally:
@@ -261,7 +259,7 @@ def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
 
 
 def travelling(run: Run) -> Run:
-    """The run without what an arena does not use: the data of corpus metrics."""
+    """Return the run without what an arena does not use: the data of corpus metrics."""
     corpus = (replace(part, records=(), aggregate=None, stats=None, value=None) for part in run.corpus)
     return replace(run, corpus=tuple(corpus))
 
@@ -275,7 +273,7 @@ class Interner:
         self.questions: dict[tuple[object, ...], Questions] = {}
 
     def shared(self, run: Run) -> Run:
-        """The run as it was read, with what it has in common with those before."""
+        """Return the run as it was read, with what it has in common with those before."""
         measured: list[Scores | CorpusScores] = [*run.scores, *run.parts, *run.corpus]
         unique = {id(part.questions): part.questions for part in measured}
         questions = {key: self._questions(own) for key, own in unique.items()}
@@ -283,13 +281,19 @@ class Interner:
         def in_common(parts: Iterable[Any]) -> tuple[Any, ...]:
             return tuple(
                 replace(part, questions=questions[id(part.questions)], clusters=self._first(part.clusters))
-                for part in parts
+                for part in map(self._with_texts, parts)
             )
 
         return replace(run, scores=in_common(run.scores), parts=in_common(run.parts), corpus=in_common(run.corpus))
 
+    def _with_texts(self, part: Any) -> Any:
+        """Return the scores, whose answers' texts are found by ids that they share with those of other runs."""
+        if not isinstance(part, Scores) or part.answers is None:
+            return part
+        return replace(part, answers=part.answers.shared(self._first))
+
     def _questions(self, own: Questions) -> Questions:
-        """The questions, without their log, as the first run had them; texts that are not read yet stay so."""
+        """Return the questions, without their log, as the first run had them. Texts that are not read yet stay so."""
         unread = () if own.documents is None else ("inputs", "texts")
         names = ("keys", "inputs", "targets", "prompts", "texts")
         same: dict[str, Any] = {name: None if name in unread else self._first(getattr(own, name)) for name in names}
@@ -300,7 +304,7 @@ class Interner:
         return self.questions.setdefault((own.kind, *map(id, (*same.values(), own.fields))), kept)
 
     def _first(self, value: Sequence[str] | None) -> Any:
-        """An equal sequence of a run before, if there is one."""
+        """Return an equal sequence of a run before, if there is one."""
         if not value:
             return value
         first = self.sequences.setdefault((len(value), value[0], value[-1]), value)

@@ -15,31 +15,34 @@ from scipy.sparse.csgraph import connected_components
 
 from ..analysis.known import WithFields
 from ..analysis.mean import analyze_run
+from ..analysis.overall import Measure, by_tops, no_row, overall_group, unknown_weights
 from ..analysis.repeats import copies, once
-from ..analysis.sample import group_parts, own_group, taken
+from ..analysis.sample import members_of, own_group, taken
 from ..analysis.slices import divided, slices_of_runs
 from ..arrays import BoolArray, FloatArray, columns_of
 from ..data.matching import Pairing, pair
 from ..data.native_values import agreed
+from ..data.notes import Note, merged
 from ..data.questions import occurrences
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError, some_of
 from ..io.joining import check_clusters
 from ..io.paths import telling_parts
 from ..results.arena import Arena, Benchmark, BenchmarkResult, Model, Pairs, PairSlice, Question, Spread, Step
-from ..results.forms import finite, merge_notes
+from ..results.forms import finite
 from ..results.rows import PEOPLE
 from ..settings import Settings
 from ..stats import benchmark, decision, planning
 from ..stats.pairs import Table
 from .checkpoints import with_checkpoints
-from .pairs import Grid, MeasuredRun, grid, pairs_of, square
+from .pairs import Grid, grid, pairs_of, square
 from .ranks import best_p, passes, ranked
+from .scoring import MeasuredRun
 
 CLOSE = 5.0
-"""Pairs closer than this many total standard errors show the noise of a benchmark; [Wang, §4.1.2]."""
+"""Total standard errors. Pairs that are closer show the noise of a benchmark [Wang, §4.1.2]."""
 MOST_SLICES = 50_000
-"""Pairs × slices that are computed; of more, `compare` has those of any two models."""
+"""The most pairs × slices that are computed. If there are more, `compare` has those of any two models."""
 
 
 def arena(
@@ -51,7 +54,7 @@ def arena(
     by: Sequence[str] = (),
     over: str | None = None,
 ) -> Arena:
-    """Every pair of runs on every task, metric and scorer that at least two of them measured.
+    """Compare every pair of runs on every task, metric and scorer that at least two of them measured.
 
     Args:
         runs: one run of each model; several runs of one model are told apart by their names.
@@ -75,7 +78,7 @@ def arena(
     names = distinct_names(runs)
     runs, names, chosen = _baseline_last(runs, names, baseline)
     boards, remarks = _boards(runs, names, settings, top, by)
-    said = merge_notes(*(run.notes for run in runs), twice, unnamed, copies(runs), remarks, _corpus_notes(runs))
+    said = merged(*(run.notes for run in runs), twice, unnamed, copies(runs), remarks, _corpus_notes(runs))
     result = Arena(settings.to_dict(), tuple(boards), chosen, said)
     if over is not None:
         result = with_checkpoints(result, dict(zip(names, runs, strict=True)), over)
@@ -87,11 +90,15 @@ def arena(
 
 def _boards(
     runs: Sequence[Run], names: Sequence[str], settings: Settings, top: int | None, by: Sequence[str]
-) -> tuple[list[BenchmarkResult], list[str]]:
-    """Every benchmark that two of the runs measured, and what there is to say of the others."""
+) -> tuple[list[BenchmarkResult], list[Note]]:
+    """Return every benchmark that two of the runs measured, and notes on the others."""
     boards: list[BenchmarkResult] = []
     lonely: dict[tuple[str, str], list[str]] = {}
-    benchmarks, notes = _across_harnesses(_benchmarks(runs, names))
+    benchmarks, of_groups = _benchmarks(runs, names)
+    benchmarks, notes = _across_harnesses(benchmarks)
+    overall, said = _overall(benchmarks, len(runs), settings)
+    benchmarks += overall
+    notes += [*of_groups, *said, *unknown_weights(runs, settings)]
     for group, measured in benchmarks:
         first = measured[0].parts[0]
         if len(measured) < 2:
@@ -106,21 +113,23 @@ def _boards(
     if not boards:
         raise InputError(_nothing_shared(runs, names, bool(lonely)))
     notes += [
-        f"{task}, {some_of(metrics, 4)}: only {name} has {'it' if len(metrics) == 1 else 'them'}: nothing to compare"
+        Note("only_one_has", f"only {name} has {'it' if len(metrics) == 1 else 'them'}: nothing to compare").of(
+            task, some_of(metrics, 4)
+        )
         for (task, name), metrics in lonely.items()
     ]
     return boards, notes
 
 
-def _corpus_notes(runs: Sequence[Run]) -> list[str]:
-    """What is not in the arena though runs report it: metrics that are no mean over questions."""
+def _corpus_notes(runs: Sequence[Run]) -> list[Note]:
+    """Return notes on metrics that runs report but an arena leaves out, because they are not means over questions."""
     by_task: dict[str, list[str]] = {}
     for run in runs:
         for corpus in run.corpus:
             by_task.setdefault(corpus.task, []).append(corpus.metric)
+    said = "not in the arena, which compares means over questions; `compare` resamples the whole corpus"
     return [
-        f"{task}, {some_of(list(dict.fromkeys(metrics)), 4)}: not in the arena, which compares means over questions; "
-        "`compare` resamples the whole corpus"
+        Note("not_in_arena", said).of(task, some_of(list(dict.fromkeys(metrics)), 4))
         for task, metrics in by_task.items()
     ]
 
@@ -128,26 +137,83 @@ def _corpus_notes(runs: Sequence[Run]) -> list[str]:
 Measurements: TypeAlias = list[tuple[Group | None, list[MeasuredRun]]]
 
 
-def _benchmarks(runs: Sequence[Run], names: Sequence[str]) -> Measurements:
-    """Every task × metric × scorer, then every group, with the runs that have it, in their order."""
+def _benchmarks(runs: Sequence[Run], names: Sequence[str]) -> tuple[Measurements, list[Note]]:
+    """Return every task × metric × scorer, then every group, with the runs that have it, in their order, and notes."""
     pairs = list(zip(names, runs, strict=True))
     tasks: dict[tuple[str, str, str], list[MeasuredRun]] = {}
     for name, run in pairs:
         for part in run.scores:
             tasks.setdefault(part.key, []).append(MeasuredRun(name, run, (part,)))
-    # of every group, the runs that report it themselves: `--group` and the harness say it for each
-    groups: dict[tuple[str, str, str], tuple[Group, list[MeasuredRun]]] = {}
+    of_tasks: Measurements = [(None, measured) for measured in tasks.values()]
+    groups, notes = _groups(pairs)
+    return of_tasks + groups, notes
+
+
+def _groups(pairs: Sequence[tuple[str, Run]]) -> tuple[Measurements, list[Note]]:
+    """Return every group with the runs that report it, over the tasks that all of them have, and notes on other
+    tasks."""
+    reporting: dict[tuple[str, str, str], list[tuple[str, Run, Group]]] = {}
     for name, run in pairs:
         for own in run.groups:
-            group, measured = groups.setdefault((own.name, own.metric, own.scorer), (own, []))
-            if parts := group_parts(run, group):
-                measured.append(MeasuredRun(name, run, tuple(parts)))
-    of_tasks: Measurements = [(None, measured) for measured in tasks.values()]
-    return of_tasks + [(group, measured) for group, measured in groups.values() if measured]
+            reporting.setdefault(own.key, []).append((name, run, own))
+    out: Measurements = []
+    notes = []
+    for several in reporting.values():
+        have = [{part.task: part for part in members_of(run, own, own.tasks)} for _, run, own in several]
+        scored = [(name, run, parts) for (name, run, _), parts in zip(several, have, strict=True) if parts]
+        group = several[0][2]
+        every = dict.fromkeys(task for _, _, own in several for task in own.tasks)
+        common = [task for task in group.tasks if all(task in parts for _, _, parts in scored)]
+        if len(scored) > 1 and len(common) < len(every):
+            lone = [task for task in every if task not in common]
+            how = f"over the {len(common)} tasks that all its runs have"
+            how = how if common else "left out: its runs share no task"
+            said = f"{group.name} {group.metric}: {how}, without {some_of(lone, 4)}"
+            notes.append(Note("group_in_part", said, group.name))
+        if not scored or not common:
+            continue
+        out.append(
+            (
+                group.over(common),
+                [MeasuredRun(n, run, tuple(parts[task] for task in common)) for n, run, parts in scored],
+            )
+        )
+    return out, notes
 
 
-def _across_harnesses(benchmarks: Measurements) -> tuple[Measurements, list[str]]:
-    """The benchmarks, and with each of them what other harnesses measured on its questions under another name.
+def _overall(benchmarks: Measurements, n_runs: int, settings: Settings) -> tuple[Measurements, list[Note]]:
+    """Return the overall row of every metric and scorer, over what all runs measured, and notes."""
+    by_measure: dict[Measure, list[tuple[Group | None, list[MeasuredRun]]]] = {}
+    for group, measured in benchmarks:
+        first = measured[0].parts[0]
+        by_measure.setdefault((first.metric, first.scorer), []).append((group, measured))
+    out: Measurements = []
+    notes = []
+    for measure, entries in by_measure.items():
+        whole = [(group, measured) for group, measured in entries if len(measured) == n_runs]
+        columns = [(group, list(zip(*(entry.parts for entry in measured), strict=True))) for group, measured in whole]
+        found = by_tops([sides[0] for group, sides in columns if group is None], [(g, s) for g, s in columns if g])
+        rows = found.get(measure)
+        why = "" if rows is None else rows.why_not(settings)
+        if rows is None or why is not None:
+            notes += no_row(measure, why or "")
+            continue
+        sizes = {task: max(len(part.questions) for part in sides) for task, sides in rows.parts.items()}
+        group = overall_group(rows.tops, measure, sizes, settings)
+        runs = whole[0][1]
+        each = zip(*(rows.parts[task] for task in group.tasks), strict=True)
+        out.append((group, [MeasuredRun(e.name, e.run, parts) for e, parts in zip(runs, each, strict=True)]))
+        partly = [(g, measured[0].parts[0].task) for g, measured in entries if len(measured) < n_runs]
+        apart = [task if g is None else g.name for g, task in partly]
+        if apart:
+            said = f"{measure[0]}: the overall row is without {some_of(apart, 4)}, which not all runs have"
+            notes.append(Note("overall_in_part", said))
+    return out, notes
+
+
+def _across_harnesses(benchmarks: Measurements) -> tuple[Measurements, list[Note]]:
+    """Return the benchmarks, each joined by what other harnesses measured on its questions under another name, and
+    notes.
 
     As `compare` does, where a run measured one thing only: accuracy of an Inspect log, score of a table.
     """
@@ -160,13 +226,15 @@ def _across_harnesses(benchmarks: Measurements) -> tuple[Measurements, list[str]
             out.append((group, list(measured)))
             continue
         part, other = home[0].parts[0], first.parts[0]
-        notes.append(f"compared {part.title} of {home[0].name} with {other.title} of {first.name}")
+        said = f"compared {part.title} of {home[0].name} with {other.title} of {first.name}"
+        notes.append(Note("named_differently", said))
         home += measured
     return out, notes
 
 
 def _same_elsewhere(old: Sequence[MeasuredRun], new: Sequence[MeasuredRun]) -> bool:
-    """Whether two sets of runs, each of one harness, measured one thing each, on questions that they share."""
+    """Return True if two sets of runs, from different harnesses, measured one thing each on questions that they
+    share."""
     single = all(len(entry.run.scores) == 1 and not entry.run.groups and not entry.run.corpus for entry in (*old, *new))
     apart = {entry.run.harness for entry in old}.isdisjoint(entry.run.harness for entry in new)
     a, b = old[0].parts[0], new[0].parts[0]
@@ -175,7 +243,8 @@ def _same_elsewhere(old: Sequence[MeasuredRun], new: Sequence[MeasuredRun]) -> b
 
 
 def distinct_names(runs: Sequence[Run]) -> tuple[str, ...]:
-    """The models' names; where several runs are of one model, each with what tells its run's name apart."""
+    """Return the models' names. If several runs are of one model, each name has the part that differs in the runs'
+    names."""
     names = [run.model for run in runs]
     models: dict[str, list[int]] = {}
     for i, name in enumerate(names):
@@ -190,7 +259,7 @@ def distinct_names(runs: Sequence[Run]) -> tuple[str, ...]:
 def _baseline_last(
     runs: Sequence[Run], names: tuple[str, ...], baseline: str | None
 ) -> tuple[Sequence[Run], tuple[str, ...], str | None]:
-    """B is the later of two runs, so the baseline goes to the end."""
+    """Return runs and names with the baseline last, because B is the later of two runs, and the baseline's name."""
     if baseline is None:
         return runs, names, None
     matches = [
@@ -216,8 +285,11 @@ def _nothing_shared(runs: Sequence[Run], names: Sequence[str], different: bool) 
 
 def boards_of(
     measured: list[MeasuredRun], group: Group | None, settings: Settings, top: int | None = None
-) -> tuple[list[tuple[list[MeasuredRun], BenchmarkResult]], list[str]]:
-    """The benchmark of these runs; or one of each set of runs that share questions, which no mean compares across."""
+) -> tuple[list[tuple[list[MeasuredRun], BenchmarkResult]], list[Note]]:
+    """Return the benchmark of these runs, or one for each set of runs that share questions, and notes.
+
+    Means are not compared across such sets.
+    """
     board = grid(measured, group)
     sets, notes = _sets(board.table), list(board.notes)
     if len(sets) == 1:
@@ -238,10 +310,11 @@ def boards_of(
         left = (
             f"; {some_of(alone, 4)} {'has' if len(alone) == 1 else 'have'} no question of another run" if alone else ""
         )
-        notes.append(
-            f"{name}, {metric}: {len(measured)} runs answered {len(sets)} sets of questions that share none, and means "
-            f"of different questions are not compared: {'; '.join(said)}{left}"
+        text = (
+            f"{len(measured)} runs answered {len(sets)} sets of questions that share none, and means of different "
+            f"questions are not compared: {'; '.join(said)}{left}"
         )
+        notes.append(Note("sets_of_questions", text).of(name, metric))
     return out, notes
 
 
@@ -250,7 +323,7 @@ def _renamed(entry: MeasuredRun, group: Group | None, task: str) -> MeasuredRun:
 
 
 def _sets(table: Table) -> list[list[int]]:
-    """The runs that share questions, directly or by way of others."""
+    """Return the sets of runs that share questions, directly or through others."""
     scored = (table.stats.count.T > 0).astype(np.float32)
     n, which = connected_components(scored.T @ scored > 0, directed=False)
     return [np.flatnonzero(which == i).tolist() for i in range(n)]
@@ -258,7 +331,7 @@ def _sets(table: Table) -> list[list[int]]:
 
 def _board(
     measured: list[MeasuredRun], board: Grid, group: Group | None, settings: Settings, top: int | None
-) -> tuple[BenchmarkResult | None, list[str]]:
+) -> tuple[BenchmarkResult | None, list[Note]]:
     pairs, notes = pairs_of(measured, board, group, settings)
     if pairs is None:
         return None, notes
@@ -278,12 +351,12 @@ def _board(
 
 
 def _questions(common: Mapping[str, Any], board: Grid, solved: BoolArray | None, *, unit: bool) -> tuple[Question, ...]:
-    """The questions of a board; `solved` (N, M) says which model has solved which."""
+    """Return the questions of a board. `solved` (N, M) is True if the model has solved the question."""
     W = ~np.isnan(board.table.mean)
     n_models, mean = W.sum(axis=1), np.where(W, board.table.mean, 0.0).sum(axis=1)
     mean /= np.maximum(n_models, 1)
     tau, p_tau = benchmark.kendall_tau(board.table.mean)
-    if common["estimand"] == PEOPLE:  # corrected values are no scores of a question
+    if common["estimand"] == PEOPLE:  # corrected values are not scores of a question
         tau, p_tau, unit, solved = np.full_like(tau, np.nan), np.full_like(p_tau, np.nan), False, None
     suspect, n_solved = benchmark.suspects(tau, p_tau), None if solved is None else solved.sum(axis=1)
     difficulty = mean if common["higher_is_better"] is False else 1 - mean
@@ -325,7 +398,7 @@ def _models(
         by_k: dict[str, Any] = passes(board.samples[m].values, board.table.plan) if right else {}
         out.append(
             Model(
-                **columns_of(estimate) | {"model": entry.name},
+                **columns_of(estimate) | {"model": entry.name, "_zero_one": pairs.common["_zero_one"]},
                 win_rate=float(rates.mean()) if len(rates) else None,
                 **{"pass_at_k": None} | by_k,
                 among_best=bool(p_best[m] >= alpha) if tested else None,
@@ -357,7 +430,7 @@ def _benchmark(
     noise = ("se_total", "se_data", "se_data_upper", "se_prediction", "correlation")
     spreads: dict[str, Any] = {name: _spread(c[name][close]) for name in noise}
     return Benchmark(
-        **{name: common[name] for name in ("task", "metric", "scorer", "cluster")},
+        **{name: common[name] for name in ("task", "metric", "scorer", "cluster", "_zero_one")},
         **spreads,
         n_questions=len(questions),
         n_models=len(models),
@@ -383,7 +456,7 @@ def _spread(values: FloatArray) -> Spread | None:
 
 
 def _steps(models: tuple[Model, ...], pairs: Pairs) -> tuple[Step, ...]:
-    """Adjacent sizes of every family that the names show, the larger less the smaller."""
+    """Return adjacent sizes of every model family that the names show, the larger minus the smaller."""
     families: dict[str, list[tuple[float, int]]] = {}
     for i, model in enumerate(models):
         size = benchmark.size_of(model.model)
@@ -405,9 +478,9 @@ def _steps(models: tuple[Model, ...], pairs: Pairs) -> tuple[Step, ...]:
 def pair_slices(
     board: BenchmarkResult, measured: Sequence[MeasuredRun], by: Sequence[str], settings: Settings
 ) -> tuple[PairSlice, ...]:
-    """A − B of all pairs by slice, as `compare` has it; p-values adjusted over the slices of each pair.
+    """Return A − B of all pairs by slice, as `compare` has it. p-values are adjusted over the slices of each pair.
 
-    The slices are those of the run with the most questions; none where there are too many of them.
+    The slices are those of the run with the most questions. There are none if they are too many.
     """
     widest = max(measured, key=lambda entry: len(entry.parts[0].questions))
     fields = widest.parts[0].questions.fields
@@ -423,7 +496,7 @@ def pair_slices(
     for field, value, keys in slices:
         chosen = [key in keys for key in questions.keys]
         some = [
-            replace(entry, parts=(_of(entry.parts[0], same, chosen),))
+            replace(entry, parts=(_taken_by(entry.parts[0], same, chosen),))
             for entry, same in zip(measured, places, strict=True)
         ]
         pairs = pairs_of(some, grid(some, None), None, alone)[0]
@@ -439,13 +512,13 @@ def pair_slices(
 
 
 def _slices(task: WithFields, by: Sequence[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
-    """(field, value, the keys of its questions) of every slice."""
+    """Yield (field, value, the keys of its questions) of every slice."""
     for cut in divided(task, by, []):
         keys = np.asarray(cut.table.parts[0].questions.keys, dtype=object)
         for code, label in enumerate(cut.labels):
             yield cut.field, label, frozenset(keys[cut.codes == code])
 
 
-def _of(part: Scores, same: Pairing, chosen: Sequence[bool]) -> Scores:
+def _taken_by(part: Scores, same: Pairing, chosen: Sequence[bool]) -> Scores:
     rows = sorted(j for i, j in zip(same.rows_a, same.rows_b, strict=True) if chosen[i])
     return taken(part, np.array(rows, dtype=np.intp))

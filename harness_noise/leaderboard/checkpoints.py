@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.clusters import numeral
+from ..data.notes import Note
 from ..data.scores import Run
 from ..errors import InputError, some_of
 from ..results.arena import Arena, BenchmarkResult, Checkpoint
@@ -33,7 +34,8 @@ class _Place(NamedTuple):
 
 
 def with_checkpoints(arena: Arena, runs: Mapping[str, Run], over: str) -> Arena:
-    """The arena with its models as checkpoints, each compared with the first of its series and with the one before.
+    """Return the arena with its models as checkpoints, each compared with the first of its series and with the one
+    before.
 
     Args:
         arena: of `runs`.
@@ -65,12 +67,13 @@ def with_checkpoints(arena: Arena, runs: Mapping[str, Run], over: str) -> Arena:
             f"`over` {over!r}: neither the names of the runs nor a field say which checkpoints follow each other; "
             f"there are {some_of(names, 4)}. Name the runs {over}_1000, {over}_2000, …, or add a column {over}"
         )
-    left = [f"no {over} is known of {some_of(list(dict.fromkeys(without)), 4)}: not among the checkpoints"]
+    said = f"no {over} is known of {some_of(list(dict.fromkeys(without)), 4)}: not among the checkpoints"
+    left = [Note("not_a_checkpoint", said)]
     return replace(arena, checkpoints=tuple(rows), notes=(*arena.notes, *(left if without else ())))
 
 
 def _in_field(run: Run, over: str) -> tuple[str, float] | None:
-    """The one number that a field has on all questions of a run, as the step of a series without a name."""
+    """Return the one number that a field has on all questions of a run, as the step of a series without a name."""
     fields = [part.questions.fields for part in run.scores]
     values = {value for own in fields if own is not None for value in own.values.get(over, ())}
     value = values.pop() if len(values) == 1 else None
@@ -79,7 +82,7 @@ def _in_field(run: Run, over: str) -> tuple[str, float] | None:
 
 
 def in_name(name: str, over: str) -> tuple[str, float] | None:
-    """(what is left of a name without its step, the step); None where it has none.
+    """Return (a name without its step, the step), or None if it has no step.
 
     >>> in_name("run-7/global_step2000", "step")
     ('run-7', 2000.0)
@@ -98,7 +101,7 @@ def in_name(name: str, over: str) -> tuple[str, float] | None:
 
 
 def _rows(board: BenchmarkResult, series: Sequence[_Place], settings: Mapping[str, Any]) -> list[Checkpoint]:
-    """A row for each checkpoint of one series, in their order."""
+    """Return a row for each checkpoint of one series, in their order."""
     for before, after in pairwise(series):
         if before.step == after.step:
             names = [board.pairs.names[place.column] for place in (before, after)]
@@ -115,7 +118,7 @@ def _rows(board: BenchmarkResult, series: Sequence[_Place], settings: Mapping[st
     )
     columns = [place.column for place in series]
     first, previous = changes[columns, columns[0]], changes[columns, [columns[0], *columns[:-1]]]
-    # two questions, each with a family of its own: left the start? moved since the last one?
+    # two tests, each with its own family: different from the start? different from the last one?
     p_first, p_previous = (decision.adjusted(rows[:, 3], settings["adjust"]) for rows in (first, previous))
     ways = np.where(p_first < 1 - settings["level"], np.sign(first[:, 0]), 0.0)
     onset = next((i for i, way in enumerate(ways) if way and (ways[i:] == way).all()), None)
@@ -130,6 +133,7 @@ def _rows(board: BenchmarkResult, series: Sequence[_Place], settings: Mapping[st
                 model=model.model,
                 step=place.step,
                 mean=model.mean,
+                _zero_one=model._zero_one,
                 ci_low=model.ci_low,
                 ci_high=model.ci_high,
                 since_first=since,

@@ -12,47 +12,38 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.ranges import MISSING_SHARE, Ends, check_margin, n_unscored, widths
+from ..analysis.ranges import MISSING_SHARE, Ends, check_margin, widths
 from ..analysis.rows import NO_DIRECTION
 from ..analysis.sample import (
     RATIO_UNDEFINED,
     SHARED_NOISE_P,
     Sample,
-    codes_of,
     correction,
+    fixed_questions,
     group_shares,
     labels_of,
     linearised,
-    own_group,
     stack,
 )
 from ..arrays import AnyArray, BoolArray, FloatArray, IntArray, blank, put, rows_of
+from ..choices import TESTS
 from ..data.clusters import CROSS, in_words
 from ..data.matching import joint_clusters, union
+from ..data.native_values import are_zero_one
+from ..data.notes import Note
 from ..data.questions import Questions
-from ..data.scores import Group, Run, Scores, causes_of
+from ..data.scores import Group, Scores, causes_of
 from ..results.arena import Pairs
 from ..results.rows import PEOPLE
 from ..settings import Settings, all_count_as_zero
 from ..stats import decision
 from ..stats.contrast import QuestionStats, sub_design
+from ..stats.intervals import ExtendedSample
 from ..stats.labels import n_labelled, with_labels
 from ..stats.moments import is_skewed, shared_noise_p
-from ..stats.pairs import Columns, Leads, Table, difference_columns, pair_columns, paired, variance_flags
+from ..stats.pairs import Columns, Leads, PairLimit, Table, difference_columns, pair_columns, paired, variance_flags
 from ..stats.tolerances import FEW_LABELLED
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MeasuredRun:
-    """What one run has of one benchmark: the scores of a task, or of the tasks of a group."""
-
-    name: str
-    run: Run
-    parts: tuple[Scores, ...]
-
-    def codes(self, group: Group | None) -> set[str]:
-        """The diagnostics that the scores bring along."""
-        return codes_of(self.parts, None if group is None else own_group(self.run, group))
+from .scoring import MeasuredRun, scoring_of_pairs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,19 +53,21 @@ class Grid:
     questions: Questions
     table: Table
     samples: tuple[Sample, ...]
-    """The M runs, each with all N questions, NaN where it has no score; the first has the clusters."""
+    """The M runs, each with all N questions, NaN for a missing score. The first has the clusters."""
     labels: tuple[str | None, ...]
     """(N,) cluster labels."""
     cluster_spec: str | None
     different_prompts: BoolArray
     """(M, M) whether two runs saw a question that both have in different prompts."""
+    rows: tuple[tuple[IntArray, ...], ...]
+    """For each task, the places of each run's questions among all questions."""
     missing: tuple[tuple[FloatArray, FloatArray], ...]
     """For each task, (n, M): whether a run was asked a question, and the share of its answers without a score."""
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
-    """The runs of one task, or of the tasks of a group, one below the other."""
+    """Return the runs of one task, or of a group's tasks stacked as one table."""
     tasks = [_on_union(parts) for parts in zip(*(entry.parts for entry in measured), strict=True)]
     shares = group_shares(measured[0].parts, group)
     samples = [stack(parts, shares) for parts in zip(*(task.parts for task in tasks), strict=True)]
@@ -85,35 +78,32 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
     notes = [note for task in tasks for note in task.notes]
     if ratio and (dropped := int((scored.any(axis=1) & ~keep).sum())):
         have = f"the {int(keep.sum())} questions that all {len(samples)} runs have"
-        notes.append(f"{samples[0].name}: a ratio of sums is of {have}; {dropped} others are left out")
+        said = f"a ratio of sums is of {have}; {dropped} others are left out"
+        notes.append(Note("ratio_of_shared", said).of(samples[0].name))
     scored &= keep[:, None]
     kept = np.flatnonzero(keep)
     if not keep.all():
         samples = [sample.take(kept) for sample in samples]
     if ratio:
         samples = _ratios(samples)
-    start = np.cumsum([0, *(len(task.questions) for task in tasks)])
-    rows = [
-        np.concatenate([task.rows[m] + at for task, at in zip(tasks, start, strict=False)]) for m in range(len(samples))
-    ]
-    place = np.cumsum(keep) - 1
     prompts = np.where(scored, np.concatenate([task.prompts for task in tasks]), -1)[keep]
     labels = [label for task in tasks for label in task.labels]
     return Grid(
         _questions(tasks, kept),
-        _table(samples, [place[at[scored[at, m]]] for m, at in enumerate(rows)]),
+        _table(samples),
         # the scores as they were read: their copies on the union are needed no more
         tuple(replace(sample, parts=entry.parts) for sample, entry in zip(samples, measured, strict=True)),
         tuple(labels[i] for i in kept),
-        next((part.cluster_spec for task in tasks for part in task.parts if part.cluster_spec), None),
+        samples[0].cluster_spec,
         _differ(prompts),
+        tuple(tuple(task.rows) for task in tasks),
         tuple(map(_missing, tasks)) if any(part.n_missing for task in tasks for part in task.parts) else (),
         tuple(dict.fromkeys(notes)),
     )
 
 
-def _table(samples: Sequence[Sample], order: Sequence[IntArray]) -> Table:
-    """The question statistics of all runs, whose own questions come in this order."""
+def _table(samples: Sequence[Sample]) -> Table:
+    """Return the question statistics of all runs."""
     stats = [sample.stats for sample in samples]
     mean, var, count = (np.stack([getattr(x, name) for x in stats]) for name in ("mean", "var", "count"))
     flags = (np.array([getattr(x, name) for x in stats]) for name in ("identical", "answers_differ"))
@@ -122,12 +112,12 @@ def _table(samples: Sequence[Sample], order: Sequence[IntArray]) -> Table:
         QuestionStats(mean, var, count, *flags),
         samples[0].design(),
         answers=None if binary else tuple(sample.values for sample in samples),
-        order=None if all((np.diff(rows) > 0).all() for rows in order) else tuple(order),
+        order=samples[0].by_key(),
     )
 
 
 def _ratios(samples: Sequence[Sample]) -> list[Sample]:
-    """The runs' ratios, linearised; one that is undefined has no value on any question."""
+    """Return the runs' ratios, linearised. An undefined ratio has no value on any question."""
     out = []
     for sample in samples:
         made = linearised(replace(sample, labels=samples[0].labels))
@@ -149,11 +139,11 @@ class _Task:
     labels: Sequence[str | None]
     prompts: IntArray
     """(N, M) codes of the prompts, −1 where they are not known."""
-    notes: Sequence[str]
+    notes: Sequence[Note]
 
 
 def _on_union(parts: Sequence[Scores]) -> _Task:
-    """The runs on the union of their questions, with the clusters of the first run that has the question.
+    """Return the runs on the union of their questions, with the clusters of the first run that has the question.
 
     Matching starts with a run that knows its questions' texts, and has most of them.
     """
@@ -162,20 +152,21 @@ def _on_union(parts: Sequence[Scores]) -> _Task:
     order = sorted(range(len(parts)), key=lambda m: (textless[m], -len(each[m])))
     questions, ordered, said = union([each[m] for m in order])
     rows, N = [ordered[place] for place in np.argsort(order)], len(questions)
-    notes = [f"{parts[0].task}: {note}" for note in said]
+    notes = [note.of(parts[0].task) for note in said]
     with_clusters = [part for part in parts if part.clusters is not None]
     first = with_clusters[0] if with_clusters else None
     for part in with_clusters:
         if first and first.cluster_spec != part.cluster_spec:
-            notes.append(
-                f"{part.task}: runs carry different clusters ({first.cluster_spec}, {part.cluster_spec}); "
-                "a question keeps those of the first run that has it"
+            text = (
+                f"runs carry different clusters ({first.cluster_spec}, {part.cluster_spec}); a question keeps those of "
+                "the first run that has it"
             )
+            notes.append(Note("clusters_differ", text).of(part.task))
     labels = joint_clusters(parts, rows, N)
     plain = [
         replace(
             part,
-            questions=Questions(questions.keys, questions.kind),
+            questions=Questions(questions.keys, questions.kind, inputs=questions.read_inputs),
             **part.arrays(partial(_scatter, at=at, N=N)),
             corrected=None if part.corrected is None else part.corrected.spread(at, N),
             clusters=None,
@@ -194,7 +185,7 @@ def _on_union(parts: Sequence[Scores]) -> _Task:
 
 
 def _questions(tasks: Sequence[_Task], kept: IntArray) -> Questions:
-    """The questions of all tasks that some run has scored, with what can be shown of them."""
+    """Return the questions of all tasks that some run has scored, with the words that can be shown."""
     keys = [key if len(tasks) == 1 else f"{task.parts[0].task}: {key}" for task in tasks for key in task.questions.keys]
     shown = [task.questions.shown() for task in tasks]
     if not any(shown):
@@ -205,12 +196,15 @@ def _questions(tasks: Sequence[_Task], kept: IntArray) -> Questions:
 
 
 def _missing(task: _Task) -> tuple[FloatArray, FloatArray]:
-    """(n, M) whether each run was asked a question, and the share of its answers without a score."""
+    """Return (n, M) 1 if the run was asked the question, and the share of its answers without a score."""
     asked = np.zeros((len(task.questions), len(task.rows)))
     for m, rows in enumerate(task.rows):
         asked[rows, m] = 1.0
-    holes = np.stack([np.isnan(part.values).mean(axis=1) for part in task.parts], axis=1)
-    return asked, holes * asked
+    with np.errstate(invalid="ignore"):
+        shares = [part.lost.sum(axis=1) / part.was_asked.sum(axis=1) for part in task.parts if part.lost is not None]
+    if len(shares) < len(task.parts):  # of some it is not known; see `_missing_matters`
+        shares = [np.zeros(len(asked))] * len(task.parts)
+    return asked, np.nan_to_num(np.stack(shares, axis=1)) * asked
 
 
 def _scatter(values: FloatArray, at: IntArray, N: int) -> FloatArray:
@@ -220,7 +214,7 @@ def _scatter(values: FloatArray, at: IntArray, N: int) -> FloatArray:
 
 
 def _prompts(parts: Sequence[Scores], rows: Sequence[IntArray], N: int) -> IntArray:
-    """(N, M) codes of the prompts, for `different_prompts`; −1 where they are not known."""
+    """Return (N, M) codes of the prompts, for `different_prompts`, −1 if they are unknown."""
     codes = np.full((N, len(parts)), -1, dtype=np.intp)
     index: dict[str, int] = {}
     for m, (part, at) in enumerate(zip(parts, rows, strict=True)):
@@ -230,7 +224,7 @@ def _prompts(parts: Sequence[Scores], rows: Sequence[IntArray], N: int) -> IntAr
 
 
 def _differ(codes: IntArray) -> BoolArray:
-    """(M, M) whether two columns have different codes somewhere, but where one of them has −1."""
+    """Return (M, M) True if two columns have different codes somewhere, ignoring −1."""
     if not ((codes >= 0) & (codes != codes.max(axis=1, keepdims=True))).any():
         return np.zeros((codes.shape[1],) * 2, dtype=np.bool_)
     kinds, which = np.unique(codes.T, axis=0, return_inverse=True)
@@ -240,13 +234,13 @@ def _differ(codes: IntArray) -> BoolArray:
 
 def pairs_of(
     measured: Sequence[MeasuredRun], board: Grid, group: Group | None, settings: Settings
-) -> tuple[Pairs | None, list[str]]:
-    """All pairs of the runs, with p-values adjusted over all of them; None where no two share a question."""
+) -> tuple[Pairs | None, list[Note]]:
+    """Return all pairs of runs, p-values adjusted over all, or None if no two share a question, and notes."""
     parts = [entry.parts for entry in measured]
-    first, plan, fixed = parts[0][0], board.table.plan, settings.questions_are == "fixed"
-    task = first.task if group is None else group.name
-    check_margin(settings, [part for items in parts for part in items])
-    board.samples[0].check_signs(settings)
+    first, plan, fixed = parts[0][0], board.table.plan, fixed_questions(settings)
+    task, every = first.task if group is None else group.name, [part for items in parts for part in items]
+    check_margin(settings, every)
+    board.samples[0].check_test(settings)
     if plan.crossed is not None:
         settings.check("crossed", f"{task}, {first.metric}")
     a, b = np.triu_indices(len(parts), 1)  # (0, 1), (0, 2), …, (1, 2), …
@@ -256,16 +250,19 @@ def pairs_of(
     if apart == len(c):
         return None, []
     c = _without_wins(c) if any(sample.ratio for sample in board.samples) else c
-    notes = [f"{task}, {first.metric}: {apart} of {len(c)} pairs share no question"] if apart else []
-    higher = next((x.higher_is_better for items in parts for x in items if x.higher_is_better is not None), None)
+    said = f"{apart} of {len(c)} pairs share no question"
+    notes = [Note("nothing_shared", said).of(task, first.metric)] if apart else []
+    higher = next((part.higher_is_better for part in every if part.higher_is_better is not None), None)
     if higher is None:
-        notes.append(f"{first.metric}: {NO_DIRECTION}")
-    common: dict[str, Any] = {
+        notes.append(Note("no_direction", f"{first.metric}: {NO_DIRECTION}"))
+    common: dict[str, Any] = dict.fromkeys(("unadjusted", "equal_answers", "judge_flips")) | {
         "task": task,
         "metric": first.metric,
         "scorer": first.scorer,
         "higher_is_better": higher,
         "unit": first.unit,
+        "_zero_one": are_zero_one(every),
+        "weights": None if group is None else group.weighted,
         "estimand": settings.estimand if judges is None else PEOPLE,
         "level": settings.level,
         "test": settings.test,
@@ -275,13 +272,17 @@ def pairs_of(
     numbers, verdicts = decided(c, board.table, common, width, settings)
     n_missing = np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp)
     numbers["n_missing"] = n_missing[a] + n_missing[b]
-    if judges is None:
-        common["judge"] = None
-    else:
+    common |= {"judge": None} if judges is None else {}
+    if judges is not None:
         nothing = np.full(len(c), np.nan)
         numbers |= dict.fromkeys(("p_sign", "wins_a", "wins_b", "ties", "correlation"), nothing) | {"judge": judges}
     flags = _codes(measured, board, c, group)
     flags |= {"identical_scores": c.leads.same, "not_after_adjustment": verdicts.lost_to_adjustment}
+    scoring = scoring_of_pairs(measured, board.rows, c)
+    flags |= scoring.flags
+    numbers |= scoring.columns
+    verdicts = scoring.withheld(verdicts)
+    notes += scoring.notes
     if first.unit is not None and not fixed:
         flags["skewed"] = flags.get("skewed", np.False_) | _skewed(board.table, c)
     if not all_count_as_zero(settings.missing):
@@ -289,13 +290,19 @@ def pairs_of(
     names = (tuple(entry.name for entry in measured), tuple(entry.run.name for entry in measured))
     flags = {code: has for code, has in flags.items() if has.any()}
     missing = tuple(map(causes_of, parts))
-    return Pairs(*names, missing, common, a, b, numbers, verdicts.codes, verdicts.words, flags), notes
+    limit = None if judges is not None else _limit(board.table, settings)  # a plan from labels takes their noise
+    return Pairs(*names, missing, common, a, b, numbers, verdicts.codes, verdicts.words, flags, limit), notes
+
+
+def _limit(table: Table, settings: Settings) -> partial[PairLimit] | None:
+    """Return the function that gives the limit of a pair's data noise, None for fixed questions, which have no plan."""
+    return None if fixed_questions(settings) else partial(PairLimit, replace(table, answers=None), settings.se)
 
 
 def decided(
     c: Columns, table: Table, common: Mapping[str, Any], width: FloatArray | float | None, settings: Settings
 ) -> tuple[dict[str, AnyArray], decision.Verdicts]:
-    """The numbers of every pair, and the verdicts that follow from p-values adjusted over all of them.
+    """Return the numbers of every pair, and the verdicts that follow from p-values adjusted over all of them.
 
     Args:
         c: the engine's columns.
@@ -304,13 +311,8 @@ def decided(
         width: (P,) of the metric's range; None or NaN where it is not known.
         settings: level, test, margin and adjustment.
     """
-    of, test = paired(c.of, c.leads, c.far, width), None
-    if settings.test == "sign":
-        test = decision.by_sign(of.p_zero)
-    elif settings.test == "wild":
-        from ..stats.resampling import by_wild, wild_pairs
-
-        test = by_wild(wild_pairs(table, c, settings), len(c), settings)
+    of = paired(c.of, c.leads, c.far, width)
+    test: decision.Test = TESTS[settings.test].call("of_pairs", of, c, table, settings)
     decisions = decision.decide(of, settings, test)
     lower = common["higher_is_better"] is False
     a_better = (of.diff > 0) != lower
@@ -320,15 +322,34 @@ def decided(
     return {**numbers, "interval": decisions.interval, "p_adjusted": verdicts.p_adjusted}, verdicts
 
 
+def pairs_by_t(of: decision.Differences, c: Columns, table: Table, settings: Settings) -> decision.Test:
+    """Return Student's t of all pairs."""
+    return decision.Test()
+
+
+def pairs_by_sign(of: decision.Differences, c: Columns, table: Table, settings: Settings) -> decision.Test:
+    """Return the sign test of all pairs."""
+    return decision.by_sign(of)
+
+
+def pairs_by_wild(of: decision.Differences, c: Columns, table: Table, settings: Settings) -> decision.Test:
+    """Return the wild bootstrap of all pairs."""
+    from ..stats.resampling import by_wild, wild_pairs
+
+    return by_wild(wild_pairs(table, c, settings), len(c), settings)
+
+
 def square(pairs: Pairs, a_less_b: AnyArray, b_less_a: AnyArray) -> FloatArray:
-    """(M, M) a value for each ordered pair of models, row less column, from those of A − B and of B − A; else NaN."""
+    """Return (M, M) a value for each ordered pair of models, row less column, from A − B and B − A, NaN on the
+    diagonal."""
     out = np.full((len(pairs.names), len(pairs.names)), np.nan)
     out[pairs.a, pairs.b], out[pairs.b, pairs.a] = a_less_b, b_less_a
     return out
 
 
 def _with_labels(columns: Columns, board: Grid) -> AnyArray | None:
-    """(P,) what labels say of the judge of each pair, whose moments then know the labels; None where there are none."""
+    """Correct the pairs' moments by human labels. Return (P,) the judge's correction of each pair, None without
+    labels."""
     if all(sample.corrected is None for sample in board.samples):
         return None
     judges, few = np.full(len(columns), None, dtype=object), np.zeros(len(columns), dtype=np.bool_)
@@ -341,8 +362,10 @@ def _with_labels(columns: Columns, board: Grid) -> AnyArray | None:
         plan, here = sub_design(board.table.plan, rows), np.array([i])
         m = with_labels(rows_of(columns.of, here), labels, plan)
         put(columns.of, here, m)
-        judges[i] = correction(labels, both[0].stats.mean - both[1].stats.mean, m, plan)
+        judges[i] = correction(labels, m, plan)
         few[i] = n_labelled(labels, plan) < FEW_LABELLED
+        put(columns.far, here, blank(ExtendedSample, 1))  # corrected values are influences, and none of them a flip
+        columns.flags["few_flips"][i] = False
     flags = variance_flags(columns.of, board.table.plan)
     columns.flags.update(flags | {"few_labels": few, "single_repeat": np.zeros(len(columns), dtype=np.bool_)})
     return judges
@@ -352,7 +375,7 @@ PAIR = (1.0, -1.0)
 
 
 def _skewed(table: Table, columns: Columns) -> BoolArray:
-    """(P,) pairs whose differences have a long tail."""
+    """Return (P,) True for pairs whose differences have a long tail."""
     out = np.zeros(len(columns), dtype=np.bool_)
     for i in np.flatnonzero(~np.isnan(columns.of.mean)).tolist():
         d = table.mean[:, columns.a[i]] - table.mean[:, columns.b[i]]
@@ -362,18 +385,19 @@ def _skewed(table: Table, columns: Columns) -> BoolArray:
 
 
 def _without_wins(columns: Columns) -> Columns:
-    """The pairs of ratios of sums, which no question has, so that none is won."""
+    """Return the pairs of ratios of sums without wins, because no question has a ratio."""
     nothing = np.full(len(columns), np.nan)
     sides = replace(columns.sides, wins_a=nothing, wins_b=nothing)
     return replace(columns, leads=blank(Leads, len(columns)), sides=sides)
 
 
 def _missing_matters(parts: Sequence[Sequence[Scores]], board: Grid, columns: Columns, width: FloatArray) -> BoolArray:
-    """Pairs whose missing answers could move the difference by more than `MISSING_SHARE` of its standard error."""
+    """Return (P,) True for pairs whose missing answers could move the difference by more than `MISSING_SHARE` of its
+    SE."""
     a, b = columns.a, columns.b
     lacking = np.array([sum(x.n_missing - x.n_zero for x in items) for items in parts])
-    unscored = np.array([sum(map(n_unscored, items)) for items in parts])
-    bounded: BoolArray = (lacking[a] + lacking[b] > 0) & (lacking[a] + lacking[b] == unscored[a] + unscored[b])
+    known = np.array([all(x.lost is not None for x in items) for items in parts])
+    bounded: BoolArray = (lacking[a] + lacking[b] > 0) & known[a] & known[b]
     if not bounded.any():
         return bounded
     both = np.array([(asked.T @ asked)[a, b] for asked, _ in board.missing])
@@ -389,7 +413,7 @@ def _missing_matters(parts: Sequence[Sequence[Scores]], board: Grid, columns: Co
 
 
 def _codes(measured: Sequence[MeasuredRun], board: Grid, columns: Columns, group: Group | None) -> dict[str, BoolArray]:
-    """The diagnostics of the pairs' own numbers, and those of their runs."""
+    """Return the diagnostics of the pairs' own numbers and of their runs."""
     a, b = columns.a, columns.b
     each = [
         entry.codes(group) | ({RATIO_UNDEFINED} if sample.undefined else set())
@@ -407,7 +431,7 @@ def _codes(measured: Sequence[MeasuredRun], board: Grid, columns: Columns, group
 
 
 def _shared_noise(board: Grid, columns: Columns) -> BoolArray:
-    """(P,) pairs of which a run's repeats move together, on the questions that both have."""
+    """Return (P,) True for pairs with a run whose repeats move together, on the questions that both have."""
     scored, out = ~np.isnan(board.table.mean).T, np.zeros(len(columns), dtype=np.bool_)
     whole = bool(scored.all())
     for m, run in enumerate(board.samples):

@@ -1,4 +1,4 @@
-"""The noise profile of a benchmark: what an arena found, kept in a file for those who have no samples.
+"""Noise profiles of benchmarks: an arena's findings, kept in a file for users without samples.
 
 A benchmark's total noise is much the same for all pairs of models that are close, so a difference
 between two numbers of a leaderboard can be judged without running anything again. [Wang, §1].
@@ -23,9 +23,9 @@ from ..data.scores import Measured, ReadOptions, Run, Scores
 from ..errors import InputError
 from ..io.atomic import write_text
 from ..io.joining import is_meant
-from ..io.paths import load
+from ..io.paths import load, opened
 from ..results.arena import Arena, BenchmarkResult, Spread
-from ..results.forms import SCHEMA_VERSION, json_value
+from ..results.forms import SCHEMA_VERSION, json_value, shown_fields
 from ..results.rows import Difference
 from ..settings import Settings, check_scale
 from ..stats import decision, planning
@@ -34,7 +34,7 @@ from ..stats.tolerances import LARGEST, SLACK
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile(Measured):
-    """One benchmark's characteristic noise; the fields are those of `Benchmark`."""
+    """One benchmark's characteristic noise. The fields are those of `Benchmark`."""
 
     n_questions: int
     n_models: int
@@ -43,18 +43,18 @@ class Profile(Measured):
     se_data: Spread | None
     se_prediction: Spread | None
     rule_of_thumb: Spread | None
-    """The noise of close pairs over √(p(1 − p)/n), p the mean of the two; None for a metric outside [0, 1]."""
+    """The noise of close pairs over √(p(1 − p)/n), p the mean of the two. None for a metric outside [0, 1]."""
     best_mean: float | None
     """Mean of the best model in the table."""
     higher_is_better: bool | None
     cluster: str | None
     n_clusters: int
-    """Clusters of a pair; the questions where there are none."""
+    """Clusters of a pair, or its questions without clusters."""
     df: float | None
     """Degrees of freedom of a pair's standard error: few where clusters are few."""
 
     def se(self, a: float, b: float) -> float:
-        """The standard error of a − b, with one answer to every question.
+        """Return the standard error of a − b, with one answer to every question.
 
         It is the rule of thumb at the mean of a and b, times what the table found it to be off by; the median of the
         table's pairs for a metric outside [0, 1].
@@ -66,14 +66,14 @@ class Profile(Measured):
 
     @property
     def data_share(self) -> float | None:
-        """Share of the data noise in the variance at one answer each; None where the table has one answer each."""
+        """Share of the data noise in the variance at one answer each, None if the table has one answer each."""
         if self.se_data is None or self.se_prediction is None:
             return None
         data, prediction = self.se_data.median**2, self.se_prediction.median**2
         return data / (data + prediction) if data + prediction > 0 else None
 
     def beyond(self, *scores: float) -> bool:
-        """Whether a score is better than that of every model in the table."""
+        """Return True if one of the scores is better than that of every model in the table."""
         if self.best_mean is None:
             return False
         sign = -1.0 if self.higher_is_better is False else 1.0
@@ -81,7 +81,7 @@ class Profile(Measured):
 
     @property
     def scale(self) -> tuple[float, float] | None:
-        """Lowest and highest value of the metric; None where the profile does not say."""
+        """Lowest and highest value of the metric, None if the profile does not show it."""
         return None if self.rule_of_thumb is None else (0.0, 1.0)
 
     def check(self, *scores: float) -> None:
@@ -94,11 +94,11 @@ class Profile(Measured):
             if not math.isfinite(value) or (self.scale is not None and not 0 <= value <= 1):
                 raise InputError(
                     f"{value:g} is not a score of {self.task} / {self.metric}, which lies between 0 and 1: "
-                    + (f"write {value / 100:g} for {value:g} %" if 1 < value <= 100 else "write 0.71 for 71 %")
+                    + (f"write {value / 100:g} for {value:g}%" if 1 < value <= 100 else "write 0.71 for 71%")
                 )
 
     def planning(self, accuracy: float | None = None) -> dict[str, Any]:
-        """ω² of the difference, σ² of each run and the size of clusters, as `plan` takes them.
+        """Return ω² of the difference, σ² of each run and the size of clusters, as `plan` takes them.
 
         Where the profile cannot split the noise, ω² is all of it, right for one answer per question, and σ² None.
 
@@ -115,7 +115,7 @@ class Profile(Measured):
 
 
 def write(arena: Arena, path: str | Path, *, questions: bool = False) -> None:
-    """Write the profiles of all benchmarks that have close pairs; with every model's question means, if asked.
+    """Write the profiles of all benchmarks that have close pairs, with every model's question means if asked.
 
     Raises:
         InputError: no benchmark has any, or the file cannot be written.
@@ -125,7 +125,8 @@ def write(arena: Arena, path: str | Path, *, questions: bool = False) -> None:
             "a noise profile is for other models on the same benchmark, and `questions_are='fixed'` leaves the noise "
             "between questions out: write it without"
         )
-    profiles = [profile for board in arena.boards if (profile := _profile(board, questions)) is not None]
+    boards = [board for board in arena.boards if not board.is_overall]  # a profile is of one benchmark
+    profiles = [profile for board in boards if (profile := _profile(board, questions)) is not None]
     if not profiles:
         raise InputError("no benchmark has two models close enough to show its noise: give more models, or closer ones")
     content = {
@@ -140,9 +141,9 @@ def write(arena: Arena, path: str | Path, *, questions: bool = False) -> None:
 
 def _profile(board: BenchmarkResult, questions: bool) -> dict[str, Any] | None:
     row, pairs = board.benchmark, board.pairs
-    if row.se_total is None or pairs.common["unit"] is not None:  # the noise of a cost is that of its own models
+    if row.se_total is None or pairs.common["unit"] is not None:  # the noise of a cost depends on its own models
         return None
-    out: dict[str, Any] = {field.name: json_value(getattr(row, field.name, None)) for field in fields(Profile)}
+    out: dict[str, Any] = {name: json_value(getattr(row, name, None)) for name in shown_fields(Profile)}
     has_df = np.isfinite(pairs.columns["df"])
     if questions:
         out["questions"] = _with_questions(board)
@@ -168,7 +169,7 @@ class NamedProfile:
 
 
 def named(path: str | Path) -> tuple[NamedProfile, ...]:
-    """The profiles in a file that `write` has made, or the one of that name that comes with this package.
+    """Return the profiles in a file from `write`, or those of that name that come with this package.
 
     Raises:
         InputError: not such a file; says where it differs.
@@ -186,12 +187,12 @@ def named(path: str | Path) -> tuple[NamedProfile, ...]:
 
 
 def read(path: str | Path) -> tuple[Profile, ...]:
-    """The profiles of `named`."""
+    """Return the profiles of `named`."""
     return tuple(noise.profile for noise in named(path))
 
 
 def _parse(row: Mapping[str, Any]) -> Profile:
-    values = {field.name: _value(row[field.name], str(field.type)) for field in fields(Profile)}
+    values = {name: _value(row[name], kind) for name, kind in shown_fields(Profile).items()}
     profile = Profile(**values)
     if not (profile.n_questions >= 2 and profile.se_total.median > 0 and (profile.df or 1) > 0):
         raise ValueError(f"n_questions {profile.n_questions}, se_total {profile.se_total}, df {profile.df}")
@@ -199,7 +200,7 @@ def _parse(row: Mapping[str, Any]) -> Profile:
 
 
 def _value(value: Any, kind: str) -> Any:
-    """A value as the type of its field has it; no number is larger than squares of scores can be."""
+    """Return a value with the type of its field. Raise TypeError for a wrong type or a number too large to square."""
     plain = kind.removesuffix(" | None")
     if value is None and plain != kind:
         return None
@@ -212,7 +213,7 @@ def _value(value: Any, kind: str) -> Any:
 
 
 def choose(profiles: Sequence[Profile], options: ReadOptions) -> Profile:
-    """The one profile of the task, metric and scorer that are asked for; what is not said matches all.
+    """Return the one profile of the task, metric and scorer that are asked for. What is not named matches all.
 
     Raises:
         InputError: none, or several.
@@ -241,7 +242,7 @@ def compare(
     level: float = 0.95,
     margin: float | None = None,
 ) -> Difference:
-    """A − B of two bare numbers on a benchmark whose noise is known; `test` is "reference".
+    """Return A − B of two bare numbers on a benchmark whose noise is known. Its `test` is "reference".
 
     Args:
         profile: the benchmark's noise.
@@ -307,7 +308,7 @@ _START = 300
 
 
 def _with_questions(board: BenchmarkResult) -> dict[str, Any]:
-    """The models' means by question, as a profile keeps them."""
+    """Return the models' means by question, as a profile keeps them."""
     clusters = [question.cluster for question in board.questions]
     return {
         "keys": [question.question for question in board.questions],
@@ -318,19 +319,19 @@ def _with_questions(board: BenchmarkResult) -> dict[str, Any]:
 
 
 def is_profile(path: str | Path) -> bool:
-    """Whether a file says that it is a noise profile."""
+    """Return True if a file says that it is a noise profile."""
     try:
         place = Path(path)
         if not place.is_file():
             return False
-        with place.open("rb") as file:
+        with opened(place) as file:
             return f'"kind": "{KIND}"'.encode() in file.read(_START)
     except OSError:
         return False
 
 
 def read_runs(path: str | Path) -> list[Run]:
-    """Every model of a profile as a run of question means.
+    """Return every model of a profile as a run of question means.
 
     Raises:
         InputError: no profile, or one without questions.
@@ -374,12 +375,12 @@ FOLDER = Path(__file__).parent / "noise"
 
 
 def names() -> list[str]:
-    """The benchmarks whose noise is known, in alphabetical order."""
+    """Return the benchmarks whose noise is known, in alphabetical order."""
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
 def locate(path: str | Path) -> Path:
-    """The file that is meant: a file that is there, or the profile of that name (`-`, `_` and case are alike).
+    """Return the file of a profile: an existing file, or the profile of that name (`-`, `_` and case are alike).
 
     Raises:
         InputError: a bare name that no profile has; names those like it.
@@ -400,7 +401,7 @@ def locate(path: str | Path) -> Path:
 
 
 def sentence(path: str | Path) -> str | None:
-    """What a shipped profile rests on, for whoever uses it; None for a profile of one's own."""
+    """Return a sentence on the source of a shipped profile, None for the user's own profile."""
     noise = named(path)[0]
     if noise.source is None:
         return None

@@ -1,5 +1,5 @@
-"""Which models of a board may be the best, which ranks they may have, how stable their order is, and who is on the
-frontier of score and cost."""
+"""Rank analysis of a board: possible best models, possible ranks, stability of the order, frontier of score and
+cost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import numpy as np
 from scipy import special
 
 from ..analysis.pilots import Noise, from_runs
+from ..analysis.rows import SCORED
 from ..arrays import BoolArray, FloatArray, IntArray
+from ..data.notes import Note
+from ..data.questions import by_name
 from ..errors import InputError
 from ..results.arena import Arena, Benchmark, BenchmarkResult, Budget, Model, Pairs, Selection
 from ..results.forms import finite
@@ -19,7 +22,7 @@ from ..results.rows import PEOPLE, Difference
 from ..settings import Settings
 from ..stats import decision
 from ..stats.cluster_variance import cluster_scores
-from ..stats.contrast import Design, sub_design, sum_by
+from ..stats.contrast import Design, in_order, sub_design, sum_by
 from ..stats.pairs import Table
 from ..stats.passk import pass_curves, steps_of_k
 from ..stats.planning import detectable_effect, required_units
@@ -27,7 +30,7 @@ from ..stats.ranks import RankSets, chosen_by_half, from_decisions, rank_sets, s
 from .pairs import square
 
 FEWEST_TOP = 2
-"""Models that the top is made of at least, where nobody says how many."""
+"""The smallest number of models in the top if the user names none."""
 
 
 def ranked(
@@ -39,7 +42,7 @@ def ranked(
     settings: Settings,
     top: int | None,
 ) -> tuple[tuple[Model, ...], Benchmark]:
-    """The models with their ranks, and the benchmark with what it still separates.
+    """Return the models with their ranks, and the benchmark with the number of questions that still separate them.
 
     Args:
         models: of the board.
@@ -55,11 +58,7 @@ def ranked(
     # what labels add to a corrected value is the variance of few questions, which no flip of signs and no resample sees
     corrected = pairs.common["estimand"] == PEOPLE
     simple = _sums(table) if settings.questions_are == "population" and not corrected else None
-    if simple is None:
-        sets, method = from_decisions(_by_holm(pairs, settings)), "holm"
-    else:
-        rng = np.random.default_rng(settings.seed)
-        sets, method = rank_sets(sign * simple[0], settings.level, rng), "bootstrap"
+    sets, method = _rank_sets(simple, pairs, settings)
     place = 1 + (means[:, None] < means[None, :] - 1e-12).sum(axis=1)
     out = tuple(
         replace(
@@ -75,7 +74,7 @@ def ranked(
         for m, model in enumerate(models)
     )
     leaders = _leaders(means, sets, top)
-    dead = None if corrected else _dead(table.mean[:, leaders])
+    dead = None if corrected else _all_alike_questions(table.mean[:, leaders])
     order = None
     if simple is not None and len(simple[0]) > 1:
         resampled = stability(sign * simple[0], simple[1], np.random.default_rng(settings.seed + 1))
@@ -92,19 +91,38 @@ def ranked(
 
 
 def _sums(table: Table) -> tuple[FloatArray, FloatArray] | None:
-    """(G, M) scores by cluster and (G,) questions; None where not every model has every question, or there are tasks.
+    """Return (G, M) scores by cluster and (G,) questions, None if a model lacks a question or there are several tasks.
 
     A group's tasks are strata: a model may lead in one as far as it lags in another, and signs are then no coins.
     """
     plan = table.plan
     if plan.strata.any() or plan.shares is not None or plan.crossed is not None or np.isnan(table.mean).any():
         return None
+    means, plan = in_order(table.mean.T, plan, table.rows)
     sizes = np.bincount(plan.clusters).astype(np.float64)
-    return sum_by(plan.clusters, table.mean.T, plan.n_clusters).T, sizes
+    return sum_by(plan.clusters, means, plan.n_clusters).T, sizes
+
+
+def _rank_sets(simple: tuple[FloatArray, FloatArray] | None, pairs: Pairs, settings: Settings) -> tuple[RankSets, str]:
+    """Return the ranks that each model may have, and the name of the method. For `simple` see `_sums`."""
+    if simple is None:
+        sets, method = from_decisions(_by_holm(pairs, settings)), "holm"
+    else:
+        rng = np.random.default_rng(settings.seed)
+        sets, method = rank_sets(pairs.sign * simple[0], settings.level, rng), "bootstrap"
+    if (apart := _withheld(pairs)).any():  # of them the scoring differs, and no one is shown to be better
+        sets = from_decisions(sets.better & (square(pairs, apart, apart) != 1))
+    return sets, method
+
+
+def _withheld(pairs: Pairs) -> BoolArray:
+    """Return (P,) True for pairs without a verdict, because equal answers are scored differently."""
+    return np.asarray(pairs.flags.get(SCORED, np.zeros(len(pairs.a), dtype=np.bool_)))
 
 
 def _by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
-    """(M, M) decisions of the pairs' own p-values, by Holm's method over all of them."""
+    """Return (M, M) True if the row's model is shown to be better than the column's, by Holm's method over all
+    pairs."""
     p = decision.adjusted(pairs.columns["p_value"], "holm")
     with np.errstate(invalid="ignore"):
         shown = p < 1 - settings.level
@@ -113,7 +131,7 @@ def _by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
 
 
 def _leaders(means: FloatArray, sets: RankSets, top: int | None) -> IntArray:
-    """The K best; where nobody says K, those that may be first, and at least the two best."""
+    """Return the K best. If K is None, return those that may be first, and at least the two best."""
     order = np.argsort(-np.where(np.isnan(means), -np.inf, means), kind="stable")
     if top is not None:
         return order[:top]
@@ -121,8 +139,8 @@ def _leaders(means: FloatArray, sets: RankSets, top: int | None) -> IntArray:
     return may if len(may) >= FEWEST_TOP else order[:FEWEST_TOP]
 
 
-def _dead(scores: FloatArray) -> BoolArray | None:
-    """(N,) questions on which all these models score the same; None with one model."""
+def _all_alike_questions(scores: FloatArray) -> BoolArray | None:
+    """Return (N,) True for questions on which all these models score the same, None with one model."""
     if scores.shape[1] < FEWEST_TOP:
         return None
     with np.errstate(invalid="ignore"):
@@ -132,7 +150,7 @@ def _dead(scores: FloatArray) -> BoolArray | None:
 
 
 def passes(values: FloatArray, whole: Design) -> dict[str, dict[int, float]]:
-    """pass@k and pass^k from (N, K) scores of 0 and 1, as a `Model` has them; nothing without a question.
+    """Return pass@k and pass^k from (N, K) scores of 0 and 1, as a `Model` has them, {} without a question.
 
     Crossed clusters have no standard errors.
     """
@@ -160,7 +178,7 @@ MOST_REPEATS = 1000
 
 
 def with_budget(arena: Arena) -> Arena:
-    """The arena with, for each benchmark, the pairs of its best model with those that are not told from it.
+    """Return the arena with, for each benchmark, the pairs of its best model and rivals not shown to be worse.
 
     Raises:
         InputError: an arena of fixed questions, which more questions say nothing of.
@@ -171,7 +189,7 @@ def with_budget(arena: Arena) -> Arena:
 
 
 def with_selection(arena: Arena, seed: int) -> Arena:
-    """The arena with how much of each best model's lead is selection, and a sentence of it.
+    """Return the arena with the share of each best model's lead that is selection, and a sentence on it.
 
     Raises:
         InputError: fixed questions, or questions that are clustered in two crossed ways.
@@ -179,7 +197,7 @@ def with_selection(arena: Arena, seed: int) -> Arena:
     if arena.settings.get("questions_are") == "fixed":
         raise InputError("`select` chooses and measures on different questions: not with `questions_are='fixed'`")
     rows = [row for board in arena.boards if (row := _selection(board, seed)) is not None]
-    said = [sentence for row in rows if (sentence := _selected(row))]
+    said = [Note("selected", sentence, row.task) for row in rows if (sentence := _selected(row))]
     return replace(arena, selection=tuple(rows), notes=(*arena.notes, *said))
 
 
@@ -188,6 +206,7 @@ def _selection(board: BenchmarkResult, seed: int) -> Selection | None:
     shared = np.flatnonzero(~np.isnan(board.scores[:, scored]).any(axis=1))
     if plan is None or len(scored) < 2 or not len(shared):
         return None
+    shared = np.array(sorted(shared.tolist(), key=lambda i: by_name(board.questions[i].question)))
     if plan.crossed is not None:
         raise InputError(
             f"{board.key[0]}: `select` splits whole clusters of one kind, and these questions are clustered in two "
@@ -209,6 +228,7 @@ def _selection(board: BenchmarkResult, seed: int) -> Selection | None:
         mean_corrected=finite(sign * chosen.mean),
         lead=float(means[best] - means[second]),
         lead_corrected=finite(chosen.lead),
+        _zero_one=board.pairs.common.get("_zero_one"),
         same_best=finite(chosen.same),
     )
 
@@ -221,12 +241,13 @@ def _selected(row: Selection) -> str:
     share = f"about {selected:.2g} is selection" if selected > 0 else "none of it is seen to be selection"
     return (
         f"{where}; chosen on half of the questions and measured on the other half the lead is "
-        f"{row.lead_corrected:.2g}, so {share} (the halves choose {row.best} in {100 * row.same_best:.0f} % of cases)"
+        f"{row.lead_corrected:.2g}, so {share} (the halves choose {row.best} in {100 * row.same_best:.0f}% of cases)"
     )
 
 
 def _budget(board: BenchmarkResult) -> list[Budget]:
-    """What tells the best model from each rival that is not shown to be worse, the largest difference first."""
+    """Return what separates the best model from each rival that is not shown to be worse, the largest
+    difference first."""
     pairs, scored = board.pairs, [m for m, model in enumerate(board.models) if model.mean is not None]
     if not scored:
         return []
@@ -248,13 +269,15 @@ def _budget(board: BenchmarkResult) -> list[Budget]:
                 repeats=K,
                 more_questions=None if questions is None else max(0, questions - pair.n_questions),
                 more_repeats=None if repeats is None else max(0, repeats - K),
+                _zero_one=pair._zero_one,
             )
         )
     return sorted(rows, key=lambda row: abs(row.diff or 0.0), reverse=True)
 
 
 def _needs(pair: Difference) -> tuple[int | None, int | None]:
-    """Questions at the answers they have, and answers at the questions they have, that find the difference seen."""
+    """Return the questions (at the same answers), and answers (at the same questions), that show the difference
+    seen."""
     if not pair.diff or not pair.se or pair.df is None:
         return None, None
     alpha, effect = 1 - pair.level, abs(pair.diff)
@@ -279,7 +302,7 @@ def _needs(pair: Difference) -> tuple[int | None, int | None]:
 
 
 def best_p(pairs: Pairs) -> FloatArray:
-    """(M,) p-value of "no rival is better" for every model; NaN where no rival can be tested.
+    """Return (M,) the p-value of "no rival is better" for every model, NaN if no rival can be tested.
 
     It is the smallest one-sided p over the M − 1 rivals, times M − 1 (Bonferroni). For the model that
     is best in truth the hypothesis holds, so the models with p ≥ α contain it with probability ≥ 1 − α
@@ -290,7 +313,10 @@ def best_p(pairs: Pairs) -> FloatArray:
 
 
 def rival_p(pairs: Pairs) -> FloatArray:
-    """(M, M) one-sided p-value of "this rival (column) is not better than this model (row)"; NaN where untested."""
+    """Return (M, M) one-sided p-values of "this rival (column) is not better than this model (row)", or NaN.
+
+    NaN if the pair is not tested, or if the scoring differs.
+    """
     c = pairs.columns
     with np.errstate(invalid="ignore", divide="ignore"):
         ahead = c["diff"] * pairs.sign
@@ -301,11 +327,12 @@ def rival_p(pairs: Pairs) -> FloatArray:
         half = np.where(np.isnan(c["p_sign"]), 1.0, c["p_sign"]) / 2
         b_better = np.where(sure, np.where(ahead < 0, half, 1.0), b_better)
         a_better = np.where(sure, np.where(ahead > 0, half, 1.0), a_better)
-    return square(pairs, b_better, a_better)
+    apart = _withheld(pairs)
+    return square(pairs, np.where(apart, np.nan, b_better), np.where(apart, np.nan, a_better))
 
 
 def with_frontier(result: Arena, measure: str, level: float) -> Arena:
-    """The arena whose models say whether they are on the frontier of their score and a measure.
+    """Return the arena with each model's place on the frontier of its score and a measure.
 
     Args:
         result: with the benchmarks of both.
@@ -325,7 +352,7 @@ def with_frontier(result: Arena, measure: str, level: float) -> Arena:
 
 
 def _beside(board: BenchmarkResult, result: Arena, measure: str) -> BenchmarkResult | None:
-    """The measure of a benchmark's task; None of a benchmark that is itself a measure."""
+    """Return the measure of a benchmark's task, None for a benchmark that is itself a measure."""
     row = board.benchmark
     if board.pairs.common["unit"] is not None:
         return None
@@ -340,7 +367,7 @@ def _with_frontier(board: BenchmarkResult, other: BenchmarkResult | None, alpha:
         return board
     names = [model.model for model in board.models]
     score = rival_p(board.pairs)
-    cost = _of_names(other, names)
+    cost = _rival_p_of_names(other, names)
     both = np.fmax(np.where(np.isnan(score), 1.0, score), np.where(np.isnan(cost), 1.0, cost))
     np.fill_diagonal(both, np.nan)
     comparable = ~np.isnan(score) & ~np.isnan(cost)
@@ -351,8 +378,8 @@ def _with_frontier(board: BenchmarkResult, other: BenchmarkResult | None, alpha:
     return replace(board, models=models, beside=other)
 
 
-def _of_names(board: BenchmarkResult, names: list[str]) -> FloatArray:
-    """(M, M) `rival_p` of a board for models in another order; NaN where it does not have them."""
+def _rival_p_of_names(board: BenchmarkResult, names: list[str]) -> FloatArray:
+    """Return (M, M) `rival_p` of a board for models in another order, NaN for models that it does not have."""
     own = [model.model for model in board.models]
     place = [own.index(name) if name in own else -1 for name in names]
     out = np.pad(rival_p(board.pairs), ((0, 1), (0, 1)), constant_values=np.nan)[np.ix_(place, place)]
@@ -361,7 +388,7 @@ def _of_names(board: BenchmarkResult, names: list[str]) -> FloatArray:
 
 
 def _placed(model: Model, both: FloatArray, either: FloatArray, names: list[str], alpha: float) -> Model:
-    """A model with its place.
+    """Return a model with its place on the frontier.
 
     A rival dominates it if tests of both, each at α, reject "not better" (an intersection–union test [Berger]), with
     Holm's method over rivals: a model that none dominates is called dominated in at most α of cases. It is on the

@@ -1,9 +1,10 @@
-"""How an arena is shown: one section for each table of each benchmark, and sentences."""
+"""Display of an arena: sentences, and a section for each table of each benchmark."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,9 +12,10 @@ from functools import partial
 import numpy as np
 
 from ..arrays import BoolArray
-from ..errors import some_of
-from ..results.arena import Arena, Benchmark, BenchmarkResult, Checkpoint, Model, Spread
-from ..results.rows import Difference
+from ..errors import counted, some_of
+from ..results.arena import Arena, Benchmark, BenchmarkResult, Checkpoint, Model, Question, Spread
+from ..results.diagnostics import NOT_ASKED
+from ..results.rows import SCORED_DIFFERENTLY, Difference
 from ..stats import decision
 from . import fmt
 from .canvas import label_of
@@ -31,50 +33,69 @@ NAME = 60
 
 
 def summarise(arena: Arena, *, brief: bool = False) -> Summary:
-    """The display form of an arena; of each benchmark at most `PAIRS` pairs, the closest in rank first.
+    """Return the display form of an arena, with at most `PAIRS` pairs of each benchmark, the closest in rank.
 
     Few models are a matrix of verdicts, and their pairs a detail, which has no notes of its own if it is to be brief.
 
     Of more than `BOARDS` benchmarks only the noise and the best are shown, and where the rest is found.
     """
     marks = Marks()
-    sections = [benchmarks(arena, ranges=False)]
+    sections = [replace(table, title=f"{table.title}: {READ}") for table in [leaderboard(arena)]]
+    sections.append(replace(benchmarks(arena, ranges=False), detail=True))
     if arena.budget:
         sections.append(budget_section(arena))
     sections += [checkpoint_table(rows, arena.settings["level"]) for _, rows in checkpoints(arena)]
     alone = len(arena.boards) == 1
-    said = [(board_name(board), sentences(board)) for board in arena.boards]
+    shown = asked_for(overall_first(arena)) if brief else overall_first(arena)
+    said = [(board_name(board), sentences(board)) for board in shown]
     lead = (*checkpoint_sentences(arena), *(f"{name}: {line}" for name, lines in said for line in lines[:1]))
-    if len(arena.boards) > BOARDS:
+    if (several := sum(not board.is_overall for board in arena.boards)) > BOARDS:
         rest = (
-            f"The models and pairs of these {len(arena.boards)} benchmarks are too many to show here: choose some by "
+            f"The models and pairs of these {several} benchmarks are too many to show here: choose some by "
             "`tasks` and `metrics`, or write them all with `write_html` or `write_tables`."
         )
         return Summary(tuple(sections), (), (rest,), lead)
-    for board in arena.boards:
+    for board in shown:
         name = "" if alone else f"{board_name(board)}: "
-        sections.append(models(board, marks, f"{name}Models"))
+        sections.append(replace(models(board, marks, f"{name}Models"), detail=True))
         few = 2 < len(board.models) <= MATRIX
-        sections += [matrix(board, f"{name}Who is better")] if few else []
+        sections += [replace(matrix(board, f"{name}Who is better"), detail=True)] if few else []
         rows = chosen_pairs(board, PAIRS)
         title = f"{name}Pairs"
         if len(rows) < len(board.pairs):
             title += f" ({len(rows)} of {len(board.pairs)}, neighbours in rank first)"
         pairs = pair_table([board.pairs[i] for i in rows], None if brief and few else marks, title)
-        sections.append(replace(pairs, detail=few))
+        sections.append(replace(pairs, detail=True))
+    if brief:  # the noise of the benchmark and the order are for --details; what was asked for stays
+        asked = [[f"{line}." for line in (_frontier_words(board), _top_words(board)) if line] for board in shown]
+        said = [(name, [*lines[:1], *more]) for (name, lines), more in zip(said, asked, strict=True)]
     more = [line if alone else f"{name}: {line}" for name, lines in said for line in lines[1:]]
+    more += fmt.weights_line(arena.models)
     more += fmt.estimand_line([model for board in arena.boards for model in board.models])
+    if brief:
+        return Summary(tuple(sections), (), tuple(more), lead)
     return Summary(tuple(sections), marks.legend(), tuple(more), lead)
 
 
+def asked_for(boards: Sequence[BenchmarkResult]) -> list[BenchmarkResult]:
+    """Return the benchmarks without those marked as not asked for (`not_asked_for`), or all if all are marked."""
+    alone = [board for board in boards if not all(NOT_ASKED in model.diagnostics for model in board.models)]
+    return alone or list(boards)
+
+
+def overall_first(arena: Arena) -> list[BenchmarkResult]:
+    """Return the benchmarks as they are shown: all tasks together first."""
+    return sorted(arena.boards, key=lambda board: not board.is_overall)
+
+
 def board_name(board: BenchmarkResult) -> str:
-    """Task and metric."""
+    """Return task and metric of a benchmark."""
     task, metric, scorer = board.key
     return fmt.shorten(f"{task} ({fmt.metric_name(metric, scorer)})" if task else fmt.metric_name(metric, scorer), NAME)
 
 
 def file_names(arena: Arena) -> list[str]:
-    """A file name for each benchmark, from its task and metric: plain ASCII and unique."""
+    """Return a file name for each benchmark, from its task and metric: plain ASCII and unique."""
     names = []
     for i, board in enumerate(arena.boards, 1):
         task, metric, scorer = board.key
@@ -84,22 +105,27 @@ def file_names(arena: Arena) -> list[str]:
 
 
 def sentences(board: BenchmarkResult) -> list[str]:
-    """The conclusions about one benchmark, in a few sentences, which do not name it."""
+    """Return the conclusions about one benchmark, in a few sentences, which do not name it."""
     lines = [_best_words(board), _noise_words(board), _frontier_words(board)]
     lines += [_top_words(board), _order_words(board), _dead_words(board), _adjustment_words(board)]
     return [f"{line}." for line in lines if line]
 
 
 def _best_words(board: BenchmarkResult) -> str:
-    """Which models may be the best, and whose scores are not to be used."""
+    """Return a sentence on the models that may be the best and on scores that must not be used."""
     row, best = board.benchmark, _short(board.benchmark.best)
     level = fmt.percent(board.pairs.common["level"]) + ("" if board.pairs.sign > 0 else "; lower is better")
-    text = ""
+    unjudged = [model.model for model in board.models if model.mean is not None and model.among_best is None]
+    unjudged = _short(unjudged) if SCORED_DIFFERENTLY in board.pairs.words else []
+    n, text = row.n_models - len(unjudged), ""
     if len(best) == 1:
-        text = f"{best[0]} is the best of {row.n_models} models ({level})"
+        text = f"{best[0]} is the best of {n} models ({level})"
     elif best:
-        text = f"{len(best)} of {row.n_models} models are not significantly worse than the best ({level}): "
+        text = f"{len(best)} of {n} models are not significantly worse than the best ({level}): "
         text += some_of(best, 8)
+    if unjudged:
+        text += f"{'. ' * bool(text)}{some_of(unjudged, 4)} {'is' if len(unjudged) == 1 else 'are'} scored differently "
+        text += "from all others, and not judged"
     if odd := _short(model.model for model in board.models if "mean_mismatch" in model.diagnostics):
         text = "; ".join(filter(None, [text, f"{some_of(odd, 8)}: {ODD}"]))
     pairs = board.pairs
@@ -116,48 +142,51 @@ def _short(names: Iterable[str]) -> list[str]:
 
 
 def _noise_words(board: BenchmarkResult) -> str:
-    """The standard error of a difference, the smallest significant difference and the largest that is not."""
+    """Return the standard error of a difference, the smallest significant difference and the largest that is not."""
     row, pairs = board.benchmark, board.pairs
     if row.se_total is None:
         return ""
     digits = fmt.decimals(row.se_total.median)
-    median, low, high = _ends(row.se_total, digits)
-    size, better = np.abs(pairs.columns["diff"]), _better(board)
+    median, low, high = (fmt.amount(row, x, digits) for x in _values(row.se_total))
+    size, better = np.abs(pairs.columns["diff"]), told_apart(board)
     tested = np.isfinite(size) & np.isfinite(pairs.columns["se"])
     ends = []
     if (better & tested).any():
         adjusted = " after adjustment" if "not_after_adjustment" in pairs.flags else ""
-        smallest = fmt.number(float(size[better & tested].min()), digits)
+        smallest = fmt.amount(row, float(size[better & tested].min()), digits)
         ends.append(f"the smallest difference found significant{adjusted} is {smallest}")
     if (~better & tested).any():
-        ends.append(f"the largest found not significant is {fmt.number(float(size[~better & tested].max()), digits)}")
-    close = f"{row.n_close_pairs} pairs" if row.n_close_pairs > 1 else "one pair"
-    over = f"{f'from {low} to {high}, ' if low != high else ''}over the {close} differing by less than 5 total SEs"
-    text = f"The total standard error of a difference is {median} ({over})"
+        largest = fmt.amount(row, float(size[~better & tested].max()), digits)
+        ends.append(f"the largest found not significant is {largest}")
+    close = counted(row.n_close_pairs, "pair")
+    spread = f"{fmt.shown(row, row.se_total.min, digits=digits)} to {high}, " if low != high else ""
+    over = f"{spread}over the {close} differing by less than 5 SEs (1 answer)"
+    text = f"The standard error of a difference with one answer per question is {median} ({over})"
     return "; ".join(filter(None, [text, ", ".join(ends)]))
 
 
-def _ends(spread: Spread, digits: int) -> list[str]:
-    """A median with the lowest and the highest."""
-    return [fmt.number(x, digits) for x in (spread.median, spread.min, spread.max)]
+def _values(spread: Spread) -> tuple[float, float, float]:
+    """Return the median, the lowest and the highest value of a spread."""
+    return spread.median, spread.min, spread.max
 
 
 def _adjustment_words(board: BenchmarkResult) -> str:
-    """How many pairs lose significance by the adjustment."""
-    lost, left = int(board.pairs.flags.get("not_after_adjustment", np.zeros(1)).sum()), int(_better(board).sum())
+    """Return a sentence on how many pairs lose significance by the adjustment, "" if none does."""
+    lost, left = int(board.pairs.flags.get("not_after_adjustment", np.zeros(1)).sum()), int(told_apart(board).sum())
     if not lost:
         return ""
-    pairs = f"{lost + left} by their own interval, {left} after adjustment for all {len(board.pairs)} pairs"
+    pairs = f"{lost + left} by their own interval, {left} after adjustment for all {counted(len(board.pairs), 'pair')}"
     return f"Significant pairs: {pairs}, which the verdicts follow"
 
 
-def _better(board: BenchmarkResult) -> BoolArray:
-    """(P,) which pairs are significant."""
+def told_apart(board: BenchmarkResult) -> BoolArray:
+    """Return (P,) True for pairs that differ by their adjusted verdicts, for the page, the matrix and every
+    sentence."""
     return np.isin(board.pairs.verdict, [decision.A, decision.B])
 
 
 def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
-    """One row for each benchmark: the noise that is characteristic of it, as median and range."""
+    """Return one row for each benchmark: the noise that is characteristic of it, as median and range."""
 
     def spread(
         label: str, name: str, hint: str, rank: int = 0, digits: int | None = None, *, optional: bool = False
@@ -166,9 +195,15 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
             value: Spread | None = getattr(row, name)
             if value is None:
                 return fmt.MISSING
-            if name == "se_data" and not value.median and (limit := row.se_data_upper) is not None:
-                return fmt.below(limit.median, fmt.decimals(limit.median))
-            median, low, high = _ends(value, fmt.decimals(value.median) if digits is None else digits)
+            if name == "se_data" and not value.median:  # clipped: 0 would be false
+                limit, scale = row.se_data_upper, fmt.scale_of(row)
+                if limit is None:
+                    return fmt.MISSING
+                return fmt.below(scale.times * limit.median, scale.digits(fmt.decimals(limit.median)))
+            if digits is None:
+                median, low, high = (fmt.shown(row, x, digits=fmt.decimals(value.median)) for x in _values(value))
+            else:
+                median, low, high = (fmt.number(x, digits) for x in _values(value))
             return f"{median} ({low} … {high})" if ranges and value.min != value.max else median
 
         return Column(label, cell, hint, rank, optional=optional)
@@ -176,45 +211,50 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
     def limit(label: str, name: str, hint: str) -> Column:
         def cell(row: Benchmark) -> str:
             median = row.se_total.median if row.se_total else None
-            return fmt.number(getattr(row, name), fmt.decimals(median, row.smallest_significant_diff))
+            return fmt.shown(row, getattr(row, name), digits=fmt.decimals(median, row.smallest_significant_diff))
 
         return Column(label, cell, f"{hint}, each pair by its own interval", 1)
 
-    close = "pairs differing by less than 5 total SEs, of all pairs"
-    sizes = "difference of adjacent sizes of a model family, in total SEs"
+    close = "pairs differing by less than 5 SEs (1 answer), of all pairs"
+    sizes = "difference of adjacent sizes of a model family, in SEs (1 answer)"
     columns = [
         TextColumn("Task", lambda row: fmt.shorten(row.task, NAME)),
         TextColumn("Metric", lambda row: fmt.shorten(fmt.metric_name(row.metric, row.scorer), NAME)),
         Column("n", "n_questions", "questions"),
         Column("models", "n_models", "how many there are", 1),
         Column("close pairs", lambda row: f"{row.n_close_pairs} of {row.n_pairs}", close, 2),
-        spread("total SE", "se_total", "of A − B with one answer per question: median over close pairs"),
+        spread("SE (1 answer)", "se_total", "of A − B with one answer per question: median over close pairs"),
         spread("data", "se_data", "what is left of it with infinitely many answers", 7, optional=True),
         spread("prediction", "se_prediction", "what the models' own randomness adds", 7, optional=True),
         spread("corr.", "correlation", "correlation of two models' question means", 6, 2),
         spread("A ≠ B", "disagreement", "share of questions that two models score differently", 3, 2),
         limit("min sig.", "smallest_significant_diff", "smallest difference found significant"),
         limit("max n.s.", "largest_insignificant_diff", "largest difference found not significant"),
-        spread("vs Beta", "beta_theory", "total SE over that of the Beta(p, 1 − p) theory", 8, 2, optional=True),
-        spread("vs rule", "rule_of_thumb", "total SE over √(p(1 − p)/n)", 8, 2, optional=True),
+        spread("vs Beta", "beta_theory", "SE (1 answer) over that of the Beta(p, 1 − p) theory", 8, 2, optional=True),
+        spread("vs rule", "rule_of_thumb", "SE (1 answer) over √(p(1 − p)/n)", 8, 2, optional=True),
         Column("unsolved", "solved_by_none", "questions that no model solves", 4, optional=True),
         spread("signal/noise", "signal_to_noise", sizes, 8, 1, optional=True),
     ]
     return section("Benchmarks", arena.benchmarks, columns)
 
 
+READ = "mean ± standard error, ★ may be the best"
+"""The caption for the cells of a leaderboard."""
 BEST = "★"
-"""Marks what may be the best; nothing is said by colour alone."""
+"""Marks a model that may be the best. Colour alone never says it."""
 
 
 def leaderboard(arena: Arena) -> Section:
-    """Models × benchmarks: means with their standard errors; models that may be the best on most come first."""
+    """Return models × benchmarks: means with their standard errors. Models that may be the best on most come first."""
     cells: dict[str, dict[tuple[str, str, str], Model]] = {}
     for model in arena.models:
         cells.setdefault(model.model, {})[model.key] = model
 
+    def single(name: str) -> list[Model]:
+        return [row for row in cells[name].values() if not row.is_overall]
+
     def standing(name: str) -> tuple[int, float]:
-        have = cells[name].values()
+        have = single(name)
         ranks = [row.rank for row in have if row.rank is not None]
         return -sum(bool(row.among_best) for row in have), sum(ranks) / len(ranks) if ranks else np.inf
 
@@ -222,21 +262,36 @@ def leaderboard(arena: Arena) -> Section:
         row = cells[name].get(key)
         if row is None or row.mean is None:
             return fmt.MISSING
-        return f"{fmt.with_error(row.mean, row.se)}{f' {BEST}' * bool(row.among_best)}"
+        return f"{f'{BEST} ' * bool(row.among_best)}{fmt.bare_with_error(row)}"
 
     def best(name: str) -> str:
-        have = cells[name].values()
+        have = single(name)
         return f"{sum(bool(row.among_best) for row in have)} of {len(have)}"
 
+    boards = asked_for(overall_first(arena))
     columns = [TextColumn("Model", lambda name: fmt.shorten(name, NAME))]
-    if len(arena.boards) > 1:
+    heads = column_names(boards)
+    columns += [Column(head, partial(cell, key=board.key)) for head, board in zip(heads, boards, strict=True)]
+    if len(boards) > 1:
         columns.append(Column(BEST, best, "benchmarks on which it may be the best, of those that it has"))
-    columns += [Column(board_name(board), partial(cell, key=board.key)) for board in arena.boards]
-    return section("Leaderboard", sorted(cells, key=standing), columns)
+    shares = [fmt.scale_of(board.benchmark) is fmt.PERCENT for board in boards]
+    units = "in %" if all(shares) else "0/1 metrics in %" if any(shares) else ""
+    metrics = {fmt.metric_name(*board.key[1:]) for board in boards}
+    title = f"Leaderboard, {fmt.shorten(metrics.pop(), NAME)}" if len(metrics) == 1 else "Leaderboard"
+    return replace(section(title, sorted(cells, key=standing), columns), units=units)
+
+
+def column_names(boards: Sequence[BenchmarkResult]) -> list[str]:
+    """Return the names of a leaderboard's columns: the tasks, with the metric if a task has several."""
+    tasks = Counter(board.key[0] for board in boards)
+    return [
+        fmt.shorten(board.key[0], 24) if board.key[0] and tasks[board.key[0]] == 1 else board_name(board)
+        for board in boards
+    ]
 
 
 def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
-    """One row for each model, the best first."""
+    """Return one row for each model, the best first."""
     level = fmt.percent(board.pairs.common["level"])
     top = max((max(model.pass_at_k) for model in board.models if model.pass_at_k), default=1)
 
@@ -246,7 +301,11 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
     def pass_k(symbol: str, kind: str, meaning: str, rank: int) -> Column:
         def cell(row: Model) -> str:
             value, se = ((getattr(row, f"pass_{kind}_k{end}") or {}).get(top) for end in ("", "_se"))
-            return fmt.MISSING if value is None or top < 2 else fmt.with_error(value, se)
+            if value is None or top < 2:
+                return fmt.MISSING
+            digits = fmt.decimals(se, value)
+            error = "" if se is None else f" ± {fmt.shown(row, se, digits=digits)}"
+            return f"{fmt.shown(row, value, mean=True, digits=digits)}{error}"
 
         return Column(f"pass{symbol}{top}", cell, f"chance that {meaning}", rank, optional=True)
 
@@ -275,13 +334,13 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
 
 
 def _frontier(row: Model) -> str:
-    """yes, open, or by whom a model is beaten."""
+    """Return yes, open, or the models that beat this one."""
     beaten = [fmt.shorten(name, 24) for name in row.beaten_by]
     return f"no: beaten by {some_of(beaten, 2)}" if beaten else row.frontier or fmt.MISSING
 
 
 def _frontier_words(board: BenchmarkResult) -> str:
-    """Which models are on the frontier, and which are not."""
+    """Return a sentence on the models that are on the frontier, off it, or undecided."""
     if board.beside is None:
         return ""
     parts, places = [], {"yes": "on the frontier", "no": "off it (another is better and cheaper)", "open": "open"}
@@ -292,7 +351,7 @@ def _frontier_words(board: BenchmarkResult) -> str:
 
 
 def checkpoints(arena: Arena, key: tuple[str, str, str] | None = None) -> list[tuple[str, list[Checkpoint]]]:
-    """Every series of checkpoints, with its name, on the benchmark of this key or on all."""
+    """Return every series of checkpoints, with its name, on the benchmark of this key or on all."""
     out: dict[tuple[str, ...], list[Checkpoint]] = {}
     for row in arena.checkpoints:
         if key in (None, row.key):
@@ -302,7 +361,7 @@ def checkpoints(arena: Arena, key: tuple[str, str, str] | None = None) -> list[t
 
 
 def checkpoint_table(rows: Sequence[Checkpoint], level: float) -> Section:
-    """One row for each checkpoint of one series."""
+    """Return one row for each checkpoint of one series."""
     columns = [
         TextColumn("Step", lambda row: step_text(row.step)),
         Column("Mean", "mean", "of the checkpoint"),
@@ -322,12 +381,13 @@ def checkpoint_table(rows: Sequence[Checkpoint], level: float) -> Section:
 
 
 def step_text(step: float) -> str:
-    """A step as it is written: 1,000, 0.5."""
+    """Return a step as it is written: 1,000, 0.5."""
     return f"{step:,.0f}" if step == int(step) else f"{step:g}"
 
 
 def checkpoint_sentences(arena: Arena, key: tuple[str, str, str] | None = None) -> list[str]:
-    """Where the mean of each series of checkpoints has changed by more than noise; see `checkpoints`."""
+    """Return a sentence for each series of checkpoints on where its mean changed by more than noise (see
+    `checkpoints`)."""
     adjusted = {"holm": "Holm", "bh": "Benjamini–Hochberg", "none": "unadjusted"}[arena.settings["adjust"]]
     level = arena.settings["level"]
     out = []
@@ -337,7 +397,7 @@ def checkpoint_sentences(arena: Arena, key: tuple[str, str, str] | None = None) 
         changed = [step_text(row.step) for row in rows if row.changed]
         if onset is not None and onset.since_first is not None:
             way = "higher" if onset.since_first > 0 else "lower"
-            by = fmt.number(abs(onset.since_first), fmt.digits_of(onset))
+            by = fmt.amount(onset, abs(onset.since_first))
             text = (
                 f"from step {step_text(onset.step)} on the mean is {way} than at step {first} by more than noise "
                 f"(there by {by}, p {fmt.equals_p(onset.p_first)}; paired by question, {how})"
@@ -354,11 +414,11 @@ def checkpoint_sentences(arena: Arena, key: tuple[str, str, str] | None = None) 
 
 
 def matrix(board: BenchmarkResult, title: str) -> Section:
-    """One row and one column for each model, the best first: which of two is better."""
+    """Return one row and one column for each model, the best first: which of two is better."""
     order, signs, pairs = ranked(board), {}, board.pairs
     for i in np.flatnonzero(judged(board)).tolist():
         a, b = pairs.names[pairs.a[i]], pairs.names[pairs.b[i]]
-        signs[a, b], signs[b, a] = _SIGNS.get(pairs.verdict[i], ("=", "="))
+        signs[a, b], signs[b, a] = _SIGNS.get(pairs.words[pairs.verdict[i]], ("=", "="))
 
     def cell(rival: str) -> Callable[[Model], str]:
         return lambda row: "·" if row.model == rival else signs.get((row.model, rival), fmt.MISSING)
@@ -376,27 +436,29 @@ def matrix(board: BenchmarkResult, title: str) -> Section:
         Column("+ : = : −", counted, "how many models it is better than, not separable from, and worse than"),
     ]
     adjusted = " after adjustment" if "not_after_adjustment" in board.pairs.flags else ""
-    said = f"{title}: + the row, − the column, = not separable{adjusted}"
-    return section(said, order, columns)
+    withheld = ", ? scored differently" * (SCORED_DIFFERENTLY in board.pairs.words)
+    said = f"{title}: + the row, − the column, = not separable{adjusted}{withheld}"
+    return replace(section(said, order, columns), units="")
 
 
 def judged(board: BenchmarkResult) -> BoolArray:
-    """(P,) of which pairs anything is known: an interval or a p-value."""
+    """Return (P,) True for pairs with an interval or a p-value."""
     columns = board.pairs.columns
     return np.asarray(np.isfinite(columns["p_value"]) | np.isfinite(columns["ci_low"]))
 
 
-_SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}
+_SIGNS = {"A better": ("+", "−"), "B better": ("−", "+"), SCORED_DIFFERENTLY: ("?", "?")}
 """A verdict → the sign of A against B, then that of B against A."""
 
 
 def ranked(board: BenchmarkResult) -> list[Model]:
-    """The models, the best first."""
-    return sorted(board.models, key=lambda model: np.inf if model.mean is None else -board.pairs.sign * model.mean)
+    """Return the models, the best first. Means that differ by rounding alone are equal, and keep their order."""
+    sign = board.pairs.sign
+    return sorted(board.models, key=lambda model: np.inf if model.mean is None else -sign * round(model.mean, 12))
 
 
 def chosen_pairs(board: BenchmarkResult, limit: int) -> list[int]:
-    """At most `limit` pairs, in the arena's order; those closest in rank if there are more."""
+    """Return at most `limit` pairs, in the arena's order. If there are more, they are those closest in rank."""
     pairs = board.pairs
     if len(pairs) <= limit:
         return list(range(len(pairs)))
@@ -408,7 +470,7 @@ def chosen_pairs(board: BenchmarkResult, limit: int) -> list[int]:
 
 
 def pair_table(pairs: Sequence[Difference], marks: Marks | None, title: str) -> Section:
-    """One row for each pair; without marks no notes."""
+    """Return a table with one row for each pair, and with a column of diagnostics if `marks` are given."""
     columns = [
         TextColumn("A", lambda row: fmt.shorten(row.model_a, NAME)),
         TextColumn("B", lambda row: fmt.shorten(row.model_b, NAME)),
@@ -420,7 +482,7 @@ def pair_table(pairs: Sequence[Difference], marks: Marks | None, title: str) -> 
 
 
 def chosen_questions(board: BenchmarkResult, limit: int) -> list[int]:
-    """At most `limit` questions: the suspects, then the hardest first."""
+    """Return at most `limit` questions: the suspects, then the hardest first."""
 
     def interest(i: int) -> tuple[bool, float, float]:
         row = board.questions[i]
@@ -430,16 +492,20 @@ def chosen_questions(board: BenchmarkResult, limit: int) -> list[int]:
 
 
 def question_table(board: BenchmarkResult, limit: int) -> Section:
-    """One row for each of the chosen questions."""
-    width = 24 if board.texts else NAME  # beside its words an id may be short
+    """Return one row for each of the chosen questions."""
+    width = 24 if board.texts else NAME  # an id may be short if the words are shown, too
     texts = dict(zip((row.question for row in board.questions), board.texts or (), strict=False))
+
+    def difficulty(row: Question) -> str:
+        return fmt.shown(board.benchmark, row.difficulty, mean=True, digits=3)
+
     by_rank = "Kendall's tau-b with the models' means over the other questions"
     suspect = "better models do worse on it, more clearly than chance explains"
     columns = [
         TextColumn("Question", lambda row: label_of(row.question, width)),
         TextColumn("Text", lambda row: fmt.shorten(texts.get(row.question, ""), 100), optional=True),
         TextColumn("Cluster", lambda row: fmt.shorten(row.cluster or "", 40), optional=True),
-        Column("difficulty", lambda row: fmt.number(row.difficulty, 3), "1 − mean score over the models"),
+        Column("difficulty", difficulty, "1 − mean score over the models"),
         Column("models", "n_models", "models that have a score", 2),
         Column("solved by", "n_solved", "models with at least one answer of score 1", optional=True),
         Column("tau", lambda row: fmt.number(row.tau, 3), by_rank),
@@ -454,7 +520,7 @@ SIMILAR = 0.7
 
 
 def _top_words(board: BenchmarkResult) -> str:
-    """Which models may be among the best, if that was asked."""
+    """Return a sentence on the models that may be among the best, "" if that was not asked."""
     if all(model.in_top is None for model in board.models):
         return ""
     sure, maybe = (
@@ -467,7 +533,7 @@ def _top_words(board: BenchmarkResult) -> str:
 
 
 def _order_words(board: BenchmarkResult) -> str:
-    """How stable the ranking is."""
+    """Return a sentence on how stable the ranking is."""
     row = board.benchmark
     if row.order_tau is None or row.same_best is None:
         return ""
@@ -475,17 +541,17 @@ def _order_words(board: BenchmarkResult) -> str:
     first = f"{leaders[0]} is" if len(leaders) == 1 else "the same model is"
     return (
         f"When the questions are resampled, the ranking {'stays similar' if row.order_tau >= SIMILAR else 'changes'} "
-        f"(median Kendall τ {fmt.number(row.order_tau, 2)}) and {first} first in {100 * row.same_best:.0f} % of "
+        f"(median Kendall τ {fmt.number(row.order_tau, 2)}) and {first} first in {100 * row.same_best:.0f}% of "
         "resamples; that is stability, not a test"
     )
 
 
 def _dead_words(board: BenchmarkResult) -> str:
-    """On how many questions the models at the top differ."""
+    """Return a sentence on how many questions the models at the top differ."""
     row = board.benchmark
     if row.dead_for_top is None or row.n_top is None or not row.n_questions:
         return ""
     left = row.n_questions - row.dead_for_top
     differ = "score differently" if board.pairs.common["unit"] is None else "differ"
-    share = f"{100 * left / row.n_questions:.0f} %"
-    return f"The {row.n_top} models at the top {differ} on {left} of {row.n_questions} questions ({share})"
+    of, share = counted(row.n_questions, "question"), f"{100 * left / row.n_questions:.0f}%"
+    return f"The {row.n_top} models at the top {differ} on {left} of {of} ({share})"

@@ -1,4 +1,4 @@
-"""SVG drawn by hand: axes, marks that name themselves, and intervals one below the other. Nothing is loaded.
+"""SVG drawn by hand: axes, marks that name themselves, and stacked intervals. Nothing is loaded.
 
 Every mark carries a `<title>`, so that a pointer shows its numbers without any script; `data-m` says which models it is
 about, which lets a page mark them in all its figures. Colours are told apart by the colour-blind (Okabe–Ito hues,
@@ -13,7 +13,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, Literal
 from unicodedata import east_asian_width
@@ -21,6 +21,7 @@ from unicodedata import east_asian_width
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, PixelArray
+from ..errors import check_computed
 from . import fmt
 
 _THEME = {
@@ -54,7 +55,7 @@ _SHAPES = (
     "M0 3.8L3.7-2.8H-3.7Z",
 )
 WIDTH = 420
-"""Units of a picture's width; a unit is about a pixel of a narrow page."""
+"""Units of a picture's width. A unit is about a pixel of a narrow page."""
 SIZE = 12
 """Size of the letters, in the same units."""
 Theme = Literal["page", "file", "notebook"]
@@ -62,10 +63,10 @@ Theme = Literal["page", "file", "notebook"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Points:
-    """Where the pairs of a figure lie, for those that are not drawn one by one."""
+    """The places of a figure's pairs that are not drawn one by one."""
 
     rows: IntArray
-    """Which of the board's pairs."""
+    """The numbers of the pairs on the board."""
     x: FloatArray
     """In the picture's units."""
     y: FloatArray
@@ -84,11 +85,12 @@ class Picture:
 
 
 def svg(picture: Picture, theme: Theme = "file") -> str:
-    """The picture as one `<svg>` element: for a page, which gives the colours, for a file, or for a notebook."""
+    """Return the picture as one `<svg>` element: for a page, which gives the colours, for a file, or for a notebook."""
     size = f'viewBox="0 0 {WIDTH} {number(picture.height)}"'
     label = f'role="img" aria-label="{escaped(f"{picture.title}. {picture.alt}")}"'
     font = f'font-family="system-ui, sans-serif" font-size="{SIZE}"'
     body = picture.body
+    check_computed("theme", theme, "page", "file", "notebook")
     if theme == "page":
         # several figures share a page, so each has its own ids
         body = re.sub(r'(\bid="|href="#)', rf"\g<1>{picture.name}-", _coloured(body, _THEME))
@@ -113,7 +115,7 @@ def escaped(text: str) -> str:
 
 
 def element(tag: str, *inner: str, **attributes: str | float) -> str:
-    """The markup of one element; coordinates are rounded to a tenth, and an empty attribute is left out.
+    """Return the markup of one element. Coordinates are rounded to a tenth, and an empty attribute is left out.
 
     Args:
         tag: its name.
@@ -131,18 +133,18 @@ def element(tag: str, *inner: str, **attributes: str | float) -> str:
 
 
 def name(text: str, width: int = 34) -> str:
-    """A model's name in a figure: short, in one line."""
+    """Return a model's name in a figure: short, in one line."""
     return fmt.shorten(text, width)
 
 
 def number(value: float) -> str:
-    """A coordinate, to a tenth."""
+    """Return a coordinate, to a tenth."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From `low` to `high`; on a logarithmic axis both are above 0."""
+    """An axis from `low` to `high`. On a logarithmic axis both are above 0."""
 
     low: float
     high: float
@@ -151,17 +153,23 @@ class Axis:
     ticked: bool = True
     whole: bool = False
     """Counts: no tick between two numbers."""
+    times: float = 1.0
+    """Factor from drawn values to the numbers at the ticks, 100 for percentages and points."""
+    unit: str = ""
+    """Behind each of them."""
+    between: tuple[float, float] = (-math.inf, math.inf)
+    """Values that exist: no tick is outside of them."""
 
     @classmethod
-    def around(cls, values: Iterable[float], label: str = "") -> Axis:
-        """An axis that has room for the values."""
+    def around(cls, values: Iterable[float], label: str = "", **more: Any) -> Axis:
+        """Return an axis that has room for the values."""
         finite = [value for value in values if math.isfinite(value)]
         low, high = min(finite, default=0.0), max(finite, default=1.0)
-        more = 0.05 * (high - low) if high > low else 0.5 * abs(high) or 0.5
-        return cls(low - more, high + more, label)
+        room = 0.05 * (high - low) if high > low else 0.5 * abs(high) or 0.5
+        return cls(low - room, high + room, label, **more)
 
     def share(self, values: Any) -> FloatArray:
-        """Where the values lie, 0 at `low` and 1 at `high`."""
+        """Return the places of values along the axis, 0 at `low` and 1 at `high`."""
         x: FloatArray = np.asarray(values, dtype=np.float64)
         if self.log:
             return np.asarray((np.log(x) - math.log(self.low)) / (math.log(self.high) - math.log(self.low)))
@@ -178,22 +186,27 @@ class Axis:
         unit = 10.0 ** math.floor(math.log10(rough))
         step = next(factor * unit for factor in (1, 2, 2.5, 5, 10) if factor * unit >= rough * 0.999)
         step = max(step, 1.0) if self.whole else step
-        first = math.ceil(self.low / step - 1e-9)
-        return [i * step for i in range(first, math.floor(self.high / step + 1e-9) + 1)]
+        low, high = max(self.low, self.between[0]), min(self.high, self.between[1])
+        first = math.ceil(low / step - 1e-9)
+        return [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
 
     def texts(self, most: int = 6) -> list[tuple[float, str]]:
-        """Its ticks with their numbers, all with the same decimals."""
+        """Return its ticks with their numbers, all with the same decimals."""
+        if self.times != 1:
+            low, high, first, last = (self.times * end for end in (self.low, self.high, *self.between))
+            shown = replace(self, low=low, high=high, between=(first, last), times=1.0)
+            return [(tick / self.times, text) for tick, text in shown.texts(most)]
         ticks = self.ticks(most)
         texts = [f"{tick:.6g}" for tick in ticks]
         if not self.log and not any("e" in text for text in texts):
             digits = max((len(text.partition(".")[2]) for text in texts), default=0)
             texts = [f"{tick:.{digits}f}" if abs(tick) > 1e-12 else "0" for tick in ticks]
-        return [(tick, text.replace("-", "−")) for tick, text in zip(ticks, texts, strict=True)]
+        return [(tick, text.replace("-", "−") + self.unit) for tick, text in zip(ticks, texts, strict=True)]
 
 
 @dataclass(slots=True)
 class Drawing:
-    """What is drawn, part by part, on one pair of axes."""
+    """A picture in the making, drawn part by part on one pair of axes."""
 
     x: Axis
     y: Axis
@@ -209,7 +222,7 @@ class Drawing:
 
     def __post_init__(self) -> None:
         numbers = [text for _, text in self.y.texts(5)] if self.y.ticked else []
-        self.left = max(self.left, 24 + 7 * max(map(len, numbers), default=0))  # beside the label of the axis
+        self.left = max(self.left, 24 + 7 * max(map(len, numbers), default=0))  # next to the label of the axis
 
     @property
     def box(self) -> tuple[float, float, float, float]:
@@ -227,7 +240,7 @@ class Drawing:
     def points(
         self, x: Any, y: Any, series: int, label: str, titles: Sequence[str] = (), models: Sequence[str] = ()
     ) -> None:
-        """Marks of one kind, each with its title and the models that it is about."""
+        """Draw marks of one kind, each with its title and its models."""
         shape = series % len(COLOURS)
         self.shapes.add(shape)
         at = zip(self.px(x).tolist(), self.py(y).tolist(), titles, models or [""] * len(titles), strict=True)
@@ -255,7 +268,7 @@ class Drawing:
     def line(
         self, x: Any, y: Any, colour: str = INK, *, dash: str = "", width: float = 1.2, label: str = "", **about: str
     ) -> None:
-        """Draw a line through the finite points; `about` it are its `title` and `data_m`, the models."""
+        """Draw a line through the finite points. `about` has its `title` and `data_m`, the models."""
         path = self._path(x, y)
         if not path:
             return
@@ -265,12 +278,12 @@ class Drawing:
             self.legend.append((element("path", d="M-9 0H9", **style), label))
 
     def curve(self, x: Any, y: Any, series: int, *, label: str = "", **about: str) -> None:
-        """Draw a line in the colour and with the dash of its series; see `line`."""
+        """Draw a line in the colour and with the dash of its series, as `line` does."""
         i = series % len(COLOURS)
         self.line(x, y, COLOURS[i], dash=DASHES[i], width=1.6, label=label, **about)
 
     def _path(self, x: Any, y: Any) -> str:
-        """The way through the finite points; empty without any."""
+        """Return the SVG path through the finite points, "" without any."""
         at = zip(self.px(x).tolist(), self.py(y).tolist(), strict=True)
         path = "L".join(f"{number(px)} {number(py)}" for px, py in at if math.isfinite(px + py))
         return f"M{path}" if path else ""
@@ -283,7 +296,7 @@ class Drawing:
     def bar(
         self, x: tuple[float, float], y: tuple[float, float], colour: str, *, opacity: float = 1, **about: str
     ) -> None:
-        """Draw a rectangle between two values of each axis; `about` as of a line."""
+        """Draw a rectangle between two values of each axis. `about` is as for `line`."""
         (left, right), (top, bottom) = sorted(self.px(x).tolist()), sorted(self.py(y).tolist())
         place: dict[str, str | float] = {"x": left, "y": top, "width": right - left, "height": max(bottom - top, 0.5)}
         shade = "" if opacity == 1 else f"{opacity:g}"
@@ -292,7 +305,7 @@ class Drawing:
     def interval(
         self, values: tuple[float, float, float], y: float, colour: str, *, hollow: bool, **about: str
     ) -> None:
-        """(low, estimate, high) of an interval; hollow where it does not exclude the reference line."""
+        """Draw (low, estimate, high) of an interval, hollow if it does not exclude the reference line."""
         low, middle, high = self.px(values).tolist()
         at = float(self.py(y))
         line = f"M{number(low)} {number(at)}H{number(high)}"
@@ -315,7 +328,7 @@ class Drawing:
         self.parts.append(element("text", escaped(words), x=px, y=py, **style))
 
     def done(self, picture: str, title: str, alt: str, points: Points | None = None) -> Picture:
-        """The finished picture: axes, what was drawn on them, and the legend."""
+        """Return the finished picture: axes, what was drawn on them, and the legend."""
         shown = [element("path", id=f"s{i}", d=_SHAPES[i]) for i in sorted(self.shapes)]
         shapes = element("defs", *shown) if shown else ""
         below, row, at = [], 0, 18.0
@@ -354,7 +367,7 @@ class Drawing:
 
 
 def png(pixels: PixelArray) -> str:
-    """Data URL of a PNG with these RGBA pixels (height, width, 4)."""
+    """Return the data URL of a PNG with these RGBA pixels (height, width, 4)."""
     height, width, _ = pixels.shape
     lines = np.zeros((height, 1 + 4 * width), dtype=np.uint8)
     lines[:, 1:] = pixels.reshape(height, -1)
@@ -395,15 +408,23 @@ def label_of(text: str, width: int = 23) -> str:
 
 
 def _length(text: str) -> float:
-    """Roughly how long a text gets, by the kind of its letters; those of East Asia are square."""
+    """Return roughly how long a text gets, by the kind of its letters. Letters of East Asia are square."""
     wide = sum(c in "mwMW…<>" or east_asian_width(c) in "WF" for c in text)
     narrow = sum(c in "fijlrtI-.,:;|()[]/ " for c in text)
     return 7.3 * len(text) + 4.7 * wide - 2.7 * narrow + 1.1 * sum(map(str.isupper, text))
 
 
 def name_width(labels: Iterable[str]) -> float:
-    """Room for names to the left of a figure's axes."""
+    """Return the room for names to the left of a figure's axes."""
     return min(168.0, 16 + max((_length(label_of(label)) for label in labels), default=7.3))
+
+
+def axis_of(values: Iterable[float], label: str, scale: fmt.Scale, *, mean: bool) -> Axis:
+    """Return an axis of means, or of differences, on the scale of their row."""
+    more: dict[str, Any] = {"times": scale.times}
+    if scale is fmt.PERCENT and mean:
+        more["unit"] = scale.level
+    return Axis.around(values, label if mean or scale is not fmt.PERCENT else f"{label}, points", **more)
 
 
 def forest(
@@ -415,8 +436,9 @@ def forest(
     *,
     sides: tuple[str, str] | None = None,
     margin: float | None = None,
+    scale: fmt.Scale | None = None,
 ) -> Picture:
-    """The rows in their order, on one axis.
+    """Draw the rows in their order, on one axis.
 
     Differences have `sides`, what it means to lie below 0 and above: there is a line, and a band of ± margin around it.
     """
@@ -427,7 +449,8 @@ def forest(
         values += [-reach, reach]
     left, top = name_width(row.label for row in rows), 24 if sides else 8
     down = Axis(len(rows) - 0.5, -0.5, ticked=False)
-    drawing = Drawing(Axis.around(values, label), down, height=44 + top + 19 * len(rows), left=left, top=top)
+    across = axis_of(values, label, scale or fmt.Scale(), mean=not sides)
+    drawing = Drawing(across, down, height=44 + top + 19 * len(rows), left=left, top=top)
     if sides:
         drawing.zero(margin)
         drawing.text(4, 15, f"← {sides[0]}", fill=MUTED)

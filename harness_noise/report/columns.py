@@ -24,20 +24,20 @@ class Column:
 
     label: str
     cell: str | Callable[[Any], str] = field(default="", compare=False, repr=False)
-    """What it shows of a row: fields as the JSON has them (see `fields_text`), or what a function makes of it."""
+    """The content of a row's cell: fields as the JSON has them (see `fields_text`), or a function of the row."""
     hint: str = ""
-    """What the column is, in one line."""
+    """The meaning of the column, in one line."""
     rank: int = 0
-    """Where a terminal is too narrow, the columns of the highest rank are left out first; 0: never."""
+    """The order in which columns leave a narrow terminal, the highest first. 0 never leaves."""
     text: bool = False
     """Text is set flush left, numbers flush right."""
     optional: bool = False
     """Leave the column out of a table in which it is empty."""
     tone: Callable[[Any], str] | None = field(default=None, compare=False, repr=False)
-    """How a renderer with colours sets the cell of a row apart: good, bad, unsure or sure; "" for most."""
+    """The colour of a row's cell, if the renderer has colours: good, bad, unsure or sure, "" for most."""
 
     def text_of(self, row: Any) -> str:
-        """The cell of a row."""
+        """Return the cell of a row."""
         if callable(self.cell):
             return self.cell(row)
         text = fields_text(row, self.cell)
@@ -58,22 +58,31 @@ class Section:
     detail: bool = False
     """Shown on request (`--details`) or in a wide terminal."""
     more: str = ""
-    """What a terminal says below the table about rows that it leaves out."""
+    """A terminal's line below the table about rows that it leaves out."""
     tones: Mapping[tuple[int, str], str] = field(default_factory=dict)
     """(Row, label of the column) → tone of the cell, where it has one."""
+    stacked: bool = False
+    """A single row that a terminal shows one figure below the other."""
+    units: str = ""
+    """The units of the numbers, if not the metric's own scale: "differences and SE in points"."""
+
+    @property
+    def heading(self) -> str:
+        """The title with the units."""
+        return "; ".join(filter(None, (self.title, self.units)))
 
     def keeping(self, kept: Sequence[int]) -> Section:
-        """The section with some of its columns."""
+        """Return the section with some of its columns."""
         rows = tuple(tuple(row[i] for i in kept) for row in self.rows)
         return replace(self, columns=tuple(self.columns[i] for i in kept), rows=rows)
 
     def worded(self, words: Words) -> Section:
-        """The section with its hints in other words: with flags for parameters, say."""
+        """Return the section with its hints in other words, such as with flags for parameters."""
         columns = tuple(replace(column, hint=words(column.hint)) for column in self.columns)
         return replace(self, columns=columns, more=words(self.more))
 
     def beside(self, other: Section) -> Section:
-        """The section with the columns of another, of as many rows."""
+        """Return the section with the columns of another, of as many rows."""
         rows = tuple((*mine, *more) for mine, more in zip(self.rows, other.rows, strict=True))
         return replace(self, columns=(*self.columns, *other.columns), rows=rows, tones={**self.tones, **other.tones})
 
@@ -84,24 +93,32 @@ class Summary:
 
     sections: tuple[Section, ...]
     legend: tuple[tuple[str, str, str], ...]
-    """(mark, diagnostic code, what it means and what to do) for the marks in the Notes columns."""
+    """(mark, diagnostic code, meaning and advice) for the marks in the columns of codes."""
     sentences: tuple[str, ...]
     """Further sentences, below the tables."""
     lead: tuple[str, ...] = ()
     """The conclusions, above the tables."""
     tones: tuple[str, ...] = ()
     """The tone of each conclusion, as of a cell."""
+    foot: tuple[str, ...] = ()
+    """The last lines on a terminal."""
+    codes: str = ""
+    """A sentence that names the diagnostics of a single row, which has no legend."""
+    more: str = ""
+    """The place where more can be seen, instead of a terminal's own line."""
     listings: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
-    """Headings, each with labels and texts that no table has room for; shown below the tables."""
+    """Headings, each with labels and texts that do not fit a table. They are shown below the tables."""
 
     def worded(self, words: Words) -> Summary:
-        """The summary with its sentences and its advice in other words: with flags for parameters, say."""
+        """Return the summary with its sentences and advice in other words, such as with flags for parameters."""
         return replace(
             self,
             sections=tuple(section.worded(words) for section in self.sections),
             legend=tuple((mark, code, words(meaning)) for mark, code, meaning in self.legend),
             sentences=tuple(map(words, self.sentences)),
             lead=tuple(map(words, self.lead)),
+            foot=tuple(map(words, self.foot)),
+            more=words(self.more),
         )
 
 
@@ -113,13 +130,13 @@ def section(
     detail: bool = False,
     more: str = "",
 ) -> Section:
-    """A section with one line for each row, without the optional columns that say nothing."""
+    """Return a section with one line for each row, without empty optional columns."""
     lines = tuple(tuple(column.text_of(row) for column in columns) for row in rows)
     filled = [any(line[i] not in ("", fmt.MISSING) for line in lines) for i in range(len(columns))]
     kept = [i for i, column in enumerate(columns) if filled[i] or not column.optional]
     toned = ((i, column.label, column.tone(row)) for i, row in enumerate(rows) for column in columns if column.tone)
     tones = {(i, label): tone for i, label, tone in toned if tone}
-    return Section(title, tuple(columns), lines, detail, more, tones).keeping(kept)
+    return Section(title, tuple(columns), lines, detail, more, tones, units=fmt.units_of(rows)).keeping(kept)
 
 
 class Marks:
@@ -130,7 +147,7 @@ class Marks:
         """Code → whether the rows that have it count clusters."""
 
     def __call__(self, codes: Sequence[str], clustered: bool | None = None) -> str:
-        """The letters of a row's codes.
+        """Return the letters of a row's codes.
 
         Args:
             codes: its diagnostics.
@@ -142,14 +159,15 @@ class Marks:
         return " ".join(_letter(i) for i, code in enumerate(self._clustered) if code in codes)
 
     def column(self) -> Column:
-        """The last column of a table, with the letters of each row."""
-        return Column("", self._letters_of, "letters refer to the notes below", text=True, optional=True)
+        """Return the last column of a table, with the letters of each row."""
+        return Column("", self._letters_of, "letters refer to the diagnostics below", text=True, optional=True)
 
     def _letters_of(self, row: Any) -> str:
-        return self(row.diagnostics, row.cluster is not None if hasattr(row, "cluster") else None)
+        return self(fmt.shown_codes(row), row.cluster is not None if hasattr(row, "cluster") else None)
 
     def legend(self) -> tuple[tuple[str, str, str], ...]:
-        """What the letters mean and what to do; clusters are named only where a row with the letter has them."""
+        """Return letter, code and meaning of each diagnostic. Clusters are named only if a row with the letter has
+        them."""
         labelled = "judge_corrected" in self._clustered
         return tuple(
             (_letter(i), code, explained(code, next(iter(kinds)) if len(kinds) == 1 else None, labelled=labelled))
@@ -158,12 +176,12 @@ class Marks:
 
 
 def _letter(i: int) -> str:
-    """a … z, aa … zz, …."""
+    """Return a … z, aa … zz, … for 0, 1, …."""
     return chr(ord("a") + i % 26) * (1 + i // 26)
 
 
 def fields_text(row: Any, names: str) -> str:
-    """Fields of a row as tables show them: words, a count, a p-value, or a number with the decimals of the row.
+    """Return fields of a row as tables show them: words, a count, a p-value, or a number with the row's decimals.
 
     Args:
         row: of any result.
@@ -174,7 +192,7 @@ def fields_text(row: Any, names: str) -> str:
         return _TOGETHER[names](row)
     first, comma, second = names.partition(", ")
     if comma:
-        return fmt.interval(getattr(row, first), getattr(row, second), fmt.digits_of(row))
+        return fmt.interval_text(row, getattr(row, first), getattr(row, second), mean=fmt.is_mean(row, first))
     value = row
     for name in names.split("."):
         value = getattr(value, name, None)
@@ -186,16 +204,16 @@ def fields_text(row: Any, names: str) -> str:
         return fmt.plain(value)
     if names == "df":
         return fmt.degrees(value)
-    return fmt.p_text(value) if "p" in names.split("_") else fmt.number(value, fmt.digits_of(row))
+    return fmt.p_text(value) if "p" in names.split("_") else fmt.shown(row, value, mean=fmt.is_mean(row, names))
 
 
 def verdict_tone(row: Difference) -> str:
-    """The tone of a row's verdict."""
+    """Return the tone of a row's verdict."""
     return {"A better": "good", "B better": "bad"}.get(row.verdict, "")
 
 
 def significance_tone(row: Any) -> str:
-    """The tone of an adjusted p."""
+    """Return the tone of an adjusted p."""
     return "sure" if row.p_adjusted is not None and row.p_adjusted < 1 - row.level else ""
 
 
@@ -218,14 +236,15 @@ _TOGETHER: dict[str, Callable[[Any], str]] = {
     ),
     "se_data": fmt.data_noise,
     "test, interval, df": fmt.by_test,
+    "verdict": fmt.verdict_words,
     "wins_a, wins_b, ties": lambda row: (
         fmt.MISSING if row.wins_a is None else " : ".join(map(fmt.count, (row.wins_a, row.wins_b, row.ties)))
     ),
 }
-"""Fields → how they are shown, where it is not as other fields are or where several are shown together."""
+"""Fields → their display, if it is not that of other fields or if several are shown together."""
 
 TASK = (TextColumn("Task", "task"), TextColumn("Metric", "metric, scorer"))
-"""The columns that say what a row is about."""
+"""The columns that name a row."""
 
 _LEFT = "SE left with infinitely many answers: the questions are a sample"
 _DESIGN = "design effect of {}: how many times clustering inflates its variance"
@@ -245,7 +264,7 @@ _MISSING = Column("missing", "n_missing", "answers without a score", 1, optional
 
 MEANS: dict[str, Column] = {
     "mean": Column("Mean", "mean", "mean score over the questions and their answers"),
-    "ci": Column("95 % CI", "ci_low, ci_high", "confidence interval: where the true mean lies, with 95 % confidence"),
+    "ci": Column("95% CI", "ci_low, ci_high", "confidence interval: where the true mean lies, with 95% confidence"),
     "interval": TextColumn(
         "interval",
         "interval, df",
@@ -254,7 +273,7 @@ MEANS: dict[str, Column] = {
         optional=True,
     ),
     "se": Column("SE", "se", "standard error of the mean that was measured"),
-    "total": Column("total", "se_total", "SE with one answer per question, as leaderboards report it", 3),
+    "total": Column("SE (1 answer)", "se_total", "SE with one answer per question, as leaderboards report it", 3),
     "data": Column("data", "se_data", _LEFT, 4, optional=True),
     "prediction": Column(
         "prediction",
@@ -281,10 +300,10 @@ MEANS: dict[str, Column] = {
 """Columns of `analyze`."""
 NATIVE = {
     "mean": ("_avg", ""),
-    "ci": ("_ci_low_stderr, _ci_high_stderr", "noise_ci_low, noise_ci_high"),
+    "ci": ("_avg_ci_low_stderr, _avg_ci_high_stderr", "noise_ci_low, noise_ci_high"),
     "se": ("_avg_stderr", "noise_se"),
     "total": ("_total_stderr", "noise_total"),
-    "data": ("_data_stderr", "noise_data"),
+    "data": ("_data_stderr, _data_upper_stderr", "noise_data, noise_data_upper"),
     "prediction": ("_prediction_stderr", "noise_prediction"),
 }
 """Column → keys in lm-eval's results, after the metric's name, and metrics in Inspect's log with the same numbers."""
@@ -293,7 +312,7 @@ DIFFERENCES: dict[str, Column] = {
     "a": Column("A", "mean_a", "mean of the first run, over the questions that are compared"),
     "b": Column("B", "mean_b", "mean of the second run, the baseline"),
     "diff": Column("A − B", "diff", "difference of the two means"),
-    "ci": Column("95 % CI", "ci_low, ci_high", "where the true difference lies, with 95 % confidence"),
+    "ci": Column("95% CI", "ci_low, ci_high", "where the true difference lies, with 95% confidence"),
     "p": Column("p", "p_value", "how often chance alone gives a difference as large (two-sided)", 2),
     "p_adj": Column(
         "p adj.",
@@ -308,16 +327,16 @@ DIFFERENCES: dict[str, Column] = {
         "Verdict", "verdict", "by p (adjusted); not separable: neither is shown to be better", tone=verdict_tone
     ),
     "se": Column("SE", "se", "standard error of A − B", 3),
-    "total": Column("total", "se_total", "SE with one answer per question and run", 5),
+    "total": Column("SE (1 answer)", "se_total", "SE with one answer per question and run", 5),
     "data": Column("data", "se_data", _LEFT, 6, optional=True),
     "prediction": Column(
         "prediction", "se_prediction", "what the models' own randomness adds at one answer each", 6, optional=True
     ),
-    "unpaired": Column("unpaired", "se_unpaired", "SE if it were ignored which question is which", 5),
-    "mde": Column("detectable", "mde", "smallest true difference found with 80 % power (MDE)", 2),
+    "unpaired": Column("unpaired", "se_unpaired", "SE without pairing by question", 5),
+    "mde": Column("detectable", "mde", "smallest true difference found with 80% power (MDE)", 2),
     "corr": Column("corr.", "correlation", "correlation of the two runs' question means", 6, optional=True),
     "wins": Column("wins A : B : ties", "wins_a, wins_b, ties", "expected over all pairs of answers", 6),
-    "n": Column("n", "n_questions", "questions that both runs have", 4),
+    "n": Column("n", "n_questions", "questions that both runs have; unpaired: of both together", 4),
     "only": Column("unpaired n", "n_only_a, n_only_b", "questions that only A has + that only B has", 4, optional=True),
     "k": Column("K", "repeats_a, repeats_b", "scored answers per question; A : B where they differ", 5),
     "g": replace(CLUSTERS, rank=5),
@@ -328,11 +347,11 @@ DIFFERENCES: dict[str, Column] = {
 """Columns of `compare`, and of the pairs of `arena`."""
 
 
-def _chosen(columns: Mapping[str, Column], keys: str, level: str = "95 %") -> list[Column]:
-    """Some of these columns, by their keys; `level` is the coverage of the intervals."""
+def _chosen(columns: Mapping[str, Column], keys: str, level: str = "95%") -> list[Column]:
+    """Return some of these columns, by their keys. `level` is the coverage of the intervals."""
 
     def at_level(column: Column) -> Column:
-        return replace(column, label=column.label.replace("95 %", level), hint=column.hint.replace("95 %", level))
+        return replace(column, label=column.label.replace("95%", level), hint=column.hint.replace("95%", level))
 
     return [at_level(columns[key]) for key in keys.split()]
 
@@ -353,7 +372,7 @@ _PARTS: tuple[tuple[str, str, dict[str, Column], dict[str, tuple[str, str]]], ..
 
 
 def page() -> str:
-    """`docs/columns.md`."""
+    """Return the text of `docs/columns.md`."""
     out = [PAGE]
     for title, lead, columns, native in _PARTS:
         heads = ["column", "what it is", "JSON", *(["lm-eval", "Inspect"] if native else [])]

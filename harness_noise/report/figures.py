@@ -1,9 +1,12 @@
-"""The figures of results, each with a text alternative: an arena's benchmark, where every mark names its pair or its
-model; the verdict of a comparison, its rows, and inside a row slices, clusters and questions.
+"""Figures of results, each with a text alternative.
+
+An arena's benchmark has figures whose marks name their pairs or models. A comparison has its verdict, its rows, and for
+each row slices, clusters and questions.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -11,25 +14,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..arrays import BoolArray, FloatArray, IntArray
+from ..errors import counted
 from ..io.atomic import write_text
 from ..results.arena import Arena, BenchmarkResult, Checkpoint, Model
+from ..results.forms import rendered
 from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, Estimate, EstimateSlice
 from ..stats import benchmark, planning
 from ..stats.intervals import critical
+from ..stats.tolerances import ROUNDING
 from . import canvas, fmt
-from .arena_summary import checkpoints, chosen_pairs, file_names, judged, ranked, step_text
+from .arena_summary import checkpoints, chosen_pairs, file_names, judged, ranked, step_text, told_apart
 from .canvas import COLOURS, DASHES, LINE, MUTED, ROWS, Axis, Drawing, Picture, Row, forest, label_of, name
 from .columns import significance_tone
 from .summary import Result, untested
 
 LABELLED = 400
-"""Pairs that are drawn one by one; of more, those closest in rank, over a picture of all."""
+"""Pairs that are drawn one by one. If there are more, those closest in rank are, over a picture of all."""
 
 
 def pictures(arena: Arena, board: BenchmarkResult) -> list[Picture]:
-    """The figures that this benchmark's data can fill."""
+    """Return the figures that this benchmark's data can fill."""
     drawn = (
         *(steps(arena, board), means(board), frontier(board), matrix(board)),
         differences(board, arena.baseline),
@@ -40,7 +47,7 @@ def pictures(arena: Arena, board: BenchmarkResult) -> list[Picture]:
 
 
 def save(arena: Arena, folder: Path) -> list[Path]:
-    """Write every figure of every benchmark to its own file, `<benchmark>-<figure>.svg`; returns the files."""
+    """Write every figure of every benchmark to its own file, `<benchmark>-<figure>.svg`. Return the files."""
     written = []
     for board, stem in zip(arena.boards, file_names(arena), strict=True):
         for drawn in pictures(arena, board):
@@ -50,10 +57,20 @@ def save(arena: Arena, folder: Path) -> list[Path]:
     return written
 
 
+def save_rows(table: Analysis | Comparison, folder: Path) -> list[Path]:
+    """Write the figure of each metric's rows to its own file, `<n>-<metric>.svg`. Return the files."""
+    written = []
+    for i, drawn in enumerate(opening(table), 1):
+        slug = re.sub(r"[^a-z0-9]+", "-", drawn.title.lower()).strip("-") or "rows"
+        written.append(folder / f"{i:02d}-{slug}.svg")
+        write_text(written[-1], canvas.svg(drawn))
+    return written
+
+
 def _cloud(
     drawing: Drawing, board: BenchmarkResult, rows: IntArray, x: FloatArray, y: FloatArray
 ) -> canvas.Points | None:
-    """Draw an image of the pairs `rows` at x, y, if they are too many for a mark each; returns where they lie."""
+    """Draw an image of the pairs `rows` at x, y, if they are too many for a mark each. Return their places."""
     if _single(board)[rows].all():
         return None
     drawing.cloud(x, y)
@@ -61,7 +78,7 @@ def _cloud(
 
 
 def _single(board: BenchmarkResult) -> BoolArray:
-    """(P,) the pairs that have a mark each."""
+    """Return (P,) True for pairs that have their own mark."""
     return np.isin(np.arange(len(board.pairs)), chosen_pairs(board, LABELLED))
 
 
@@ -76,13 +93,13 @@ def _marks(
 
 
 def pair_title(row: Difference) -> str:
-    """A pair's names and numbers."""
-    total = "" if row.se_total is None else f", total SE {fmt.number(row.se_total, fmt.digits_of(row))}"
+    """Return a pair's names and numbers."""
+    total = "" if row.se_total is None else f", SE (1 answer) {fmt.shown(row, row.se_total)}"
     return f"{name(row.model_a)} − {name(row.model_b)}: {numbers(row)}{total}; {row.verdict}"
 
 
 def noise(board: BenchmarkResult) -> Picture | None:
-    """Paired standard errors against accuracy, with what theory says of them [Wang, figure 1]."""
+    """Draw paired standard errors against accuracy, with the theory's values [Wang, figure 1]."""
     c = board.pairs.columns
     with np.errstate(invalid="ignore"):
         close = np.flatnonzero((np.abs(c["diff"]) < 5 * c["se_total"]) & (c["n_questions"] > 1))
@@ -91,29 +108,33 @@ def noise(board: BenchmarkResult) -> Picture | None:
     mean = (c["mean_a"] + c["mean_b"])[close] / 2
     row = board.benchmark
     unit = row.beta_theory is not None
-    parts = [("total", "se_total")]
+    parts = [("SE (1 answer)", "se_total")]
     if np.isfinite(c["se_data"][close]).any():
         parts += [("data", "se_data"), ("prediction", "se_prediction")]
     curves = _theory(board, close) if unit else []
     top = [float(np.nanmax(c[column][close])) for _, column in parts] + [float(y.max()) for _, y, *_ in curves]
-    x = Axis(-0.02, 1.02, f"mean of the pair ({measure(board)})") if unit else Axis.around(mean, measure(board))
-    drawing = Drawing(x, Axis(0, 1.05 * max(top) or 1.0, "SE of A − B"))
+    x = canvas.axis_of(mean, f"mean of the pair ({measure(board)})", _scale(board), mean=True)
+    x = replace(x, low=-0.02, high=1.02) if unit else x
+    y = replace(canvas.axis_of(top, "SE of A − B", _scale(board), mean=False), low=0, high=1.05 * max(top) or 1.0)
+    drawing = Drawing(x, y)
     points = _cloud(drawing, board, close, mean, c["se_total"][close])
-    for p, y, colour, dash, label in curves:
-        drawing.line(p, y, colour, dash=dash, label=label)
+    for p, se, colour, dash, label in curves:
+        drawing.line(p, se, colour, dash=dash, label=label)
     for i, (label, column) in enumerate(parts):
         finite = np.isfinite(c[column][close])
         _marks(drawing, board, close[finite], mean[finite], c[column][close][finite], i, label)
-    alt, total = f"{len(close)} close pairs of {len(board.pairs)}", row.se_total
+    alt, total = f"{counted(len(close), 'close pair')} of {len(board.pairs):,}", row.se_total
     if total is not None:
-        alt += f"; total standard error {total.median:.4f} at the median, from {total.min:.4f} to {total.max:.4f}"
+        digits = fmt.decimals(total.median)
+        median, low, high = (fmt.amount(row, x, digits) for x in (total.median, total.min, total.max))
+        alt += f"; SE (1 answer) {median} at the median, from {low} to {high}"
     if row.beta_theory is not None:
         alt += f", which is {row.beta_theory.median:.2f} times what the Beta theory says"
     return drawing.done("noise", "Noise of a difference against accuracy", f"{alt}.", points)
 
 
 def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, FloatArray, str, str, str]]:
-    """(x, y, colour, dash, label) of what theory says of the standard error at each accuracy."""
+    """Return (x, y, colour, dash, label) of each theory's standard error by accuracy."""
     row = board.benchmark
     n = float(np.median(board.pairs.columns["n_questions"][close]))
     solved = 1 - (row.solved_by_none or 0) / max(1, row.n_questions)
@@ -121,14 +142,14 @@ def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, F
     reached = solved * p  # no mean lies above the share of questions that any model solves
     beta = np.sqrt(np.maximum(planning.beta_variance(reached, solved), 0) / n)
     return [
-        (reached, beta, COLOURS[0], "", "total, Beta(p, 1 − p) theory"),
+        (reached, beta, COLOURS[0], "", "SE (1 answer), Beta(p, 1 − p) theory"),
         (p, np.sqrt(p * (1 - p) / n), MUTED, DASHES[1], "rule of thumb, √(p(1−p)/n)"),
         (p, np.sqrt(2 * p * (1 - p) / n), MUTED, DASHES[3], "independent answers"),
     ]
 
 
 def separation(board: BenchmarkResult) -> Picture | None:
-    """Difference against disagreement, with contours of the p-value. Seed: eval-arena's note on noise."""
+    """Draw difference against disagreement, with contours of the p-value, after eval-arena's note on noise."""
     c = board.pairs.columns
     n = c["n_questions"]
     rows = np.flatnonzero((n > 1) & np.isfinite(c["diff"]))
@@ -136,9 +157,10 @@ def separation(board: BenchmarkResult) -> Picture | None:
         return None
     apart = (c["wins_a"] + c["wins_b"])[rows] / n[rows]
     diff = np.abs(c["diff"][rows])
-    significant = (board.pairs.verdict[rows] > 0) & (board.pairs.verdict[rows] < 3)
+    significant = told_apart(board)[rows]
     right, top = max(float(diff.max()), 1e-9) * 1.05, max(float(apart.max()), 1e-9) * 1.05
-    drawing = Drawing(Axis(0, right, "|A − B|"), Axis(0, top, "A ≠ B, share of questions"))
+    across = Axis(0, right, "|A − B|, points", times=100)
+    drawing = Drawing(across, Axis(0, top, "A ≠ B, share of questions", times=100, unit="%"))
     x = np.linspace(0, right, 120)
     drawing.area(x, np.zeros(len(x)), np.minimum(x, top))
     size = float(np.median(n[rows]))
@@ -149,9 +171,9 @@ def separation(board: BenchmarkResult) -> Picture | None:
     for kept, series, label in ((~significant, 1, "not separable"), (significant, 0, "separable")):
         _marks(drawing, board, rows[kept], diff[kept], apart[kept], series, label)
     alt = (
-        f"{int(significant.sum())} of {len(rows)} pairs are separable. The lines show the difference with p = 0.05, "
-        "0.01 and 0.001 (one answer each) at each level of disagreement; the shaded corner is impossible, as models "
-        "cannot differ by more than they disagree."
+        f"Separable: {int(significant.sum()):,} of {counted(len(rows), 'pair')}. The lines show the difference with "
+        "p = 0.05, 0.01 and 0.001 (one answer each) at each level of disagreement; the shaded corner is impossible, as "
+        "models cannot differ by more than they disagree."
     )
     return drawing.done("separation", "Difference against disagreement", alt, points)
 
@@ -160,14 +182,15 @@ _BANDS = ((0.001, "p < 0.001"), (0.01, "p < 0.01"), (0.05, "p < 0.05"), (2.0, "p
 
 
 def accuracies(board: BenchmarkResult) -> Picture | None:
-    """Mean of A by mean of B, by p-value."""
+    """Draw the mean of A by the mean of B, coloured by p-value."""
     c = board.pairs.columns
     rows = np.flatnonzero(np.isfinite(c["p_value"]))
     if len(rows) == 0:
         return None
     high, low = np.maximum(c["mean_a"], c["mean_b"])[rows], np.minimum(c["mean_a"], c["mean_b"])[rows]
     band = np.searchsorted([limit for limit, _ in _BANDS], c["p_value"][rows], side="right")
-    drawing = Drawing(Axis.around(low, f"lower mean ({measure(board)})"), Axis.around(high, "higher mean"))
+    across = canvas.axis_of(low, f"lower mean ({measure(board)})", _scale(board), mean=True)
+    drawing = Drawing(across, canvas.axis_of(high, "higher mean", _scale(board), mean=True))
     ends = np.array([max(drawing.x.low, drawing.y.low), min(drawing.x.high, drawing.y.high)])
     points = _cloud(drawing, board, rows, low, high)
     if ends[1] > ends[0]:
@@ -176,7 +199,7 @@ def accuracies(board: BenchmarkResult) -> Picture | None:
         at = band == i
         if at.any():
             _marks(drawing, board, rows[at], low[at], high[at], (0, 2, 3, 1)[i], label)
-    counts = ", ".join(f"{int((band == i).sum())} pairs with {label}" for i, (_, label) in enumerate(_BANDS))
+    counts = ", ".join(f"{counted(int((band == i).sum()), 'pair')} with {label}" for i, (_, label) in enumerate(_BANDS))
     return drawing.done("accuracies", "Which means differ significantly", f"{counts} (unadjusted).", points)
 
 
@@ -184,8 +207,12 @@ _CIVIDIS = ((38, 78, 150), (78, 98, 140), (110, 118, 128), (145, 142, 116), (195
 """Cividis, its dark end lighter than a dark page, so that a missing score is told from a low one."""
 
 
+NAMED = 12
+"""Models up to which the caption of the heat map names them all."""
+
+
 def heatmap(board: BenchmarkResult) -> Picture | None:
-    """Questions by models, both sorted [Wang, figure 2]."""
+    """Draw questions by models, both sorted [Wang, figure 2]."""
     scores = board.scores
     if min(scores.shape) == 0:
         return None
@@ -205,23 +232,25 @@ def heatmap(board: BenchmarkResult) -> Picture | None:
     for value in np.linspace(low, high, 3 if high > low else 1):
         fill = "#{:02x}{:02x}{:02x}".format(*_colours(value, low, high).astype(int))
         swatch = canvas.element("rect", x=-6, y=-6, width=12, height=12, fill=fill)
-        drawing.legend.append((swatch, fmt.number(float(value), 2)))
+        drawing.legend.append((swatch, fmt.shown(board.benchmark, float(value), mean=True, digits=2)))
     missing = int((~W).sum())
     if missing:
         drawing.legend.append((canvas.element("path", d="M-6-6H6V6H-6Z", fill="none", stroke=MUTED), "missing"))
-    alt = f"{scores.shape[0]} questions by {scores.shape[1]} models, both sorted by their means"
+    alt = f"{counted(scores.shape[0], 'question')} by {counted(scores.shape[1], 'model')}, both sorted by their means"
+    if len(models) <= NAMED:
+        alt += f"; from left to right {', '.join(name(board.models[m].model, 30) for m in models.tolist())}"
     alt += f"; {missing} scores are missing and left blank." if missing else "."
     return drawing.done("heatmap", "Scores by question and model", alt)
 
 
 def _colours(values: Any, low: float, high: float) -> FloatArray:
-    """(…, 3) the colours of values between `low` and `high`."""
+    """Return (…, 3) the colours of values between `low` and `high`."""
     at = np.linspace(low, high if high > low else low + 1, len(_CIVIDIS))
     return np.stack([np.interp(np.nan_to_num(values), at, colour) for colour in zip(*_CIVIDIS, strict=True)], axis=-1)
 
 
 def _shrunk(image: Any, height: int = 400, width: int = 400) -> Any:
-    """Averaged to at most height × width pixels; NaN where a block has no score."""
+    """Return the image averaged to at most height × width pixels, NaN for a block without a score."""
     for axis, limit in ((0, height), (1, width)):
         if image.shape[axis] > limit:
             edges = np.linspace(0, image.shape[axis], limit + 1).astype(int)[:-1]
@@ -232,7 +261,7 @@ def _shrunk(image: Any, height: int = 400, width: int = 400) -> Any:
 
 
 def difficulty(board: BenchmarkResult) -> Picture | None:
-    """How difficulty is distributed for models of like accuracy, with Beta fits [Wang, figure 5]."""
+    """Draw the distribution of difficulty for models of similar accuracy, with Beta fits [Wang, figure 5]."""
     if board.benchmark.beta_theory is None:
         return None
     from scipy.special import betainc
@@ -243,7 +272,7 @@ def difficulty(board: BenchmarkResult) -> Picture | None:
     for i, (low, high, size, values) in enumerate(_difficulties(board)):
         steps, counts = np.unique(values, return_counts=True)
         up = [0.0, *np.repeat(np.cumsum(counts) / len(values), 2)]
-        models = f"{size} model{'s' if size > 1 else ''} at {low:.2f}–{high:.2f}"
+        models = f"{counted(size, 'model')} at {low:.2f}–{high:.2f}"
         fit = benchmark.fit_beta(values)
         fitted = f"Beta({fit[0]:.2f}, {fit[1]:.2f})" if fit else "no fit"
         drawing.curve([*np.repeat(steps, 2), 1.0], up, i, label=models, title=f"{models}: {fitted}")
@@ -256,7 +285,7 @@ def difficulty(board: BenchmarkResult) -> Picture | None:
 
 
 def _difficulties(board: BenchmarkResult) -> list[tuple[float, float, int, FloatArray]]:
-    """(lowest mean, highest mean, models, sorted means of the questions) of four groups of models of like accuracy."""
+    """Return (lowest mean, highest mean, models, sorted means of the questions) of four groups of similar models."""
     means = np.array([np.nan if model.mean is None else model.mean for model in board.models])
     scored = np.flatnonzero(np.isfinite(means))
     groups = []
@@ -273,6 +302,10 @@ def _level(board: BenchmarkResult) -> str:
     return fmt.percent(board.pairs.common["level"])
 
 
+def _scale(board: BenchmarkResult) -> fmt.Scale:
+    return fmt.scale_of(board.benchmark)
+
+
 def measure(board: BenchmarkResult) -> str:
     return name(fmt.metric_name(board.benchmark.metric, board.benchmark.scorer), 28)
 
@@ -282,29 +315,30 @@ def _mean_label(board: BenchmarkResult) -> str:
 
 
 def _ends(row: Estimate | Checkpoint) -> tuple[float, float, float]:
-    """(low, mean, high) of a row that has a mean; without an interval three times the mean."""
+    """Return (low, mean, high) of a row that has a mean, or three times the mean without an interval."""
     mean = row.mean or 0.0
     return mean if row.ci_low is None else row.ci_low, mean, mean if row.ci_high is None else row.ci_high
 
 
 def _mean_axis(rows: Iterable[Estimate | Checkpoint], board: BenchmarkResult) -> Axis:
-    return Axis.around([end for row in rows for end in _ends(row)], _mean_label(board))
+    ends = [end for row in rows for end in _ends(row)]
+    return canvas.axis_of(ends, _mean_label(board), _scale(board), mean=True)
 
 
 def model_title(row: Model) -> str:
-    """A model's name and its numbers."""
+    """Return a model's name and its numbers."""
     ranks = "" if row.rank_low is None or row.rank_high is None else f", rank {fmt.span(row.rank_low, row.rank_high)}"
     return f"{name(row.model)}: {numbers(row)}{ranks}"
 
 
 def _models(board: BenchmarkResult) -> list[tuple[Model, str]]:
-    """Every model with its number on the board, the best first."""
+    """Return every model with its number on the board, the best first."""
     place = {row.model: str(i) for i, row in enumerate(board.models)}
     return [(row, place[row.model]) for row in ranked(board)]
 
 
 def means(board: BenchmarkResult) -> Picture | None:
-    """The means with their intervals, the best first."""
+    """Draw the means with their intervals, the best first."""
     rows = [
         Row(row.model, row.ci_low, row.mean, row.ci_high, model_title(row), hollow=not row.among_best, models=place)
         for row, place in _models(board)
@@ -316,11 +350,11 @@ def means(board: BenchmarkResult) -> Picture | None:
     alt = f"The {ROWS} models with the best means" if len(rows) > ROWS else f"{len(rows)} models"
     filled = f"the {best} that are not significantly worse than the best" if best > 1 else "the best"
     alt += f", {_level(board)} intervals{f'; filled: {filled}' if best else ''}."
-    return forest("means", "Means", alt, rows[:ROWS], _mean_label(board))
+    return forest("means", "Means", alt, rows[:ROWS], _mean_label(board), scale=_scale(board))
 
 
 def frontier(board: BenchmarkResult) -> Picture | None:
-    """Score against a measure: a cross of both intervals for each model, with its place on the frontier."""
+    """Draw score against a measure: a cross of both intervals for each model, with its place on the frontier."""
     if board.beside is None:
         return None
     cost = {row.model: row for row in board.beside.models if row.mean is not None}
@@ -349,7 +383,7 @@ MATRIX = 24
 
 
 def matrix(board: BenchmarkResult) -> Picture | None:
-    """Every model against those below it: whether the one to the left is better (+), worse (−) or not separable."""
+    """Draw every model against those below it: the one to the left is better (+), worse (−) or not separable."""
     rows = _models(board)[:MATRIX]
     M = len(rows)
     if M < 3:
@@ -382,11 +416,13 @@ def matrix(board: BenchmarkResult) -> Picture | None:
             write(column + 0.5, row_ + 0.5, "+" if ahead > 0 else "−", text_anchor="middle", **sign)
     of = f"the {M} best models" if len(board.models) > M else f"{M} models"
     alt = f"Each cell is a pair of {of}: the model to its left against the one below it. + better, − worse, grey not "
-    return drawing.done("matrix", "Every pair", f"{alt}separable. {apart} pairs are separable, all tested together.")
+    return drawing.done(
+        "matrix", "Every pair", f"{alt}separable. Separable, all tested together: {counted(apart, 'pair')}."
+    )
 
 
 def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
-    """The means of checkpoints in their order, each series a line with its band."""
+    """Draw the means of checkpoints in their order, each series a line with its band."""
     series = [rows for _, rows in checkpoints(arena, board.key)]
     every = [[row for row in rows if row.mean is not None and row.ci_low is not None] for rows in series]
     drawn = [rows for rows in every if rows]
@@ -403,7 +439,7 @@ def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
         for row in rows:
             title = f"step {step_text(row.step)}: {numbers(row)}"
             if row.since_first is not None:
-                since = fmt.number(row.since_first, fmt.digits_of(row))
+                since = fmt.amount(row, row.since_first)
                 title += f"; since the first {since}, adjusted p {fmt.equals_p(row.p_first)}"
             mark, about = (row.step,) * 3, place.get(row.model, "")
             drawing.interval(mark, row.mean or 0.0, colour, hollow=not row.changed, title=title, data_m=about)
@@ -413,7 +449,7 @@ def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
 
 
 def passes(board: BenchmarkResult) -> Picture | None:
-    """pass@k of the models with several answers."""
+    """Draw pass@k of the models with several answers."""
     held = [(m, model.pass_at_k or {}) for m, model in enumerate(board.models)]
     curves = sorted(((m, curve) for m, curve in held if len(curve) > 1), key=lambda entry: -entry[1][1])
     if not curves:
@@ -437,31 +473,31 @@ def passes(board: BenchmarkResult) -> Picture | None:
 
 
 def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture | None:
-    """Differences of all models to one of them: the baseline, or the best."""
+    """Draw the differences of all models to one of them: the baseline, or the best."""
     pairs, names = board.pairs, board.pairs.names
     means = [-np.inf if model.mean is None else pairs.sign * model.mean for model in board.models]
-    against = names.index(baseline) if baseline in names else int(np.argmax(means))
-    rival, rows = name(names[against]), []
+    against = names.index(baseline) if baseline in names else int(np.argmax(np.round(means, 12)))
+    rival, rows, told = name(names[against]), [], told_apart(board)
     for i in np.flatnonzero((pairs.a == against) | (pairs.b == against)).tolist():
         turn = 1 if pairs.b[i] == against else -1
         diff, *ends = (turn * float(pairs.columns[column][i]) for column in ("diff", "ci_low", "ci_high"))
         if not np.isfinite(ends[0]):
             continue
         m, (low, high) = int(pairs.a[i] + pairs.b[i] - against), sorted(ends)
-        apart = low > 0 or high < 0
-        digits = fmt.decimals((high - low) / 4, diff)
-        title = f"{name(names[m])} − {rival}: {fmt.number(diff, digits)} {fmt.interval(low, high, digits)}"
+        apart = bool(told[i])
+        title = f"{name(names[m])} − {rival}: {_sizes(board.benchmark, diff, low, high)}"
         rows.append(Row(names[m], low, diff, high, title, COLOURS[0] if apart else MUTED, not apart, str(m)))
     if not rows:
         return None
     shown = sorted(sorted(rows, key=lambda row: abs(row.value))[:ROWS], key=lambda row: -pairs.sign * row.value)
     n_apart = sum(not row.hollow for row in shown)
-    alt = f"{n_apart} of {len(shown)} intervals exclude 0: these models differ from {rival}"
+    alt = f"{n_apart} of {len(shown)} models {'is' if n_apart == 1 else 'are'} shown to differ from {rival}, as the "
+    alt += "verdicts have it; each interval is of its own pair"
     if len(rows) > ROWS:
         alt += f"; the {len(rows) - ROWS} models furthest away are not drawn"
     label = f"difference to {name(names[against], 24)}, {_level(board)} CI"
     sides = ("worse", "better") if pairs.sign > 0 else ("better", "worse")
-    return forest("forest", f"Differences to {rival}", alt + ".", shown, label, sides=sides)
+    return forest("forest", f"Differences to {rival}", alt + ".", shown, label, sides=sides, scale=_scale(board))
 
 
 DISTINCT = 31
@@ -470,48 +506,73 @@ BINS = 21
 
 
 def numbers(row: Estimate | Difference | Checkpoint) -> str:
-    """A row's estimate with its interval."""
+    """Return a row's estimate with its interval as text."""
     ends = "" if row.ci_low is None else f" {fmt.interval_of(row)}"
-    return f"{fmt.number(fmt.value_of(row), fmt.digits_of(row))}{ends}"
+    return f"{fmt.shown(row, fmt.value_of(row), mean=hasattr(row, 'mean'), unit=True)}{ends}"
+
+
+def _sizes(row: Any, diff: float, low: float, high: float) -> str:
+    """Return a difference with its interval as text."""
+    digits = fmt.decimals((high - low) / 4, diff)
+    each = [fmt.shown(row, x, digits=digits) for x in (diff, low, high)]
+    return f"{each[0]}{fmt.scale_of(row).size} [{each[1]}, {each[2]}]"
 
 
 def opening(table: Result) -> list[Picture]:
-    """What a page or a notebook opens with: all rows, or the means of each benchmark."""
-    if isinstance(table, (Analysis, Comparison)):
-        return all_rows(table.rows, table.settings.get("margin"))
-    if isinstance(table, Arena):
-        return [picture for board in table.boards if (picture := means(board)) is not None]
-    return []
+    """Return the pictures at the start of a page or a notebook, none for a kind of result without pictures."""
+    return list(rendered("pictures", table)) if "pictures" in table.renderers else []
+
+
+def of_rows(table: Analysis | Comparison) -> list[Picture]:
+    """Return the intervals of all rows."""
+    return all_rows(table.rows, table.settings.get("margin"))
+
+
+def of_arena(table: Arena) -> list[Picture]:
+    """Return the means of each benchmark."""
+    return [picture for board in table.boards if (picture := means(board)) is not None]
+
+
+def plot(table: Result) -> str:
+    """Return the first figure of a result as SVG.
+
+    Raises:
+        ValueError: there is none.
+    """
+    drawn = opening(table)
+    if not drawn:
+        raise ValueError("there is nothing that could be drawn")
+    return canvas.svg(drawn[0])
 
 
 def _sides(a: str, b: str, higher_is_better: bool | None) -> tuple[str, str]:
-    """What A − B below 0 says, and above."""
-    left, right = (a, b) if higher_is_better is False else (b, a)
-    return f"{name(left, 18)} better", f"{name(right, 18)} better"
+    """Return the labels for A − B below 0 and above 0."""
+    left, right = fmt.cut_apart(*((a, b) if higher_is_better is False else (b, a)), 18)
+    return f"{left} better", f"{right} better"
 
 
 def colour_of(row: Estimate | Difference) -> tuple[str, bool]:
-    """The colour of a row, and whether its mark is hollow: a difference that is not separable from 0."""
+    """Return the colour of a row, and True if its mark is hollow: a difference that is not separable from 0."""
     if isinstance(row, Estimate):
         return COLOURS[0], False
     return {"A better": (COLOURS[0], False), "B better": (COLOURS[1], False)}.get(row.verdict, (MUTED, True))
 
 
 def _row(row: Estimate | Difference, label: str, said: str = "") -> Row:
-    """A row with its name and its numbers."""
+    """Return a row with its name and its numbers."""
     title = f"{label}: {numbers(row)}{said}"
     return Row(label, row.ci_low, fmt.value_of(row) or 0.0, row.ci_high, title, *colour_of(row))
 
 
 def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None) -> list[Picture]:
-    """The intervals of all rows, one figure for each metric, which is one scale."""
+    """Draw the intervals of all rows, one figure for each metric, which has one scale."""
     out = []
     estimated = [row for row in rows if fmt.value_of(row) is not None]
     several = len({row.task for row in rows}) > 1
     models = len({fmt.models_of(row) for row in rows}) > 1
     for i, metric in enumerate(dict.fromkeys(fmt.metric_name(row.metric, row.scorer) for row in estimated)):
         on_scale = [row for row in estimated if fmt.metric_name(row.metric, row.scorer) == metric]
-        first, drawn = on_scale[0], []
+        first, drawn, scale = on_scale[0], [], fmt.scale_of(on_scale[0])
         for row in on_scale[:ROWS]:
             named = [fmt.plain(row.task)] * (several or not models) + [fmt.models_of(row)] * models
             label = " ".join(filter(None, named)) or metric
@@ -525,14 +586,15 @@ def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None)
         if sides and len(on_scale) > 1:
             alt += f"; {sum(not colour_of(row)[1] for row in on_scale)} of {len(on_scale)} are significant"
         label = f"{'A − B' if sides else 'mean'}, {fmt.level_of(on_scale)} CI ({name(metric, 30)})"
-        out.append(forest(f"rows-{i}", name(metric, 40), alt + ".", drawn, label, sides=sides, margin=margin))
+        titled = (f"rows-{i}", name(metric, 40), f"{alt}.")
+        out.append(forest(*titled, drawn, label, sides=sides, margin=margin, scale=scale))
     return out
 
 
 def slices(
     picture: str, slices: Sequence[DifferenceSlice | EstimateSlice], whole: Estimate | Difference, margin: float | None
 ) -> Picture | None:
-    """The slices of one row, one below the other, the whole on top."""
+    """Draw the slices of one row, one below the other, the whole on top."""
     shown = [sliced for sliced in slices if fmt.value_of(sliced) is not None][: ROWS - 1]
     if not shown or fmt.value_of(whole) is None:
         return None
@@ -551,11 +613,11 @@ def slices(
         alt += f"{'0' if compared else 'the other questions'} after adjustment (filled)."
     label = f"{'A − B' if compared else 'mean'} ({fmt.metric_name(whole.metric, whole.scorer)})"
     sides = _sides("A", "B", whole.higher_is_better) if compared else None
-    return forest(picture, title, alt, rows, name(label, 40), sides=sides, margin=margin)
+    return forest(picture, title, alt, rows, name(label, 40), sides=sides, margin=margin, scale=fmt.scale_of(whole))
 
 
 def slice_names(slices: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
-    """What slices (field, value) are called together, and each of them: its value alone where all are of one field."""
+    """Return a title for slices (field, value) and the name of each: only its value if all have one field."""
     fields = dict.fromkeys(field for field, _ in slices)
     if len(fields) == 1:
         return f"By {name(next(iter(fields)), 60)}", [fmt.shorten(value, 80) for _, value in slices]
@@ -570,22 +632,23 @@ def _slice_row(label: str, row: Estimate | Difference, *, bold: bool = False) ->
     return replace(drawn, colour=drawn.colour if significant else MUTED, hollow=not significant, bold=bold)
 
 
-def clusters(picture: str, d: FloatArray, labels: Sequence[str], sign: float = 1.0) -> Picture | None:
-    """The mean difference of each cluster with its name, in order; of many clusters those at both ends.
+def clusters(picture: str, d: FloatArray, labels: Sequence[str], row: Difference) -> Picture | None:
+    """Draw the mean difference of each cluster with its name, in order. Of many clusters, draw those at both ends.
 
     Args:
         picture: its name.
         d: (n,) A − B of each question.
         labels: (n,) clusters.
-        sign: −1 where lower is better.
+        row: the row that they are of.
     """
+    sign = -1.0 if row.higher_is_better is False else 1.0
     names, codes = np.unique(np.asarray(labels, dtype=object).astype(str), return_inverse=True)
     sizes = np.bincount(codes)
     means = np.bincount(codes, weights=d) / sizes
     if len(names) < 2 or len(names) == len(d):
         return None
-    up, down = int((sign * means > 1e-12).sum()), int((sign * means < -1e-12).sum())
-    alt = f"Of {len(names)} clusters A is better in {up} and B in {down}"
+    ahead = side_of(sign * means)
+    alt = f"Of {len(names)} clusters A is better in {(ahead > 0).sum()} and B in {(ahead < 0).sum()}"
     order = np.argsort(-means, kind="stable")
     if len(names) > ROWS:
         order = np.r_[order[: ROWS // 2], order[-(ROWS // 2) :]]
@@ -593,39 +656,51 @@ def clusters(picture: str, d: FloatArray, labels: Sequence[str], sign: float = 1
     rows = []
     for k in order.tolist():
         label, mean = str(names[k]), float(means[k])
-        title = f"{name(label, 40)}: A − B = {fmt.number(mean, 3)}, {sizes[k]} questions"
-        rows.append(Row(label, None, mean, None, title, _side(sign * mean)))
-    return forest(picture, "By cluster", f"{alt}.", rows, "A − B of the cluster", sides=_sides("A", "B", sign > 0))
+        title = f"{name(label, 40)}: A − B = {fmt.amount(row, mean, 3)}, {counted(sizes[k], 'question')}"
+        rows.append(Row(label, None, mean, None, title, _COLOUR[int(ahead[k])]))
+    sides, scale = _sides("A", "B", sign > 0), fmt.scale_of(row)
+    return forest(picture, "By cluster", f"{alt}.", rows, "A − B of the cluster", sides=sides, scale=scale)
 
 
-def histogram(picture: str, d: FloatArray, sign: float = 1.0) -> Picture:
-    """How the questions' differences are distributed."""
-    bars = bins(d)
-    across = Axis(bars[0][0], bars[-1][1], "A − B of the question")
+def histogram(picture: str, d: FloatArray, row: Difference) -> Picture:
+    """Draw how the questions' differences are distributed."""
+    sign = -1.0 if row.higher_is_better is False else 1.0
+    bars = bins(d, row)
+    across = canvas.axis_of(d, "A − B of the question", fmt.scale_of(row), mean=False)
+    across = replace(across, low=bars[0][0], high=bars[-1][1], between=(float(d.min()), float(d.max())))
     most = max(count for *_, count in bars)
     drawing = Drawing(across, Axis(0, 1.05 * most, "questions", whole=True), height=230)
     for low, top, words, count in bars:
         middle, inset = (low + top) / 2, 0.06 * (top - low)
-        colour = _side(sign * middle if abs(middle) > 1e-12 else 0.0)
-        title = f"A − B {words}: {count} question{'s' * (count != 1)}"
+        colour = _COLOUR[int(side_of(sign * middle))]
+        title = f"A − B {words}: {counted(count, 'question')}"
         drawing.bar((low + inset, top - inset), (0, count), colour, title=title)
-    up, down, same = (int(x.sum()) for x in (sign * d > 1e-12, sign * d < -1e-12, np.abs(d) < 1e-12))
-    alt = f"{len(d)} questions by the means of their answers: that of A is better on {up}, that of B on {down}, and "
-    return drawing.done(picture, "Questions by their difference", f"{alt}{same} are equal.")
+    up, down, same = (int((side_of(sign * d) == side).sum()) for side in (1, -1, 0))
+    alt = (
+        f"{counted(len(d), 'question')} by the means of their answers: that of A is better on {up}, that of B on "
+        f"{down}, and {same} are equal."
+    )
+    return drawing.done(picture, "Questions by their difference", alt)
 
 
-def bins(d: FloatArray) -> list[tuple[float, float, str, int]]:
-    """(left end, right end, what it holds, how many) of each bar: a bar for each value, or 21 around 0."""
+def bins(d: FloatArray, row: Any = None) -> list[tuple[float, float, str, int]]:
+    """Return (left end, right end, words, count) of each bar: a bar for each value, or 21 around 0."""
     values, counts = np.unique(np.round(d, 9), return_counts=True)
     if len(values) <= DISTINCT:
         half = float(np.diff(values).min()) / 2 if len(values) > 1 else 0.5
         bars = zip(values.tolist(), counts.tolist(), strict=True)
-        return [(value - half, value + half, f"= {fmt.number(value, 3)}", n) for value, n in bars]
+        return [(value - half, value + half, f"= {fmt.amount(row, value, 3)}", n) for value, n in bars]
     reach = float(np.abs(d).max())
     counts, edges = np.histogram(d, np.linspace(-reach, reach, BINS + 1))
     held = zip(pairwise(edges.tolist()), counts.tolist(), strict=True)
-    return [(low, high, f"from {fmt.number(low, 3)} to {fmt.number(high, 3)}", n) for (low, high), n in held]
+    between = "from {} to {}".format
+    return [(low, high, between(fmt.shown(row, low, digits=3), fmt.amount(row, high, 3)), n) for (low, high), n in held]
 
 
-def _side(better: float) -> str:
-    return COLOURS[0] if better > 0 else COLOURS[1] if better < 0 else MUTED
+_COLOUR = {1: COLOURS[0], -1: COLOURS[1], 0: MUTED}
+
+
+def side_of(better: ArrayLike) -> IntArray:
+    """Return 1 if A is better, −1 if B is, 0 if they differ only by rounding, for colours and counts alike."""
+    x = np.asarray(better)
+    return np.where(np.abs(x) > ROUNDING, np.sign(x), 0).astype(np.intp)

@@ -1,11 +1,16 @@
-"""How numbers, names and methods are written: for tables, figures and sentences alike."""
+"""Format of numbers, names and methods, for tables, figures and sentences alike."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
+from ..choices import ESTIMATORS, INTERVALS, TESTS
+from ..data.native_values import is_proportion
+from ..errors import some_of
 from ..io.paths import telling_parts
 from ..results.rows import Difference, Estimate, Flip
 from ..stats.tolerances import FEWEST_UNITS, ROUNDING, SLACK
@@ -20,6 +25,7 @@ PEOPLE_LABELS = (
     "scores, and standard errors, intervals and p-values count the labels."
 )
 _ADDS_NOTHING = "The judge adds nothing, so the labels alone do as well: {}."
+_ALL_LABELLED = "Every question is labelled, so the labels alone count and the judge adds nothing: {}."
 _UNUSED = (
     "The labels alone count, and the judge is not used: {}. To use it takes at least "
     f"{FEWEST_UNITS} labelled questions (clusters), and a judge whose scores vary."
@@ -31,29 +37,17 @@ _ADDS_NOISE = (
 GAINS_NOTHING = 1.05
 """Gain against the labels alone below which the judge is said to add nothing."""
 MOST_DECIMALS = 6
-_METHODS = {
-    "wilson": "Wilson",
-    "korn-graubard": "Korn–Graubard",
-    "clopper-pearson": "Clopper–Pearson",
-    "reference": "t",
-    "sign": "sign test",
-    "wild": "wild bootstrap",
-    "fisher": "Fisher's exact",
-    "bonett-price": "Bonett–Price",
-    "agresti-caffo": "Agresti–Caffo",
-}
-"""Interval or test → its name, where that is another."""
 
 
 def decimals(se: float | None, value: float | None = None) -> int:
-    """Decimals that show two significant digits of the standard error, between 1 and MOST_DECIMALS.
+    """Return the decimals that show two significant digits of the standard error, between 1 and MOST_DECIMALS.
 
     Without a standard error, three decimals: fewer of a value above 10, more of one below 0.01.
     """
     if se is not None and ROUNDING <= abs(se) < math.inf:
         return _two_digits(se)
     size = abs(value or 0.0)
-    if size <= ROUNDING or not math.isfinite(size):  # a sum that cancels is no small number
+    if size <= ROUNDING or not math.isfinite(size):  # a sum that cancels is rounding, not a small number
         return 3
     return max(_two_digits(size), min(3, _two_digits(size / 100)))
 
@@ -63,7 +57,7 @@ def _two_digits(size: float) -> int:
 
 
 def digits_of(row: Any) -> int:
-    """Decimals of all numbers of a row: by its standard error, or where it has none by its interval."""
+    """Return the decimals of all numbers of a row, by its standard error, or without one by its interval."""
     se, low, high = (getattr(row, name, None) for name in ("se", "ci_low", "ci_high"))
     if not se and low is not None and high is not None:
         se = (high - low) / 4
@@ -71,15 +65,161 @@ def digits_of(row: Any) -> int:
 
 
 def digits_of_flip(flip: Flip) -> int:
-    """Decimals of a question's means, which show by how much they differ."""
+    """Return the decimals of a question's means that show by how much they differ."""
     return max(2, decimals(flip.diff))
 
 
 def value_of(row: Any) -> float | None:
-    """What a row estimates: a mean, a difference or a coefficient."""
+    """Return the estimate of a row: a mean, a difference or a coefficient."""
     names = ("mean", "diff", "estimate", "coefficient")
-    value: float | None = next(getattr(row, name) for name in names if hasattr(row, name))
+    value: float | None = next((getattr(row, name) for name in names if hasattr(row, name)), None)
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Scale on which the numbers of a row are shown: a factor and units."""
+
+    times: float = 1.0
+    level: str = ""
+    """Behind every mean."""
+    size: str = ""
+    """Unit after a difference or a standard error that is shown alone."""
+
+    def digits(self, digits: int) -> int:
+        """Return the decimals on this scale, from those on the metric's own scale."""
+        return digits if self.times == 1 else max(0, digits - 2)
+
+    def given(self, value: float) -> str:
+        """Return a difference as the user gave it, with its unit: "1 point", "2.5 points"."""
+        text = f"{self.times * value:.6g}".replace("-", "−")
+        return f"{text} point" if self.size == " points" and text in ("1", "−1") else f"{text}{self.size}"
+
+
+PERCENT = Scale(100.0, "%", " points")
+"""Scale for 0/1 scores: means in per cent, differences and standard errors in points."""
+_MEANS = ("mean", "mean_a", "mean_b", "mean_corrected", "mean_if_missing_wrong", "mean_if_missing_right")
+"""Fields that are means in every row."""
+_EITHER = (
+    "ci_low",
+    "ci_high",
+    "ci_low_population",
+    "ci_high_population",
+    "estimate",
+    "estimate_unadjusted",
+    "shrunken",
+    "shrunken_ci_low",
+    "shrunken_ci_high",
+    "limit",
+    "threshold",
+    "judge.mean_judge",
+)
+"""Fields that are means in a row of means, and differences in a row of two runs."""
+
+
+def scale_of(row: Any) -> Scale:
+    """Return the scale of a row's numbers: per cent and points for 0/1 scores, else the metric's own."""
+    known, unit = getattr(row, "_zero_one", None), getattr(row, "unit", None)
+    if known is None:
+        means = [x for name in ("mean", "mean_a", "mean_b") if (x := getattr(row, name, None)) is not None]
+        known = unit is None and is_proportion(getattr(row, "metric", "")) and all(0 <= x <= 1 for x in means)
+    return PERCENT if known else Scale(size=f" {unit}" if unit else "")
+
+
+def is_mean(row: Any, name: str) -> bool:
+    """Return True if a field of a row is a mean, False for a difference or a standard error."""
+    if name in _MEANS:
+        return True
+    of_means = getattr(row, "rule", "") == "se"
+    if not of_means and (hasattr(row, "diff") or hasattr(row, "coefficient")):
+        return False
+    of_means = of_means or hasattr(row, "mean") or getattr(row, "quantity", "") == "A"
+    of_means = of_means or (getattr(row, "model", "A − B") != "A − B" and not hasattr(row, "quantity"))
+    return name in _EITHER and of_means
+
+
+def shown(
+    row: Any,
+    value: float | None,
+    *,
+    mean: bool = False,
+    unit: bool = False,
+    sign: bool = False,
+    bound: float | None = None,
+    digits: int | None = None,
+) -> str:
+    """Return a number of a row as text, the same on every screen, sentence and page.
+
+    Args:
+        row: gives the scale and the decimals.
+        value: on the metric's scale; None: a dash.
+        mean: it is a mean, which has "%" behind it where the row is shown in per cent.
+        unit: write the unit of a difference or of a measure behind it.
+        sign: write + before what is above 0.
+        bound: show on which side of this value it lies, with as many decimals as that takes.
+        digits: decimals on the metric's scale, in place of the row's.
+    """
+    if value is None:
+        return MISSING
+    scale = scale_of(row)
+    places = scale.digits(digits_of(row) if digits is None else digits)
+    value = value * scale.times
+    text = number(value, places) if bound is None else limit(value, places, bound * scale.times)
+    text = f"+{text}" if sign and value > 0 and not text.startswith("−") else text
+    if mean and scale.level:
+        return f"{text}{scale.level}"
+    return f"{text}{scale.size}" if unit else text
+
+
+def mean_of(row: Any, value: float | None, *, unit: bool = False) -> str:
+    """Return a mean as text: "75.4%", or on the metric's own scale."""
+    return shown(row, value, mean=True, unit=unit)
+
+
+def amount(row: Any, value: float | None, digits: int | None = None) -> str:
+    """Return a difference or a standard error with its unit: "15.4 points"."""
+    return shown(row, value, unit=True, digits=digits)
+
+
+def mean_with_error(row: Any, *, unit: bool = False) -> str:
+    """Return a mean ± its standard error: "75.4% ± 6.5", with `unit` "75.4% ± 6.5 points"."""
+    text = shown(row, row.mean, mean=True, unit=unit and row.se is None)
+    return text if row.se is None else f"{text} ± {shown(row, row.se, unit=unit)}"
+
+
+def bare_with_error(row: Any) -> str:
+    """Return a mean ± its standard error without units, for a table that has them once: "75.4 ± 6.5"."""
+    text = shown(row, row.mean)
+    return text if row.se is None else f"{text} ± {shown(row, row.se)}"
+
+
+def interval_text(row: Any, low: float | None, high: float | None, *, mean: bool = False) -> str:
+    """Return an interval on the scale of a row: "[59.7%, 86.4%]" of a mean, "[9.4, 21.5]" of a difference."""
+    if low is None or high is None:
+        return MISSING
+    return f"[{', '.join(shown(row, end, mean=mean, bound=0.0) for end in (low, high))}]"
+
+
+def verdict_words(row: Difference) -> str:
+    """Return the verdict, whose margin is on the row's scale: "equivalent within 2 points"."""
+    start, within, margin = row.verdict.partition("equivalent within ")
+    if start or not within:
+        return row.verdict
+    return within + scale_of(row).given(float(margin))
+
+
+def units_of(rows: Sequence[Any]) -> str:
+    """Return a caption for the units of rows, such as "SE in points", "" if they are on the metric's scale."""
+    scaled = [row for row in rows if hasattr(row, "metric") and scale_of(row) is PERCENT]
+    if not scaled:
+        return ""
+    if all(hasattr(row, "coefficient") for row in scaled):
+        return "coefficients and SE in points"
+    of_means = all(hasattr(row, "mean") for row in scaled)
+    what = "SE" if of_means else "differences and SE" if any(hasattr(row, "se") for row in scaled) else "differences"
+    if len(scaled) == len(rows):
+        return f"{what} in points"
+    return f"{what} of means in % are in points" if of_means else f"{what} of 0/1 metrics in points"
 
 
 def number(value: float | None, digits: int) -> str:
@@ -92,42 +232,47 @@ def number(value: float | None, digits: int) -> str:
 
 
 def with_error(value: float | None, se: float | None) -> str:
-    """A value ± its standard error, where it has one."""
+    """Return a value ± its standard error, if it has one."""
     digits = decimals(se, value)
     return number(value, digits) if se is None else f"{number(value, digits)} ± {number(se, digits)}"
 
 
 def data_noise(row: Estimate | Difference) -> str:
-    """`se_data`; where its estimate is negative "< x", x its upper limit rounded up: noise below that is not seen."""
-    digits = digits_of(row)
-    if row.var_data is None or row.var_data >= 0 or row.se_data_upper is None:
-        return number(row.se_data, digits)
-    return below(row.se_data_upper, digits)
+    """Return `se_data`. If its estimate is negative, return "< x", x its upper limit rounded up.
+
+    Without a limit it is unknown, which is not 0.
+    """
+    if row.var_data is None or row.var_data >= 0:
+        return shown(row, row.se_data)
+    if row.se_data_upper is None:
+        return MISSING
+    scale = scale_of(row)
+    return below(scale.times * row.se_data_upper, scale.digits(digits_of(row)))
 
 
 def below(limit: float, digits: int) -> str:
-    """What is not seen, by its upper limit, rounded up."""
+    """Return "< x" for noise that is not seen, x its upper limit rounded up."""
     unit = 10.0**-digits
     return f"< {number(max(1, math.ceil(limit / unit - SLACK)) * unit, digits)}"
 
 
 def mean_interval_name(row: Estimate) -> str:
-    """The interval's method and its degrees of freedom: "Wilson, t 19 df"."""
-    name = "" if row.interval == "none" else _METHODS.get(row.interval, row.interval)
-    if row.df is None or row.interval not in ("t", "wilson", "korn-graubard", "bootstrap"):
+    """Return the interval's method and its degrees of freedom: "Wilson, t 19 df"."""
+    name = "" if row.interval == "none" else INTERVALS.title(row.interval)
+    if row.df is None or not (row.interval in INTERVALS and INTERVALS[row.interval].by_t):
         return name
     return f"{name}, {'' if name == 't' else 't '}{degrees(row.df)} df"
 
 
 def estimator_name(name: str) -> str:
-    """CR2 in capitals; a word as it is."""
-    return name.upper() if name.startswith("cr") else name
+    """Return the printed name of a variance estimator, such as CR2."""
+    return ESTIMATORS.title(name)
 
 
 def if_missing(row: Estimate, joint: str = " … ") -> str:
-    """The mean if all missing answers were wrong, and if all were right, where that matters."""
+    """Return the mean if all missing answers were wrong, and if all were right, or "" if it does not matter."""
     ends = (row.mean_if_missing_wrong, row.mean_if_missing_right)
-    return joint.join(number(end, digits_of(row)) for end in ends) if "missing_matters" in row.diagnostics else ""
+    return joint.join(mean_of(row, end) for end in ends) if "missing_matters" in row.diagnostics else ""
 
 
 def interval(low: float | None, high: float | None, digits: int) -> str:
@@ -137,12 +282,12 @@ def interval(low: float | None, high: float | None, digits: int) -> str:
 
 
 def interval_of(row: Any) -> str:
-    """The confidence interval of a row."""
-    return interval(row.ci_low, row.ci_high, digits_of(row))
+    """Return the confidence interval of a row."""
+    return interval_text(row, row.ci_low, row.ci_high, mean=is_mean(row, "ci_low"))
 
 
 def limit(value: float, digits: int, bound: float = 0.0) -> str:
-    """An end of an interval, with enough decimals to show on which side of a bound it lies."""
+    """Return an interval limit with enough decimals to show on which side of a bound it lies."""
     while digits < MOST_DECIMALS and abs(value - bound) > ROUNDING and round(value - bound, digits) == 0:
         digits += 1
     return number(value, digits)
@@ -157,7 +302,7 @@ def p_text(p: float | None) -> str:
 
 
 def count(value: float | None) -> str:
-    """A count that may be fractional: expected wins."""
+    """Return a count that may be fractional, such as expected wins, as text."""
     if value is None:
         return MISSING
     return f"{value:,.0f}" if abs(value - round(value)) < SLACK else f"{value:,.1f}"
@@ -172,43 +317,65 @@ def span(low: int, high: int) -> str:
 
 
 def of_each(a: int, b: int) -> str:
-    """A number of A and one of B, or a single one where they are equal."""
+    """Return a number of A and one of B, or only one if they are equal."""
     return f"{a:,}" if a == b else f"{a:,} : {b:,}"
 
 
 def test_name(what: str, row: Difference) -> str:
-    """The name of a difference's test, or of its interval."""
-    name = _METHODS.get(what, what)
+    """Return the name of a difference's test, or of its interval."""
+    name = TESTS.title(what)
+    name = INTERVALS.title(what) if name == what else name
     if name == "t":
         borrowed = ", borrowed noise" if row.test == "reference" else ""
         return ("t" if row.df is None else f"t, {degrees(row.df)} df") + borrowed
-    return f"cluster {name}" if what in ("bootstrap", "permutation", "wild") and row.cluster else name
+    return f"cluster {name}" if row.cluster and what in TESTS and TESTS[what].by_cluster else name
 
 
 def degrees(df: float) -> str:
-    """Degrees of freedom: whole, or with one decimal where they are few."""
-    return f"{df:,.0f}" if df >= 100 or df == round(df) else f"{df:.1f}"
+    """Return degrees of freedom as whole numbers, or with one decimal below 100. Rounding errors add no decimal."""
+    return f"{df:,.0f}" if df >= 100 or abs(df - round(df)) < 1e-9 else f"{df:.1f}"
+
+
+MOVED = 0.05
+"""Share of the half-width by which a limit must be farther to be reported."""
+
+
+def moved_limit(row: Difference) -> str:
+    """Return the limit that few flips move by more than `MOVED` of the half-width: "upper", "lower", or ""."""
+    if "few_flips" not in row.diagnostics or row.interval != "t":
+        return ""
+    if row.diff is None or row.ci_low is None or row.ci_high is None:
+        return ""
+    below, above = row.diff - row.ci_low, row.ci_high - row.diff
+    if max(below, above) <= (1 + MOVED) * min(below, above):
+        return ""
+    return "upper" if above > below else "lower"
+
+
+def shown_codes(row: Any) -> tuple[str, ...]:
+    """Return the diagnostics of a row that are printed with it, without few flips that move no limit."""
+    codes: tuple[str, ...] = row.diagnostics
+    if isinstance(row, Difference) and not moved_limit(row):
+        return tuple(code for code in codes if code != "few_flips")
+    return codes
 
 
 def interval_words(row: Difference) -> str:
-    """Name of the interval for a sentence, which also says where its far end is extended."""
-    name = test_name(row.interval, row)
-    if "few_flips" not in row.diagnostics or row.interval != "t":
+    """Return the name of the interval for a sentence, with the limit that few flips move."""
+    name, moved = test_name(row.interval, row), moved_limit(row)
+    if not moved:
         return name
-    if row.diff is None or row.ci_low is None or row.ci_high is None:
-        return name
-    if math.isclose(row.ci_high - row.diff, row.diff - row.ci_low, rel_tol=SLACK):
-        return name
-    return f"{name}, far end extended because few {'clusters' if row.cluster else 'questions'} differ"
+    how = "raised" if moved == "upper" else "lowered"
+    return f"{name}; {moved} limit {how}: few {'clusters' if row.cluster else 'questions'} differ"
 
 
 def has_t(row: Difference) -> bool:
-    """Whether p can come from a t test: where nothing varies there is none, and p is 1 or the sign test's."""
+    """Return True if p can come from a t test. If nothing varies there is none, and p is 1 or the sign test's."""
     return row.test != "t" or "zero_variance" not in row.diagnostics
 
 
 def by_test(row: Difference) -> str:
-    """What p comes from, and what the interval, where that is something else."""
+    """Return the name of the test behind p, and of the interval's method if it is another."""
     test = row.test
     if row.p_value is None or not has_t(row):
         test = "sign" if row.p_sign is not None and row.interval != "t" else row.interval
@@ -219,16 +386,18 @@ def by_test(row: Difference) -> str:
 
 
 def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
-    """Sentences on the estimand, if it is not the mean of the scores over the population of questions."""
+    """Return sentences on the estimand, unless it is the mean of the scores over the population of questions."""
     rows = list(items)
     out = [THESE_QUESTIONS] if any(row.estimand == "these_questions" for row in rows) else []
-    judged = [(what_of(row), row.judge) for row in rows if row.judge is not None]
-    by_sentence: dict[str, dict[str, None]] = {_UNUSED: {}, _ADDS_NOTHING: {}, _ADDS_NOISE: {}}
-    for what, judge in judged:
+    judged = [(what_of(row), row.n_questions, row.judge) for row in rows if row.judge is not None]
+    by_sentence: dict[str, dict[str, None]] = {_UNUSED: {}, _ALL_LABELLED: {}, _ADDS_NOTHING: {}, _ADDS_NOISE: {}}
+    for what, n, judge in judged:
         if judge.gain is None or judge.gain >= GAINS_NOTHING:
             continue
         if judge.r2 is None:
             by_sentence[_UNUSED][what] = None
+        elif judge.n_labelled == n:
+            by_sentence[_ALL_LABELLED][what] = None
         elif judge.gain < 1 / GAINS_NOTHING:
             by_sentence[_ADDS_NOISE][f"{what}, gain {number(judge.gain, 2)}"] = None
         else:
@@ -238,74 +407,131 @@ def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
 
 
 def judge_words(row: Estimate | Difference) -> str:
-    """ "the judge's own mean 0.57, bias −0.01 ± 0.02"; empty without labels."""
+    """Return "the judge's own mean 0.57, bias −0.01 ± 0.02", or "" without labels."""
     if row.judge is None:
         return ""
     own = "own difference" if isinstance(row, Difference) else "own mean"
     added = "" if row.judge.bias_se is None else f", bias {bias(row)}"
-    return f"the judge's {own} {number(row.judge.mean_judge, digits_of(row))}{added}"
+    return f"the judge's {own} {shown(row, row.judge.mean_judge, mean=is_mean(row, 'judge.mean_judge'))}{added}"
 
 
 def bias(row: Estimate | Difference) -> str:
-    """What people's labels add to a judge's mean, with its standard error."""
+    """Return the correction of a judge's mean by human labels, with its standard error."""
     numbers = () if row.judge is None else (row.judge.bias, row.judge.bias_se)
-    return " ± ".join(number(value, digits_of(row)) for value in numbers if value is not None)
+    return " ± ".join(shown(row, value) for value in numbers if value is not None)
 
 
 def pairing(row: Difference) -> str:
-    """How the two runs were compared, or, for bare numbers, where the noise comes from."""
+    """Return how the two runs were compared, or where the noise comes from if only numbers were given."""
     if row.test == "reference":
         return f"standard error borrowed from other models on {plain(row.task)}, no answer of either was seen"
     return "unpaired" if "unpaired" in row.diagnostics else "paired"
 
 
 def names_of(row: Difference | Flip) -> tuple[str, str]:
-    """A's and B's names: the models', and where these are equal with the first part in which the runs' paths differ."""
-    if row.model_a != row.model_b or row.run_a == row.run_b:
+    """Return A's and B's names: the models', if equal with the first differing part of the paths, else A and B."""
+    if row.model_a != row.model_b:
         return row.model_a, row.model_b
+    if row.run_a == row.run_b:
+        return "A", "B"
     a, b = telling_parts([row.run_a, row.run_b])
     return f"{row.model_a} ({a})", f"{row.model_b} ({b})"
 
 
 def pair_of(row: Difference | Flip) -> tuple[str, str, str, str]:
-    """Which two runs a row is about."""
+    """Return (model A, run A, model B, run B) of a row."""
     return row.model_a, row.run_a, row.model_b, row.run_b
 
 
 def plain(text: str) -> str:
-    """One line without control characters: a name from a log must not move the cursor or turn the text."""
+    """Return a text on one line without control characters, so that a name from a log cannot move the cursor."""
     return "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
 
 
 def shorten(text: str, width: int) -> str:
-    """One line of at most `width` characters."""
+    """Return a text on one line of at most `width` characters."""
     line = plain(text)
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
+def cut_apart(a: str, b: str, width: int) -> tuple[str, str]:
+    """Return two names of at most `width` characters each, cut where they are equal and not where they differ."""
+    a, b = plain(a), plain(b)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
+    rest = max(len(a), len(b)) - shared
+    if shared > 1 and shared + rest > width:
+        a, b = (f"{text[: max(0, width - 1 - rest)]}…{text[shared:]}" for text in (a, b))
+    return shorten(a, width), shorten(b, width)
+
+
 def percent(level: float) -> str:
-    """A coverage: "95 %"."""
-    return f"{100 * level:g} %"
+    """Return a coverage as text: "95%"."""
+    return f"{100 * level:g}%"
 
 
 def level_of(rows: Sequence[Any]) -> str:
-    """The coverage of the rows' intervals."""
-    return percent(rows[0].level) if rows else "95 %"
+    """Return the coverage of the rows' intervals."""
+    return percent(rows[0].level) if rows else "95%"
 
 
 def unit_of(row: Any) -> str:
-    """ " ($)" behind the name of a measure; empty behind that of a score."""
+    """Return a measure's unit after its name, as " ($)", "" for a score."""
     unit = getattr(row, "unit", None)
     return f" ({unit})" if unit else ""
 
 
 def what_of(row: Any) -> str:
-    """Task and metric of a row."""
+    """Return task and metric of a row."""
     return " ".join(filter(None, (plain(row.task), metric_name(row.metric, row.scorer))))
 
 
+_OVER = {
+    "equal": " over all tasks with equal weights",
+    "size": " over all tasks weighted by size",
+    "file": " over all tasks with the weights given",
+}
+
+
+def on_task(row: Estimate | Difference) -> str:
+    """Return " on drop", or the tasks of an overall row in words, "" for a row without a task."""
+    if row.is_overall and row.weights is not None:
+        return _OVER[row.weights]
+    return f" on {row.task}" if row.task else ""
+
+
+_WEIGHTS = {
+    "equal": (
+        "every task has the same weight, and a group counts as one task",
+        "`weights='size'` weights by questions",
+    ),
+    "size": ("tasks are weighted by their questions", "`weights='equal'` gives every task the same weight"),
+    "file": ("the weights are those that you gave", ""),
+}
+"""Weights of an overall row → in words, and how to choose others."""
+
+
+def weights_line(rows: Sequence[Estimate | Difference]) -> list[str]:
+    """Return a sentence on how the overall rows weight their tasks."""
+    ways = dict.fromkeys((row.task, row.weights) for row in rows if row.weights is not None)
+    named: dict[str, list[str]] = {}
+    for task, way in ways:
+        named.setdefault(str(way), []).append(task)
+    lines = []
+    for way, tasks in named.items():
+        words, choice = _WEIGHTS[way]
+        lines.append(f"{some_of(list(map(plain, tasks)), 4)}: {words}{f'; {choice}' if choice else ''}.")
+    return lines
+
+
+def without_choice(line: str) -> str:
+    """Return a line of `weights_line` for a paper, without how to choose other weights."""
+    for words, choice in _WEIGHTS.values():
+        line = line.replace(f"{words}; {choice}.", f"{words}.") if choice else line
+    return line
+
+
 def models_of(row: Any) -> str:
-    """The model of a row of one run, "A − B" of a row of two."""
+    """Return the model of a row of one run, "A − B" of a row of two."""
     if isinstance(row, (Difference, Flip)):
         return plain(" − ".join(names_of(row)))
     if isinstance(row, Estimate):
@@ -314,6 +540,6 @@ def models_of(row: Any) -> str:
 
 
 def equals_p(p: float | None) -> str:
-    """ "= 0.012" or "< 0.0001", behind the name of a p-value."""
+    """Return "= 0.012" or "< 0.0001", to follow the name of a p-value."""
     text = p_text(p)
     return text if text.startswith("<") else f"= {text}"

@@ -1,11 +1,12 @@
-"""How a gate is shown: one verdict line, one table with what fails first, and JUnit's XML."""
+"""Display of a gate: one verdict line, one table with failures first, and JUnit's XML."""
 
 from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from ..results.gate import CANNOT, Gate, GateRow
-from ..results.gate import gate_text as text
+from ..data.notes import texts
+from ..errors import counted
+from ..results.gate import CANNOT, FAIL, Gate, GateRow
 from . import fmt
 from .columns import TASK, Column, Marks, Section, Summary, section
 
@@ -13,39 +14,135 @@ VERDICTS = {True: "pass", False: "FAIL", None: "cannot judge"}
 TONES = {True: "good", False: "bad", None: "unsure"}
 
 
-def summarise(gate: Gate) -> Summary:
-    """The display form of a gate."""
+def summarise(gate: Gate, *, brief: bool = False, wide: bool = False) -> Summary:
+    """Return the display form of a gate."""
     marks = Marks()
-    how = f"one-sided at {fmt.percent(gate.alpha)}" + (
-        ", Holm over all rows" if gate.adjust == "holm" else ", unadjusted"
-    )
+    rows = [row for row in gate.rows if row.passed is not True or not row.question]  # of a suite what did not pass
+    how = f"one-sided at {fmt.percent(gate.alpha)}"
+    if gate.rule == "no-loss":
+        how += ", each row by itself, as every row must pass"
+    else:
+        how += ", Holm over all rows" if gate.adjust == "holm" else ", unadjusted"
     columns = [
         Column("Verdict", _verdict, text=True, tone=lambda row: TONES[row.passed] if row.decides else ""),
         *TASK,
+        Column("question", lambda row: fmt.plain(row.question), text=True, optional=True),
+        Column("right", _right, "right answers of A, and of B", optional=True),
         Column("quantity", lambda row: row.quantity, "what is held against the threshold", text=True),
-        Column("estimate", lambda row: _scaled(row, row.estimate)),
-        Column("threshold", lambda row: _scaled(row, row.threshold), "what it must reach"),
+        Column("estimate", "estimate"),
+        Column("threshold", "threshold", "what it must reach"),
         Column("limit", _limit, "the end of its interval that the rule reads", rank=1),
-        Column("SE", lambda row: _scaled(row, row.se), rank=3),
+        Column("SE", "se", rank=3),
         Column("p", lambda row: fmt.p_text(row.p_value), how, rank=2),
-        Column("p adj.", lambda row: fmt.p_text(row.p_adjusted), "over all rows", optional=True),
+        Column("p adj.", lambda row: _adjusted(gate, row), "over all rows", optional=True),
         Column("n", lambda row: f"{row.n_questions:,}" if row.n_questions else fmt.MISSING, "questions", rank=1),
-        Column("sees", lambda row: _scaled(row, row.sees), "a loss here is shown with 80 % power", optional=True),
-        Column("needs", lambda row: "" if row.n_needed is None else f"{row.n_needed:,}",
-               "questions that would exclude the loss with 80 % power, if nothing is lost", optional=True),
-        Column("why", lambda row: fmt.plain(row.reason), text=True, optional=True),
+        Column("sees", "sees", "a loss here is shown with 80% power", optional=True),
+        Column(
+            "needs",
+            lambda row: "" if row.n_needed is None else f"{row.n_needed:,}",
+            "questions that would exclude the loss with 80% power, if nothing is lost",
+            optional=True,
+        ),
+        *([Column("why", lambda row: fmt.plain(row.reason), text=True, optional=True)] if len(rows) > 1 else []),
         marks.column(),
-    ]  # fmt: skip
+    ]
     names = dict.fromkeys(("A", row.model) for row in gate.rows if row.model)
     names |= dict.fromkeys(("B", row.against) for row in gate.rows if row.against)
     named = len({name for _, name in names}) == len(names) < 3  # of two runs of one model the names say nothing
     title = fmt.plain(", ".join(f"{side} = {name}" for side, name in names)) if named else ""
-    sections = [section(title, gate.rows, columns), *_self_test(gate), *_budget(gate)]
-    lead = (fmt.plain(gate.sentence), *map(fmt.plain, gate.warnings))
+    sections = [*([section(title, rows, columns)] if rows else []), *_self_test(gate)]
+    lead = (fmt.plain(sentence(gate)), *map(fmt.plain, texts(gate.warnings)))
     tone = {"pass": "good", "fail": "bad"}.get(gate.outcome, "unsure")
     return Summary(
-        tuple(sections), marks.legend(), (f"Rule {gate.rule}: {how}.", *map(fmt.plain, gate.notes)), lead, (tone,)
+        tuple(sections),
+        marks.legend(),
+        (f"Rule {gate.rule}: {how}.", *map(fmt.plain, texts(gate.notes))),
+        lead,
+        (tone,),
     )
+
+
+def sentence(gate: Gate) -> str:
+    """Return the verdict in one line."""
+    judged = [row for row in gate.rows if row.decides and row.passed is not None]
+    what = "question" if any(row.question for row in judged) else "row"
+    rows = counted(len(judged), what)
+    if gate.outcome == FAIL:
+        text = _failed(gate)
+    elif gate.outcome == CANNOT:
+        text = gate.left_out[0] if gate.left_out else "no row"
+        for row in gate.unjudged[:1]:
+            text = f"{row.name}: {row.reason or _undecided(row)}"
+        more = len(gate.unjudged) + len(gate.left_out) - 1
+        text += f"; and {more} more" if more > 0 else ""
+    elif gate.rule == "no-loss":
+        few = any("few_flips" in row.diagnostics for row in judged)
+        errs = "; few questions differ: this limit errs in about 4% of cases" if few else ""
+        text = f"a loss beyond {_allowed(gate)} is excluded in {rows}{errs}"
+    else:
+        text = f"no loss beyond {_allowed(gate)} is shown in {rows}{_worth(judged)}"
+    lost = f"; NOT judged: {', '.join(gate.left_out)}" if gate.left_out and gate.outcome != CANNOT else ""
+    return f"{gate.outcome}: {text}{lost}"
+
+
+def _failed(gate: Gate) -> str:
+    """Return the first row in which a loss is shown."""
+    first, others = gate.failing[0], len(gate.failing) - 1
+    more = f" and {others} more" if others else ""
+    p = ""
+    if gate.rule == "regression" and first.p_adjusted is not None:
+        p = f", p {fmt.p_text(first.p_adjusted)}".replace("p 0", "p = 0")
+    if first.answers_a is not None:
+        shown = f"{first.right_a} of {first.answers_a} right for {first.right_b} of {first.answers_b}"
+        return f"{first.name}: {shown}{p}{more}"
+    side = "above" if first.higher_is_better is False else "below"
+    estimate, threshold = _with_unit(first, first.estimate), _threshold(first)
+    return f"{first.name}: {first.quantity} = {estimate} is shown to be {side} {threshold}{p}{more}"
+
+
+def _with_unit(row: GateRow, value: float | None) -> str:
+    """Return the value that is compared with a threshold, with its unit."""
+    return fmt.shown(row, value, mean=fmt.is_mean(row, "estimate"), unit=True)
+
+
+def _threshold(row: GateRow) -> str:
+    """Return the limit that the row must reach, as the user gave it."""
+    if row.threshold is None:
+        return fmt.MISSING
+    scale = fmt.scale_of(row)
+    if row.quantity == "A" and scale.level:
+        return f"{scale.times * row.threshold:.6g}{scale.level}".replace("-", "−")
+    return scale.given(row.threshold)
+
+
+def _allowed(gate: Gate) -> str:
+    rows = [row for row in gate.rows if row.decides]
+    if {row.quantity for row in rows} != {"A − B"} or not gate.margin:
+        return "what is allowed"
+    scales = {fmt.scale_of(row) for row in rows}
+    scale = scales.pop() if len(scales) == 1 else fmt.Scale()
+    return f"the margin of {scale.given(gate.margin)}"
+
+
+def _worth(judged: list[GateRow]) -> str:
+    """Return a clause on the losses that the gate would detect."""
+    seen = sorted((row for row in judged if row.sees is not None), key=lambda row: row.sees or 0.0)
+    blind = any(row.sees is None and row.se for row in judged)
+    if not seen:
+        return "; no loss that is possible would be shown with 80% power" if blind else ""
+    low, high = (fmt.amount(row, row.sees) for row in (seen[0], seen[-1]))
+    none = ", and in some rows none that is possible" * blind
+    return f"; a loss of {low if low == high else f'{low} to {high}'} in one row would be shown with 80% power{none}"
+
+
+def _undecided(row: GateRow) -> str:
+    needed = (
+        "" if row.n_needed is None else f"; {counted(row.n_needed, 'question')} would exclude it, if nothing is lost"
+    )
+    if row.never:
+        needed = "; no number of questions would: the noise of what it is held against is too large by itself"
+    text = f"limit {_with_unit(row, row.limit)}, threshold {_threshold(row)}"
+    return f"a loss is neither shown nor excluded ({text}{needed})"
 
 
 def _verdict(row: GateRow) -> str:
@@ -54,56 +151,55 @@ def _verdict(row: GateRow) -> str:
     return "not decided" if row.passed is None and not row.reason else VERDICTS[row.passed]
 
 
-def _scaled(row: GateRow, value: float | None) -> str:
-    return fmt.number(value, fmt.decimals(row.se, row.estimate))
-
-
 def _limit(row: GateRow) -> str:
-    if row.limit is None or row.threshold is None:
-        return _scaled(row, row.limit)
-    return fmt.limit(row.limit, fmt.decimals(row.se, row.estimate), row.threshold)
+    return fmt.shown(row, row.limit, mean=fmt.is_mean(row, "limit"), bound=row.threshold)
 
 
 def _self_test(gate: Gate) -> list[Section]:
     test = gate.self_test
     if test is None:
         return []
-    digits = fmt.decimals(test.sees[0].loss / 3 if test.sees else None)
-    lines = [
-        ("an identical model does not pass", fmt.MISSING if test.false_alarm is None else _share(test.false_alarm))
-    ]
+    digits, decides = fmt.decimals(test.sees[0].loss / 3 if test.sees else None), [x for x in gate.rows if x.decides]
+    of = decides[0] if len({fmt.scale_of(row) for row in decides}) == 1 else None  # of other scales on the metric's own
+    alarm = test.false_alarm
+    lines = [("an identical model does not pass", fmt.MISSING if alarm is None else _share(alarm))]
+    if test.n_needed is not None:
+        lines.append(("an identical model passes in 80% with", f"{counted(test.n_needed, 'question')}{_in_all(gate)}"))
+    elif test.never:
+        lines.append(("an identical model passes in 80% with", "no number of questions"))
     lines += [
-        (f"a loss of {fmt.number(seen.loss, digits)} in every row is seen", _share(seen.power)) for seen in test.sees
+        (f"a loss of {fmt.amount(of, seen.loss, digits)} in every row is seen", _share(seen.power))
+        for seen in test.sees
     ]
-    lines += [(f"baseline run {fmt.plain(run.run)} against the others", run.outcome) for run in test.stored_runs]
     columns = (Column("What this gate is worth", lambda line: line[0], text=True), Column("", lambda line: line[1]))
     return [section("", lines, columns)]
 
 
 def _share(share: float) -> str:
-    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
+    return f"{100 * share:.2g}%" if share < 0.1 else f"{100 * share:.0f}%"
 
 
-def _budget(gate: Gate) -> list[Section]:
-    """What the budget could show, row by row."""
-    rows = [row for row in gate.rows if row.budget_sees is not None]
-    if gate.budget is None or not rows:
-        return []
-    columns = [
-        *TASK,
-        Column("shows", lambda row: _scaled(row, row.budget_sees), "the loss, with 80 % power, at these runs' noise"),
-        Column("assured", lambda row: _scaled(row, row.budget_sees_assured),
-               "the same if the noise is as large as 80 % of such runs would leave possible"),
-    ]  # fmt: skip
-    return [section(f"What {gate.budget:,} questions could show (the outcome does not depend on it)", rows, columns)]
+def _in_all(gate: Gate) -> str:
+    """Return that the questions are those of all rows, if there are several."""
+    return " in all rows together" if sum(row.decides for row in gate.rows) > 1 else ""
+
+
+def _right(row: GateRow) -> str:
+    """Return "3/10 : 9/10"."""
+    return "" if row.answers_a is None else f"{row.right_a}/{row.answers_a} : {row.right_b}/{row.answers_b}"
+
+
+def _adjusted(gate: Gate, row: GateRow) -> str:
+    return "" if gate.rule == "no-loss" else fmt.p_text(row.p_adjusted)
 
 
 def junit(gate: Gate) -> str:
-    """JUnit's XML: a test case for each row that decides, and one for the whole gate."""
+    """Return JUnit's XML: a test case for each row that decides, and one for the whole gate."""
     rows = [row for row in gate.rows if row.decides]
     cases = [_case("gate", gate.outcome == "fail", gate.outcome == CANNOT, gate.sentence)]
     for row in rows:
-        said = row.reason or f"{row.quantity} = {text(row.estimate)}, threshold {text(row.threshold)}"
+        estimate, threshold = _with_unit(row, row.estimate), _threshold(row)
+        said = row.reason or f"{row.quantity} = {estimate}, threshold {threshold}"
         cases.append(_case(row.name, row.passed is False, row.passed is None, said))
     for row in gate.lost:  # a case keeps its name whatever the reason
         case = _case(row.name, failed=False, lost=False, said="")

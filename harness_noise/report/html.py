@@ -23,6 +23,8 @@ from markupsafe import Markup
 
 from .._version import __version__
 from ..arrays import IntArray
+from ..data.notes import texts
+from ..errors import counted
 from ..io.atomic import write_text
 from ..results.arena import Arena, BenchmarkResult
 from ..results.rows import Analysis, ByQuestion, Comparison, Difference, Estimate, Flip
@@ -36,14 +38,14 @@ _ASSETS = Path(__file__).parent / "assets"
 
 
 def fragment(table: summary.Result) -> str:
-    """A picture and the tables of a result for a notebook: inline styles only, no script."""
+    """Return a picture and the tables of a result for a notebook: inline styles only, no script."""
     short = clipped(table) if isinstance(table, (Analysis, Comparison)) else table
     pictures = figures.opening(short)[:3]
     return environment().get_template("fragment.html").render(summary=summary.summarise(short), pictures=pictures)
 
 
 def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
-    """The table with names that fit a page; the whole names are in JSON and CSV."""
+    """Return the table with names that fit a page. JSON and CSV have the whole names."""
 
     def clip(row: Any) -> Any:
         names = ("task", "metric", "scorer", "model", "model_a", "model_b", "cluster")
@@ -56,7 +58,7 @@ def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
 
 
 def render(template: str, *, title: str, **values: Any) -> str:
-    """A page from one of our templates."""
+    """Return a page from one of our templates."""
     return (
         environment().get_template(template).render(title=shown(title, 200), version=__version__, **_assets(), **values)
     )
@@ -64,7 +66,7 @@ def render(template: str, *, title: str, **values: Any) -> str:
 
 @cache
 def environment() -> Environment:
-    """Our templates; autoescape is on for all of them."""
+    """Return our Jinja environment. Autoescape is on for all templates."""
     made = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -73,19 +75,19 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"shown": shown, "counted": summary.counted, "svg": _svg}
-    made.filters |= {"number": fmt.number, "digits": fmt.digits_of_flip}
+    made.filters["score"] = lambda value, flip: fmt.shown(flip, value, mean=True, digits=fmt.digits_of_flip(flip))
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return made
 
 
 def _svg(picture: Picture, theme: canvas.Theme = "page") -> Markup:
-    """The markup of a picture, in which `canvas` has escaped every text."""
+    """Return the markup of a picture, in which `canvas` has escaped every text."""
     return Markup(canvas.svg(picture, theme))
 
 
 @cache
 def _assets() -> dict[str, str]:
-    """Our style and script, which alone need no escaping, and the hash that lets the script run."""
+    """Return our style and script, which are not escaped, and the hash that allows the script to run."""
     style = (_ASSETS / "style.css").read_text(encoding="utf-8")
     script = "".join((_ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in ("tables", "figures", "picker"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -93,7 +95,7 @@ def _assets() -> dict[str, str]:
 
 
 def shown(text: object, width: int = 160) -> str:
-    """A name or a text from a log as a page shows it: one line, not endless, no control characters.
+    """Return a name or a text from a log as a page shows it: one line, not endless, no control characters.
 
     What is written right to left is isolated, so that the numbers beside it keep their place.
     """
@@ -112,8 +114,9 @@ def foot(
     rows: Sequence[Estimate | Difference],
     runs: Iterable[tuple[str, str]],
     command: str | None,
+    family: str = "",
 ) -> dict[str, Any]:
-    """The provenance of a page of these rows and (model, path) runs, for the template."""
+    """Return the provenance of a page of these rows and (model, path) runs, for the template."""
     named = list(dict.fromkeys((model, path) for model, path in runs if path))
     now = datetime.now().astimezone()
     return {
@@ -121,13 +124,13 @@ def foot(
         "command": command,
         "runs": [(fmt.shorten(model, 60), fmt.shorten(path, 200)) for model, path in named[:RUNS]],
         "more_runs": max(0, len(named) - RUNS),
-        "words": methods(rows, settings) if rows else "",
+        "words": methods(rows, settings, family=family) if rows else "",
         "settings": settings,
     }
 
 
 DETAILS = 24
-"""Rows that are shown in detail; of more, those with the smallest p."""
+"""The most rows that are shown in detail. If there are more, those with the smallest p are."""
 FLIPS = 12
 """Questions that a detail lists."""
 
@@ -142,6 +145,8 @@ class Detail:
     flips: Section | None
     cards: Sequence[Flip]
     """The questions that flipped most, where the result has the answers to them."""
+    heading: str
+    """The heading above the flipped questions, as a table or as cards."""
 
 
 def page(
@@ -151,7 +156,8 @@ def page(
     questions: Sequence[ByQuestion] = (),
     words: Words = str,
 ) -> str:
-    """One self-contained page of a result: the verdict in words and drawn, slices, clusters and questions, tables.
+    """Return one self-contained page of a result: the verdict in words and drawn, slices, clusters and questions,
+    tables.
 
     Args:
         table: what is shown.
@@ -178,7 +184,7 @@ def page(
         sections=[section for section in shown_whole.sections if not (flipped and section.title == summary.FLIPPED)],
         data=whole.to_dict(),
         foot=foot(table.settings, rows, [pair for row in rows for pair in _runs(row)], command),
-        notes=table.notes,
+        notes=texts(table.notes),
     )
 
 
@@ -199,25 +205,31 @@ def _title(table: Analysis | Comparison) -> str:
 
 
 _KINDS = {"A better": "is-a", "B better": "is-b"}
-"""Verdict → the class of its colour; `is-none` is drawn hollow, so that the shape says it, too."""
+"""Verdict → the class of its colour. `is-none` is drawn hollow, so that the shape says it, too."""
 
 
 def _headline(table: Comparison) -> dict[str, str]:
-    """The verdict of the one row, or how many rows have which; nothing without a difference."""
+    """Return the verdict of the only row or over all tasks, or counts of verdicts, {} without a difference."""
     rows = [row for row in table.comparisons if row.diff is not None]
     if not rows:
         return {}
     kinds = {_KINDS[row.verdict] for row in rows if row.verdict in _KINDS}
     kind = kinds.pop() if len(kinds) == 1 else "is-none"
     if len(rows) == 1:
-        verdict, evidence = verdict_parts(rows[0], table.settings)
+        verdict, evidence = verdict_parts(rows[0])
         return {"kind": kind, "said": f"{fmt.plain(verdict)}.", "how": fmt.plain(evidence)}
+    whole = [row for row in rows if row.is_overall]
+    if len(whole) == 1:
+        verdict, evidence = verdict_parts(whole[0])
+        said = f"{fmt.plain(verdict)}{fmt.on_task(whole[0])}."
+        kind = _KINDS.get(whole[0].verdict, "is-none")
+        return {"kind": kind, "said": said, "how": fmt.plain(f"{evidence} {count_line(table)}")}
     how = " ".join([*trade_offs(table), f"{fmt.level_of(rows)} intervals."])
     return {"kind": kind, "said": count_line(table), "how": how}
 
 
 def _details(table: Analysis | Comparison, questions: Sequence[ByQuestion]) -> list[Detail]:
-    """The rows that have slices or questions, those with the smallest p where there are many."""
+    """Return the rows that have slices or questions, those with the smallest p where there are many."""
     rows: Sequence[Any] = table.rows
     by = {_key(answers): answers for answers in questions if len(answers.keys)}
     candidates = []
@@ -233,9 +245,18 @@ def _details(table: Analysis | Comparison, questions: Sequence[ByQuestion]) -> l
         pictures = _inside(key, row, slices, answers, table.settings.get("margin"))
         cards = [flip for flip in shown if (flip.answers_a or flip.answers_b) and _key(flip) == _key(row)]
         flips = [answers.flip(k) for k in answers.most_flipped(FLIPS)] if answers is not None and not cards else []
-        listed = summary.flip_table(flips) if flips else None
-        out.append(Detail(key, _detail_title(row, table), pictures, listed, cards))
+        heading = _flipped(len(flips or cards), answers)
+        listed = summary.flip_table(flips, heading) if flips else None
+        out.append(Detail(key, _detail_title(row, table), pictures, listed, cards, heading))
     return out
+
+
+def _flipped(shown: int, answers: ByQuestion | None) -> str:
+    """Return the heading of the questions that flipped most, and how many others flipped as much as the last shown."""
+    last = answers.most_flipped(shown)[-1:] if answers is not None else []
+    total = sum(answers.flipped_as_much(k) for k in last) if answers is not None else 0
+    more = f" ({shown} of {total:,} that flipped at least as much as the last)"
+    return f"{summary.FLIPPED}{more if total > shown else ''}"
 
 
 def _key(row: Any) -> tuple[str, ...]:
@@ -244,7 +265,7 @@ def _key(row: Any) -> tuple[str, ...]:
 
 
 def _detail_title(row: Any, table: Analysis | Comparison) -> str:
-    """What a row is about, with its models where the page has several."""
+    """Return the title of a row, with its models if the page has several."""
     several = len(set(map(fmt.models_of, table.rows))) > 1
     return f"{fmt.models_of(row)}, {fmt.what_of(row)}" if several else fmt.what_of(row)
 
@@ -252,24 +273,30 @@ def _detail_title(row: Any, table: Analysis | Comparison) -> str:
 def _inside(
     key: str, row: Any, slices: Sequence[Any], answers: ByQuestion | None, margin: float | None
 ) -> list[Picture]:
-    """A row's slices, its clusters and its questions, as far as they are known."""
-    sign = -1.0 if row.higher_is_better is False else 1.0
+    """Return figures of a row's slices, clusters and questions, as far as they are known."""
     pictures = [figures.slices(f"slices-{key}", slices, row, margin)]
     if answers is not None:
         # where each slice is one cluster, its figure shows them
         if answers.clusters is not None and not (slices and all(sliced.n_clusters == 1 for sliced in slices)):
-            pictures.append(figures.clusters(f"clusters-{key}", answers.diff, answers.clusters, sign))
-        pictures.append(figures.histogram(f"questions-{key}", answers.diff, sign))
+            pictures.append(figures.clusters(f"clusters-{key}", answers.diff, answers.clusters, row))
+        pictures.append(figures.histogram(f"questions-{key}", answers.diff, row))
     return [picture for picture in pictures if picture is not None]
 
 
 PAIRS = 500
-"""Pairs on a page; the exported table has them all."""
+"""The most pairs on a page. The exported table has all."""
 QUESTIONS = 2000
 
 
+def write_page(table: Analysis | Comparison, place: Path, command: str | None = None, words: Words = str) -> list[Path]:
+    """Write the page of a result, as `write_arena` does for an arena."""
+    questions = getattr(table, "by_question", ())
+    write_text(place, page(table, command=command, questions=questions, words=words))
+    return [place]
+
+
 def write_arena(arena: Arena, folder: Path, command: str | None = None, words: Words = str) -> list[Path]:
-    """Write `index.html` and a page for each benchmark into `folder`; returns the files.
+    """Write `index.html` and a page for each benchmark into `folder`. Return the files.
 
     Args:
         arena: what is shown.
@@ -293,19 +320,19 @@ def write_arena(arena: Arena, folder: Path, command: str | None = None, words: W
 def _foot(arena: Arena, boards: Sequence[BenchmarkResult], command: str | None) -> dict[str, Any]:
     runs = [pair for board in boards for pair in zip(board.pairs.names, board.pairs.runs, strict=True)]
     rows = [board.pairs[i] for board in boards for i in arena_summary.chosen_pairs(board, PAIRS)]
-    return foot({**arena.settings, "baseline": arena.baseline}, rows, runs, command)
+    return foot({**arena.settings, "baseline": arena.baseline}, rows, runs, command, "over all pairs of each benchmark")
 
 
 def _index_page(arena: Arena, names: list[str], command: str | None, words: Words) -> str:
     models = len({model.model for model in arena.models})
     n_pairs = sum(len(board.pairs) for board in arena.boards)
     boards = len(arena.boards)
-    compared = f"{n_pairs} pair{'s' if n_pairs > 1 else ''}, paired by question"
+    compared = f"{counted(n_pairs, 'pair')}, paired by question"
     marks = Marks()
     return render(
         "index.html",
         title=f"Arena of {models} models",
-        lead=f"{models} models on {boards} benchmark{'s' if boards > 1 else ''}, {compared}.",
+        lead=f"{models} models on {counted(boards, 'benchmark')}, {compared}.",
         links=[
             (arena_summary.board_name(board), f"{name}.html") for board, name in zip(arena.boards, names, strict=True)
         ],
@@ -319,7 +346,7 @@ def _index_page(arena: Arena, names: list[str], command: str | None, words: Word
         legend=marks.legend(),
         words=words,
         foot=_foot(arena, arena.boards, command),
-        notes=arena.notes,
+        notes=texts(arena.notes),
     )
 
 
@@ -365,7 +392,7 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
 
 
 def _facts(arena: Arena, board: BenchmarkResult) -> list[tuple[str, str, str]]:
-    """The benchmark's row of the index: what it is, its value, its explanation."""
+    """Return (name, value, explanation) of the benchmark's figures, for the index."""
     section = arena_summary.benchmarks(arena)
     values = section.rows[arena.boards.index(board)]
     return [
@@ -376,7 +403,8 @@ def _facts(arena: Arena, board: BenchmarkResult) -> list[tuple[str, str, str]]:
 def _steps(board: BenchmarkResult) -> list[str]:
     return [
         f"{fmt.shorten(step.large, 60)} − {fmt.shorten(step.small, 60)} = "
-        f"{fmt.number(step.diff, fmt.decimals(step.se_total))}, {fmt.number(step.ratio, 1)} total standard errors"
+        f"{fmt.amount(board.benchmark, step.diff, fmt.decimals(step.se_total))}, "
+        f"{fmt.number(step.ratio, 1)} standard errors (1 answer)"
         for step in board.benchmark.steps
     ]
 
@@ -384,7 +412,7 @@ def _steps(board: BenchmarkResult) -> list[str]:
 def _question_words(board: BenchmarkResult) -> str:
     q, suspects = board.questions, sum(bool(question.suspect) for question in board.questions)
     lacking = sum(question.n_models < board.benchmark.n_models for question in q)
-    parts, solved = [f"{len(q)} questions"], Counter(question.n_solved for question in q)
+    parts, solved = [counted(len(q), "question")], Counter(question.n_solved for question in q)
     if None not in solved:
         parts.append(f"solved by no model: {solved[0]}, by one only: {solved[1]}")
     parts += [f"without the score of some model: {lacking}"] if lacking else []
@@ -397,17 +425,17 @@ def _question_words(board: BenchmarkResult) -> str:
 
 
 PICKER_PAIRS = 60_000
-"""Pairs that a page holds; with more of them it has no picker."""
+"""The most pairs that a page holds. With more pairs it has no picker."""
 CELLS = 1_000_000
 """Scores (questions × models) that a page holds."""
 HALVES = 15
 """Values up to which two scores share a byte."""
 LEVELS = 250
-"""Values of a score up to which each is kept as it is; more are rounded to so many steps of their range."""
+"""The most different values of a score that are kept. More values are rounded to this many steps of their range."""
 
 
 def board_data(board: BenchmarkResult, drawn: Sequence[Picture]) -> dict[str, Any] | None:
-    """What `picker.js` reads; None where there are too many pairs.
+    """Return the data that `picker.js` reads, None if there are too many pairs.
 
     Arrays are base64 of little-endian numbers: 32-bit floats, and 16-bit hundredths of a unit for places in figures.
     """
@@ -418,6 +446,7 @@ def board_data(board: BenchmarkResult, drawn: Sequence[Picture]) -> dict[str, An
         "names": [fmt.shorten(name, 60) for name in pairs.names],
         "n_pairs": len(pairs),
         "level": pairs.common["level"],
+        "times": fmt.scale_of(board.benchmark).times,
         "sign": -1 if pairs.common["higher_is_better"] is False else 1,
         "words": list(pairs.words),
         "verdict": packed(pairs.verdict, "u1"),
@@ -441,12 +470,13 @@ def board_data(board: BenchmarkResult, drawn: Sequence[Picture]) -> dict[str, An
 
 
 def packed(values: Any, kind: str) -> str:
-    """Numbers as base64 of their little-endian bytes."""
+    """Return numbers as base64 of their little-endian bytes."""
     return base64.b64encode(np.ascontiguousarray(values).astype(kind).tobytes()).decode()
 
 
 def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
-    """What every model scored on every question, model by model, as codes of its levels; one more is missing."""
+    """Return every model's score on every question, model by model, as codes of its levels. One more code means
+    missing."""
     scores = board.scores
     if scores.size > CELLS or not np.isfinite(scores).any():
         return None
@@ -473,7 +503,7 @@ def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
 
 
 def _slice_columns(board: BenchmarkResult) -> dict[str, Any] | None:
-    """Every pair on every slice, slice by slice."""
+    """Return the columns of every pair on every slice, slice by slice."""
     if not board.slices:
         return None
     columns = {"diff": "diff", "low": "ci_low", "high": "ci_high", "p": "p_adjusted"}

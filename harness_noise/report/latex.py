@@ -13,7 +13,7 @@ from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import fmt
 from .columns import Section
 from .sentences import methods, sentence
-from .summary import Result, summarise
+from .summary import Result, only_words, summarise
 
 _ESCAPED = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -22,7 +22,8 @@ _ESCAPED = {
     '"': "''", "“": "``", "”": "''", "‘": "`", "’": "'", "−": "$-$", "–": "--", "—": "---", "…": r"\dots{}",
     "<": "$<$", ">": "$>$", "±": r"$\pm$", "≠": r"$\neq$", "×": r"$\times$", "√": r"$\surd$", "≤": r"$\leq$",
     "≥": r"$\geq$", "≈": r"$\approx$", "·": r"$\cdot$", "²": "$^2$", "ω": r"$\omega$", "σ": r"$\sigma$",
-    "α": r"$\alpha$", "τ": r"$\tau$", "χ": r"$\chi$", "ß": r"\ss{}", "æ": r"\ae{}", "Æ": r"\AE{}", "ø": r"\o{}",
+    "α": r"$\alpha$", "τ": r"$\tau$", "χ": r"$\chi$", "★": r"$\star$",
+    "ß": r"\ss{}", "æ": r"\ae{}", "Æ": r"\AE{}", "ø": r"\o{}",
     "Ø": r"\O{}", "œ": r"\oe{}", "Œ": r"\OE{}", "ł": r"\l{}", "Ł": r"\L{}", "ı": r"\i{}",
     "\u2068": "", "\u2069": "",
 }  # fmt: skip
@@ -36,7 +37,7 @@ _SHARED = ("Task", "Metric", "Test", "interval", "estimator")
 
 
 def escaped(text: str) -> str:
-    """Text that any LaTeX compiles and shows as it is.
+    """Return text that any LaTeX compiles and shows as it is.
 
     Letters that pdfTeX lacks are shown by XeTeX and LuaTeX, and by their numbers otherwise.
     """
@@ -59,19 +60,20 @@ def _other(run: str) -> str:
 
 
 def render(table: Result, *, details: bool = False) -> str:
-    """Every table of a result; `details` adds those that a terminal shows on request.
+    """Return every table of a result as LaTeX. `details` adds those that a terminal shows on request.
 
     The preamble needs \\usepackage{booktabs}.
     """
-    summary = summarise(table)
+    board = table.kind == "pairs"  # of an arena the leaderboard alone: its footnotes are of no other table
+    summary = summarise(table, brief=board and not details)
     notes = [f"{mark}: {meaning.partition(TO_DO)[0]}" for mark, _, meaning in summary.legend]
     paper = {sentence(row) for row in table.rows} if isinstance(table, (Analysis, Comparison)) else set()
-    notes += [line for line in summary.sentences if line not in paper]
+    notes += [fmt.without_choice(line) for line in summary.sentences if line not in paper]
     parts = [r"% needs \usepackage{booktabs}"]
-    notes = notes if paper else [*summary.lead, *notes]
+    notes = [*(only_words(table) if paper else summary.lead), *notes]
     sections = [section for section in summary.sections if details or not section.detail]
     for i, section in enumerate(sections):
-        caption = section.title or (summary.lead[0] if summary.lead else "Results")
+        caption = section.heading or (summary.lead[0] if summary.lead else "Results")
         if i == 0 and isinstance(table, (Analysis, Comparison)):
             section, said = _lifted(_with_errors(table, section))
             caption = " ".join(filter(None, [_caption(table), said]))
@@ -101,7 +103,7 @@ def _table(section: Section, caption: str, label: str, notes: Sequence[str]) -> 
 
 
 def _slug(table: Result, i: int) -> str:
-    """Letters, digits and dashes."""
+    """Return a label of letters, digits and dashes."""
     names = ["plan" if table.kind == "table" else table.kind]
     if isinstance(table, (Analysis, Comparison)):
         names += [re.sub(r"[^a-z0-9]+", "-", row.task.lower()).strip("-") for row in table.rows[:1]]
@@ -110,14 +112,14 @@ def _slug(table: Result, i: int) -> str:
 
 
 def _with_errors(table: Analysis | Comparison, section: Section) -> Section:
-    """The first table with the standard error behind the value, value ± SE."""
+    """Return the first table with the standard error behind the value, value ± SE."""
     labels = [column.label for column in section.columns]
     value = "Mean" if isinstance(table, Analysis) else "A − B"
     if not section.rows or value not in labels:
         return section
-    at = len(labels) - 1 - labels[::-1].index(value)  # the names of two runs stand under the same words
+    at = len(labels) - 1 - labels[::-1].index(value)  # the names of two runs have the same heading
     columns = (*section.columns[:at], replace(section.columns[at], label=f"{value} ± SE"), *section.columns[at + 1 :])
-    errors = ("" if row.se is None else f" ± {fmt.number(row.se, fmt.digits_of(row))}" for row in table.rows)
+    errors = ("" if row.se is None else f" ± {fmt.shown(row, row.se)}" for row in table.rows)
     rows = zip(section.rows, errors, strict=True)
     lines = tuple((*cells[:at], f"{cells[at]}{error}", *cells[at + 1 :]) for cells, error in rows)
     whole = replace(section, columns=columns, rows=lines)
@@ -125,7 +127,8 @@ def _with_errors(table: Analysis | Comparison, section: Section) -> Section:
 
 
 def _lifted(section: Section) -> tuple[Section, str]:
-    """The table without the names and the test that all its rows share, and these as a sentence for the caption."""
+    """Return the table without the names and the test that all its rows share, and these as a sentence for the
+    caption."""
     labels = [column.label for column in section.columns]
     same = [i for i, label in enumerate(labels) if label in _SHARED and len({row[i] for row in section.rows}) == 1]
     said = "; ".join(f"{labels[i].lower()} {section.rows[0][i]}" for i in same if section.rows[0][i])
@@ -135,7 +138,7 @@ def _lifted(section: Section) -> tuple[Section, str]:
 
 
 def _caption(table: Analysis | Comparison) -> str:
-    """Whose numbers they are, and how they were made."""
+    """Return a caption that says whose numbers they are and how they were made."""
     rows: Sequence[Estimate | Difference] = table.rows
     if not rows:
         return "Nothing to show."

@@ -1,32 +1,79 @@
-"""How a plan is shown: the design, and what other designs would detect."""
+"""Display of a plan: the design, and the differences that other designs would detect."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ..data.notes import texts
+from ..errors import counted
 from ..results.plan import Plan, PlugIn
 from . import fmt
 from .columns import Column, Section, Summary
 
+if TYPE_CHECKING:
+    from .canvas import Picture
 
-def summarise(plan: Plan) -> Summary:
-    """The display form of a plan."""
+
+def summarise(plan: Plan, *, brief: bool = False, wide: bool = False) -> Summary:
+    """Return the display form of a plan."""
     digits = fmt.decimals(plan.effect / 3)
-    sections = [_design(plan, digits), _grid(plan, digits)]
-    if plan.by_task:
-        sections.insert(1, _by_task(plan))
+    several = len(plan.answers) > 1
+    sections = [_answers(plan, digits)] if several else []
+    sections += [_by_task(plan)] if plan.by_task else []
+    sections += [replace(_design(plan, digits), detail=several), replace(_grid(plan, digits), detail=True)]
     if plan.theory:
         sections.append(_theory(plan, digits))
     if plan.sequential is not None:
         from .sequential import plan_section
 
-        sections.append(plan_section(plan.sequential, plan.effect, digits))
-    return Summary(tuple(sections), (), plan.notes, (_sentence(plan, digits),))
+        sections.append(plan_section(plan, plan.sequential, digits))
+    return Summary(tuple(sections), (), tuple(texts(plan.notes)), (_sentence(plan, digits), *_pilot_sentence(plan)))
+
+
+def _answers(plan: Plan, digits: int) -> Section:
+    """Return the answer at each number of answers per question."""
+    asked = [
+        Column("questions", hint="of each model, that the effect takes with this many answers each"),
+        Column("answers", hint="of each model: questions × K"),
+    ]
+    cells = [[str(row.repeats), _size(plan, row.n_questions), f"{row.n_answers:,}"] for row in plan.answers]
+    first, *others = plan.answers
+    more: list[tuple[Column, list[str]]] = []
+    if any(row.effect != first.effect for row in others):
+        found = [fmt.amount(plan, row.effect, digits) for row in plan.answers]
+        more.append((Column("detectable", hint="the true difference that is found with this power"), found))
+    if any(row.power != first.power for row in others):
+        more.append((Column("power", hint="the chance to find it"), [fmt.percent(row.power) for row in plan.answers]))
+    if first.cost is not None:
+        costs = [f"{row.cost:,.6g}" for row in plan.answers]
+        more.append((Column("cost", hint="of all questions and all answers of all models"), costs))
+    for column, values in more:
+        asked.append(column)
+        cells = [[*cell, value] for cell, value in zip(cells, values, strict=True)]
+    columns = (Column("K", hint="answers per question"), *asked)
+    return Section(plan.compared if plan.assurance is not None else "", columns, tuple(map(tuple, cells)))
+
+
+def _pilot_sentence(plan: Plan) -> list[str]:
+    """Return a sentence on the design with as many answers per question as the pilot has, if the plan has another
+    number."""
+    rows = [row for row in plan.answers if row.repeats == plan.pilot_repeats != plan.repeats]
+    if not rows:
+        return []
+    row = rows[0]
+    clusters = "" if row.n_clusters is None else f"{counted(row.n_clusters, 'cluster')}, "
+    found = f"{clusters}{counted(row.n_questions, 'question')}, {counted(row.n_answers, 'answer')} of each model"
+    if row.n_questions == plan.n_questions:
+        size = fmt.amount(plan, row.effect, fmt.decimals(plan.effect / 3))
+        found = f"{100 * row.power:.0f}% power" if row.power != plan.power else f"a difference of {size}"
+    return [f"At K = {row.repeats}, as in the pilot: {found}."]
 
 
 def _design(plan: Plan, digits: int) -> Section:
-    """The plan, beside it the one that the pilot's point estimate gives."""
+    """Return the table of the plan, next to the plan from the pilot's point estimate."""
     other, size = plan.plug_in, f"{plan.cluster_size:.3g} questions" if plan.cluster_size else ""
 
     def both(name: str, text: Callable[[Plan | PlugIn], str]) -> tuple[str, str, str]:
@@ -36,15 +83,15 @@ def _design(plan: Plan, digits: int) -> Section:
     rows += [
         both("questions", lambda x: f"{x.n_questions:,}"),
         both("answers per question, K", lambda _: str(plan.repeats)),
-        both("effect", lambda x: fmt.number(x.effect, digits)),
-        both("power", lambda x: f"{100 * x.power:.0f} %"),
-        both("smallest detectable difference", lambda x: fmt.number(x.mde, digits)),
+        both("effect", lambda x: fmt.amount(plan, x.effect, digits)),
+        both("power", lambda x: f"{100 * x.power:.0f}%"),
+        both("smallest detectable difference", lambda x: fmt.amount(plan, x.mde, digits)),
     ]
     if plan.omega2 is None:
-        rows.append(both("variance per question, both noises", lambda x: f"{x.variance:.4g}"))
+        rows.append(both("variance per question, both noises", lambda x: _variance(x.variance)))
     else:
         upper = plan.omega2 if plan.omega2_upper is None else plan.omega2_upper
-        rows.append(("data variance per question, ω²", f"{upper:.4g}", f"{plan.omega2:.4g}"))
+        rows.append(("data variance per question, ω²", _variance(upper), _variance(plan.omega2)))
     if plan.sigma2_a is not None:
         pair = "" if plan.sigma2_b is None else f" and {plan.sigma2_b:.4g}"
         text = f"{plan.sigma2_a:.4g}{pair}"
@@ -55,6 +102,11 @@ def _design(plan: Plan, digits: int) -> Section:
         rows.append(both("cost", lambda x: f"{x.cost:,.6g}"))
     if plan.assurance is None:
         return Section("", (Column("Design", text=True), Column("")), tuple(row[:2] for row in rows))
+    if other is None:  # the estimate itself answers nothing: it is one figure, not a column
+        estimate = "" if plan.omega2 is None else f", the estimate itself {_variance(plan.omega2)}"
+        told = f"{fmt.percent(plan.assurance)} assured"
+        rows = [(name, value + estimate * name.endswith("ω²"), "") for name, value, _ in rows]
+        return Section(plan.compared, (Column("Design", text=True), Column(told)), tuple(row[:2] for row in rows))
     columns = (
         Column("Design", text=True),
         Column(f"{fmt.percent(plan.assurance)} assured", hint="from the upper limit of the pilot's variance"),
@@ -63,19 +115,28 @@ def _design(plan: Plan, digits: int) -> Section:
     return Section(plan.compared, columns, tuple(rows))
 
 
+def _variance(value: float) -> str:
+    return f"{value:.4g}".replace("-", "−")
+
+
 def _size(plan: Plan, n: int) -> str:
-    """Number of questions, with the number of clusters if they come in clusters."""
-    return f"{n:,}" if plan.cluster_size is None else f"{n:,} ({round(n / plan.cluster_size):,} clusters)"
+    """Return the number of questions, with the number of clusters if they come in clusters."""
+    return f"{n:,}" if plan.cluster_size is None else f"{n:,} ({counted(round(n / plan.cluster_size), 'cluster')})"
 
 
 def _grid(plan: Plan, digits: int) -> Section:
-    """Smallest detectable difference by questions (down) and answers per question (across)."""
+    """Return the smallest detectable difference by questions (down) and answers per question (across)."""
     repeats = sorted({row.repeats for row in plan.table})
-    cells = {(row.n_questions, row.repeats): fmt.number(row.mde, digits) for row in plan.table}
+    cells = {(row.n_questions, row.repeats): fmt.shown(plan, row.mde, digits=digits) for row in plan.table}
     sizes = sorted({row.n_questions for row in plan.table})
     columns = (Column("questions"), *(Column(f"K = {k}") for k in repeats))
     rows = tuple((_size(plan, n), *(cells[n, k] for k in repeats)) for n in sizes)
-    return Section("Smallest detectable difference", columns, rows)
+    return Section(f"Smallest detectable difference{_in_points(plan)}", columns, rows)
+
+
+def _in_points(plan: Plan) -> str:
+    """Return the unit of differences behind a title, "" if they are on the metric's own scale."""
+    return f"; in{size}" if (size := fmt.scale_of(plan).size) else ""
 
 
 def _by_task(plan: Plan) -> Section:
@@ -93,34 +154,50 @@ def _theory(plan: Plan, digits: int) -> Section:
     columns = (
         Column("Theory", text=True),
         Column("Var[A − B]", hint="variance of the difference on one question"),
-        Column("questions", hint=f"that it takes by this theory to find {fmt.number(plan.effect, digits)}"),
-        Column("detectable", hint=f"smallest true difference found by this theory with {plan.n_questions:,} questions"),
+        Column("questions", hint=f"that it takes by this theory to find {fmt.amount(plan, plan.effect, digits)}"),
+        Column(
+            "detectable",
+            hint=f"smallest true difference found by this theory with {counted(plan.n_questions, 'question')}",
+        ),
     )
     rows = tuple(
-        (row.theory, f"{row.variance:.4g}", f"{row.n_questions:,}", fmt.number(row.mde, digits)) for row in plan.theory
+        (row.theory, f"{row.variance:.4g}", f"{row.n_questions:,}", fmt.amount(plan, row.mde, digits))
+        for row in plan.theory
     )
     return Section("Without data", columns, rows)
 
 
 def _sentence(plan: Plan, digits: int) -> str:
-    clusters = "" if plan.n_clusters is None else f"{plan.n_clusters:,} clusters of {plan.cluster_size:.3g} questions, "
+    clusters = (
+        ""
+        if plan.n_clusters is None
+        else f"{counted(plan.n_clusters, 'cluster')} of {plan.cluster_size:.3g} questions, "
+    )
+    best = ", the best for the costs," if plan.best_repeats == plan.repeats else ","
     return (
-        f"With {clusters}{plan.n_questions:,} questions and K = {plan.repeats}, a true difference of "
-        f"{fmt.number(plan.effect, digits)} is found with {100 * plan.power:.0f} % power "
+        f"With {clusters}{counted(plan.n_questions, 'question')} and K = {plan.repeats}{best} a true difference of "
+        f"{fmt.amount(plan, plan.effect, digits)} is found with {100 * plan.power:.0f}% power "
         f"(two-sided t test, {fmt.degrees(plan.df)} df, α = {plan.alpha:g})."
     )
 
 
-def draw(plan: Plan, path: Path) -> None:
-    """Write the curve of the smallest detectable difference against questions, one line for each K, as SVG."""
-    from ..io.atomic import write_text
-    from .canvas import COLOURS, DASHES, MUTED, Axis, Drawing, svg
+def pictures(plan: Plan) -> list[Picture]:
+    """Return the curve of the smallest detectable difference against questions, one line for each K."""
+    from .canvas import COLOURS, DASHES, MUTED, Axis, Drawing
 
     digits = fmt.decimals(plan.effect / 3)
+    scale = fmt.scale_of(plan)
+    unit = f",{scale.size}" if scale.size else ""
     sizes, values = [row.n_questions for row in plan.table], [*(row.mde for row in plan.table), plan.effect]
     drawing = Drawing(
         Axis(0.9 * min(sizes), 1.1 * max(sizes), "questions", log=True),
-        Axis(0.9 * min(values), 1.1 * max(values), "smallest detectable difference", log=True),
+        Axis(
+            0.9 * min(values),
+            1.1 * max(values),
+            f"smallest detectable difference{unit}",
+            log=True,
+            times=scale.times,
+        ),
     )
     drawing.line(
         [drawing.x.low, drawing.x.high], [plan.effect] * 2, MUTED, dash=DASHES[1], label="the effect asked for"
@@ -128,8 +205,19 @@ def draw(plan: Plan, path: Path) -> None:
     for i, k in enumerate(sorted({row.repeats for row in plan.table})):
         rows = sorted((row for row in plan.table if row.repeats == k), key=lambda row: row.n_questions)
         x, y = [row.n_questions for row in rows], [row.mde for row in rows]
-        titles = [f"{row.n_questions:,} questions, K = {k}: {fmt.number(row.mde, digits)}" for row in rows]
+        titles = [
+            f"{counted(row.n_questions, 'question')}, K = {k}: {fmt.amount(plan, row.mde, digits)}" for row in rows
+        ]
         drawing.line(x, y, COLOURS[i % len(COLOURS)], dash=DASHES[i % len(DASHES)])
         drawing.points(x, y, i, f"K = {k}", titles)
-    title = f"Smallest detectable difference, {100 * plan.power:.0f} % power, α = {plan.alpha:g}"
-    write_text(path, svg(drawing.done("plan", title, _sentence(plan, digits))))
+    title = f"Smallest detectable difference, {100 * plan.power:.0f}% power, α = {plan.alpha:g}"
+    return [drawing.done("plan", title, _sentence(plan, digits))]
+
+
+def draw(plan: Plan, path: Path) -> list[Path]:
+    """Write the curve as SVG."""
+    from ..io.atomic import write_text
+    from .canvas import svg
+
+    write_text(path, svg(pictures(plan)[0]))
+    return [path]

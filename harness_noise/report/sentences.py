@@ -7,36 +7,54 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import isclose
-from typing import Any
+from typing import Any, TypeVar
 
-from ..data.native_values import is_proportion
-from ..errors import some_of
-from ..results.diagnostics import explained
-from ..results.rows import CANNOT, NOT_DECIDED, Comparison, Difference, Estimate
+from ..choices import has_limits
+from ..errors import counted, some_of
+from ..results.diagnostics import FIRST_ATTEMPTS, NOT_ASKED, STOPPED, explained
+from ..results.rows import (
+    CANNOT,
+    COULD_NOT,
+    NO_RANGE,
+    NOT_DECIDED,
+    NOT_KNOWN,
+    SCORED_DIFFERENTLY,
+    Comparison,
+    Difference,
+    Estimate,
+)
+from ..stats.intervals import t_limits
 from ..stats.tolerances import SLACK
 from . import fmt
 
 
 def sentence(row: Estimate | Difference) -> str:
-    """One sentence that reports a result as a paper should."""
+    """Return one sentence that reports a result as a paper should."""
     return fmt.plain(_estimate_sentence(row) if isinstance(row, Estimate) else _difference_sentence(row))
 
 
+def scoring_differs(row: Difference) -> str:
+    """Return "60 of 60 equal answers are scored differently: the scoring differs, not the models"."""
+    found = row.equal_answers
+    start = "Equal answers" if found is None else f"{found.n_differ:,} of {found.n_equal:,} equal answers"
+    return f"{start} are scored differently: the scoring differs, not the models"
+
+
 def _sample(row: Estimate | Difference) -> str:
-    grouped = f" in {_counted(row.n_clusters, 'cluster')} ({row.cluster})" if row.cluster else ""
     estimand = "; estimand: these questions" if row.estimand == "these_questions" else ""
     if row.judge is not None:
         estimand = "; estimand: the mean that people would give"
-    return f"n = {_counted(row.n_questions, 'question')}{grouped}, {answers(row)}{estimand}"
+    return f"n = {sample_words(row)}{estimand}"
 
 
-def _counted(n: int, what: str) -> str:
-    """ "1 cluster", "20 clusters"."""
-    return f"{n:,} {what}{'s' * (n != 1)}"
+def sample_words(row: Estimate | Difference) -> str:
+    """Return words such as "80 questions in 16 clusters (template), 3 answers each"."""
+    grouped = f" in {counted(row.n_clusters, 'cluster')} ({row.cluster})" if row.cluster else ""
+    return f"{counted(row.n_questions, 'question')}{grouped}, {answers(row)}"
 
 
 def answers(row: Estimate | Difference) -> str:
-    """ "5 answers each", "10 answers each of new and one of old", "5 answers each, all alike"."""
+    """Return words such as "5 answers each", "10 answers each of new and one of old", "5 answers each, all alike"."""
     if row.judge is not None:
         return f"{row.judge.n_labelled} of them labelled by people"
     if "uses_all_repeats" in row.diagnostics:  # the 1 is its one value of a question, not how many answers that took
@@ -47,63 +65,78 @@ def answers(row: Estimate | Difference) -> str:
         if alike:
             return f"one answer each, repeated {K} times without a change"
         return "one answer each" if row.repeats_max == 1 else f"{K} answers each"
-    first, second = ("one answer" if K == 1 else f"{K} answers" for K in (row.repeats_a, row.repeats_b))
+    most = "up to " if "missing_repeats" in row.diagnostics else ""
+    first, second = ("one answer" if K == 1 else f"{most}{K} answers" for K in (row.repeats_a, row.repeats_b))
     text = f"{first} each"
     if first != second:
         name_a, name_b = fmt.names_of(row)
-        text += f" of {name_a} and {second.partition(' ')[0]} of {name_b}"
+        text += f" of {name_a} and {second.removesuffix(' answers').removesuffix(' answer')} of {name_b}"
     return f"{text}, in at least one run all alike, which count as one" if alike else text
 
 
 ODD = "the scores do not have the mean that the harness reports, so do not use this"
-"""What a sentence says about a row with `mean_mismatch`."""
+"""The remark on a row with `mean_mismatch`."""
 
 
 def _remarks(row: Estimate | Difference) -> list[str]:
-    """What a reader of a row's numbers must know beside them."""
-    out, missing = [], f"its {_counted(row.n_missing, 'missing answer')}"
+    """Return the caveats to print next to a row."""
+    out, missing = [], f"its {counted(row.n_missing, 'missing answer')}"
     if "missing_matters" in row.diagnostics and isinstance(row, Estimate):
         whatever = "was wrong or right" if row.n_missing == 1 else "were all wrong or all right"
         out.append(f"between {fmt.if_missing(row, ' and ')} if {missing} {whatever}")
-    elif "missing_matters" in row.diagnostics:
+    elif isinstance(row, Difference) and row.if_missing in (NO_RANGE, NOT_KNOWN):
+        verb, who = ("is", "it") if row.n_missing == 1 else ("are", "they")
+        what = f"; --range LOW,HIGH says what {who} could change"
+        what = what if row.if_missing == NO_RANGE else f", and whether {who} could change this is not known"
+        out.append(f"{counted(row.n_missing, 'answer')} {verb} missing{what}")
+    elif isinstance(row, Difference) and row.if_missing == COULD_NOT:
+        out.append(f"{missing} could not change this")
+    elif "missing_matters" in row.diagnostics or (isinstance(row, Difference) and row.if_missing):
         out.append(f"{missing} could change this")
+    if FIRST_ATTEMPTS.intersection(row.diagnostics):
+        stops = "success" if "stopped_on_success" in row.diagnostics else "failure"
+        out.append(f"first attempts, because answers were repeated until the first {stops}")
     if row.judge is not None:
-        out.append(f"corrected by people's labels; {fmt.judge_words(row)}")
+        alone = "few_labelled_failures" in row.diagnostics
+        out.append(
+            f"{'of' if alone else 'corrected by'} people's labels{' alone' if alone else ''}; {fmt.judge_words(row)}"
+        )
     return [*out, ODD] if "mean_mismatch" in row.diagnostics else out
 
 
 def _reported(row: Estimate | Difference, start: str, how: str, interval: str) -> str:
-    """A row's value with its error, what it is of, and its interval, with the name of that."""
-    digits, unit = fmt.digits_of(row), f" {row.unit}" if row.unit else ""
+    """Return a row's value with its error, what it is of, and its interval with the method's name."""
     has_error = row.se and not (isinstance(row, Difference) and row.test == "sequential")
-    error = f" ± {fmt.number(row.se, digits)}" if has_error else ""
-    where = f" on {row.task}" if row.task else ""
+    value = fmt.shown(row, fmt.value_of(row), mean=isinstance(row, Estimate), unit=not has_error)
+    error = f" ± {fmt.amount(row, row.se)}" if has_error else ""
+    where = fmt.on_task(row)
     about = "; ".join([fmt.metric_name(row.metric, row.scorer), *([how] if how else []), _sample(row)])
-    text = f"{start} {fmt.number(fmt.value_of(row), digits)}{error}{unit}{where} ({about})"
+    text = f"{start} {value}{error}{where} ({about})"
     if row.ci_low is None:
         return text
     return f"{text}; {fmt.level_of([row])} CI {fmt.interval_of(row)}{f' ({interval})' if interval else ''}"
 
 
 def _estimate_sentence(row: Estimate) -> str:
-    digits, model = fmt.digits_of(row), row.model or "The model"
+    model = row.model or "The model"
     if not row.n_questions:
-        where = f"{f' on {row.task}' if row.task else ''} ({fmt.metric_name(row.metric, row.scorer)})"
+        where = f"{fmt.on_task(row)} ({fmt.metric_name(row.metric, row.scorer)})"
         if row.mean is None:
             return f"{model} has no {'score' if row.unit is None else 'value'}{where}."
-        return f"{model} {_has(row)} {fmt.number(row.mean, digits)}{where}, without an error bar."
+        return f"{model} {_has(row)} {fmt.mean_of(row, row.mean)}{where}, without an error bar."
     kind = f"± clustered standard error, {fmt.estimator_name(row.estimator)}" if row.cluster else "± standard error"
     parts = [_reported(row, f"{model} {_has(row)}", kind if row.se else "", fmt.mean_interval_name(row))]
     if row.se_data is not None:
+        data = "" if (shown := fmt.data_noise(row)) == fmt.MISSING else f"data {shown}, "
         parts.append(
-            f"with one answer per question its standard error would be {fmt.number(row.se_total, digits)} "
-            f"(data {fmt.data_noise(row)}, prediction {fmt.number(row.se_prediction, digits)})"
+            f"with one answer per question its standard error would be {fmt.amount(row, row.se_total)} "
+            f"({data}prediction {fmt.shown(row, row.se_prediction)})"
         )
     return "; ".join([*parts, *_remarks(row)]) + "."
 
 
 def _has(row: Estimate) -> str:
-    """The verb before a mean: a model scores 0.5, and has a mean of 300 tokens."""
+    """Return the verb before a mean: a model "scores" 0.5, and "has a mean of" 300 tokens."""
     return "scores" if row.unit is None else "has a ratio of" if "/" in row.metric else "has a mean of"
 
 
@@ -118,23 +151,39 @@ def _difference_sentence(row: Difference) -> str:
         p, test = fmt.p_text(value), fmt.test_name(row.test, row)
         text += f", {name} {p}" if p.startswith("<") else f", {name} = {p}"
         text += f" ({test})" if name == "p" and fmt.has_t(row) and (test != shown or row.ci_low is None) else ""
-    text = "; ".join([text, *_remarks(row)])
+    uncorrected = [UNCORRECTED] if STOPPED in row.diagnostics else []
+    text = "; ".join([text, *uncorrected, *_remarks(row)])
     if "mean_mismatch" in row.diagnostics:
         return f"{text}."
     if row.ci_low is None and row.p_value is None:
         return f"{text}: whether they differ is not known."
+    if row.verdict == SCORED_DIFFERENTLY:
+        where = f" on {row.task}" if row.task else ""
+        how = fmt.metric_name(row.metric, row.scorer)
+        return f"{name_a} and {name_b} cannot be compared{where} ({how}): {scoring_differs(row)}."
     winner = {"A better": name_a, "B better": name_b}.get(row.verdict)
     if row.verdict == "not separable" and row.mde is not None:
-        least = f"{fmt.number(row.mde, fmt.digits_of(row))}{f' {row.unit}' if row.unit else ''}"
-        return f"{text}: not separable (smallest difference detectable with 80 % power: {least})."
+        return f"{text}: not separable (smallest difference detectable with 80% power: {fmt.amount(row, row.mde)})."
+    if _equivalent(row):
+        ends = _interval_shown(row)
+        shown = "" if ends is None else f"; {fmt.percent(2 * row.level - 1)} CI {_between(row, ends)}"
+        return f"{text}: {fmt.verdict_words(row)} ({TWO_ONE_SIDED.format(fmt.percent(1 - row.level))}{shown})."
     return f"{text}: {winner} is better." if winner else f"{text}: {row.verdict}."
 
 
+def _between(row: Difference, ends: tuple[float, float, str]) -> str:
+    """Return "[−0.04, 0.19]"."""
+    return f"[{', '.join(fmt.shown(row, end) for end in ends[:2])}]"
+
+
 _NAME = 60
+Row = TypeVar("Row", Estimate, Difference)
+UNCORRECTED = "stopped early, not corrected"
+"""The first words on a difference that is not corrected for an early stop."""
 
 
 def closing_line(row: Estimate, harness: str = "", native_se: float | None = None, *, who: str = "") -> str:
-    """ "0.625 ± 0.064 (20 clusters of 10, 5 answers each); lm-eval's own ± 0.035 assumes 200 independent questions".
+    """Return a line such as "62.5% ± 6.4 points (20 clusters of 10, 5 answers each), lm-eval's own ± 3.5 …".
 
     Parameters
     ----------
@@ -151,34 +200,35 @@ def closing_line(row: Estimate, harness: str = "", native_se: float | None = Non
     start = f"{fmt.shorten(name, _NAME)}: " if name else ""
     if without := _without_error(row):
         return fmt.plain(f"{start}{without}.")
-    digits, unit = fmt.digits_of(row), f" {row.unit}" if row.unit else ""
     if row.se:
-        error = f" ± {fmt.number(row.se, digits)}{unit}"
+        value = fmt.mean_with_error(row, unit=True)
     else:  # what never varied is not certain
-        error = unit if row.ci_low is None else f"{unit}, {fmt.level_of([row])} CI {fmt.interval_of(row)}"
-    parts = [f"{start}{fmt.number(row.mean, digits)}{error} ({_asked(row)}, {answers(row)})"]
+        ci = "" if row.ci_low is None else f", {fmt.level_of([row])} CI {fmt.interval_of(row)}"
+        value = f"{fmt.mean_of(row, row.mean, unit=True)}{ci}"
+    parts = [f"{start}{value} ({_asked(row)}, {answers(row)})"]
     if not row.se:
         parts.append(f"all {'clusters' if row.cluster else 'questions'} have the same mean")
     if native_se is not None:
-        own = fmt.number(native_se, digits)
-        parts.append(f"{harness}'s own ± {own} {_claim(row, agrees=own == fmt.number(row.se, digits))}")
+        own = fmt.shown(row, native_se)
+        parts.append(f"{harness}'s own ± {own} {_claim(row, agrees=own == fmt.shown(row, row.se))}")
     return fmt.plain(f"{'; '.join([*parts, *_remarks(row)])}.")
 
 
 def _without_error(row: Estimate) -> str:
-    """What there is to say of a mean that has no standard error; "" of any other."""
-    mean = fmt.number(row.mean, fmt.digits_of(row))
+    """Return the words for a mean that has no standard error, "" for any other mean."""
+    mean = fmt.mean_of(row, row.mean)
     if "skipped_metric" in row.diagnostics:
         return "no mean" if row.mean is None else f"{mean}, the harness's own value, without an error bar"
     if row.mean is None:
         return f"no mean: {'its denominator may be 0' if 'ratio_undefined' in row.diagnostics else 'there is no score'}"
     if row.n_questions == 1:
-        return f"{mean} on one question, which has no standard error"
+        ci = "" if row.ci_low is None else f", {fmt.level_of([row])} CI {fmt.interval_of(row)}"
+        return f"{mean} on one question, which has no standard error{ci}"
     return f"{mean}, whose noise is not known" if row.se is None else ""
 
 
 def _claim(row: Estimate, *, agrees: bool) -> str:
-    """What the harness's own standard error stands for."""
+    """Return what the harness's own standard error assumes."""
     if row.repeats_max > 1 and not row.cluster:
         return "is that of its own value"
     if agrees and not row.cluster:
@@ -190,14 +240,14 @@ def _claim(row: Estimate, *, agrees: bool) -> str:
 def closing_lines(
     estimates: Iterable[Estimate], harness: str, native_se: Callable[[Estimate], float | None]
 ) -> list[str]:
-    """One line for each task and group of a live run, about its first metric that has an error bar."""
+    """Return one line for each task and group of a live run, about its first metric that has an error bar."""
     rows = first_metrics(estimates)
     several = len({row.model for row in rows}) > 1
     return [closing_line(row, harness, native_se(row), who=row.model if several else "") for row in rows]
 
 
 def first_metrics(estimates: Iterable[Estimate]) -> list[Estimate]:
-    """The first metric of each task and group of each run that has an error bar."""
+    """Return the first metric of each task and group of each run that has an error bar."""
     first: dict[tuple[str, str, str], Estimate] = {}
     for row in estimates:
         if row.se is not None:
@@ -206,11 +256,11 @@ def first_metrics(estimates: Iterable[Estimate]) -> list[Estimate]:
 
 
 def _asked(row: Estimate) -> str:
-    """ "20 clusters of 10", "200 questions"."""
+    """Return words such as "20 clusters of 10" or "200 questions"."""
     if not row.cluster:
-        return f"{row.n_questions:,} questions"
+        return counted(row.n_questions, "question")
     size = row.n_questions / row.n_clusters
-    return f"{row.n_clusters:,} clusters of {f'about {size:.1f}' if size % 1 else f'{size:.0f}'}"
+    return f"{counted(row.n_clusters, 'cluster')} of {f'about {size:.1f}' if size % 1 else f'{size:.0f}'}"
 
 
 _SETTINGS_SAID = (
@@ -223,8 +273,11 @@ _SETTINGS_SAID = (
 _ADJUSTED = {"holm": "Holm", "bh": "Benjamini–Hochberg", "none": "as p"}
 
 
-def methods(rows: Sequence[Estimate | Difference], settings: Mapping[str, Any]) -> str:
-    """How the numbers of these rows were made, for a caption or the foot of a page."""
+def methods(rows: Sequence[Estimate | Difference], settings: Mapping[str, Any], *, family: str = "") -> str:
+    """Return sentences on how the numbers of these rows were made, for a caption or the foot of a page.
+
+    `family` names the rows over which p-values are adjusted, if these are not all.
+    """
     compared = [row for row in rows if isinstance(row, Difference)]
     bare = any(row.test in ("fisher", "reference") for row in compared)
     clusters = list(dict.fromkeys(fmt.shorten(row.cluster, _NAME) for row in rows if row.cluster))
@@ -240,35 +293,47 @@ def methods(rows: Sequence[Estimate | Difference], settings: Mapping[str, Any]) 
     each = dict.fromkeys(map(fmt.pairing, compared))
     parts = [f"A − B, {', '.join('paired by question' if how == 'paired' else how for how in each)}"] if each else []
     if any(row.se is not None for row in rows):
-        parts.append(f"± is the standard error{' of the difference' if compared else ''}{error_words}")
+        # the tables of an arena, which names the family, have it of means and of differences
+        parts.append(f"± is the standard error{' of the difference' if compared and not family else ''}{error_words}")
     parts.append(f"CI: {fmt.level_of(rows)} confidence interval{'' if compared else made_by}")
     parts += [f"p: two-sided{made_by}"] if compared else []
-    parts += [f"p adj.: {_ADJUSTED[settings['adjust']]}"] if len(compared) > 1 and settings.get("adjust") else []
+    if len(compared) > 1 and settings.get("adjust"):
+        within = f", {family}" if family and settings["adjust"] != "none" else ""
+        parts.append(f"p adj.: {_ADJUSTED[settings['adjust']]}{within}")
     out = ["; ".join(parts) + "."]
     if settings.get("margin") is not None:
-        out.append(f"Two models are equivalent if they differ by less than {settings['margin']:g}.")
+        scales = {fmt.scale_of(row) for row in rows}
+        scale = scales.pop() if len(scales) == 1 else fmt.Scale()
+        out.append(f"Two models are equivalent if they differ by less than {scale.given(settings['margin'])}.")
     relevant = {**settings, "missing": settings.get("missing") if any(row.n_missing for row in rows) else None}
     said = () if bare else _SETTINGS_SAID
     return " ".join([*out, *(words for name, value, words in said if relevant.get(name) == value)])
 
 
 def _without_df(row: Estimate | Difference) -> str:
-    """The test of a difference, the interval of a mean, without degrees of freedom, which the rows have."""
+    """Return the test of a difference, or the interval of a mean, without degrees of freedom, which the rows have."""
     row = replace(row, df=None)
     return fmt.by_test(row) if isinstance(row, Difference) else fmt.mean_interval_name(row)
 
 
 FEW = 12
-"""Most rows that are all shown; of a longer table only those that differ."""
+"""The most rows that are all shown. Of a longer table only those that differ are."""
 A, B = "A better", "B better"
 
 
 def verdict_lines(table: Comparison) -> list[str]:
-    """One line for each row, or a count of the verdicts and the lines of the rows that differ."""
+    """Return one line for each row, or a count of the verdicts and the lines of the rows that differ."""
     rows = table.comparisons
-    lines = [verdict_line(row, alone=len(rows) == 1, settings=table.settings) for row in shown_rows(table)]
-    lines = [*trade_offs(table), *lines]
-    return lines if len(rows) <= FEW else [count_line(table), *lines]
+    first = overall_first(shown_rows(table))
+    each = [(row, verdict_line(row, alone=len(rows) == 1)) for row in first]
+    withheld = [line for row, line in each if row.verdict == SCORED_DIFFERENTLY]
+    lines = [*trade_offs(table), *(line for row, line in each if row.verdict != SCORED_DIFFERENTLY)]
+    return [*withheld, *([count_line(table)] if len(rows) > FEW else []), *lines]
+
+
+def overall_first(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows as they are said: the overall ones first."""
+    return sorted(rows, key=lambda row: not row.is_overall)
 
 
 _LESS = {"$": ("cheaper", "dearer"), "tokens": ("shorter", "longer"), "s": ("faster", "slower")}
@@ -276,11 +341,13 @@ _LESS = {"$": ("cheaper", "dearer"), "tokens": ("shorter", "longer"), "s": ("fas
 
 
 def trade_offs(table: Comparison) -> list[str]:
-    """ "new is better, dearer (0.031 $ more per question).", for each score that has measures beside it."""
+    """Return "new is better, dearer (0.031 $ more per question).", for each score that has measures as well."""
     words = {A: "better", B: "worse", "not separable": "not shown to differ in score"}
     out = []
     measured = [row for row in table.comparisons if row.unit is not None and row.diff is not None]
     for score in (row for row in table.comparisons if row.unit is None and row.diff is not None):
+        if score.verdict == SCORED_DIFFERENTLY:
+            continue
         rows = [row for row in measured if (row.task, fmt.pair_of(row)) == (score.task, fmt.pair_of(score))]
         rows = [row for row in rows if row.scorer in (score.scorer, "none")]
         if rows:
@@ -291,28 +358,35 @@ def trade_offs(table: Comparison) -> list[str]:
 
 
 def _trade(row: Difference) -> str:
-    """ "dearer (0.031 $ more per question)", of one measure."""
+    """Return words such as "dearer (0.031 $ more per question)", for one measure."""
     if not _decided(row):
         return f"not shown to differ in {row.metric}"
     lower, ratio = (row.diff or 0.0) < 0, "/" in row.metric
     named = (f"lower in {row.metric}", f"higher in {row.metric}")
     word = (named if ratio else _LESS.get(row.unit or "", named))[not lower]
-    size = " ".join(filter(None, (fmt.number(abs(row.diff or 0.0), fmt.digits_of(row)), row.unit)))
+    size = fmt.amount(row, abs(row.diff or 0.0))
     return f"{word} ({size} {'less' if lower else 'more'}{'' if ratio else ' per question'})"
 
 
+def asked_for(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows without those marked as not asked for (`not_asked_for`), or all if all are marked."""
+    return [row for row in rows if NOT_ASKED not in row.diagnostics] or list(rows)
+
+
 def shown_rows(table: Comparison) -> list[Difference]:
-    """The rows that a terminal shows: all if they are few, else the smallest adjusted p, in the table's order.
+    """Return the rows that a terminal shows: all if they are few, else those with the smallest adjusted p.
 
     The rows of groups, which sum up the others, are always there.
     """
-    rows = table.comparisons
+    rows = asked_for(table.comparisons)
     if len(rows) <= FEW:
-        return list(rows)
+        return rows
     groups = set(table.families) - {""}
     p = [2.0 if row.p_adjusted is None else row.p_adjusted for row in rows]
     order = sorted(range(len(rows)), key=lambda i: (rows[i].task not in groups, p[i]))
-    clear = [i for i in order if rows[i].task in groups or _decided(rows[i])][:FEW]
+    order.sort(key=lambda i: rows[i].verdict != SCORED_DIFFERENTLY)
+    telling = (A, B, SCORED_DIFFERENTLY)
+    clear = [i for i in order if rows[i].task in groups or rows[i].verdict in telling][:FEW]
     return [rows[i] for i in sorted(clear)]
 
 
@@ -321,19 +395,20 @@ def _decided(row: Difference) -> bool:
 
 
 def count_line(table: Comparison) -> str:
-    """ "new against old, 57 rows: 3 better, 1 worse, 53 not separable after adjustment"."""
-    verdicts = Counter(row.verdict for row in table.comparisons)
+    """Return "new against old, 57 rows: 3 better, 1 worse, 53 not separable after adjustment"."""
+    rows = [row for row in table.comparisons if not row.is_overall]
+    verdicts = Counter(row.verdict for row in rows)
     after = "" if table.settings.get("adjust") == "none" else " after adjustment"
-    unjudged = sum(row.ci_low is None and row.p_value is None for row in table.comparisons)
+    unjudged = sum(row.ci_low is None and row.p_value is None for row in rows)
     parts = [f"{verdicts[A]} better", f"{verdicts[B]} worse"]
     parts += [f"{n} {verdict}" for verdict, n in verdicts.items() if verdict.startswith("equivalent")]
     if same := verdicts["not separable"] - unjudged:
         parts.append(f"{same} not separable{after}")
-    parts += [f"{verdicts[word]} {word}" for word in (NOT_DECIDED, CANNOT) if verdicts[word]]
+    parts += [f"{verdicts[word]} {word}" for word in (NOT_DECIDED, CANNOT, SCORED_DIFFERENTLY) if verdicts[word]]
     parts += [f"{unjudged} that cannot be judged"] if unjudged else []
-    pairs = {fmt.names_of(row) for row in table.comparisons}
+    pairs = {fmt.names_of(row) for row in rows}
     baselines = {b for _, b in pairs}
-    n = _counted(len(table.comparisons), "row")
+    n = counted(len(rows), "row")
     if len(pairs) > 1 and len(baselines) == 1:
         start = f"{n} against {fmt.shorten(baselines.pop(), _NAME)}"
     else:
@@ -342,45 +417,72 @@ def count_line(table: Comparison) -> str:
     return fmt.plain(f"{start}: {', '.join(parts)}.")
 
 
-def verdict_line(row: Difference, *, alone: bool = True, settings: object = None) -> str:
-    """ "sim-a is not shown to differ from sim-b: −0.3 to +14.1 points; t test, 19 df; smallest detectable 9.7"."""
+def verdict_line(row: Difference, *, alone: bool = True) -> str:
+    """Return a line such as "sim-a is not shown to differ from sim-b: −0.3 to +14.1 points, …"."""
     where = "" if alone else f"{fmt.what_of(row)}: "
-    verdict, evidence = verdict_parts(row, settings)
+    verdict, evidence = verdict_parts(row)
     return fmt.plain(f"{where}{verdict}{f': {evidence}' if evidence else '.'}")
 
 
-def verdict_parts(row: Difference, settings: object = None) -> tuple[str, str]:
-    """The verdict, without a full stop, and the numbers behind it, with one; "" where there are none."""
+def verdict_parts(row: Difference) -> tuple[str, str]:
+    """Return the verdict, without a full stop, and the numbers behind it, with one, or "" if there are none."""
+    if row.verdict == SCORED_DIFFERENTLY:
+        return scoring_differs(row), ""
     a, b = _names(row)
-    unit = _unit(row, settings)
+    unit = fmt.scale_of(row).size
     if row.ci_low is None and row.p_value is None:
         why = next((explained(code, row.cluster is not None) for code in _REASONS if code in row.diagnostics), "")
-        by = "" if row.diff is None else f" ({_signed(row, row.diff, settings)}{unit})"
+        by = "" if row.diff is None else f" ({_signed(row, row.diff)}{unit})"
         return f"whether {a} and {b} differ{by} is not known", why
-    parts = []
-    if row.ci_low is not None and row.ci_high is not None:
-        level = "" if fmt.level_of([row]) == "95 %" else f" ({fmt.level_of([row])} interval)"
-        low, high = (_signed(row, x, settings) for x in (row.ci_low, row.ci_high))
-        parts.append(f"{low} to {high}{unit}{level}")
-    test = _test(row)
-    if _decided(row) and row.p_adjusted is not None:
+    parts, alone = [], not has_limits(row.test) and row.p_value is not None
+    if (shown := _interval_shown(row)) is not None:
+        low, high = (_signed(row, x) for x in shown[:2])
+        parts.append(f"{low} to {high}{unit}{shown[2]}")
+    test = TWO_ONE_SIDED.format(fmt.percent(1 - row.level)) if _equivalent(row) else _test(row)
+    if (_decided(row) or alone) and row.p_adjusted is not None and not _equivalent(row):
         test += f", {'p' if row.p_adjusted == row.p_value else 'adjusted p'} {fmt.equals_p(row.p_adjusted)}"
     parts += [test] if test else []
     if row.verdict == NOT_DECIDED:
         parts.append(f"{NOT_DECIDED} yet")
     if row.verdict == CANNOT:
         parts.append("the rest of the answers cannot decide it")
-    if row.mde is not None and not _decided(row):
-        none = _in_points(row, settings) and row.mde > 1  # no two scores of a question differ by so much
-        parts.append(f"smallest detectable {'none' if none else _amount(row, row.mde, settings)}")
+    if row.mde is not None and not _decided(row) and not alone:  # the smallest that t would detect
+        none = fmt.scale_of(row) is fmt.PERCENT and row.mde > 1  # no two scores of a question differ by so much
+        parts.append(f"smallest detectable {'none' if none else fmt.amount(row, row.mde)}")
     if "not_after_adjustment" in row.diagnostics:
         parts.append("no longer significant after adjustment")
     parts += _remarks(row)
-    return _verdict(row, a, b, settings), f"{'; '.join(parts)}." if parts else ""
+    stopped = f"{UNCORRECTED}: " if STOPPED in row.diagnostics else ""
+    return stopped + _verdict(row, a, b), f"{'; '.join(parts)}." if parts else ""
+
+
+TWO_ONE_SIDED = "two one-sided tests at {}"
+
+
+def _equivalent(row: Difference) -> bool:
+    return row.verdict.startswith("equivalent")
+
+
+def _interval_shown(row: Difference) -> tuple[float, float, str] | None:
+    """Return (low, high, words) of the interval that shows the verdict, None if its test has no interval to show.
+
+    Equivalence at level α is read off the interval of 1 − 2α, so that this one is shown. For a test without limits, the
+    table has another test's interval, which does not show its verdict.
+    """
+    if row.ci_low is None or row.ci_high is None or (not has_limits(row.test) and row.p_value is not None):
+        return None
+    if not _equivalent(row):
+        level = fmt.level_of([row])
+        return row.ci_low, row.ci_high, "" if level == "95%" else f" ({level} interval)"
+    if row.interval != "t" or "few_flips" in row.diagnostics or None in (row.diff, row.se, row.df):
+        return None
+    narrow = 2 * row.level - 1
+    ends = t_limits(row.diff or 0.0, row.se or 0.0, row.df or 1.0, narrow)
+    return float(ends.low), float(ends.high), f" ({fmt.percent(narrow)} interval)"
 
 
 def _names(row: Difference) -> tuple[str, str]:
-    """The runs' names; counts without names show the counts."""
+    """Return the runs' names, or for counts without names the counts."""
     a, b = (fmt.shorten(name, _NAME) for name in fmt.names_of(row))
     if row.test == "fisher" and (a, b) == ("A", "B"):
         counts = ((row.mean_a, row.n_only_a), (row.mean_b, row.n_only_b))
@@ -388,20 +490,25 @@ def _names(row: Difference) -> tuple[str, str]:
     return a, b
 
 
-_REASONS = ("too_few_questions", "too_few_clusters", "identical_scores", "zero_variance", "skipped_metric")
+_REASONS = (
+    "cluster_template",
+    "too_few_questions",
+    "too_few_clusters",
+    "identical_scores",
+    "zero_variance",
+    "skipped_metric",
+)
 
 
-def _verdict(row: Difference, a: str, b: str, settings: object) -> str:
-    if row.verdict.startswith("equivalent"):
-        margin = float(row.verdict.removeprefix("equivalent within "))
-        within = f"{100 * margin:g} points" if _in_points(row, settings) else f"{margin:g}"
-        return f"{a} and {b} are equivalent within {within}"
+def _verdict(row: Difference, a: str, b: str) -> str:
+    if _equivalent(row):
+        return f"{a} and {b} are {fmt.verdict_words(row)}"
     if not _decided(row) or row.diff is None:
         return f"{a} is not shown to differ from {b}"
     word = "better" if row.verdict == "A better" else "worse"
     which = "lower" if row.unit is None else f"lower {row.metric}"
     lower = f", where {which} is better," if row.higher_is_better is False else ""
-    return f"{a} is {word} than {b}{lower} by {_amount(row, abs(row.diff), settings)}"
+    return f"{a} is {word} than {b}{lower} by {fmt.amount(row, abs(row.diff))}"
 
 
 def _test(row: Difference) -> str:
@@ -414,33 +521,5 @@ def _test(row: Difference) -> str:
     return unpaired + re.sub(r"^t\b(?!-)", "t test", name)
 
 
-def _in_points(row: Difference, settings: object) -> bool:
-    """Whether the scores are right or wrong, so that a difference is one of percentage points."""
-    if row.test == "fisher":
-        return True
-    bounds = settings.get("range") if isinstance(settings, dict) else None
-    if bounds is not None:
-        return tuple(bounds) == (0, 1)
-    means = (row.mean_a, row.mean_b)
-    return is_proportion(row.metric) and all(mean is not None and 0 <= mean <= 1 for mean in means)
-
-
-def _unit(row: Difference, settings: object) -> str:
-    """ " points" or " $", behind a number."""
-    return " points" if _in_points(row, settings) else f" {row.unit}" if row.unit else ""
-
-
-def _scaled(row: Difference, settings: object) -> tuple[float, int]:
-    """What a number of the row is shown times, and with how many decimals."""
-    return (100.0, max(0, fmt.digits_of(row) - 2)) if _in_points(row, settings) else (1.0, fmt.digits_of(row))
-
-
-def _amount(row: Difference, value: float, settings: object) -> str:
-    scale, digits = _scaled(row, settings)
-    return fmt.number(scale * value, digits) + _unit(row, settings)
-
-
-def _signed(row: Difference, value: float, settings: object) -> str:
-    scale, digits = _scaled(row, settings)
-    text = fmt.limit(scale * value, digits)
-    return text if text.startswith("−") or float(scale * value) == 0 else f"+{text}"
+def _signed(row: Difference, value: float) -> str:
+    return fmt.shown(row, value, sign=True, bound=0.0)

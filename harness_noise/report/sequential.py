@@ -1,10 +1,11 @@
-"""What a person is shown of looks, replays and parts of a benchmark."""
+"""Display of looks, replays and random subsets of a benchmark."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..errors import counted
 from ..results.rows import CANNOT, NOT_DECIDED, Analysis
 from ..stats.decision import WORDS
 from . import fmt
@@ -12,35 +13,36 @@ from .columns import Column, Marks, Section, TextColumn, section
 
 if TYPE_CHECKING:
     from ..results.arena import Arena, Budget
+    from ..results.plan import Plan
     from ..results.sequential import FullRow, PlanLooks, Sequential
 
 
-def plan_section(plan: PlanLooks, effect: float, digits: int) -> Section:
-    """A plan that stops when it is decided."""
+def plan_section(whole: Plan, plan: PlanLooks, digits: int) -> Section:
+    """Return the table of `plan`, the part of a whole plan that stops when it is decided."""
     looks = "after every block" if plan.looks == "anytime" else str(plan.looks)
     rows = [
         ("looks", looks),
         ("questions at most", f"{plan.n_max:,} (without looks {plan.n_fixed:,})"),
-        ("power", f"{100 * plan.power:.0f} %"),
+        ("power", f"{100 * plan.power:.0f}%"),
         ("questions on average, no difference", f"{round(plan.n_expected_none):,}"),
-        (f"… a difference of {fmt.number(effect, digits)}", f"{round(plan.n_expected_effect):,}"),
-        (f"… a difference of {fmt.number(2 * effect, digits)}", f"{round(plan.n_expected_double):,}"),
+        (f"… a difference of {fmt.amount(whole, whole.effect, digits)}", f"{round(plan.n_expected_effect):,}"),
+        (f"… a difference of {fmt.amount(whole, 2 * whole.effect, digits)}", f"{round(plan.n_expected_double):,}"),
     ]
     if plan.replay is not None:
         again = plan.replay
         undecided = sum(again.decisions.get(word, 0.0) for word in (WORDS[0], CANNOT))
-        words = ", ".join(f"{word} {100 * share:.0f} %" for word, share in again.decisions.items())
+        words = ", ".join(f"{word} {100 * share:.0f}%" for word, share in again.decisions.items())
         rows += [
             (f"these runs, in {again.orders:,} random orders", words),
             ("… it stopped after a median of", f"{again.n_median:,} of {again.n_total:,} answers"),
-            ("… in 80 % of the orders after", f"{again.n_low:,} to {again.n_high:,}"),
-            ("… without a decision", f"{100 * undecided:.0f} % of the orders"),
+            ("… in 80% of the orders after", f"{again.n_low:,} to {again.n_high:,}"),
+            ("… without a decision", f"{100 * undecided:.0f}% of the orders"),
         ]
     return Section("Stopping when it is decided", (Column("Design", text=True), Column("")), tuple(rows))
 
 
 def look_section(rows: Sequence[Sequential], title: str = "Looks at a run that grows") -> Section:
-    """What the looks at a run say."""
+    """Return the table of the looks at runs."""
     means = {row.rule == "se" for row in rows}
     what = "mean" if means == {True} else "A − B" if means == {False} else "estimate"
     meaning = "questions that were answered by now, of all; where they have several answers, those"
@@ -62,16 +64,22 @@ def _look(row: Sequential) -> str:
     return f"{row.look}" if row.looks == "anytime" else f"{row.look} of {fmt.plain(str(row.looks))}"
 
 
-def stopping(table: Analysis, marks: Marks) -> tuple[list[Section], list[str]]:
-    """What made a run stop, and whole benchmarks from parts, as tables; and `told`."""
+def stopping(table: Analysis, marks: Marks) -> tuple[list[Section], list[str], list[str]]:
+    """Return tables of stopped runs and estimated whole benchmarks, sentences on the looks, and sentences on what was
+    drawn."""
     sections = [look_section(table.sequential, "When the run stopped")] if table.sequential else []
     sections += [full_section(table.full_benchmark, marks)] if table.full_benchmark else []
-    return sections, told(table)
+    return sections, [stopped(row) for row in table.sequential], drawn(table)
 
 
 def told(table: Analysis) -> list[str]:
-    """Sentences for a paper: what made a run stop, and of which tasks a random part was asked."""
-    return [stopped(row) for row in table.sequential] + [
+    """Return sentences for a paper on what made a run stop, and on tasks of which a random subset was asked."""
+    return [stopped(row) for row in table.sequential] + drawn(table)
+
+
+def drawn(table: Analysis) -> list[str]:
+    """Return sentences for a paper on tasks of which a random subset was asked."""
+    return [
         f"{fmt.plain(row.task)}: {row.n_asked:,} of {row.n_total:,} questions, drawn at random"
         f"{', uncertain ones more often' * bool(row.chances)}{_seed(row.order_seed)}."
         for row in table.drawn
@@ -80,28 +88,28 @@ def told(table: Analysis) -> list[str]:
 
 
 def stopped(row: Sequential) -> str:
-    """What a paper says of a run that stopped."""
-    digits = fmt.digits_of(row)
+    """Return a sentence for a paper on a run that stopped."""
     looks = f"look {_look(row)}"
     order = f"in random order{_seed(row.order_seed)}"
     if row.complete:
-        how = f"all {row.n_total:,} questions were asked, {order}, {fmt.plain(row.rule)}, {looks}"
+        how = f"all {counted(row.n_total, 'question')} were asked, {order}, {fmt.plain(row.rule)}, {looks}"
     else:
         word = row.decision if row.decision == NOT_DECIDED else "stopped early"
         how = f"{word} at {looks}, {fmt.plain(row.rule)}, after {_asked(row)} {order}"
     what = "mean" if row.rule == "se" else "A − B"
+    plain = fmt.shown(row, row.estimate_unadjusted, mean=row.rule == "se", unit=True)
     rest = ": the rest cannot decide it" if row.decision == CANNOT else ""
     return (
-        f"{what} = {fmt.number(row.estimate, digits)}, {100 * row.level:g} % CI "
-        + fmt.interval(row.ci_low, row.ci_high, digits)
+        f"{what} = {fmt.shown(row, row.estimate, mean=row.rule == 'se', unit=True)}, {fmt.percent(row.level)} CI "
+        + fmt.interval_of(row)
         + ("" if row.rule == "se" else ", both allowing for the looks")
-        + f" (plain: {fmt.number(row.estimate_unadjusted, digits)}) on {fmt.plain(row.task)} "
+        + f" (plain: {plain}) on {fmt.plain(row.task)} "
         + f"({fmt.metric_name(row.metric, row.scorer)}; {how}): {fmt.plain(row.decision)}{rest}."
     )
 
 
 def _asked(row: Sequential) -> str:
-    """300 of 1,000 questions, or 1,200 of 5,000 answers to 1,000 questions."""
+    """Return "300 of 1,000 questions", or "1,200 of 5,000 answers to 1,000 questions"."""
     if (row.n_answers_total or 0) > row.n_total:
         return f"{row.n_answers:,} of {row.n_answers_total:,} answers to {row.n_asked:,} of {row.n_total:,} questions"
     return f"{row.n_asked:,} of {row.n_total:,} questions"
@@ -112,16 +120,18 @@ def _seed(seed: int | None) -> str:
 
 
 def full_section(rows: Sequence[FullRow], marks: Marks) -> Section:
-    """Whole benchmarks, from parts of them; `marks` gives the letters of the diagnostics."""
+    """Return the table of whole benchmarks, estimated from random subsets. `marks` gives the letters of the
+    diagnostics."""
 
     def population(row: FullRow) -> str:
-        return fmt.interval(row.ci_low_population, row.ci_high_population, fmt.digits_of(row))
+        ends = row.ci_low_population, row.ci_high_population
+        return fmt.interval_text(row, *ends, mean=fmt.is_mean(row, "ci_low"))
 
     columns = (
         TextColumn("Task", "task"),
         TextColumn("Metric", "metric"),
         TextColumn("Model", "model"),
-        Column("asked", lambda row: f"{row.n_asked:,} of {row.n_total:,}", "questions that were answered, of all"),
+        Column("asked", _asked_of, "questions that were answered, by A and B if these differ, of all"),
         Column("whole benchmark", "estimate", "estimate from the references (and B); the plain mean of a small part"),
         Column("SE", "se", "of the mean over all these questions"),
         Column("interval", fmt.interval_of, "of the mean over all these questions"),
@@ -133,6 +143,11 @@ def full_section(rows: Sequence[FullRow], marks: Marks) -> Section:
     return section("The whole benchmark, from a part of it", rows, columns)
 
 
+def _asked_of(row: FullRow) -> str:
+    both = f"{row.n_asked:,}" if row.n_asked_b is None else f"{row.n_asked:,} and {row.n_asked_b:,}"
+    return f"{both} of {row.n_total:,}"
+
+
 def _r2(row: FullRow) -> str:
     return fmt.MISSING if row.r2 is None else f"{max(0.0, row.r2):.2f}"
 
@@ -142,9 +157,9 @@ def _gain(row: FullRow) -> str:
 
 
 def budget_section(arena: Arena) -> Section:
-    """What it takes to see which models are worse than the best."""
+    """Return the table of what it takes to show which models are worse than the best."""
     more = (
-        "at the same K, for 80 % power if the difference seen is the true one; where they come in clusters, in so many "
+        "at the same K, for 80% power if the difference seen is the true one; where they come in clusters, in so many "
         "new clusters of the size seen"
     )
     columns = (
@@ -152,7 +167,7 @@ def budget_section(arena: Arena) -> Section:
         TextColumn("Metric", "metric"),
         TextColumn("best", "best"),
         TextColumn("not shown to be worse", "model"),
-        Column("ahead by", lambda row: fmt.number(row.diff, fmt.decimals(abs(row.diff) / 3 if row.diff else None))),
+        Column("ahead by", _ahead),
         Column("n", "n_questions", "questions that both have"),
         Column("K", "repeats", "answers per question"),
         Column("more questions", lambda row: _new_questions(row, arena), more),
@@ -161,12 +176,18 @@ def budget_section(arena: Arena) -> Section:
     return section("What it takes to show a difference from the best", arena.budget, columns)
 
 
+def _ahead(row: Budget) -> str:
+    return fmt.shown(row, row.diff, digits=fmt.decimals(abs(row.diff) / 3 if row.diff else None))
+
+
 def _new_questions(row: Budget, arena: Arena) -> str:
-    """Questions to add, and where they come in clusters how many new ones of the size seen these are."""
+    """Return the number of questions to add, with the number of new clusters if they come in clusters."""
     if row.more_questions is None:
         return fmt.MISSING
     board = next(board for board in arena.boards if board.key == row.key)
     pair = board.pairs.find(row.best, row.model)
     if pair.cluster is None:
         return f"{row.more_questions:,}"
-    return f"{row.more_questions:,} ({round(row.more_questions * pair.n_clusters / pair.n_questions):,} clusters)"
+    return (
+        f"{row.more_questions:,} ({counted(round(row.more_questions * pair.n_clusters / pair.n_questions), 'cluster')})"
+    )

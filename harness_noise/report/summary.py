@@ -1,6 +1,6 @@
-"""How a result is shown: sections of labelled columns, with digits that follow the standard error.
+"""Display of a result: sections of labelled columns, with digits that follow the standard error.
 
-Every renderer draws these sections and nothing else; the complete numbers are in JSON and CSV.
+Every renderer draws these sections and nothing else. JSON and CSV have the complete numbers.
 """
 
 from __future__ import annotations
@@ -11,9 +11,18 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..data import notes as said_of
+from ..errors import counted as counted_of
 from ..errors import some_of
 from ..io.paths import telling_parts
+from ..results.forms import rendered
 from ..results.rows import (
+    LARGEST,
+    MISSING,
+    SCORED_DIFFERENTLY,
+    UNADJUSTED,
+    UNCLUSTERED,
+    WEIGHTS,
     Analysis,
     Comparison,
     Difference,
@@ -25,6 +34,8 @@ from ..results.rows import (
 )
 from . import fmt
 from .columns import (
+    DIFFERENCES,
+    MEANS,
     TASK,
     Column,
     Marks,
@@ -37,46 +48,51 @@ from .columns import (
     significance_tone,
     verdict_tone,
 )
-from .sentences import FEW, closing_line, first_metrics, sentence, shown_rows, verdict_lines
+from .sentences import (
+    FEW,
+    asked_for,
+    closing_line,
+    first_metrics,
+    overall_first,
+    sample_words,
+    sentence,
+    shown_rows,
+    verdict_lines,
+)
 from .sequential import full_section, look_section, stopping
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
-    from ..results.explanation import Explanation, Factors
     from ..results.gate import Gate
     from ..results.plan import Plan
+    from ..results.regression import Factors, Regression
 
-Result: TypeAlias = "Analysis | Comparison | Plan | Factors | Arena | Explanation | Gate"
+NAME = 40
+"""The most letters of a model's name next to its mean."""
+Result: TypeAlias = "Analysis | Comparison | Plan | Factors | Arena | Regression | Gate"
 
 
 def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summary:
-    """The display form of a result.
+    """Return the display form of a result. It begins with the questions of the result, if these are not all.
 
     Args:
         table: the result.
         brief: only the rows that differ, where there are many, and few sentences.
         wide: show questions and answers whole.
     """
-    if isinstance(table, Analysis):
-        return _analysis(table, brief=brief)
-    if isinstance(table, Comparison):
-        return _comparison(table, brief=brief, wide=wide)
-    from ..results.explanation import Explanation, Factors
-    from ..results.gate import Gate
-    from ..results.plan import Plan
+    shown: Summary = rendered("summary", table, brief=brief, wide=wide)
+    only = only_words(table)
+    return replace(shown, lead=(*only, *shown.lead), tones=(*("" for _ in only), *shown.tones)) if only else shown
 
-    if isinstance(table, Gate):
-        from . import gate
 
-        return gate.summarise(table)
-    if isinstance(table, Plan):
-        from . import planning
+def only_words(table: object) -> list[str]:
+    """Return a sentence on the questions of a result, none if the result is of all questions."""
+    only = getattr(table, "settings", {}).get("only")
+    return [f"Only the questions with {fmt.plain(' and '.join(only))}."] if only else []
 
-        return planning.summarise(table)
-    if isinstance(table, (Factors, Explanation)):
-        from . import explanation
 
-        return explanation.summarise(table)
+def of_arena(table: Arena, *, brief: bool = False, wide: bool = False) -> Summary:
+    """Return the display form of an arena, with a sentence for each slice field unless there are many benchmarks."""
     from . import arena_summary
 
     shown = arena_summary.summarise(table, brief=brief)
@@ -87,7 +103,7 @@ def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summ
 NO_SAMPLES = (
     "There are no error bars, because the answers to the single questions are not there. What to do: keep them with "
     "--log_samples (lm-eval) and run again; or compare two such numbers by the noise of their benchmark, as in "
-    "harness-noise compare 0.71 0.68 --reference gpqa_diamond."
+    "harness-noise compare 0.71 0.68 --profile gpqa_diamond."
 )
 NOT_SCORED = (
     "There are no means and no error bars, because the run only predicted: the answers are there, but nothing was "
@@ -101,8 +117,10 @@ NO_NUMBERS = (
 )
 
 
-def _analysis(table: Analysis, *, brief: bool) -> Summary:
-    marks, rows, level = Marks(), table.estimates, fmt.level_of(table.estimates)
+def of_analysis(table: Analysis, *, brief: bool = False, wide: bool = False) -> Summary:
+    """Return the display form of the means of runs."""
+    rows: Sequence[Estimate] = asked_for(table.estimates) if brief else table.estimates
+    marks, level = Marks(), fmt.level_of(table.estimates)
     several = len({(row.model, row.run) for row in rows}) > 1
     runs = _run_names(rows)
     keys = "mean ci interval se total data prediction n k g deff estimator missing if_missing judge bias labels gain"
@@ -116,26 +134,53 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
         ),
         *TASK,
     ]
-    first_table = section("", rows, [*names, *mean_columns(keys, level), marks.column()])
+    alone = brief and not wide and len(rows) == 1 and rows[0].mean is not None
+    if alone:
+        first_table, last = _first_block(rows[0]), (_codes_of(rows[0]), MORE)
+    else:
+        first_table, last = section("", rows, [*names, *mean_columns(keys, level), marks.column()]), ("", "")
     first = first_metrics(rows)
     written = [] if brief or len(first) > FEW else list(map(sentence, first))
     by_slice = slice_sections(table, marks)
-    stopped, said = stopping(table, marks)
-    sentences = [*said, *written, *slice_sentences(table), *fmt.estimand_line(rows)]
-    lead = [
+    stopped, recorded, said = stopping(table, marks)
+    sentences = [*said, *written, *fmt.weights_line(rows), *slice_sentences(table), *fmt.estimand_line(rows)]
+    lead = recorded + [
         closing_line(row, who=" ".join([row.model, runs.get((row.model, row.run), "")]).strip() if several else "")
-        for row in (rows if len(rows) <= FEW else ())
+        for row in overall_first([row for row in rows if row.is_overall or len(rows) <= FEW][:FEW])
     ]
     if brief and rows and all("skipped_metric" in row.diagnostics for row in rows):
-        reasons = [note for note in table.notes if note.startswith("no error bar for")]
-        why = NO_NUMBERS if reasons and not any("samples" in note for note in reasons) else NO_SAMPLES
-        why = NOT_SCORED if any("predict_only" in note for note in table.notes) else why
+        codes = {note.code for note in table.notes}
+        why = NO_NUMBERS if said_of.NO_ERROR_BAR in codes and said_of.NO_SAMPLES not in codes else NO_SAMPLES
+        why = NOT_SCORED if said_of.NOT_SCORED in codes else why
         return Summary((*by_slice, *stopped), (), (why,), tuple(lead))  # instead of a table of dashes
-    return Summary((first_table, *by_slice, *stopped), marks.legend(), tuple(sentences), tuple(lead))
+    shown = Summary((first_table, *by_slice, *stopped), marks.legend(), tuple(sentences), tuple(lead))
+    return replace(shown, codes=last[0], more=last[1])
+
+
+MORE = "More: `details=True`, `legend=True`."
+"""Advice on how to see what the first screen leaves out."""
+
+
+def _codes_of(row: Estimate | Difference) -> str:
+    """Return a line with the diagnostics of a row that is shown alone. `details` explains them."""
+    codes = fmt.shown_codes(row)
+    return f"Diagnostics: {', '.join(codes)}." if codes else ""
+
+
+def _first_block(row: Estimate) -> Section:
+    """One mean: the few figures of the first screen."""
+    figures = (
+        Column("mean", lambda row: fmt.mean_of(row, row.mean, unit=True), MEANS["mean"].hint),
+        *mean_columns("ci", fmt.level_of([row])),
+        Column("standard error", lambda row: fmt.amount(row, row.se or None), MEANS["se"].hint, optional=True),
+        *mean_columns("missing if_missing judge bias labels", ""),
+    )
+    title = fmt.plain(f"{fmt.what_of(row)}: {sample_words(row)}".removeprefix(": "))
+    return replace(section(title, [row], figures), stacked=True, units="")
 
 
 def _run_names(rows: Sequence[Estimate]) -> dict[tuple[str, str], str]:
-    """(model, run) → what tells the run apart, where the model's name does not."""
+    """Return (model, run) → the name that distinguishes the run, if the model's name does not."""
     models: dict[str, dict[str, None]] = {}
     for row in rows:
         models.setdefault(row.model, {})[row.run] = None
@@ -147,8 +192,12 @@ def _run_names(rows: Sequence[Estimate]) -> dict[tuple[str, str], str]:
     }
 
 
-def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
+def of_comparison(table: Comparison, *, brief: bool = False, wide: bool = False) -> Summary:
+    """Return the display form of the differences of two runs."""
     every, marks = table.comparisons, Marks()
+    asked = asked_for(every)
+    if brief and len(asked) == 1 and not wide:
+        return _first_screen(table, asked[0])
     rows = shown_rows(table) if brief else list(every)
     several = len(set(map(fmt.pair_of, every))) > 1
     names = [*([TextColumn("A − B", fmt.models_of)] if several else []), *TASK]
@@ -157,7 +206,8 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
     named = every and not several and fmt.names_of(every[0]) != ("A", "B")
     title = fmt.plain("A = {}, B = {}".format(*fmt.names_of(every[0]))) if named else ""
     left = len(every) - len(rows)
-    more = f"{left} more rows: `details=True` shows them, `format='csv'` has them all." if left else ""
+    every_row = "`details=True` shows all, `format='csv'` has them."
+    more = f"{counted_of(left, 'more row')}: {every_row}" if left else ""
     results = [*names, *difference_columns(keys, fmt.level_of(every)), marks.column()] if rows or not left else []
     sections = [section(title, rows, results, more=more)]
     noise = difference_columns(
@@ -167,25 +217,84 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
         estimator = fmt.estimator_name(str(table.settings.get("se", "")))
         noise.append(TextColumn("estimator", lambda row: estimator, "variance estimator behind SE", 6, optional=True))
     sections.append(section("Noise of A − B (standard errors)", rows, [*names, *noise], detail=True))
-    sections += slice_sections(table, marks)
+    rest = _further(table, marks, wide=wide)
+    sentences = [*rest.sentences]
+    if not brief:
+        sentences += [f"{row.method}: {row.note}." for row in table.combined if row.note]
+    foot = tuple(line for row in every if row.is_overall for line in changes(row))
+    return replace(rest, sections=(*sections, *rest.sections), sentences=tuple(sentences), foot=foot)
+
+
+def _further(table: Comparison, marks: Marks, *, wide: bool = False) -> Summary:
+    """Return all but the first table: the verdicts, slices, looks, whole benchmarks, questions, and sentences."""
+    every, sections = table.comparisons, slice_sections(table, marks)
     if table.sequential:
         sections.append(look_section(table.sequential))
     if table.full_benchmark:
         sections.append(full_section(table.full_benchmark, marks))
     if table.combined:
-        sections.append(section("All rows together (above 0: A is better)", table.combined, _COMBINED))
+        title = "The tasks together, by other methods (above 0: A is better)"
+        sections.append(section(title, table.combined, _COMBINED, detail=True))
     if table.questions and not wide:
         sections.append(flip_table(table.questions))
-    sentences = [f"{row.method}: {row.note}." for row in table.combined if row.note]
-    sentences += [*lost_to_adjustment(table), *slice_sentences(table), *fmt.estimand_line(every)]
+    sentences = [
+        *fmt.weights_line(every),
+        *lost_to_adjustment(table),
+        *slice_sentences(table),
+        *fmt.estimand_line(every),
+    ]
     listings = flip_listings(table.questions) if wide else ()
-    lead, tones = tuple(verdict_lines(table)), tuple(map(verdict_tone, shown_rows(table)))
+    shown = sorted(overall_first(shown_rows(table)), key=lambda row: row.verdict != SCORED_DIFFERENTLY)
+    lead, tones = tuple(verdict_lines(table)), tuple(map(verdict_tone, shown))
     tones = ("",) * (len(lead) - len(tones)) + tones  # a count comes first
-    return Summary(tuple(sections), marks.legend(), tuple(sentences), lead, tones, listings)
+    return Summary(tuple(sections), marks.legend(), tuple(sentences), lead, tones, listings=listings)
+
+
+def _first_screen(table: Comparison, row: Difference) -> Summary:
+    """Return one difference: the verdict, five figures, what would change the verdict, and where to see more."""
+    marks = Marks()
+    rest = _further(table, marks)
+    ends = "" if row.ci_low is None else f", {fmt.level_of([row])} CI {fmt.interval_of(row)}"
+    none = fmt.scale_of(row) is fmt.PERCENT and (row.mde or 0.0) > 1
+    names = fmt.names_of(row)
+    figures = (
+        Column("A", lambda row: _named(row, row.mean_a, names[0]), DIFFERENCES["a"].hint),
+        Column("B", lambda row: _named(row, row.mean_b, names[1]), DIFFERENCES["b"].hint),
+        Column("A − B", lambda row: f"{fmt.amount(row, row.diff)}{ends}", DIFFERENCES["diff"].hint),
+        *difference_columns("p"),
+        Column("smallest detectable difference", lambda row: "none" if none else fmt.amount(row, row.mde), _MDE),
+    )
+    title = fmt.plain(f"{fmt.what_of(row)}: {sample_words(row)}".removeprefix(": "))
+    block = replace(section(title, [row], figures), stacked=True, units="")
+    shown = (block, *rest.sections)
+    return replace(rest, sections=shown, foot=tuple(changes(row)), codes=_codes_of(row), more=MORE)
+
+
+_MDE = DIFFERENCES["mde"].hint
+
+
+def _named(row: Difference, mean: float | None, name: str) -> str:
+    """Return a mean and the model whose mean it is."""
+    return f"{fmt.mean_of(row, mean, unit=True)}{f'  {fmt.shorten(name, NAME)}' if name not in ('A', 'B') else ''}"
+
+
+_CHANGES = {
+    MISSING: "missing answers at their bounds",
+    UNADJUSTED: "no adjustment for the other rows",
+    UNCLUSTERED: "no clusters",
+    LARGEST: "leaving out the largest cluster",
+    WEIGHTS: "other weights of the tasks",
+}
+
+
+def changes(row: Difference) -> list[str]:
+    """Return a sentence on what would change the verdict of a row, none if nothing would."""
+    found = [_CHANGES[name] for name in row._would_change]
+    return [f"What would change this verdict: {'; '.join(found)}."] if found else []
 
 
 def lost_to_adjustment(table: Comparison) -> list[str]:
-    """A sentence on the rows that lose significance by the adjustment."""
+    """Return a sentence on the rows that lose significance by the adjustment."""
     rows = [row for row in table.comparisons if "not_after_adjustment" in row.diagnostics]
     if not rows:
         return []
@@ -198,6 +307,8 @@ def lost_to_adjustment(table: Comparison) -> list[str]:
 
 
 _COMBINED = (
+    TextColumn("A − B", fmt.models_of, optional=True),
+    TextColumn("Metric", "metric", optional=True),
     TextColumn("Method", "method"),
     Column("n", "n", "tasks or models"),
     Column("A − B", "diff"),
@@ -209,15 +320,16 @@ _COMBINED = (
 
 FLIPPED = "Questions that flipped most"
 Listing = tuple[str, tuple[tuple[str, str], ...]]
-"""A heading, and what stands below it: labels with their texts."""
+"""A heading and the labels with their texts below it."""
 
 
-def flip_table(flips: Sequence[Flip]) -> Section:
-    """One row for each question; of the answers the most frequent one's end, where the result stands."""
+def flip_table(flips: Sequence[Flip], title: str = FLIPPED) -> Section:
+    """Return a table with one row for each question. The most frequent answer is shown by its end, which has the
+    result."""
     pairs, keys = set(map(fmt.pair_of, flips)), {flip.key for flip in flips}
 
-    def shown(value: float, flip: Flip) -> str:
-        return fmt.number(value, fmt.digits_of_flip(flip))
+    def shown(value: float, flip: Flip, *, mean: bool = True) -> str:
+        return fmt.shown(flip, value, mean=mean, digits=fmt.digits_of_flip(flip))
 
     ending = "the end of {}'s most frequent answer; `wide=True` shows all"
     some = partial(TextColumn, optional=True)
@@ -241,18 +353,20 @@ def flip_table(flips: Sequence[Flip]) -> Section:
         some("B says", lambda flip: _ending(flip.answers_b), ending.format("B"), 2),
         Column("A", lambda flip: shown(flip.mean_a, flip), "A's mean score on the question"),
         Column("B", lambda flip: shown(flip.mean_b, flip), "B's mean score on it"),
-        Column("A − B", lambda flip: shown(flip.diff, flip), "the difference"),
+        Column("A − B", lambda flip: shown(flip.diff, flip, mean=False), "the difference"),
     ]
-    return section(FLIPPED, flips, columns)
+    return section(title, flips, columns)
 
 
 def flip_listings(flips: Sequence[Flip]) -> tuple[Listing, ...]:
-    """Every question whole, with its target and all answers."""
+    """Return every question whole, with its target and all answers."""
     several, out = len(set(map(fmt.pair_of, flips))) > 1, []
     for i, flip in enumerate(flips, 1):
         cluster = f", cluster {flip.cluster}" if flip.cluster else ""
         whose = f"{fmt.models_of(flip)}, " if several else ""
-        scores = " against ".join(fmt.number(mean, fmt.digits_of_flip(flip)) for mean in (flip.mean_a, flip.mean_b))
+        scores = " against ".join(
+            fmt.shown(flip, mean, mean=True, digits=fmt.digits_of_flip(flip)) for mean in (flip.mean_a, flip.mean_b)
+        )
         lines = [("Question", flip.text or "not in the log")]
         lines += [("Target", flip.target)] if flip.target is not None else []
         sides = zip(fmt.names_of(flip), (flip.answers_a, flip.answers_b), strict=True)
@@ -263,13 +377,13 @@ def flip_listings(flips: Sequence[Flip]) -> tuple[Listing, ...]:
 
 
 def counted(answers: Sequence[str]) -> list[str]:
-    """Each different answer once, with how often it came where that says something."""
+    """Return each different answer once, with how often it came if there are several answers."""
     texts = Counter(answers).most_common()
     return [f"({n} of {len(answers)}) {text}" if len(answers) > 1 else text for text, n in texts]
 
 
 def _lines(text: str) -> str:
-    """Without control characters, line by line."""
+    """Return the text without control characters, line by line."""
     return "\n".join(filter(None, map(fmt.plain, text.splitlines()))) or "(empty)"
 
 
@@ -281,11 +395,11 @@ def _ending(answers: Sequence[str], width: int = 16) -> str:
 
 
 SLICES = 60
-"""Slices that a table shows; of more, those with the smallest p."""
+"""The most slices in a table. If there are more, those with the smallest p are shown."""
 
 
 def slice_sections(table: Analysis | Comparison | Arena, marks: Marks) -> list[Section]:
-    """The tables of a result's slices; none where it has none."""
+    """Return the tables of a result's slices, none if it has no slices."""
     rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
     if not rows:
         return []
@@ -299,7 +413,7 @@ def slice_sections(table: Analysis | Comparison | Arena, marks: Marks) -> list[S
 
 
 def _slice_names(rows: Sequence[EstimateSlice | DifferenceSlice] | Sequence[Heterogeneity]) -> list[Column]:
-    """The columns that say what a slice is of; the model and the task only where there are several."""
+    """Return the columns that name a slice. Model and task are empty unless there are several."""
     several = len({(fmt.models_of(row), fmt.what_of(row)) for row in rows}) > 1
     return [
         TextColumn("Model", lambda row: fmt.models_of(row) if several else "", optional=True),
@@ -344,7 +458,7 @@ def _heterogeneity(rows: Sequence[Heterogeneity], marks: Marks) -> Section:
         Column("df", lambda row: _both_df(row, ", "), "degrees of freedom", 3),
         Column("p", "p_value", "of equal slices", 1),
         Column("p adj.", "p_adjusted", "adjusted for all fields (Benjamini–Hochberg)"),
-        Column("spread", lambda row: fmt.number(row.spread, 3), spread, 4, optional=True),
+        Column("spread", lambda row: fmt.shown(row, row.spread, digits=3), spread, 4, optional=True),
         Column("without", lambda row: str(row.n_left_out or ""), "questions that lack the field", 5, optional=True),
         marks.column(),
     ]
@@ -352,12 +466,12 @@ def _heterogeneity(rows: Sequence[Heterogeneity], marks: Marks) -> Section:
 
 
 def _both_df(row: Heterogeneity, joint: str) -> str:
-    """Both degrees of freedom of F*."""
+    """Return both degrees of freedom of F* as text."""
     return joint.join(fmt.degrees(df) for df in (row.df, row.df_residual) if df is not None)
 
 
 def slice_sentences(table: Analysis | Comparison | Arena) -> list[str]:
-    """Which fields the rows vary over, of which that is not shown or not known, and which slices stand out."""
+    """Return sentences on the fields over which the rows vary, or are not shown to, and on slices that stand out."""
     rows, alpha = table.heterogeneity, 1 - float(table.settings.get("level", 0.95))
     what = "difference" if any(row.model_b is not None for row in rows) else "mean"
     out, unknown, without = [], dict[str, list[str]](), list[Heterogeneity]()
@@ -381,18 +495,16 @@ def slice_sentences(table: Analysis | Comparison | Arena) -> list[str]:
 
 
 def _no_sign(rows: Sequence[Heterogeneity], what: str, *, several: bool) -> str:
-    """One sentence on all fields over which nothing is shown to vary."""
+    """Return one sentence on all fields over which nothing is shown to vary."""
     fields = some_of(list(dict.fromkeys(fmt.plain(row.field) for row in rows)), 8)
     where = f" in {len(rows)} tests of models and fields" if several else ""
     p = fmt.equals_p(min(row.p_adjusted for row in rows if row.p_adjusted is not None))
     smallest = f"{'smallest ' if len(rows) > 1 else ''}adjusted p {p}"
-    return (
-        f"No sign that the {what} varies over {fields}{where} ({smallest}): slices may look different by noise alone."
-    )
+    return f"The {what} is not shown to vary by {fields}{where} ({smallest}): slices may look different by noise alone."
 
 
 def untested(rows: Sequence[EstimateSlice | DifferenceSlice]) -> str:
-    """Why none of these slices has a p; empty where some have."""
+    """Return why none of these slices has a p-value, "" if one has."""
     if any(row.p_adjusted is not None for row in rows):
         return ""
     codes = [set(row.diagnostics) for row in rows]
@@ -418,7 +530,7 @@ def _standing_out(table: Analysis | Comparison | Arena) -> str:
     several = len({(fmt.models_of(row), fmt.what_of(row)) for row in rows}) > 1
     names = []
     for row in significant:
-        value = fmt.number(fmt.value_of(row), fmt.digits_of(row))
+        value = fmt.shown(row, fmt.value_of(row), mean=hasattr(row, "mean"), unit=True)
         where = f", {fmt.models_of(row)} on {fmt.what_of(row)}" if several else ""
         names.append(f"{fmt.plain(row.field)} = {fmt.shorten(row.value, 40)} ({value}{where})")
     rate = f"false discovery rate {fmt.percent(1 - rows[0].level)}, Benjamini–Hochberg"

@@ -1,4 +1,4 @@
-"""The terminal: verdicts, tables that fit its width, and notes; safe for names from a log.
+"""Display on a terminal: verdicts, tables that fit its width, and notes. Names from a log cannot control the terminal.
 
 One row is a block of terms. Of more rows, what all share stands above the table, and where that is still too wide, the
 columns that name the rows become one and those that matter least are left out. A number is never cut: rich would make
@@ -40,7 +40,7 @@ Colour = Literal["auto", "always", "never"]
 def render(
     table: Result, *, details: bool = False, legend: bool | None = None, wide: bool = False, words: Words = str
 ) -> RenderableType:
-    """A renderable: verdicts, tables that fit, notes and sentences.
+    """Return what rich prints for a result: verdicts, tables that fit, notes and sentences.
 
     Parameters
     ----------
@@ -97,17 +97,22 @@ class _Report:
             yield from [Text("")] if summary.sentences else []
             yield _hanging(list(hints.items()), width)
         if left_out:
-            hidden.insert(0, f"the column{'s' * (len(left_out) > 1)} {some_of(list(left_out), 4)}")
-        more = ["What the columns mean: `legend=True`."] if hints and not self.legend else []
+            hidden.insert(0, f"the {'column' if len(left_out) == 1 else 'columns'} {some_of(list(left_out), 4)}")
+        for line in summary.foot:
+            yield Text(_prose(line, width))
+        last = [summary.codes, "" if self.legend is False else summary.more]
+        if any(last):
+            yield Text(_prose(" ".join(filter(None, last)), width), style="dim")
+        more = ["What the columns mean: `legend=True`."] if hints and not (self.legend or summary.more) else []
         more += [f"Not shown here (`details=True` shows all): {'; '.join(hidden)}."] if hidden else []
         if more and self.legend is not False:
             yield Text(self.words(" ".join(more)), style="dim")
 
 
 def _prose(text: str, width: int) -> str:
-    """The text in lines of the width, in which no interval, percentage or p is broken."""
+    """Return the text in lines of the width, in which no interval, percentage or p is broken."""
     lines = [""]
-    for word in re.findall(r"(?:\[[^\[\]]*\]| (?=%)|(?<=\bp) (?=[<=] )|(?<=\bp [<=]) |\S)+", text):
+    for word in re.findall(r"(?:\[[^\[\]]*\]|(?<=\bp) (?=[<=] )|(?<=\bp [<=]) |\S)+", text):
         longer = f"{lines[-1]} {word}".lstrip()
         if cell_len(longer) <= width:
             lines[-1] = longer
@@ -117,7 +122,7 @@ def _prose(text: str, width: int) -> str:
 
 
 def _joined(sections: Sequence[Section]) -> list[Section]:
-    """The sections; details of a single row stand with it."""
+    """Return the sections, with the details of a single row joined to it."""
     out: list[Section] = []
     for section in sections:
         if out and section.detail and len(section.rows) == len(out[-1].rows) == 1 and not section.more:
@@ -130,7 +135,7 @@ def _joined(sections: Sequence[Section]) -> list[Section]:
 
 
 def _hanging(lines: list[tuple[str, str]], width: int) -> RenderableType:
-    """Terms, each with its words in a column beside it, or below it where there is little room."""
+    """Return terms, each with its words in a second column, or below it if there is little room."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True, width=min(max(cell_len(term) for term, _ in lines), max(8, width // 2)))
     grid.add_column()
@@ -140,31 +145,34 @@ def _hanging(lines: list[tuple[str, str]], width: int) -> RenderableType:
 
 
 def _drawn(section: Section, width: int) -> Iterator[RenderableType]:
-    """A table that fits, of a single row as terms with their values."""
-    yield from [Text(section.title, style="bold")] if section.title else []
+    """Yield tables that fit. A single row becomes terms with their values."""
+    yield from [Text(_prose(section.heading, width), style="bold")] if section.heading else []
     if section.columns and (section.rows or not section.more):
-        yield _terms(section, width) if len(section.rows) == 1 and len(section.columns) > 2 else _table(section)
+        as_terms = section.stacked or (len(section.rows) == 1 and len(section.columns) > 2)
+        yield _terms(section, width) if as_terms else _table(section)
         yield Text("")
 
 
 def _terms(section: Section, width: int) -> RenderableType:
-    """A single row: the labels and values that there are, in as many columns as there is room for."""
+    """Return a single row's labels and values, in as many columns as have room."""
     filled = [i for i, cell in enumerate(section.rows[0]) if cell not in ("", MISSING)]
     kept = sorted(filled, key=lambda i: not section.columns[i].label)
-    pairs = [(Text(section.columns[i].label or "notes"), _cell(section, 0, i)) for i in kept]
+    pairs = [(Text(section.columns[i].label or "codes"), _cell(section, 0, i)) for i in kept]
     for parts in range(MOST_PARTS, 0, -1):
         height = -(-len(pairs) // parts)
         stacks = [pairs[i : i + height] for i in range(0, len(pairs), height)]
         widths = [max(cell_len(pair[side].plain) for pair in stack) for stack in stacks for side in (0, 1)]
         if sum(min(size, _FOLDED) for size in widths) + 3 * (len(widths) - 1) <= width:
             break
+    if section.stacked:
+        stacks, widths = [pairs], []
     grid = Table.grid(padding=(0, 3, 0, 0))
     for _ in stacks:
         grid.add_column(no_wrap=True)
-        grid.add_column(justify="right", overflow="fold")
+        grid.add_column(justify="left" if section.stacked else "right", overflow="fold")
     for line in zip_longest(*stacks, fillvalue=(Text(), Text())):
         grid.add_row(*(cell for pair in line for cell in pair))
-    return Group(Text("─" * min(width, sum(widths) + 3 * (len(widths) - 1))), grid)
+    return grid if section.stacked else Group(Text("─" * min(width, sum(widths) + 3 * (len(widths) - 1))), grid)
 
 
 def _cell(section: Section, row: int, i: int) -> Text:
@@ -173,7 +181,7 @@ def _cell(section: Section, row: int, i: int) -> Text:
 
 
 def _table(section: Section) -> Table:
-    """The rows in columns, of which long texts share the room that is left; a number or a verdict is never folded."""
+    """Return the rows in columns. Long texts share the room that is left, and a number or a verdict is never folded."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column, width in zip(section.columns, _widths(section), strict=True):
         justify: Literal["left", "right"] = "left" if column.text else "right"
@@ -184,7 +192,7 @@ def _table(section: Section) -> Table:
 
 
 def console(stream: IO[str] | None = None, color: Colour = "auto") -> Console:
-    """A console that wraps at the terminal's width (in a file: COLUMNS or 140), with colours where there is one."""
+    """Return a console that wraps at the terminal's width (in a file: COLUMNS or 140), in colour if there is one."""
     stream = stream or sys.stdout
     width = None if stream.isatty() or os.environ.get("COLUMNS", "").isdigit() else 140
     how: dict[str, Any] = {"color_system": None} if color == "never" else {}
@@ -194,13 +202,13 @@ def console(stream: IO[str] | None = None, color: Colour = "auto") -> Console:
 
 
 def print_live(stream: IO[str], table: Result, closing: Sequence[str], words: Words = str) -> None:
-    """Print the tables of a run that has just ended, and its closing lines."""
-    summary = replace(summarise(table, brief=True), lead=(), sentences=tuple(closing)).worded(words)
+    """Print the tables of a run that has just ended, and its closing lines. A single row has all its figures."""
+    summary = replace(summarise(table, brief=True, wide=True), lead=(), sentences=tuple(closing)).worded(words)
     console(stream).print(_Report(summary, details=False, legend=False))
 
 
 def text(table: Result, color: Colour = "never", **how: Any) -> str:
-    """What the terminal shows of a result, at the width of standard output; `how` is what `render` takes."""
+    """Return a result as a terminal shows it, at the width of standard output. `how` goes to `render`."""
     screen = console(color=color)
     with screen.capture() as shown:
         screen.print(render(table, **how))
@@ -216,11 +224,11 @@ _GAP = 2
 MOST_PARTS = 4
 """Pairs of a term and its value in one line."""
 _PLAIN = ("Task", "Metric", "Model", "Run", "A − B")
-"""Columns whose values say what they are."""
+"""Columns whose values explain themselves."""
 
 
 def fit(section: Section, width: int, *, details: bool = False) -> tuple[list[Section], list[str]]:
-    """The section as one table, if that can be, and the labels of the columns for which there is no room.
+    """Return the section as one table if that is possible, and the labels of the columns without room.
 
     With `details` as many tables as it takes to show all columns; those that name the rows are in all of them.
     """
@@ -237,12 +245,12 @@ def fit(section: Section, width: int, *, details: bool = False) -> tuple[list[Se
 
 
 def _names(section: Section) -> list[int]:
-    """The first columns, which name the rows."""
+    """Return the first columns, which name the rows."""
     return list(takewhile(lambda i: section.columns[i].text, range(len(section.columns) - 1)))
 
 
 def _lifted(section: Section) -> Section:
-    """The section, what all rows have in common in its title."""
+    """Return the section with what all rows share in its title."""
     columns, rows = section.columns, section.rows
     names = [i for i in _names(section) if columns[i].tone is None]  # what has a tone is a result
     same = [i for i in range(len(columns)) if len({row[i] for row in rows}) == 1]
@@ -258,7 +266,7 @@ def _lifted(section: Section) -> Section:
 
 
 def _folded(section: Section) -> Section:
-    """The section with the columns that name its rows as one."""
+    """Return the section with the columns that name its rows as one."""
     names = [i for i in _names(section) if section.columns[i].label in _PLAIN]
     if len(names) < 2 or len(section.rows) == 1:
         return section
@@ -273,7 +281,7 @@ def _folded(section: Section) -> Section:
 
 
 def _blocks(section: Section, width: int) -> list[Section]:
-    """The section as one table, or as several with the same names; only the first has the title."""
+    """Return the section as one table, or as several with the same names, of which only the first has the title."""
     if len(section.rows) == 1:
         return [section]
     widths, lead = _widths(section, width), _names(section)
@@ -287,7 +295,7 @@ def _blocks(section: Section, width: int) -> list[Section]:
 
 
 def _widths(section: Section, width: int = 10**6) -> list[int]:
-    """How wide each column must be: a number or a short text, as a verdict, whole; a long text a quarter of `width`."""
+    """Return the width of each column: a number or a short text whole, a long text a quarter of `width`."""
     out = []
     for i, column in enumerate(section.columns):
         lines = [line for text in (column.label, *(row[i] for row in section.rows)) for line in text.splitlines()]
@@ -297,5 +305,5 @@ def _widths(section: Section, width: int = 10**6) -> list[int]:
 
 
 def _total(widths: Iterable[int]) -> int:
-    """The width of a table of such columns."""
+    """Return the width of a table of these columns."""
     return sum(width + _GAP for width in widths) - _GAP

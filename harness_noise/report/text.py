@@ -15,13 +15,13 @@ from ..results.rows import Analysis, Comparison
 from .columns import Section, Words
 from .latex import render as latex
 from .sentences import sentence as of_row
-from .summary import summarise
+from .summary import only_words, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..results.arena import Arena
-    from ..results.explanation import LabelSample
+    from ..results.regression import LabelSample
     from .summary import Result
     from .terminal import Colour
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _HIDDEN = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-FORMATS = ("table", "json", "markdown", "latex", "csv", "sentence")
+FORMATS = ("table", "json", "markdown", "latex", "csv", "sentence", "svg")
 
 
 def render(
@@ -42,14 +42,15 @@ def render(
     words: Words = str,
     color: Colour = "never",
 ) -> str:
-    """A result as text.
+    """Return a result as text.
 
     Parameters
     ----------
     result
         Of any function.
     format
-        ``"table"``, ``"json"``, ``"markdown"``, ``"latex"``, ``"csv"`` or ``"sentence"``.
+        ``"table"``, ``"json"``, ``"markdown"``, ``"latex"``, ``"csv"``, ``"sentence"`` or ``"svg"``, the figure of
+        `result.plot()`.
     details
         Of a table: all tables, columns and rows.
     wide
@@ -81,12 +82,24 @@ def render(
         return latex(result, details=details)
     if format == "markdown":
         return markdown(result, wide=wide, words=words)
-    return {"json": json, "csv": csv, "sentence": sentence}[format](result)
+    return {"json": json, "csv": csv, "sentence": sentence, "svg": svg}[format](result)
 
 
 def json(table: Result) -> str:
-    """The whole result; what a terminal would obey is written as an escape, which says the same."""
+    """Return the whole result as JSON. Characters that a terminal would obey are written as equivalent escapes."""
     return _HIDDEN.sub(_escape, table.to_json()) + "\n"
+
+
+def svg(table: Result) -> str:
+    """The figure that a page opens with.
+
+    Raises:
+        InputError: there is nothing that could be drawn.
+    """
+    try:
+        return str(table.plot())
+    except ValueError as error:
+        raise InputError(f"`format='svg'`: {error}") from None
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -95,7 +108,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def csv(table: Result) -> str:
-    """Every field of every row, or of every question asked for; what a spreadsheet would run is quoted."""
+    """Return every field of every row, or of every question asked for, as CSV. Formulas of spreadsheets are quoted."""
     listed = isinstance(table, Comparison) and table.questions
     columns = table.flat_columns("questions" if listed else table.kind)
     out = io.StringIO()
@@ -106,7 +119,7 @@ def csv(table: Result) -> str:
 
 
 def _cell(value: object) -> object:
-    """A cell of CSV; a number has 15 digits, without the last bit, which a sum leaves behind."""
+    """Return a cell of CSV. A number has 15 digits, without the last bit, which holds rounding errors of sums."""
     return float(f"{value:.15g}") if isinstance(value, float) else escape_spreadsheet_formula(value)
 
 
@@ -122,7 +135,7 @@ def write_label_sample(sample: LabelSample, path: Path) -> None:
 
 
 def escape_spreadsheet_formula(value: object, *, lines: bool = False) -> object:
-    """A cell that no spreadsheet runs as a formula and no terminal obeys; what is not text stays as it is."""
+    """Return a cell that no spreadsheet runs as a formula and no terminal obeys. Only text is changed."""
     if not isinstance(value, str):
         return value
     text = "".join(c if c.isprintable() or (lines and c == "\n") else "�" for c in value)
@@ -130,11 +143,11 @@ def escape_spreadsheet_formula(value: object, *, lines: bool = False) -> object:
 
 
 def markdown(table: Result, *, wide: bool = False, words: Words = str) -> str:
-    """GitHub tables, for a pull request's comment."""
+    """Return GitHub tables, for a pull request's comment."""
     summary = summarise(table, wide=wide).worded(words)
     parts = [_markdown(line) for line in summary.lead]
     for section in summary.sections:
-        parts += [f"**{_markdown(section.title)}**"] if section.title else []
+        parts += [f"**{_markdown(section.heading)}**"] if section.heading else []
         parts.append(_markdown_table(section))
     for title, lines in summary.listings:
         parts += [
@@ -148,17 +161,22 @@ def markdown(table: Result, *, wide: bool = False, words: Words = str) -> str:
 
 
 def sentence(table: Result) -> str:
-    """One sentence for each row and group, for a paper."""
+    """Return one sentence for each row and group, for a paper."""
     if isinstance(table, (Analysis, Comparison)):
-        lines = [of_row(row) for row in table.rows]
+        lines = [*only_words(table), *map(of_row, table.rows)]
     else:
         summary = summarise(table)
         lines = [*summary.lead, *summary.sentences]
     return "".join(f"{line}\n" for line in lines)
 
 
+def verdict(table: Result) -> str:
+    """Return the conclusions, one line each, as they are above the tables."""
+    return "\n".join(summarise(table, brief=True).lead)
+
+
 def _markdown(text: str) -> str:
-    """Markdown and HTML in a name are shown, not obeyed."""
+    """Return a name in which Markdown and HTML are shown, not obeyed."""
     text = " ".join(text.split())
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_|\[\]~@#])", r"\\\1", text)
@@ -172,7 +190,7 @@ def _markdown_table(section: Section) -> str:
 
 
 def _markdown_cell(text: str) -> str:
-    # brackets of an interval are no link; leave them readable
+    # the brackets of an interval are not a link, so leave them readable
     return text if re.fullmatch(r"\[[−\d., ]+\]", text) else _markdown(text)
 
 
@@ -214,7 +232,7 @@ def write_tables(result: Arena, folder: str | Path, kind: Format = "csv") -> lis
             _parquet(frame, path)
         elif kind == "json":
             write_text(path, json_.dumps(content[name], indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-        else:
+        elif kind == "csv":
             write_text(path, frame.map(escape_spreadsheet_formula).to_csv(index=False, lineterminator="\n"))
         written.append(path)
     return written

@@ -1,18 +1,18 @@
-"""What an arena says: models, pairs, benchmarks and questions, with the field names of its JSON.
+"""Results of an arena: models, pairs, benchmarks and questions, with the field names of its JSON.
 
-Pairs are columns, one array for each field, because there are M(M − 1)/2 of them; a `Difference` is
-built when one is looked at.
+Pairs are columns, one array for each field, because there are M(M − 1)/2 of them. Indexing builds a `Difference`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
+from ..data.notes import Note
 from ..data.scores import Measured
-from .forms import Document, finite
+from .forms import Document, finite, shown_fields
 from .rows import Difference, Estimate, difference
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ..arrays import AnyArray, FloatArray, IntArray
     from ..stats.contrast import Design
+    from ..stats.data_limit import DataLimit
     from .rows import EstimateSlice, Heterogeneity
 
 
@@ -30,30 +31,34 @@ class Model(Estimate):
     win_rate: float | None
     """Mean over all rivals of P(its answer beats theirs) + half of P(tie), on the shared questions."""
     pass_at_k: Mapping[int, float] | None
-    """k → chance that at least one of k answers is right; null unless scores are 0 or 1."""
+    """k → chance that at least one of k answers is right, null unless scores are 0 or 1."""
     among_best: bool | None
-    """Whether it is not significantly worse than the best: in a set that holds the best model with probability
-    `level`, whichever model that is."""
+    """True if it is not significantly worse than the best.
+
+    The set of these models holds the best one with probability `level`, whichever model that is.
+    """
     p_best: float | None
     """p-value of "no other model is better", adjusted for the number of rivals."""
     rank: int | None = None
-    """By the mean, 1 the best; equal means share the better rank."""
+    """Rank by the mean, 1 for the best. Equal means share the better rank."""
     rank_low: int | None = None
     """The best rank that it may have: the sets of all models hold their true ranks together with probability
     `level`."""
     rank_high: int | None = None
     ties: int | None = None
-    """How many other models it is not shown to differ from, all pairs tested together."""
+    """The number of other models it is not shown to differ from, with all pairs tested together."""
     in_top: str | None = None
-    """Whether it is among the K best of `--top K`: yes, maybe or no; null where K was not asked for."""
+    """Membership in the K best of `--top K`: yes, maybe or no, null if K was not asked for."""
     pass_at_k_se: Mapping[int, float] | None = None
     """Standard errors of `pass_at_k`, clustered."""
     pass_hat_k: Mapping[int, float] | None = None
     """k → chance that all of k answers are right (pass^k)."""
     pass_hat_k_se: Mapping[int, float] | None = None
     frontier: str | None = None
-    """Whether no other model is as good and as cheap by the measure of `--frontier`, one of both better: yes, no (see
-    `beaten_by`) or open; null where that was not asked for, or cannot be told."""
+    """Place on the frontier of score and `--frontier` measure: yes, no (see `beaten_by`) or open.
+
+    yes: no other model is as good and as cheap with one of both better. null if that was not asked for, or is unknown.
+    """
     beaten_by: tuple[str, ...] = ()
     """The models that are better and cheaper, by tests of both, adjusted for the number of rivals."""
 
@@ -88,11 +93,12 @@ class Benchmark(Measured):
     n_models: int
     n_pairs: int
     n_close_pairs: int
-    """Pairs with |A − B| < 5 · se_total; the spreads below are over these."""
+    """Pairs with |A − B| < 5 · se_total. The spreads below are over these."""
     se_total: Spread | None
     se_data: Spread | None
     se_data_upper: Spread | None
-    """The pairs' 95 % limits of it; in tables in place of a median of 0, which is an estimate below 0."""
+    """The pairs' 95% upper limits of `se_data`. Tables show it in place of a median of 0, which is an estimate below
+    0."""
     se_prediction: Spread | None
     correlation: Spread | None
     disagreement: Spread | None
@@ -115,8 +121,11 @@ class Benchmark(Measured):
     solved_by_all: int | None = None
     """Questions that every model which has them solves."""
     rank_method: str | None = None
-    """What the rank sets come from: bootstrap (signs flipped by cluster, all pairs at once), or holm over the pairs'
-    own p-values, where models miss questions or tasks are averaged."""
+    """Source of the rank sets: bootstrap or holm.
+
+    bootstrap: signs flipped by cluster, all pairs at once. holm: over the pairs' own p-values, if models miss questions
+    or tasks are averaged.
+    """
     n_top: int | None = None
     """Models at the top: the K of `--top K`, else those that may be the best, at least two."""
     dead_for_top: int | None = None
@@ -124,7 +133,7 @@ class Benchmark(Measured):
     order_tau: float | None = None
     """Stability: median Kendall tau between the order of the models and their order on resampled questions."""
     same_best: float | None = None
-    """Stability: share of resamples in which the same model is first; no probability that it is the best."""
+    """Stability: share of resamples in which the same model is first. It is not the probability that it is the best."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,15 +143,15 @@ class Question(Measured):
     question: str
     cluster: str | None
     difficulty: float | None
-    """1 − mean score over the models; null for metrics outside [0, 1]."""
+    """1 − mean score over the models, null for metrics outside [0, 1]."""
     n_models: int
     """Models with a score on it."""
     n_solved: int | None
-    """Models with at least one answer of score 1; null for metrics outside [0, 1]."""
+    """Models with at least one answer of score 1, null for metrics outside [0, 1]."""
     tau: float | None
     """Kendall's tau-b between the models' scores on this question and their means over all others."""
     p_tau: float | None
-    """How often chance alone gives a tau as low, on a question that has nothing to do with the models' quality."""
+    """Chance of a tau as low on a question that has nothing to do with the models' quality."""
     suspect: bool | None
     """Better models do worse on it: p_tau below 1/N of the benchmark's N questions, and below 0.05."""
 
@@ -152,9 +161,9 @@ class Pairs(Sequence[Difference]):
     """All pairs of one benchmark: a sequence of `Difference`, held as columns."""
 
     names: tuple[str, ...]
-    """Model names; `a` and `b` index them."""
+    """Model names, to which `a` and `b` are indices."""
     runs: tuple[str, ...]
-    """What each run is called, in the same order."""
+    """The name of each run, in the same order."""
     missing: tuple[Mapping[str, int], ...]
     """Cause → answers of each model that are missing by it, in the same order."""
     common: Mapping[str, Any]
@@ -168,6 +177,8 @@ class Pairs(Sequence[Difference]):
     words: tuple[str, ...]
     flags: Mapping[str, AnyArray]
     """Diagnostic code → which pairs have it."""
+    limit: Callable[[int, int], DataLimit] | None
+    """Function that gives the upper limit of the data variance of two models' difference, None if no plan needs it."""
 
     @property
     def sign(self) -> float:
@@ -193,10 +204,15 @@ class Pairs(Sequence[Difference]):
 
     def _rows(self, at: Sequence[int]) -> Iterator[Difference]:
         fields = self.fields(at)
+        fields["_zero_one"] = [self.common.get("_zero_one")] * len(at)
+        fields["_data_limit"] = [
+            None if self.limit is None or diff is None else self.limit(int(self.a[i]), int(self.b[i]))
+            for i, diff in zip(at, fields["diff"], strict=True)
+        ]
         return (difference(**dict(zip(fields, values, strict=True))) for values in zip(*fields.values(), strict=True))
 
     def fields(self, at: Sequence[int]) -> dict[str, Sequence[Any]]:
-        """Every field of a Difference, with its values of some of the pairs."""
+        """Return every field of a Difference, with its values for some of the pairs."""
         models = {"a": self.a[at].tolist(), "b": self.b[at].tolist()}
         out: dict[str, Sequence[Any]] = {name: [value] * len(at) for name, value in self.common.items()}
         for side, which in models.items():
@@ -207,15 +223,16 @@ class Pairs(Sequence[Difference]):
             for i in self.flags[code][at].nonzero()[0]:
                 codes[i].append(code)
         out["missing"] = [dict(lost[a] + lost[b]) for a, b in zip(*models.values(), strict=True)]
+        out["if_missing"] = [None] * len(at)
         out["verdict"] = [self.words[i] for i in self.verdict[at]]
         out["diagnostics"] = list(map(tuple, codes))
         for name, column in self.columns.items():
             values = column[at].tolist()
             out[name] = list(map(finite, values)) if column.dtype.kind == "f" else values
-        return {name: out[name] for name in Difference.__dataclass_fields__}
+        return {name: out[name] for name in shown_fields(Difference)}
 
     def find(self, model_a: str, model_b: str) -> Difference:
-        """The pair of these two models, as A − B or as B − A, whichever the arena holds."""
+        """Return the pair of these two models, as A − B or as B − A, whichever the arena has."""
         for i, (x, y) in enumerate(zip(self.a, self.b, strict=True)):
             if {self.names[x], self.names[y]} == {model_a, model_b}:
                 return self[i]
@@ -224,7 +241,7 @@ class Pairs(Sequence[Difference]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairSlice:
-    """All pairs on the questions that have one value of a field; p-values are adjusted over the slices of each pair."""
+    """All pairs on the questions with one value of a field. p-values are adjusted over the slices of each pair."""
 
     field: str
     value: str
@@ -234,7 +251,8 @@ class PairSlice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget(Measured):
-    """What it takes to tell a model from the best one, if the difference seen is the true one, with 80 % power."""
+    """Questions or answers that show a model to be worse than the best, with 80% power, if the difference seen is
+    true."""
 
     best: str
     """The model with the best mean."""
@@ -247,25 +265,27 @@ class Budget(Measured):
     repeats: int
     """Answers per question."""
     more_questions: int | None
-    """Questions to add, with as many answers; null where nothing differs."""
+    """Questions to add, with as many answers, null if nothing differs."""
     more_repeats: int | None
-    """Answers per question to add, to the same questions; null where no number of them is enough, or where data and
-    prediction noise cannot be separated."""
+    """Answers per question to add, to the same questions, or null.
+
+    null if no number of them is enough, or if data and prediction noise cannot be separated.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint(Measured):
-    """One checkpoint of a training run on one benchmark, beside the first of its series and the one before."""
+    """One checkpoint of a training run on one benchmark, compared with the first of its series and the one before."""
 
     series: str
-    """What the checkpoints of one training run are called without their steps."""
+    """The name that the checkpoints of one training run share, without their steps."""
     model: str
     step: float
     mean: float | None
     ci_low: float | None
     ci_high: float | None
     since_first: float | None
-    """Its mean minus that of the first checkpoint, paired by question; null for the first itself."""
+    """Its mean minus that of the first checkpoint, paired by question, null for the first itself."""
     since_first_low: float | None
     """The pair's own interval."""
     since_first_high: float | None
@@ -276,15 +296,15 @@ class Checkpoint(Measured):
     p_previous: float | None
     """p-value of `since_previous`, adjusted over the checkpoints of the series."""
     changed: bool | None
-    """Whether `p_first` is below 1 − level."""
+    """True if `p_first` is below 1 − level."""
     onset: bool
-    """Whether the change became more than noise here: this checkpoint and all later ones differ from the first in one
-    direction."""
+    """True if this checkpoint and all later ones differ from the first in one direction, as the earliest one
+    that does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection(Measured):
-    """How much of the best model's lead comes from its having been chosen as the best of several."""
+    """The share of the best model's lead that comes from choosing it as the best of several."""
 
     best: str
     second: str
@@ -294,8 +314,10 @@ class Selection(Measured):
     mean: float
     """Mean of the best model, on these questions."""
     mean_corrected: float | None
-    """Mean of a model that half of the questions chose, on the other half; null with fewer than four clusters, or where
-    a task cannot be split."""
+    """Mean of a model that half of the questions chose, on the other half, or null.
+
+    null with fewer than four clusters, or if a task cannot be split.
+    """
     lead: float
     """By how much the best model is ahead of the second."""
     lead_corrected: float | None
@@ -313,25 +335,36 @@ class BenchmarkResult:
     pairs: Pairs
     questions: tuple[Question, ...]
     scores: FloatArray
-    """(N, M) question means, NaN where missing, for the figures; columns as `models`."""
+    """(N, M) question means, NaN if missing, for the figures, with columns as `models`."""
     slices: tuple[PairSlice, ...] = ()
     """All pairs slice by slice, for the pages, if asked for."""
     beside: BenchmarkResult | None = None
     """The measure that the frontier is by, of the same task and models."""
     plan: Design | None = None
-    """How the questions are weighted, and what they share."""
+    """The weights of the questions, and their clusters."""
     texts: Sequence[str] | None = None
-    """(N,) what can be shown of each question; None where nothing is known."""
+    """(N,) short text of each question, None if none is known."""
 
     @property
     def key(self) -> tuple[str, str, str]:
         return self.benchmark.key
 
+    @property
+    def is_overall(self) -> bool:
+        """True if it is of all top-level tasks together."""
+        return any(model.is_overall for model in self.models)
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Arena(Document):
     """Every pair of models on every benchmark that they share."""
 
+    renderers: ClassVar[Mapping[str, str]] = {
+        "summary": "harness_noise.report.summary:of_arena",
+        "pictures": "harness_noise.report.figures:of_arena",
+        "page": "harness_noise.report.html:write_arena",
+        "figures": "harness_noise.report.figures:save",
+    }
     kind: ClassVar[str] = "pairs"
     always: ClassVar[tuple[str, ...]] = ("models", "pairs", "benchmarks", "questions", "notes")
     if_any: ClassVar[tuple[str, ...]] = ("budget", "slices", "heterogeneity", "checkpoints", "selection")
@@ -339,18 +372,18 @@ class Arena(Document):
     settings: Mapping[str, Any]
     boards: tuple[BenchmarkResult, ...]
     baseline: str | None = None
-    notes: tuple[str, ...] = ()
-    """Hints and warnings for a person, one sentence each."""
+    notes: tuple[Note, ...] = ()
+    """Hints and warnings, each with a code for programs and a sentence for a person."""
     budget: tuple[Budget, ...] = ()
-    """What it takes to show which models are worse than the best, if it was asked for."""
+    """Questions or answers that would show which models are worse than the best, if they were asked for."""
     slices: tuple[EstimateSlice, ...] = ()
     """The means of the models slice by slice, if that was asked for."""
     heterogeneity: tuple[Heterogeneity, ...] = ()
-    """Whether the slices of each model differ at all."""
+    """Tests for differences between the slices of each model."""
     checkpoints: tuple[Checkpoint, ...] = ()
     """The models in the order of their steps, if that was asked for."""
     selection: tuple[Selection, ...] = ()
-    """How much of the best model's lead is selection, if that was asked for."""
+    """The share of the best model's lead that is selection, if it was asked for."""
 
     @property
     def models(self) -> tuple[Model, ...]:
@@ -366,10 +399,11 @@ class Arena(Document):
 
     @property
     def questions(self) -> Iterator[Question]:
-        return (question for board in self.boards for question in board.questions)
+        """Every question of every task and group, without overall rows, whose questions are there already."""
+        return (question for board in self.boards if not board.is_overall for question in board.questions)
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--format json` prints."""
+        """Return the object that `--format json` prints."""
         out = Document.to_dict(self)
         out["settings"]["baseline"] = self.baseline
         return out
@@ -378,10 +412,10 @@ class Arena(Document):
         if table != "pairs":
             return Document._columns(self, table)
         each = [board.pairs.fields(range(len(board.pairs))) for board in self.boards]
-        return {name: [value for fields in each for value in fields[name]] for name in Difference.__dataclass_fields__}
+        return {name: [value for fields in each for value in fields[name]] for name in shown_fields(Difference)}
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
-        """All tables by name; `slices` and `checkpoints` where there are any."""
+        """Return all tables by name, with `slices` and `checkpoints` if there are any."""
         names = ["models", "pairs", "benchmarks", "questions"]
         names += [name for name in ("slices", "checkpoints") if getattr(self, name)]
         return {name: self.to_frame(name) for name in names}

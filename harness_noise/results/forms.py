@@ -1,16 +1,21 @@
-"""What all results share: rows as strict JSON, as a table, and shown by whoever renders them."""
+"""The common form of results: rows as strict JSON, as a table, and shown by their renderers."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._version import __version__
+from ..data.notes import Note
+from ..errors import InputError, counted
+from ..extras import result_modules
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,21 +23,58 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _RENDERERS = {
-    "rich": "report.terminal:render",
-    "text": "report.terminal:text",
-    "html": "report.html:fragment",
-    "markdown": "report.text:markdown",
-    "junit": "report.gate:junit",
+    "rich": "harness_noise.report.terminal:render",
+    "text": "harness_noise.report.terminal:text",
+    "html": "harness_noise.report.html:fragment",
+    "markdown": "harness_noise.report.text:markdown",
+    "junit": "harness_noise.report.gate:junit",
+    "gate": "harness_noise.report.gate:sentence",
+    "sentence": "harness_noise.report.text:sentence",
+    "verdict": "harness_noise.report.text:verdict",
+    "plot": "harness_noise.report.figures:plot",
 }
 """Form → `module:function`, imported when a result is shown for the first time: results know no renderer."""
 
 
-def rendered(form: str, result: object) -> Any:
-    """The result in a form of `_RENDERERS`."""
-    module, function = _RENDERERS[form].split(":")
-    return getattr(import_module(f"harness_noise.{module}"), function)(result)
+def rendered(form: str, result: object, *arguments: Any, **options: Any) -> Any:
+    """Return the result in a form of its kind, or of all kinds."""
+    module, function = (renderers_of(result).get(form) or _RENDERERS[form]).split(":")
+    return getattr(import_module(module), function)(result, *arguments, **options)
+
+
+def renderers_of(result: object) -> Mapping[str, str]:
+    """Return the renderers of a result's own kind."""
+    own: Mapping[str, str] = getattr(result, "renderers", {})
+    return own
+
+
+def check_form(function: str, result: object, form: str) -> None:
+    """Refuse a result whose kind has no such form.
+
+    Raises:
+        InputError: names the kinds that have it.
+    """
+    if form not in renderers_of(result):
+        have = [name for name, kind in all_kinds().items() if form in kind.renderers]
+        raise InputError(f"{function} accepts {' or '.join(have)}, not {type(result).__name__}")
+
+
+KINDS: dict[str, type[Shown]] = {}
+"""Name → class of each imported kind of result, a class of `Shown` that names renderers."""
+
+
+def all_kinds() -> dict[str, type[Shown]]:
+    """Return all kinds of results, with those of this folder."""
+    modules()
+    return dict(KINDS)
+
+
+def modules() -> list[ModuleType]:
+    """Return the modules of this folder but that of the schema, and those of the extras, imported."""
+    names = [module.name for module in iter_modules(import_module(__package__).__path__)]
+    return [*(import_module(f"{__package__}.{name}") for name in names if name != "schema"), *result_modules()]
 
 
 class Shown:
@@ -40,8 +82,17 @@ class Shown:
 
     __slots__ = ()
 
+    renderers: ClassVar[Mapping[str, str]] = {}
+    """Form → `module:function` for this kind: ``summary`` (what terminals, Markdown and notebooks show), ``pictures``
+    (what a page or a notebook opens with), ``page`` (HTML), ``figures`` (files)."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "renderers" in vars(cls):
+            KINDS[cls.__name__] = cls
+
     def _table(self) -> Shown:
-        """What is shown in its place: a row stands in a table of one row."""
+        """Return the result that is shown in its place. A row is shown as a table of one row."""
         return self
 
     def __rich__(self) -> RenderableType:
@@ -55,6 +106,19 @@ class Shown:
         return str(rendered("html", self._table()))
 
 
+class SVG(str):
+    """A figure as the text of an SVG file."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
+_SAID = 200
+"""Letters of the verdict that `repr` shows."""
+
+
 class Document(Shown):
     """A whole result: what a command prints."""
 
@@ -63,17 +127,42 @@ class Document(Shown):
     kind: ClassVar[str]
     """The table that a format with room for one shows."""
     always: ClassVar[tuple[str, ...]]
-    """What the JSON has beside the settings, in its order."""
+    """Keys of the JSON besides the settings, in its order."""
     if_any: ClassVar[tuple[str, ...]] = ()
     """Tables that it has only where they have rows."""
+    in_schema: ClassVar[bool] = True
+    """True if the JSON Schema has these tables, False if it has another form there, or none."""
+
+    def __repr__(self) -> str:
+        said = self.verdict.partition("\n")[0] or counted(len(getattr(self, self.kind)), "row")
+        return f"<{type(self).__name__}: {said if len(said) <= _SAID else f'{said[: _SAID - 1]}…'}>"
+
+    @property
+    def sentence(self) -> str:
+        """One sentence for each row, for a paper: what `--format sentence` prints."""
+        return str(rendered("sentence", self)).rstrip("\n")
+
+    @property
+    def verdict(self) -> str:
+        """The conclusions in plain words, one line each, as they are above the tables."""
+        return str(rendered("verdict", self))
+
+    def plot(self) -> SVG:
+        """Return the figure at the start of its page, which a notebook draws.
+
+        Raises:
+            ValueError: there is nothing that could be drawn.
+        """
+        return SVG(rendered("plot", self))
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--format json` prints."""
+        """Return the object that `--format json` prints."""
         shown = {name: json_value(getattr(self, name)) for name in (*self.always, *self._extra())}
         return document(getattr(self, "settings", {}), **shown)
 
     def to_frame(self, table: str | None = None) -> pd.DataFrame:
-        """A list of `to_dict` with one line per row, by default the main one; what is not identified is NaN.
+        """Return a list of `to_dict` as a table with one line per row, by default the main list. What is not identified
+        is NaN.
 
         Raises:
             KeyError: there is no such list.
@@ -86,14 +175,17 @@ class Document(Shown):
         return pd.DataFrame(self.flat_columns(table or self.kind))
 
     def flat_columns(self, table: str) -> dict[str, Sequence[Any]]:
-        """The columns of a table as frames and CSV have them: an object has a column for each of its fields."""
-        have = self._columns(table)
+        """Return the columns of a table as frames and CSV have them: an object has a column for each of its fields."""
+        have = dict(self._columns(table))
+        only = getattr(self, "settings", {}).get("only")
+        if only and have:
+            have["only"] = [" and ".join(only)] * len(next(iter(have.values())))
         return {key: each for name, values in have.items() for key, each in _flat(name, values).items()}
 
     def _columns(self, table: str) -> Mapping[str, Sequence[Any]]:
-        """The fields of the rows of a table, each with its values."""
+        """Return the fields of the rows of a table, each with its values."""
         rows = list(getattr(self, table))
-        return {field.name: [getattr(row, field.name) for row in rows] for field in (fields(rows[0]) if rows else ())}
+        return {name: [getattr(row, name) for row in rows] for name in (shown_fields(rows[0]) if rows else ())}
 
     def _extra(self) -> list[str]:
         return [name for name in self.if_any if getattr(self, name)]
@@ -103,24 +195,31 @@ class Document(Shown):
 
 
 def document(settings: Mapping[str, Any], **parts: Any) -> dict[str, Any]:
-    """The object that `--format json` prints, of settings and tables."""
+    """Return the object that `--format json` prints, of settings and tables."""
     head = {"schema_version": SCHEMA_VERSION, "harness_noise_version": __version__, "settings": dict(settings)}
-    return head | parts
+    return head | ({"only": list(settings["only"])} if settings.get("only") else {}) | parts
 
 
 def row(result: DataclassInstance) -> dict[str, Any]:
-    """The JSON form of one row: strict JSON, None for what cannot be estimated."""
-    return {field.name: json_value(getattr(result, field.name)) for field in fields(result)}
+    """Return the JSON form of one row: strict JSON, None for what cannot be estimated."""
+    return {name: json_value(getattr(result, name)) for name in shown_fields(result)}
+
+
+def shown_fields(result: Any) -> dict[str, str]:
+    """Return name → type of the fields of a row or its class, without private ones, whose names begin with _."""
+    return {field.name: str(field.type) for field in fields(result) if not field.name.startswith("_")}
 
 
 def json_value(value: Any) -> Any:
-    """What JSON has for a value of a result: an object for a row, an array for rows, texts as keys."""
+    """Return a result's value as JSON has it: an object for a row, an array for rows, texts as keys."""
     if value is None or isinstance(value, (str, float, int)):  # nearly every value of the pairs of an arena
         return value
     if _has_rows(value):
         return [json_value(element) for element in value]
     if isinstance(value, Mapping):
         return {str(key): json_value(content) for key, content in value.items()}
+    if isinstance(value, Note):
+        return value.to_dict()
     return row(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
@@ -129,7 +228,7 @@ def _has_rows(value: Any) -> bool:
 
 
 def _flat(name: str, values: Sequence[Any]) -> dict[str, Sequence[Any]]:
-    """The columns of a field: `se_total: {median: …}` becomes `se_total_median`; lists of text are joined."""
+    """Return the columns of a field: `se_total: {median: …}` becomes `se_total_median`. Lists of text are joined."""
     if set(map(type, values)) <= {float, int, bool, type(None)}:
         return {name: values}
     cells = [json_value(value) for value in values]
@@ -141,7 +240,7 @@ def _flat(name: str, values: Sequence[Any]) -> dict[str, Sequence[Any]]:
 
 
 def _text(name: str, value: Any) -> Any:
-    """A list as one text, and a text without halves of surrogate pairs, which no column of text can hold."""
+    """Return a list as one text, and a text without halves of surrogate pairs, which columns of text cannot hold."""
     if isinstance(value, list):
         value = " ".join(value) if name == "diagnostics" else json.dumps(value, ensure_ascii=False)
     return _HALF.sub("\ufffd", value) if isinstance(value, str) else value
@@ -151,13 +250,8 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def finite(value: float | None) -> float | None:
-    """None for what is not a finite number: nothing else enters a result."""
+    """Return a number, None if it is not finite. No other number enters a result."""
     return None if value is None or not math.isfinite(value) else float(value)
-
-
-def merge_notes(*groups: Iterable[str]) -> tuple[str, ...]:
-    """All notes once, in order."""
-    return tuple(dict.fromkeys(note for group in groups for note in group))
 
 
 BY_K = {
@@ -166,4 +260,4 @@ BY_K = {
     "pass_hat_k": "pass_hat_{}",
     "pass_hat_k_se": "pass_hat_{}_se",
 }
-"""Fields by k, and what they are called where a table has a column for each k."""
+"""Fields by k → their names in a table with a column for each k."""

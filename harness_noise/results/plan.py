@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..data.notes import Note
 from .forms import Document, document, row
 from .sequential import PlanLooks
 
@@ -22,8 +24,22 @@ class PlanRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanAnswer:
+    """All that a plan answers at one K: questions for the effect, or the effect or the power for the questions."""
+
+    repeats: int
+    n_questions: int
+    n_clusters: int | None
+    n_answers: int
+    """Answers that each model gives, questions × K."""
+    effect: float
+    power: float
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class TaskRepeats:
-    """How often to ask each question of one task."""
+    """The way often to ask each question of one task."""
 
     task: str
     n_questions: int
@@ -34,7 +50,7 @@ class TaskRepeats:
 
 @dataclass(frozen=True, slots=True)
 class TheoryRow:
-    """What one theory, from the accuracy alone, says of the same plan."""
+    """A plan by one theory, from the accuracy alone."""
 
     theory: str
     variance: float
@@ -45,7 +61,7 @@ class TheoryRow:
 
 @dataclass(frozen=True, slots=True)
 class PlugIn:
-    """What the same plan says if a pilot's estimate of ω² is taken for the truth."""
+    """A plan that takes a pilot's estimate of ω² as true."""
 
     n_questions: int
     n_clusters: int | None
@@ -57,10 +73,16 @@ class PlugIn:
     cost: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Plan(Document):
     """A design that finds `effect` with `power`, and what other designs would find."""
 
+    in_schema: ClassVar[bool] = False
+    renderers: ClassVar[Mapping[str, str]] = {
+        "summary": "harness_noise.report.planning:summarise",
+        "pictures": "harness_noise.report.planning:pictures",
+        "figures": "harness_noise.report.planning:draw",
+    }
     kind: ClassVar[str] = "table"
     always: ClassVar[tuple[str, ...]] = ("table", "theory")
     shows_notes: ClassVar[bool] = True
@@ -74,57 +96,70 @@ class Plan(Document):
     repeats: int
     """Answers per question, K."""
     mde: float
-    """The smallest difference that n_questions and repeats detect with `power`; with 80 %, as in
-    `table`, where the power itself was asked for."""
+    """The smallest difference that n_questions and repeats detect with `power`.
+
+    If the power itself was asked for, with 80%, as in `table`.
+    """
     df: float
     """Degrees of freedom of the planned design: n − 1, or those of its clusters."""
     n_clusters: int | None
-    """Clusters of the size seen that n_questions fill; null where questions stand alone."""
+    """Clusters of the size seen that n_questions fill, null without clusters."""
     cluster_size: float | None
     """Questions per cluster."""
     variance: float
     """Variance per question of the contrast at `repeats` answers that the plan starts from."""
     omega2: float | None
-    """Data variance per question of the contrast, with the design effect in it; raw, as estimated or given;
-    null where only its sum with the prediction noise is known."""
+    """Data variance per question of the contrast, with its design effect, raw as estimated or given, or null.
+
+    null if only its sum with the prediction noise is known.
+    """
     omega2_upper: float | None
-    """The upper confidence limit of ω², from which the plan starts; null where ω² was not estimated."""
+    """The upper confidence limit of ω², from which the plan starts, null if ω² was not estimated."""
     sigma2_a: float | None
-    """Prediction variance of one answer; null where it is not known apart from ω²."""
+    """Prediction variance of one answer, null if it is not known apart from ω²."""
     sigma2_b: float | None
     design_effect: float | None
-    """Design effect of clusters that the variances given do not include; from `icc` where that was given."""
+    """Design effect of clusters that the given variances do not include, computed from `icc` if that was given."""
     icc: float | None
     """Intraclass correlation of the questions' differences within a cluster, where it was given."""
     best_repeats: int | None
-    """The K that makes the variance smallest for a budget; null without costs."""
+    """The K that makes the variance smallest for a budget, null without costs."""
     cost: float | None
     """Total cost of all questions and all answers of all models."""
     table: tuple[PlanRow, ...]
+    answers: tuple[PlanAnswer, ...]
+    """The answer at each K, only one row if the gain of more answers is unknown."""
+    pilot_repeats: int | None
+    """Answers per question of the pilot, K, or null.
+
+    null without a pilot, or if K differs between its runs or questions.
+    """
     basis: str
-    """Where the noise comes from: omega2, from, accuracy, reference."""
+    """Source of the noise: omega2, from, accuracy, reference."""
     compared: str
-    """What is compared: A − B of two runs, one mean against a number, or two runs like one."""
+    """The planned comparison: A − B of two runs, one mean against a number, or two runs like one."""
     assurance: float | None = None
     """The level of `omega2_upper`: the share of such pilots whose plan has the power."""
     plug_in: PlugIn | None = None
-    """The answer of the estimate itself; null without a pilot, or where its ω² is not above 0."""
+    """The plan from the estimate itself, null without a pilot, or if its ω² is not above 0."""
     theory: tuple[TheoryRow, ...] = ()
     """The three theories side by side, where only the accuracy is given."""
     sequential: PlanLooks | None = None
-    """What looking before the end does to it; null where that was not asked for."""
+    """The effect of looks before the end, null if they were not asked for."""
     by_task: tuple[TaskRepeats, ...] = ()
-    """How `answers` are best spread over the tasks, where that was asked; all of them could have `repeats`."""
+    """The best spread of `answers` over the tasks, if it was asked for. All tasks could have `repeats`."""
     mde_by_task: float | None = None
-    """What `mde` is with the answers so spread."""
+    """The `mde` with the answers so spread."""
     judge: Spending | None = None
-    """What another judge call is worth; null without its cost."""
+    """The gain of another judge call, null without its cost."""
     labels: LabelPlan | None = None
-    """How many of the judged questions people must label; null without a judge to correct."""
+    """The number of judged questions that people must label, null without a judge to correct."""
     diagnostics: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    """What is compared, in what it is counted, and how far the pilot can be trusted; one sentence each."""
+    notes: tuple[Note, ...] = ()
+    """Notes on the comparison, its units and the trust in the pilot, one sentence each."""
+    _zero_one: bool | None = field(default=None, repr=False, compare=False)
+    """As of rows (`Measured`): differences are shown in points."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--format json` prints."""
+        """Return the object that `--format json` prints."""
         return document({}, plan=row(self))

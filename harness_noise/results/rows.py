@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from ..data.notes import Note
 from ..data.scores import Measured
 from .forms import Document, Shown, finite, row
 
@@ -18,27 +19,41 @@ if TYPE_CHECKING:
 
     from ..arrays import FloatArray
     from ..stats.combine import Combined
-    from ..stats.decision import Skew
-    from .gate import Gate
+    from ..stats.data_limit import DataLimit
+    from ..stats.decision import OneSided, Skew
     from .sequential import Drawn, FullRow, Sequential
 
 
 class ConfidenceInterval(NamedTuple):
-    """The two ends of an interval, on the metric's scale; None where there is none."""
+    """The two limits of an interval, on the metric's scale, None without one."""
 
     low: float | None
     high: float | None
 
 
+SCORED_DIFFERENTLY = "scored differently"
+"""The verdict where equal answers have other scores: the scoring differs, not the models."""
 NOT_DECIDED, CANNOT = "not decided", "cannot be decided"
 """Decisions of a run that grows, at a look that did not decide: more answers may, or would not."""
+MISSING, UNADJUSTED, UNCLUSTERED = "missing", "unadjusted", "unclustered"
+LARGEST, WEIGHTS = "largest_cluster", "weights"
+"""Names of changes that would change a verdict.
+
+They are: missing answers at their bounds, no adjustment, no clusters, the largest cluster left out, other weights of
+the tasks.
+"""
+COULD, COULD_NOT = "could change the verdict", "could not change the verdict"
+NOT_KNOWN, NO_RANGE = "not known", "not known without a range"
+"""Possible effects of missing answers on a verdict."""
 PEOPLE = "people_labels"
 """The estimand of a row that people's labels correct."""
+OVERALL = "overall"
+"""The task of the row of all top-level tasks together."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeCorrection:
-    """What people's labels say of the judge; of a difference, of its A − B."""
+    """The correction of a judge by human labels, for a difference that of its A − B."""
 
     n_labelled: int
     """Questions with a label."""
@@ -51,31 +66,37 @@ class JudgeCorrection:
     bias_se: float | None
     """Standard error of `bias`."""
     gain: float | None
-    """How many times the variance of the labels alone is that of the corrected mean; null where all labels are the
-    same, so that theirs is not known."""
+    """Variance of the labels alone over that of the corrected mean, null if all labels are equal, as theirs is then
+    unknown."""
     r2: float | None
-    """The share of the labels' variance that the judge predicts; null where the labels are too few to use the judge."""
+    """The share of the labels' variance that the judge predicts, null if the labels are too few to use the judge."""
 
 
 class _Row(Measured, Shown):
-    """What one Estimate and one Difference share: they are shown as a table of one row."""
+    """The common part of Estimate and Difference, which are shown as a table of one row."""
 
     __slots__ = ()
     if TYPE_CHECKING:
         ci_low: float | None
         ci_high: float | None
+        weights: str | None
+
+    @property
+    def is_overall(self) -> bool:
+        """True if it is the row of all top-level tasks, and not a task or group with that name."""
+        return self.task == OVERALL and self.weights is not None
 
     @property
     def confidence_interval(self) -> ConfidenceInterval:
-        """(`low`, `high`): `ci_low` and `ci_high` as one, of coverage `level`; see `interval`."""
+        """(`low`, `high`): `ci_low` and `ci_high` together, with coverage `level`. `interval` names the method."""
         return ConfidenceInterval(self.ci_low, self.ci_high)
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as the JSON has it."""
+        """Return the row as the JSON has it."""
         return row(self)
 
     def to_frame(self) -> pd.DataFrame:
-        """One line, as in `Analysis.to_frame` and `Comparison.to_frame`."""
+        """Return one line, as in `Analysis.to_frame` and `Comparison.to_frame`."""
         return self._table().to_frame()
 
     def _table(self) -> Analysis | Comparison:
@@ -90,19 +111,48 @@ class JudgeFlips:
     """The judge's own noise: verdicts that differ on the same text."""
 
     of: str
-    """answers: gradings of the same text by one judge; panel: the votes of its members on one answer."""
+    """answers, panel or runs: which gradings are compared.
+
+    answers: gradings of the same text by one judge. panel: the votes of its members on one answer. runs: gradings of
+    the same text in A and in B.
+    """
     n_same_text: int
     """Pairs of gradings of the same answer text to the same question."""
     n_flips: int
     """Pairs whose two verdicts differ."""
     rate: float
-    """How often a second grading differs from the first; every answer counts the same, so it is not n_flips /
-    n_same_text where some texts were graded more often than others."""
+    """Share of second gradings that differ from the first. Every answer has the same weight.
+
+    It is therefore not n_flips / n_same_text if some texts were graded more often than others.
+    """
     variance: float
     """Variance of the verdicts on one text."""
     share: float | None
-    """Share of the prediction noise that is the judge's, at most 1; null where the prediction noise cannot be
-    estimated, and of a panel, whose common verdict varies less than a vote."""
+    """The judge's share of the prediction noise, at most 1, or null.
+
+    null if the prediction noise cannot be estimated, and for a panel, whose common verdict varies less than a vote.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unadjusted:
+    """The figures of a stopped run as if its number of answers had been fixed, which early stops make too extreme."""
+
+    diff: float | None
+    se: float | None
+    ci_low: float | None
+    ci_high: float | None
+    p_value: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EqualAnswers:
+    """Answers that two runs gave with the same text to the same question."""
+
+    n_equal: int
+    """The number of equal answers."""
+    n_differ: int
+    """The number of them that the two runs score differently."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,13 +168,13 @@ class Estimate(_Row):
     n_questions: int
     """Questions with a score."""
     n_clusters: int
-    """Equal to n_questions where there are no clusters."""
+    """Number of clusters, equal to n_questions without clusters."""
     repeats_min: int
     """Fewest answers of a question."""
     repeats_max: int
     """Most answers of a question."""
     mean: float | None
-    """On the metric's scale; with unequal repeats the mean of the questions' means."""
+    """Mean on the metric's scale. With unequal repeats, it is the mean of the questions' means."""
     se: float | None
     """Standard error of `mean`, averaged over the repeats that were run."""
     ci_low: float | None
@@ -136,19 +186,19 @@ class Estimate(_Row):
     df: float | None
     """Degrees of freedom of `se`."""
     interval: str
-    """wilson, t, clopper-pearson, korn-graubard, bootstrap; none."""
+    """Method of the interval: wilson, t, clopper-pearson, korn-graubard, bootstrap or none."""
     se_total: float | None
     """Standard error of the same benchmark with one answer per question."""
     se_data: float | None
-    """What is left with infinitely many repeats."""
+    """The standard error that is left with infinitely many repeats."""
     se_prediction: float | None
-    """What the model's own randomness adds at one answer per question."""
+    """The standard error that the model's own randomness adds at one answer per question."""
     se_naive: float | None
     """The standard error that ignores clusters."""
     var_data: float | None
     """se_data², but raw: it may be negative."""
     var_prediction: float | None
-    """se_prediction²; None where answers cannot tell it."""
+    """se_prediction², None if the answers cannot determine it."""
     design_effect: float | None
     """V with clusters / V without."""
     n_effective: float | None
@@ -156,36 +206,55 @@ class Estimate(_Row):
     icc: float | None
     """Intraclass correlation of question means within clusters."""
     estimator: str
-    """Variance estimator: cr0, cr1, cr2, cr3; bootstrap for metrics over all questions at once."""
+    """Variance estimator: cr0, cr1, cr2, cr3, or bootstrap for metrics over all questions at once."""
     n_missing: int = 0
-    """Answers that were asked for and have no score (errored, NaN); see `--missing`."""
+    """Answers that were asked for and have no score (errored, NaN, see `--missing`)."""
     missing: Mapping[str, int] = field(default_factory=dict)
-    """How many of them by cause, where the log says why: agent, infrastructure, verifier, refused, limit or
+    """Cause → number of missing answers, if the log says why: agent, infrastructure, verifier, refused, limit or
     unanswered."""
     cluster: str | None = None
-    """The cluster SPEC in words; null where questions are independent."""
+    """The cluster SPEC in words, null if questions are independent."""
     diagnostics: tuple[str, ...] = ()
     """Codes, each explained in docs/diagnostics.md."""
     se_data_upper: float | None = None
-    """One-sided 95 % upper limit of `se_data`; shown where the estimate is clipped at 0."""
+    """One-sided 95% upper limit of `se_data`, shown if the estimate is clipped at 0."""
     mean_if_missing_wrong: float | None = None
-    """The mean if every missing answer were wrong (the worst of the range); null where none is missing."""
+    """The mean if every missing answer were wrong (the worst of the range), null if none is missing."""
     mean_if_missing_right: float | None = None
-    """The mean if every missing answer were right (the best of the range); null where none is missing."""
+    """The mean if every missing answer were right (the best of the range), null if none is missing."""
     range: tuple[float, float] | None = None
-    """Lowest and highest value that the metric can take, where that is declared or seen; null: unbounded."""
+    """Lowest and highest value of the metric, if they are declared or seen, null if unbounded."""
     estimand: str = "questions_population"
-    """questions_population: the questions are a sample; these_questions: they are all there is; people_labels: the mean
-    that people would give, over the population of questions."""
+    """questions_population, these_questions or people_labels.
+
+    questions_population: the questions are a sample. these_questions: they are all there is. people_labels: the mean
+    that people would give, over the population of questions.
+    """
     unit: str | None = None
-    """What a measure beside the score is counted in: tokens, s, $, or empty where nobody says; null: a score."""
+    """Unit of a measure: tokens, s, $, "" if unknown, null for a score."""
     mde: float | None = None
-    """How far the true mean must be from a fixed number for a t test of level 1 − `level` to tell them apart with 80 %
-    power; of two models on the same questions see `plan`."""
+    """Distance of the true mean from a fixed number that a t test of level 1 − `level` detects with 80% power.
+
+    For two models on the same questions see `plan`.
+    """
     judge_flips: JudgeFlips | None = None
-    """How noisy the judge is; null where no text was graded twice, or where no verdict on the same text differs."""
+    """The judge's noise, null if no text was graded twice, or if no verdict on the same text differs."""
     judge: JudgeCorrection | None = None
-    """What people's labels say of the judge; null where nothing is corrected."""
+    """The judge's correction by human labels, null without one."""
+    _data_limit: DataLimit | None = field(default=None, repr=False, compare=False)
+    """The upper limit of the data variance at any level, for `plan`. It is in no file."""
+    weights: str | None = None
+    """Weights of what this row averages: equal, size (by questions) or file.
+
+    null: it averages nothing, or as the harness does.
+    """
+
+
+def data_or_limit(row: Estimate) -> tuple[float | None, float | None]:
+    """Return (data noise, None), or (None, its limit) if the estimate of its variance is below 0, because 0 would be
+    false."""
+    below = row.var_data is not None and row.var_data < 0
+    return (None, row.se_data_upper) if below else (row.se_data, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +268,7 @@ class Difference(_Row):
     model_b: str
     """The baseline."""
     n_questions: int
-    """Shared by both; unpaired: of both together."""
+    """Questions shared by both, or if unpaired those of both together."""
     n_clusters: int
     """Clusters of the shared questions."""
     n_only_a: int
@@ -227,18 +296,22 @@ class Difference(_Row):
     df: float | None
     """Degrees of freedom of `se`."""
     statistic: float | None
-    """Statistic of `test`; null where it has none."""
+    """Statistic of `test`, null if it has none."""
     p_value: float | None
     """Two-sided, of `test`."""
     p_adjusted: float | None
-    """`p_value` adjusted over its family of rows; the verdict follows it."""
+    """`p_value` adjusted over its family of rows. The verdict follows it."""
     test: str
-    """t, sign, permutation, bootstrap, wild; sequential with looks at a run that grows, whose estimate, interval, p and
-    decision then stand in the row; fisher of counts, reference of bare numbers."""
+    """The test: t, sign, permutation, bootstrap, bootstrap-t, wild, sequential, fisher or reference.
+
+    bootstrap-t goes with that interval. sequential: the run grows and is looked at, or stopped early and is compared
+    with the baseline that stopped it. Then estimate, interval, p and decision are the looks'. fisher is for counts,
+    reference for bare numbers.
+    """
     p_sign: float | None
     """Two-sided exact sign test over questions (clusters)."""
     wins_a: float | None
-    """Expected wins of A, the better score of each pair of answers; wins and ties sum to n_questions."""
+    """Expected wins of A, the better score of each pair of answers. Wins and ties sum to n_questions."""
     wins_b: float | None
     """Expected wins of B."""
     ties: float | None
@@ -250,9 +323,9 @@ class Difference(_Row):
     se_total: float | None
     """Standard error with one answer per question and model."""
     se_data: float | None
-    """What is left with infinitely many answers."""
+    """The standard error that is left with infinitely many answers."""
     se_prediction: float | None
-    """What the models' own randomness adds at one answer each."""
+    """The standard error that the models' own randomness adds at one answer each."""
     var_data: float | None
     """se_data², but raw: it may be negative."""
     var_prediction: float | None
@@ -260,72 +333,109 @@ class Difference(_Row):
     design_effect: float | None
     """V with clusters / V without."""
     mde: float | None
-    """The smallest difference that this comparison detects with 80 % power: noncentral t with its df."""
+    """The smallest difference that this comparison detects with 80% power: noncentral t with its df."""
     verdict: str
-    """A better, B better, not separable, or equivalent within M; by `p_adjusted`. With looks also not decided, or
-    cannot be decided."""
+    """A better, B better, not separable, or equivalent within M, by `p_adjusted`.
+
+    With looks also not decided, or cannot be decided. Scored differently, whatever p is, if equal answers have other
+    scores.
+    """
     run_a: str = ""
-    """Where A was read from: tells two runs of one model apart."""
+    """Place from which A was read. It distinguishes two runs of one model."""
     run_b: str = ""
-    """Where B was read from."""
+    """Place from which B was read."""
     n_missing: int = 0
     """Answers of both that were asked for and have no score."""
     missing: Mapping[str, int] = field(default_factory=dict)
-    """How many of them by cause, where the logs say why; empty in the pairs of an arena."""
+    """Cause → number of missing answers, if the logs say why, empty in the pairs of an arena."""
     cluster: str | None = None
-    """The cluster SPEC in words; None where questions are independent."""
+    """The cluster SPEC in words, None if questions are independent."""
     diagnostics: tuple[str, ...] = ()
     """Codes, each explained in docs/diagnostics.md."""
     se_data_upper: float | None = None
-    """One-sided 95 % upper limit of `se_data`; shown where the estimate is clipped at 0."""
+    """One-sided 95% upper limit of `se_data`, shown if the estimate is clipped at 0."""
     estimand: str = "questions_population"
-    """questions_population: the questions are a sample; these_questions: they are all there is; people_labels: the mean
-    that people would give, over the population of questions."""
+    """questions_population, these_questions or people_labels.
+
+    questions_population: the questions are a sample. these_questions: they are all there is. people_labels: the mean
+    that people would give, over the population of questions.
+    """
     judge: JudgeCorrection | None = None
-    """What people's labels say of the judge; null where nothing is corrected."""
+    """The judge's correction by human labels, null without one."""
     unit: str | None = None
-    """What a measure beside the score is counted in: tokens, s, $, or empty where nobody says; null: a score."""
+    """Unit of a measure: tokens, s, $, "" if unknown, null for a score."""
+    if_missing: str | None = None
+    """Possible effect of answers without a score on the verdict.
+
+    could change the verdict: some scores in their place do. could not change the verdict: it is shown that no scores
+    do. not known without a range: the metric has none. not known: no score that was tried does. null: none is missing,
+    or they count as wrong. Null in the pairs of an arena, which tries no scores: `compare` the two runs.
+    """
     interval: str = "t"
-    """Whose interval it is: t, bootstrap, sequential, bonett-price, agresti-caffo; none. With `test` sign or
-    permutation, which have none of their own, it is t's."""
+    """Method of the interval: t, bootstrap, sequential, bonett-price, agresti-caffo or none.
+
+    With `test` sign or permutation, which have no interval, it is t's.
+    """
+    weights: str | None = None
+    """Weights of what this row averages: equal, size (by questions) or file.
+
+    null: it averages nothing, or as the harness does.
+    """
+    unadjusted: Unadjusted | None = None
+    """Figures without correction for the looks, if a stopped run is compared with the baseline that stopped it, else
+    null."""
+    equal_answers: EqualAnswers | None = None
+    """Answers with the same text in A and B, null if none is known to be scored differently."""
+    judge_flips: JudgeFlips | None = None
+    """The judge's noise between the two runs, null if a judge is not known to score the same text differently."""
+    _would_change: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """The changes that would change the verdict, each computed, for screens and pages."""
+    _data_limit: DataLimit | None = field(default=None, repr=False, compare=False)
+    """The upper limit of the data variance at any level, for `plan`. It is in no file."""
 
 
 def _numbers(kind: type[_Row], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields, with null for numbers that are missing or not finite."""
+    """Return the fields, with null for numbers that are missing or not finite."""
     names = [field.name for field in fields(kind) if field.type == "float | None"]
     return {**values, **{name: finite(values.get(name)) for name in names}}
 
 
 def estimate(**values: Any) -> Estimate:
-    """The row of these fields; numbers that are missing or not finite become null."""
+    """Return the row of these fields. Numbers that are missing or not finite become null."""
     return Estimate(**_numbers(Estimate, values))
 
 
 def difference(**values: Any) -> Difference:
-    """The row of these fields; numbers that are missing or not finite become null."""
+    """Return the row of these fields. Numbers that are missing or not finite become null."""
     return Difference(**_numbers(Difference, values))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Analysis(Document):
     """The noise of every mean of one or several runs."""
 
+    renderers: ClassVar[Mapping[str, str]] = {
+        "summary": "harness_noise.report.summary:of_analysis",
+        "pictures": "harness_noise.report.figures:of_rows",
+        "page": "harness_noise.report.html:write_page",
+        "figures": "harness_noise.report.figures:save_rows",
+    }
     kind: ClassVar[str] = "estimates"
     always: ClassVar[tuple[str, ...]] = ("estimates", "notes")
     if_any: ClassVar[tuple[str, ...]] = ("slices", "heterogeneity", "full_benchmark", "sequential", "drawn")
 
     settings: Mapping[str, Any]
     estimates: tuple[Estimate, ...] = ()
-    notes: tuple[str, ...] = ()
-    """Hints and warnings for a person, one sentence each."""
+    notes: tuple[Note, ...] = ()
+    """Hints and warnings, each with a code for programs and a sentence for a person."""
     slices: tuple[EstimateSlice, ...] = ()
     """Rows by slice of the questions, if requested."""
     heterogeneity: tuple[Heterogeneity, ...] = ()
-    """Whether the slices of each field differ at all."""
+    """Tests for differences between the slices of each field."""
     full_benchmark: tuple[FullRow, ...] = ()
     """Estimates of whole benchmarks from parts of them, if references were given."""
     sequential: tuple[Sequential, ...] = ()
-    """What made a run stop, if it was to stop when it is decided; A is the run, B the one it was compared with."""
+    """The looks that stopped a run when it was decided. A is the run, B the one it was compared with."""
     drawn: tuple[Drawn, ...] = ()
     """The tasks of which a random part was asked."""
 
@@ -336,7 +446,7 @@ class Analysis(Document):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByQuestion(Measured):
-    """One row of a comparison question by question; every sequence has one item for each of the n questions."""
+    """One row of a comparison question by question. Every sequence has one item for each of the n questions."""
 
     model_a: str
     model_b: str
@@ -354,16 +464,32 @@ class ByQuestion(Measured):
         """(n,) A − B."""
         return self.mean_a - self.mean_b
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line for each question: its names, cluster, and the means of A's and of B's answers."""
+        import pandas as pd
+
+        names = ("task", "metric", "scorer", "model_a", "model_b", "run_a", "run_b")
+        about = {name: getattr(self, name) for name in names}
+        each = {"question": list(self.keys), "cluster": None if self.clusters is None else list(self.clusters)}
+        means = {"mean_a": self.mean_a, "mean_b": self.mean_b, "diff": self.diff}
+        return pd.DataFrame({**about, **each, **means})
+
     def most_flipped(self, limit: int) -> list[int]:
-        """At most so many of the questions on which A and B differ, the largest difference first."""
+        """Return at most so many of the questions on which A and B differ, the largest difference first."""
         from ..stats.tolerances import ROUNDING  # a run without the flag loads the results, but no statistics
 
         size = abs(self.diff)
         order: list[int] = (-size).argsort(kind="stable")[: min(limit, (size > ROUNDING).sum())].tolist()
         return order
 
+    def flipped_as_much(self, k: int) -> int:
+        """Return on how many questions A and B differ at least as much as on question k."""
+        from ..stats.tolerances import ROUNDING
+
+        return int((abs(self.diff) >= abs(self.diff[k]) - ROUNDING).sum())
+
     def flip(self, k: int) -> Flip:
-        """Question k, without its target and answers."""
+        """Return question k, without its target and answers."""
         return Flip(
             *(self.task, self.metric, self.scorer, self.model_a, self.model_b, self.run_a, self.run_b),
             question=self.keys[k],
@@ -372,13 +498,20 @@ class ByQuestion(Measured):
             mean_a=float(self.mean_a[k]),
             mean_b=float(self.mean_b[k]),
             diff=float(self.diff[k]),
+            _zero_one=self._zero_one,
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Document):
     """A − B, for every task and metric that two runs share."""
 
+    renderers: ClassVar[Mapping[str, str]] = {
+        "summary": "harness_noise.report.summary:of_comparison",
+        "pictures": "harness_noise.report.figures:of_rows",
+        "page": "harness_noise.report.html:write_page",
+        "figures": "harness_noise.report.figures:save_rows",
+    }
     kind: ClassVar[str] = "comparisons"
     always: ClassVar[tuple[str, ...]] = ("comparisons", "notes")
     if_any: ClassVar[tuple[str, ...]] = (
@@ -393,33 +526,52 @@ class Comparison(Document):
     settings: Mapping[str, Any]
     comparisons: tuple[Difference, ...] = ()
     """One for each task, metric and scorer that both have, then for each group of tasks."""
-    notes: tuple[str, ...] = ()
-    """Hints and warnings for a person, one sentence each."""
+    notes: tuple[Note, ...] = ()
+    """Hints and warnings, each with a code for programs and a sentence for a person."""
     questions: tuple[Flip, ...] = ()
     """The questions that changed most, if they were asked for."""
     combined: tuple[Combined, ...] = ()
-    """What all rows say together, if it was asked for."""
+    """Conclusions from all rows together, if they were asked for."""
     full_benchmark: tuple[FullRow, ...] = ()
     """Differences on whole benchmarks, estimated from parts of them, if references were given."""
     sequential: tuple[Sequential, ...] = ()
-    """What the looks at a run that grows say, if they were asked for."""
+    """Results of the looks at a run that grows, if they were asked for."""
     families: tuple[str, ...] = ()
-    """The family in which each row's p is adjusted: "" for groups and tasks outside any group, else the
-    group whose subtask it is; not part of the JSON. Without any: one family."""
+    """The family in which each row's p is adjusted, not part of the JSON. Empty: one family.
+
+    It is "" for groups and tasks outside any group, else the group whose subtask it is. Metrics that nobody asked for
+    (`not_asked_for`) are families of their own.
+    """
+    one_sided: tuple[OneSided | None, ...] = ()
+    """One-sided p-values of each row at the margin, for a gate, not part of the JSON."""
     skews: tuple[Skew | None, ...] = ()
-    """How skewed each row's paired differences are, for `combined`; not part of the JSON."""
+    """Skewness of each row's paired differences, for `combined`, not part of the JSON."""
     slices: tuple[DifferenceSlice, ...] = ()
     """Rows by slice of the questions, if requested."""
     heterogeneity: tuple[Heterogeneity, ...] = ()
-    """Whether the slices of each field differ at all."""
+    """Tests for differences between the slices of each field."""
     by_question: tuple[ByQuestion, ...] = ()
-    """A and B question by question, if that was asked for; not part of the JSON."""
-    gate: Gate | None = None
-    """Whether A is worse in any row, if that was asked for with `fail_on`; not part of the JSON."""
+    """A and B question by question, if that was asked for, not part of the JSON."""
 
     @property
     def rows(self) -> tuple[Difference, ...]:
         return self.comparisons
+
+    def to_frame(self, table: str | None = None) -> pd.DataFrame:
+        """Return a list of `to_dict` as a table with one line per row, by default the main list.
+
+        `"by_question"` has one line per question.
+
+        Raises:
+            KeyError: there is no such list.
+        """
+        if table != "by_question":
+            return Document.to_frame(self, table)
+        if not self.by_question:
+            raise KeyError("no table 'by_question': compare with `by_question=True`")
+        import pandas as pd
+
+        return pd.concat([answers.to_frame() for answers in self.by_question], ignore_index=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,7 +583,7 @@ class Flip(Measured):
     run_a: str
     run_b: str
     question: str
-    """What the harness calls it."""
+    """The harness's name of the question."""
     text: str | None
     """The whole question, where the log has it."""
     cluster: str | None
@@ -453,26 +605,28 @@ class EstimateSlice(Estimate):
     field: str
     """The SPEC."""
     value: str
-    """The value; of a number, its range."""
+    """The value, or for a number its range."""
     p_value: float | None
     """p-value of "this slice has the mean of all other questions"."""
     p_adjusted: float | None
     """Over all slices that are shown, by Benjamini–Hochberg."""
     shrunken: float | None
-    """The mean drawn towards those of the other slices, as far as its noise makes it (empirical Bayes); null with
-    fewer than four slices."""
+    """The mean drawn towards those of the other slices, as its noise requires (empirical Bayes).
+
+    null with fewer than four slices.
+    """
     shrunken_ci_low: float | None
     shrunken_ci_high: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceSlice(Difference):
-    """A − B on the questions with one value of a field; `p_adjusted` is over all slices, by Benjamini–Hochberg."""
+    """A − B on the questions with one value of a field. `p_adjusted` is over all slices, by Benjamini–Hochberg."""
 
     field: str
     value: str
     shrunken: float | None
-    """The difference drawn towards those of the other slices; null with fewer than four slices."""
+    """The difference drawn towards those of the other slices, null with fewer than four slices."""
     shrunken_ci_low: float | None
     shrunken_ci_high: float | None
 
@@ -483,18 +637,18 @@ class Heterogeneity(Measured):
 
     model_a: str
     model_b: str | None
-    """null: the means of one run; else A − B."""
+    """B for A − B, null for the means of one run."""
     field: str
     n_slices: int
     n_left_out: int
     """Questions without a value of the field."""
     statistic: float | None
-    """Brown and Forsythe's F*, clustered; null where no two slices have two clusters, or nothing varies."""
+    """Brown and Forsythe's F*, clustered, null if no two slices have two clusters, or nothing varies."""
     df: float | None
     df_residual: float | None
     p_value: float | None
     p_adjusted: float | None
     """Over all fields that are shown, by Benjamini–Hochberg."""
     spread: float | None
-    """Standard deviation of the true slice means, as estimated; null with fewer than four slices."""
+    """Standard deviation of the true slice means, as estimated, null with fewer than four slices."""
     diagnostics: tuple[str, ...] = ()

@@ -6,10 +6,10 @@ import json
 from dataclasses import fields, is_dataclass
 from typing import Any, get_args
 
+from ..data.notes import NOTES, Note
 from ..stats import combine, planning
-from . import arena, explanation, gate, plan, rows, sequential
 from .diagnostics import DIAGNOSTICS
-from .forms import SCHEMA_VERSION, Document
+from .forms import SCHEMA_VERSION, Document, all_kinds, modules, shown_fields
 from .gate import CANNOT, FAIL, PARTS, PASS, Gate, Rule
 
 _PLAIN: dict[str, dict[str, Any]] = {
@@ -20,11 +20,23 @@ _PLAIN: dict[str, dict[str, Any]] = {
     "None": {"type": "null"},
     "Rule": {"enum": list(get_args(Rule))},
 }
+_DOCUMENTS = [kind for _, kind in sorted(all_kinds().items()) if issubclass(kind, Document) and kind.in_schema]
 _CODES = {"type": "array", "items": {"enum": sorted(DIAGNOSTICS)}}
-_DOCUMENTS = (rows.Analysis, rows.Comparison, arena.Arena, explanation.Factors, explanation.Explanation)
+_JOURNAL = {
+    "type": "object",
+    "properties": {
+        "mode": {"enum": ["auto", "reuse"]},
+        "taken_up": {"type": "integer", "minimum": 0},
+        "asked": {"type": "integer", "minimum": 0},
+        "began": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["mode", "taken_up", "asked", "began"],
+    "additionalProperties": False,
+}
+"""In the `noise` block of a live lm-eval run: answers taken up from runs that began then, and answers asked for."""
 _KINDS = {
     name: kind
-    for module in (arena, combine, explanation, gate, plan, planning, rows, sequential)
+    for module in (*modules(), combine, planning)
     for name, kind in vars(module).items()
     if is_dataclass(kind)
 }
@@ -34,7 +46,7 @@ class _Definitions(dict[str, dict[str, Any]]):
     """The schema of every class of rows that a result refers to."""
 
     def json_of(self, text: str) -> dict[str, Any]:
-        """The JSON of a field's type, as its dataclass has it."""
+        """Return the JSON of a field's type, as its dataclass has it."""
         if " | " in text:
             kinds = [self.json_of(part) for part in text.split(" | ")]
             if any("$ref" in kind for kind in kinds):
@@ -53,26 +65,29 @@ class _Definitions(dict[str, dict[str, Any]]):
         return _PLAIN.get(text) or self.row(text)
 
     def row(self, name: str) -> dict[str, Any]:
-        """A reference to the object of a class: the fields of its dataclass."""
+        """Return a reference to the object of a class: the fields of its dataclass."""
+        if name == Note.__name__:
+            self[name] = self.object({"code": "str", "text": "str", "task": "str | None"})
+            self[name]["properties"]["code"] = {"enum": sorted(NOTES)}
         if name not in self:
             self[name] = {}
-            self[name] = self.object({field.name: str(field.type) for field in fields(_KINDS[name])})
+            self[name] = self.object(shown_fields(_KINDS[name]))
         return {"$ref": f"#/$defs/{name}"}
 
     def object(self, types: dict[str, str]) -> dict[str, Any]:
-        """An object with exactly these fields."""
+        """Return an object with exactly these fields."""
         properties = {name: _CODES if name == "diagnostics" else self.json_of(text) for name, text in types.items()}
         return {"type": "object", "properties": properties, "required": list(types), "additionalProperties": False}
 
     def gate(self) -> dict[str, Any]:
-        """The verdict of a gate; its settings stand beside it."""
+        """Return the verdict of a gate. Its settings stand beside it."""
         types = {field.name: str(field.type) for field in fields(Gate) if field.name in PARTS}
         shape = self.object(types | {"passed": "bool", "sentence": "str"})
         shape["properties"] |= {"outcome": {"enum": [PASS, FAIL, CANNOT]}, "adjust": {"enum": ["holm", "none"]}}
         return shape
 
     def tables(self) -> dict[str, dict[str, Any]]:
-        """What stands beside the settings; several commands may have different rows under one name."""
+        """Return what stands beside the settings. Several commands may have different rows under one name."""
         shapes: dict[str, list[dict[str, Any]]] = {}
         for kind in _DOCUMENTS:
             for name in (*kind.always, *kind.if_any):
@@ -83,27 +98,28 @@ class _Definitions(dict[str, dict[str, Any]]):
 
 
 def _type_of(kind: type[Document], name: str) -> str:
-    """The type of what a result has under a name, which may be a property."""
+    """Return the type of what a result has under a name, which may be a property."""
     value = getattr(kind, name)
     types = value.fget.__annotations__ if isinstance(value, property) else {"return": kind.__annotations__[name]}
     return str(types["return"])
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of `--format json` and of a results file's `noise` block; shipped as `schema.json`."""
+    """Return the JSON Schema of `--format json` and of a results file's `noise` block. Shipped as `schema.json`."""
     defined = _Definitions()
     first = {
         "schema_version": {"const": SCHEMA_VERSION},
         "harness_noise_version": {"type": "string"},
         "settings": {"type": "object"},
     }
+    only = {"only": {"type": "array", "items": {"type": "string"}, "minItems": 1}}
     results = {"plan": defined.row("Plan"), "gate": defined.gate()}
     required = [[name for name in kind.always if name != "notes"] for kind in _DOCUMENTS]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "harness-noise",
         "type": "object",
-        "properties": first | defined.tables() | results,
+        "properties": first | only | defined.tables() | results | {"journal": _JOURNAL},
         "required": list(first),
         "anyOf": [{"required": names} for names in (*required, *([name] for name in results))],
         "additionalProperties": False,

@@ -1,9 +1,9 @@
-"""What may be reported of a run that was looked at while it grew, or that answered only a part of the questions."""
+"""Results of a run that was looked at while it grew, or that answered only some of the questions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..data.scores import Measured
@@ -15,7 +15,7 @@ class _Object:
     """One object of the JSON."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The object as the JSON has it: None for what cannot be estimated."""
+        """Return the object as the JSON has it: None for what cannot be estimated."""
         return row(self)
 
 
@@ -30,17 +30,17 @@ class Sequential(Measured, _Object):
     look: int
     """Looks that were taken."""
     alpha_spent: float
-    """Two-sided error that these looks may spend; of a confidence sequence all of it, of the rule se none."""
+    """Two-sided error that these looks may spend, all of it for a confidence sequence, none for the rule se."""
     n_asked: int
     n_total: int
     order_seed: int | None
-    """Seed of the random order of questions (whole clusters), or of the harness's shuffle; null where that has none."""
+    """Seed of the random order of questions (whole clusters), or of the harness's shuffle, null if that has none."""
     decision: str
     """A better, B better, equivalent within M, not separable (all was asked), cannot be decided (stopped for futility:
     the rest would not have decided it either), precise enough (the rule se), or not decided: it ended before the rule
     had decided."""
     estimate: float | None
-    """Median-unbiased in the stage-wise ordering where a boundary was crossed or all was asked; else the mean."""
+    """Median-unbiased in the stage-wise ordering if a boundary was crossed or all was asked, else the mean."""
     ci_low: float | None
     """Limits that are valid after stopping: stage-wise where a boundary was crossed or all was asked, else repeated."""
     ci_high: float | None
@@ -48,12 +48,20 @@ class Sequential(Measured, _Object):
     """The estimate before that adjustment, which stopping early makes too extreme: the plain mean, or that of the
     regression on B and the references."""
     diff: float | None = None
-    """A − B of the questions that both had answered, as a comparison of the two shows it; null of the rule se."""
+    """A − B of the questions that both had answered, as a comparison of the two shows it, null for the rule se."""
+    baseline: str | None = None
+    """Hash of B's means of these questions and of their names, by which a comparison recognises B. null for the rule
+    se."""
+    clusters: str | None = None
+    """Hash of which of these questions share a cluster, by which clusters that a comparison names are recognised. null
+    for the rule se."""
     p_value: float | None = None
-    """Two-sided, of no difference, allowing for the looks: stage-wise where the rule stopped, else repeated (the level
-    at which this look would have stopped); null of the rule se."""
+    """Two-sided p of no difference, corrected for the looks, null for the rule se.
+
+    It is stage-wise if the rule stopped, else repeated (the level at which this look would have stopped).
+    """
     futility: float | None = None
-    """Predictive probability that the rest of the answers decides it; null where futility is off."""
+    """Predictive probability that the rest of the answers decides it, null if futility is off."""
     round: int = 1
     """The highest answer to a question that was asked for: 1 while every question is asked for the first time."""
     n_answers: int | None = None
@@ -65,7 +73,7 @@ class Sequential(Measured, _Object):
 
     @property
     def complete(self) -> bool:
-        """Whether everything was asked."""
+        """True if everything was asked."""
         if self.n_answers is None or self.n_answers_total is None:
             return self.n_asked >= self.n_total
         return self.n_answers >= self.n_answers_total
@@ -79,11 +87,11 @@ class Drawn(_Object):
     n_asked: int
     n_total: int
     order_seed: int | None
-    """Seed of the drawing, or of the harness's shuffle; null where that has none."""
+    """Seed of the drawing, or of the harness's shuffle, null if that has none."""
     stopped_early: bool
-    """Whether the number was not fixed before: the run stopped when it was decided, or precise enough."""
+    """True if the number was not fixed before: the run stopped when it was decided, or precise enough."""
     chances: Mapping[str, float] | None = None
-    """Key of every question that was drawn → the probability with which it was; null where all had the same."""
+    """Key of every question that was drawn → its probability, null if all are equal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,18 +109,27 @@ class FullBenchmark(_Object):
     ci_low: float | None = None
     ci_high: float | None = None
     n_asked: int
+    n_asked_b: int | None = None
+    """The questions that B has answered, if B has answered another subset, else null."""
     n_total: int
     r2: float | None = None
-    """Share of the variance between A's question means that B and the references explain, cross-fitted; below 0: none;
-    null without a regression."""
+    """Share of the variance between A's question means that B and the references explain, cross-fitted.
+
+    Below 0: none. null without a regression.
+    """
     gain: float | None = None
-    """Variance of the plain mean of the part over that of the regression estimate; at most 1: nothing gained;
-    null without a regression."""
+    """Variance of the subset's plain mean over that of the regression estimate, null without a regression.
+
+    At most 1: nothing gained.
+    """
     references: tuple[str, ...]
     """The runs that predict."""
     diagnostics: tuple[str, ...] = ()
-    """Codes, each explained in docs/diagnostics.md; with `zero_variance` there is neither `se` nor an interval: a part
-    whose questions all say the same does not tell how far the others differ."""
+    """Codes, each explained in docs/diagnostics.md.
+
+    With `zero_variance` there is neither `se` nor an interval: if all questions of the subset have the same score, it
+    is unknown how far the others differ.
+    """
     se_population: float | None = None
     """For other questions of the kind, too: with the variance that the mean of all N questions has."""
     ci_low_population: float | None = None
@@ -127,7 +144,9 @@ class FullRow(FullBenchmark):
     metric: str
     scorer: str
     model: str
-    """Name of the model; "A − B" for a comparison."""
+    """Name of the model, "A − B" for a comparison."""
+    _zero_one: bool | None = field(default=None, repr=False, compare=False)
+    """As of other rows (`Measured`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +157,7 @@ class Replay(_Object):
     n_total: int
     """Answers of A."""
     n_mean: float
-    """Answers asked when it stopped; n_total where nothing was decided before."""
+    """Answers asked when it stopped, n_total if nothing was decided before."""
     n_median: int
     n_low: int
     """In a tenth of the orders so few were enough."""
@@ -150,7 +169,7 @@ class Replay(_Object):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanLooks(_Object):
-    """What looking before the end does to a plan."""
+    """The effect of looks before the end on a plan."""
 
     looks: int | str
     """Looks, or anytime."""
@@ -168,4 +187,4 @@ class PlanLooks(_Object):
     n_expected_double: float
     """… at twice the effect."""
     replay: Replay | None = None
-    """The two runs of the pilot compared again in random orders; null without two."""
+    """The two runs of the pilot compared again in random orders, null without two runs."""

@@ -1,4 +1,4 @@
-"""What a whole leaderboard says of its benchmark: which questions carry signal, and how much noise is usual."""
+"""Statistics of a benchmark from a whole leaderboard: which questions carry signal, and how much noise is usual."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ BLOCK = 2_000_000
 
 
 def kendall_tau(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Kendall's tau-b of each question's scores with the models' means over all their other questions.
+    """Return Kendall's tau-b of each question's scores with the models' means over all other questions, and its
+    p-value.
 
     The question itself is left out of the mean (item against the rest): with it, noise alone correlates
     with itself and averages above 0.
@@ -57,7 +58,7 @@ def kendall_tau(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _concordance(x: AnyArray, y: AnyArray) -> FloatArray:
-    """(N,) Σ over pairs of columns of sign(x_a − x_b) sign(y_a − y_b), from ranks within rows; −1 is masked."""
+    """Return (N,) Σ over pairs of columns of sign(x_a − x_b) sign(y_a − y_b), from ranks within rows, −1 if masked."""
     out = np.zeros(len(x))
     # small numbers are compared fast, and nothing is above or below NaN
     columns, others = (np.ascontiguousarray(np.where(r < 0, np.nan, r).T, np.float32) for r in (x, y))
@@ -67,12 +68,12 @@ def _concordance(x: AnyArray, y: AnyArray) -> FloatArray:
 
 
 def _signs(columns: AnyArray, a: int) -> AnyArray:
-    """(a, N) sign(x_a − x_b) for every column b before a."""
+    """Return (a, N) sign(x_a − x_b) for every column b before a."""
     return np.asarray((columns[a] > columns[:a]).view(np.int8) - (columns[a] < columns[:a]).view(np.int8))
 
 
 def _ties(ranks: AnyArray, levels: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(N,) Σ t(t − 1), Σ t(t − 1)(t − 2) and Σ t(t − 1)(2t + 5) over the groups of t columns of one rank."""
+    """Return (N,) Σ t(t − 1), Σ t(t − 1)(t − 2) and Σ t(t − 1)(2t + 5) over the groups of t columns of one rank."""
     N = len(ranks)
     flat = (np.arange(N)[:, None] * (levels + 1) + ranks + 1).ravel()
     t = np.bincount(flat, minlength=N * (levels + 1)).reshape(N, levels + 1)[:, 1:].astype(np.float64)
@@ -85,9 +86,9 @@ CHANCE = 0.05
 
 
 def suspects(tau: FloatArray, low: FloatArray) -> BoolArray:
-    """(N,) questions on which better models do worse, and more clearly than chance explains.
+    """Return (N,) questions on which better models do worse, and more clearly than chance explains.
 
-    The chance of a tau as low is below 1/N of the N questions that have one (and below 5 %): if no
+    The chance of a tau as low is below 1/N of the N questions that have one (and below 5%): if no
     question had anything to do with the models' quality, fewer than one suspect would be expected.
     """
     n = int(np.isfinite(low).sum())
@@ -95,7 +96,7 @@ def suspects(tau: FloatArray, low: FloatArray) -> BoolArray:
 
 
 def fit_beta(values: FloatArray) -> tuple[float, float] | None:
-    """(a, b) of the Beta distribution with the mean and variance of `values`; None where none has them."""
+    """Return (a, b) of the Beta distribution with the mean and variance of `values`, None if there is none."""
     mean, var = float(values.mean()), float(values.var())
     widest = mean * (1 - mean)
     if not SLACK * widest < var < (1 - SLACK) * widest:  # all alike, or nothing but 0 and 1
@@ -108,7 +109,7 @@ _SIZE = re.compile(r"(?<![\w.])(?:(\d+)x)?(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", re
 
 
 def size_of(name: str) -> tuple[str, float] | None:
-    """(family, parameters in billions) where a model's name gives its size: `llama-3-8b` → `llama-3-*`, 8.
+    """Return (family, parameters in billions) where a model's name gives its size: `llama-3-8b` → `llama-3-*`, 8.
 
     Names without a size, or with several, have none.
     """

@@ -1,7 +1,7 @@
 """The clustered variance of a mean and its degrees of freedom: CR0 to CR3, over tasks and clusters that cross them,
 in one way or in two crossed ways.
 
-What the four estimators are stands here and nowhere else: `leverage_factor` and `small_sample_factor`. A design gives
+What the four estimators are stands here and nowhere else, in functions that `choices.ESTIMATORS` names. A design gives
 every contrast on its questions cluster scores S with V = Σ S²; contrasts that lack different questions have cells of
 different sizes, one row for each.
 
@@ -15,14 +15,19 @@ Sources, cited at the lines that use them:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray
+from ..choices import CR2, ESTIMATORS
 from ..settings import Estimator
-from .contrast import Design, sum_by
+from .contrast import Design, once, sum_by
 from .tolerances import SLACK, SMALLEST
+
+_BLOCK = 64
+"""Rows of a Gram matrix that are there at once: of hundreds of tasks with the same questions it is dense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +39,43 @@ class Variance:
 
 
 def leverage_factor(leverage: FloatArray, estimator: Estimator) -> FloatArray:
-    """What a cluster's residuals are multiplied by: (1 − h)^(−1/2) in CR2, (1 − h)^(−1) in CR3, else 1 [Bell]."""
-    if estimator not in ("cr2", "cr3"):
-        return np.ones_like(leverage)
-    left = 1 - leverage
-    return 1 / (np.sqrt(left) if estimator == "cr2" else left)
+    """Return the factor of a cluster's residuals: (1 − h)^(−1/2) in CR2, (1 − h)^(−1) in CR3, else 1 [Bell]."""
+    factors: FloatArray = ESTIMATORS[estimator].call("leverage", leverage)
+    return factors
 
 
 def small_sample_factor(G: FloatArray, estimator: Estimator) -> FloatArray:
-    """What V is multiplied by: G/(G − 1) in CR1, else 1."""
-    return G / (G - 1) if estimator == "cr1" else np.ones_like(G)
+    """Return what V is multiplied by: G/(G − 1) in CR1, else 1."""
+    factors: FloatArray = ESTIMATORS[estimator].call("small_sample", G)
+    return factors
 
 
-OF_RESIDUALS: Estimator = "cr2"
-"""Estimator of the variance of a regression's residuals; another choice does without the regression."""
+def ones(of: FloatArray) -> FloatArray:
+    """Return ones in the shape of leverages, or of numbers of clusters."""
+    return np.ones_like(of)
+
+
+def of_clusters(G: FloatArray) -> FloatArray:
+    """Return G/(G − 1)."""
+    return G / (G - 1)
+
+
+def square_root(leverage: FloatArray) -> FloatArray:
+    """Return (1 − h)^(−1/2) [Bell]."""
+    return np.asarray(1 / np.sqrt(1 - leverage))
+
+
+def jackknife(leverage: FloatArray) -> FloatArray:
+    """Return (1 − h)^(−1) [Bell]."""
+    return 1 / (1 - leverage)
+
+
+OF_RESIDUALS: Estimator = CR2.name
+"""Estimator of the variance of a regression's residuals. With another choice there is no regression."""
 
 
 def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Variance | None:
-    """Variance of Σ a_i d_i from the residuals `e` = d_i − (mean of its task); None with G < 2.
+    """Return the variance of Σ a_i d_i from the residuals `e` = d_i − (mean of its task). None with G < 2.
 
     CR2 for a weighted mean of task means, clusters crossing tasks:
     V = Σ_c [Σ_t (w_t/n_t) (1 − n_ct/n_t)^(−1/2) Σ_{i∈c∩t} e_i]², which for one task is
@@ -65,11 +89,11 @@ def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2"
     design = cells(plan)
     if not design.identified.all():
         return None
-    return Variance(design.variances(e[None, :], estimator).item(), design.df().item())
+    return Variance(design.variances(e[None, :], estimator).item(), design.df.item())
 
 
 def cluster_scores(E: FloatArray, plan: Design, estimator: Estimator = "cr2") -> FloatArray | None:
-    """(M, G) scores S of M contrasts on the same questions: V = diag(SSᵀ), of their differences by SSᵀ.
+    """Return (M, G) scores S of M contrasts on the same questions: V = diag(SSᵀ), of their differences by SSᵀ.
 
     Args:
         E: (M, n) residuals of each, as in `clustered_variance`.
@@ -83,7 +107,7 @@ def cluster_scores(E: FloatArray, plan: Design, estimator: Estimator = "cr2") ->
     return design.scores(design.sums(E), estimator) if design.identified.all() else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Cells:
     """Designs by cluster × task: all that a clustered variance needs to know of the questions.
 
@@ -91,7 +115,7 @@ class Cells:
     """
 
     sizes: FloatArray
-    """(Q, C) questions in each cell, n_ct; of tasks that are the sample their weights."""
+    """(Q, C) questions in each cell, n_ct, or the weights of tasks that are the sample."""
     clusters: IntArray
     """(C,) cluster codes 0 … G−1, ascending."""
     strata: IntArray
@@ -99,72 +123,78 @@ class Cells:
     weights: FloatArray
     """(Q, T) weight of one question of each task in the mean, a_t = w_t/n_t."""
     of: IntArray | None = None
-    """(n,) cell of each question; None: each has its own, in order."""
+    """(n,) cell of each question, None if each has its own, in order."""
     shares: FloatArray | None = None
-    """(Q, C) what a question counts for in the sum of its cell; None: 1."""
+    """(Q, C) weight of a question in the sum of its cell, None for 1."""
+    known: dict[Estimator, FloatArray] = field(default_factory=dict, init=False, repr=False)
+    """The `factors` that were asked for, by estimator."""
 
     def take(self, rows: IntArray | BoolArray) -> Cells:
-        """The designs of some contrasts."""
+        """Return the designs of some contrasts."""
         if len(self.sizes) == 1:
             return self
         shares = None if self.shares is None else self.shares[rows]
         return replace(self, sizes=self.sizes[rows], weights=self.weights[rows], shares=shares)
 
-    @property
+    @cached_property
     def n_clusters(self) -> FloatArray:
         """(Q,) clusters that have a question."""
         return np.asarray((self.by_cluster(self.sizes) > 0).sum(axis=1).astype(np.float64))
 
-    @property
+    @cached_property
     def task_sizes(self) -> FloatArray:
         """(Q, T) n_t."""
         return self.by_task(self.sizes)
 
-    @property
+    @cached_property
     def leverage(self) -> FloatArray:
-        """(Q, C) n_ct/n_t; 0 in a task without questions."""
+        """(Q, C) n_ct/n_t. 0 in a task without questions."""
         return np.asarray(self.sizes / np.maximum(self.task_sizes, SMALLEST)[:, self.strata])
 
-    @property
+    @cached_property
     def identified(self) -> BoolArray:
         """(Q,) at least two clusters in every task."""
         whole = (self.sizes == self.task_sizes[:, self.strata]) & (self.sizes > 0)
         return np.asarray((self.n_clusters > 1) & ~whole.any(axis=1))
 
     def by_cluster(self, values: FloatArray) -> FloatArray:
-        """(…, G) sums over the (…, C) cells of each cluster."""
+        """Return (…, G) sums over the (…, C) cells of each cluster."""
         G = int(self.clusters[-1]) + 1 if len(self.clusters) else 0
         return values if len(self.clusters) == G else sum_by(self.clusters, values, G)
 
     def by_task(self, values: FloatArray) -> FloatArray:
-        """(…, T) sums over the (…, C) cells of each task."""
+        """Return (…, T) sums over the (…, C) cells of each task."""
         return sum_by(self.strata, values, self.weights.shape[1])
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """(P, C) sums by cell of (P, n) values."""
+        """Return (P, C) sums by cell of (P, n) values."""
         out = values if self.of is None else sum_by(self.of, values, self.sizes.shape[1])
         return out if self.shares is None else out * self.shares
 
     def weighted_sums(self, values: FloatArray) -> FloatArray:
-        """(P, G) sums of the clusters' values, each counted as much as in the mean."""
+        """Return (P, G) sums of the clusters' values, each counted as much as in the mean."""
         weights = self.weights[:, self.strata] if self.shares is None else np.ones((1, 1))
         return self.by_cluster(self.sums(values) * weights)
 
     def factors(self, estimator: Estimator) -> FloatArray:
-        """(Q, C) what the residual sum of a cell counts for in the score of its cluster."""
-        small = np.sqrt(small_sample_factor(self.n_clusters, estimator))
-        return np.asarray(self.weights[:, self.strata] * leverage_factor(self.leverage, estimator) * small[:, None])
+        """Return (Q, C) what the residual sum of a cell counts for in the score of its cluster."""
+        if estimator not in self.known:
+            small = np.sqrt(small_sample_factor(self.n_clusters, estimator))
+            factors = self.weights[:, self.strata] * leverage_factor(self.leverage, estimator) * small[:, None]
+            self.known[estimator] = factors
+        return self.known[estimator]
 
     def scores(self, sums: FloatArray, estimator: Estimator) -> FloatArray:
-        """(P, G) cluster scores from (P, C) residual sums by cell."""
+        """Return (P, G) cluster scores from (P, C) residual sums by cell."""
         return self.by_cluster(sums * self.factors(estimator))
 
     def variances(self, e: FloatArray, estimator: Estimator) -> FloatArray:
-        """(P,) variances from (P, n) residuals; NaN where they are not identified."""
+        """Return (P,) variances from (P, n) residuals. NaN where they are not identified."""
         with np.errstate(invalid="ignore", divide="ignore"):
             S = self.scores(self.sums(e), estimator)
             return np.where(self.identified, np.einsum("pg,pg->p", S, S), np.nan)
 
+    @cached_property
     def df(self) -> FloatArray:
         """(Q,) Satterthwaite's degrees of freedom under working independence [Bell].
 
@@ -181,21 +211,31 @@ class Cells:
             return satterthwaite((D - uu).sum(axis=1), (D * D - 2 * D * uu).sum(axis=1) + norm)
 
     def _gram_norm2(self, U: FloatArray) -> FloatArray:
-        """(Q,) ‖UᵀU‖² (Frobenius) of the sparse G × T matrices U."""
+        """Return (Q,) ‖UᵀU‖² = ‖UUᵀ‖² (Frobenius) of the sparse G × T matrices U, from the smaller product, in
+        blocks."""
         from scipy.sparse import csr_array
 
-        shape = (int(self.clusters[-1]) + 1, self.weights.shape[1])
-        each = (csr_array((u, (self.clusters, self.strata)), shape=shape) for u in U)
-        return np.array([float(((u.T @ u).data ** 2).sum()) for u in each])
+        ways, shape = [self.clusters, self.strata], [int(self.clusters[-1]) + 1, self.weights.shape[1]]
+        if shape[0] > shape[1]:
+            ways, shape = ways[::-1], shape[::-1]
+        each = (csr_array((u, tuple(ways)), shape=tuple(shape)) for u in U)
+        starts = range(0, shape[0], _BLOCK)
+        return np.array([sum(float(((u[i : i + _BLOCK] @ u.T).data ** 2).sum()) for i in starts) for u in each])
 
 
 def cells(plan: Design, shown: BoolArray | None = None) -> Cells:
-    """The questions of a design by cluster × task; where the tasks are the sample, one cell and cluster for each.
+    """Return the questions of a design by cluster × task.
+
+    Where the tasks are the sample, one cell and cluster for each.
 
     Args:
         plan: the design of all n questions.
         shown: (P, n) the questions that each contrast has; None: all of them.
     """
+    return once(plan, "cells", lambda: _cells(plan, None)) if shown is None else _cells(plan, shown)
+
+
+def _cells(plan: Design, shown: BoolArray | None) -> Cells:
     weights, counts = task_weights(plan, shown)
     G, T = plan.n_clusters, weights.shape[1]
     if plan.between_tasks:
@@ -216,10 +256,16 @@ def cells(plan: Design, shown: BoolArray | None = None) -> Cells:
 
 
 def task_weights(plan: Design, shown: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
-    """(Q, T) weights of one question of each task in the mean, and (Q, T) the questions that there are.
+    """Return (Q, T) weights of one question of each task in the mean, and (Q, T) the questions that there are.
 
     NaN where a task with a share of its own has no question.
     """
+    return (
+        once(plan, "task_weights", lambda: _task_weights(plan, None)) if shown is None else _task_weights(plan, shown)
+    )
+
+
+def _task_weights(plan: Design, shown: BoolArray | None) -> tuple[FloatArray, FloatArray]:
     T = max(int(plan.strata.max(initial=0)) + 1, 0 if plan.shares is None else len(plan.shares))
     each = np.ones((1, len(plan.strata))) if shown is None else shown
     counts = sum_by(plan.strata, each, T)
@@ -234,7 +280,7 @@ def task_weights(plan: Design, shown: BoolArray | None = None) -> tuple[FloatArr
 
 
 def satterthwaite(trace: FloatArray | float, trace2: FloatArray | float) -> FloatArray:
-    """tr(P)²/tr(P²); a whole number where only rounding keeps it from being one (balanced clusters)."""
+    """Return tr(P)²/tr(P²), as a whole number if only rounding keeps it from being one (balanced clusters)."""
     with np.errstate(invalid="ignore", divide="ignore"):
         df = np.asarray(trace**2 / trace2)
         whole = np.rint(df)
@@ -242,14 +288,16 @@ def satterthwaite(trace: FloatArray | float, trace2: FloatArray | float) -> Floa
 
 
 def crossed_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Variance | None:
-    """Variance of Σ a_i d_i under `plan.crossed`; None where either way has a task with fewer than two clusters.
+    """Return the variance of Σ a_i d_i under `plan.crossed`.
+
+    None where either way has a task with fewer than two clusters.
 
     The clusters are a sample either way: of templates and of languages, for example. V = V_A + V_B − V_AB
     [Cameron2011], each way as in `clustered_variance`. With CR0 and CR1 V_AB is the same for the clusters A ∩ B, which
     is what other programs print; its expectation holds a part of the effects of A and B, so that V is too small where a
     way has few clusters. With CR2 and CR3 it comes from what is left after both effects, (MS_A + MS_B − MS_AB)/n for
-    balanced data [Searle]. V is never below V_A and V_B: by simulation that keeps 94–97 % (92–94 % with skewed effects,
-    up to 99 % without any), where V alone falls to 92 % if there is no effect of either. Degrees of freedom:
+    balanced data [Searle]. V is never below V_A and V_B: by simulation that keeps 94–97% (92–94% with skewed effects,
+    up to 99% without any), where V alone falls to 92% if there is no effect of either. Degrees of freedom:
     Satterthwaite over the three, but no fewer than those of the way that has fewer. Where every cluster of one way lies
     in one cluster of the other, the other way is all.
 
@@ -268,7 +316,7 @@ def crossed_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") 
     sizes = [int(codes.max()) + 1 for codes in plan.crossed]
     if n_cells in sizes:  # nested
         return ways[1 - sizes.index(n_cells)]
-    both = _interaction(e, plan, cell) if estimator in ("cr2", "cr3") else None
+    both = _interaction(e, plan, cell) if ESTIMATORS[estimator].by_effects else None
     if both is None:
         both = _one_way(e, plan, cell, estimator)
     if both is None:
@@ -287,10 +335,10 @@ def _one_way(e: FloatArray, plan: Design, codes: IntArray, estimator: Estimator)
 
 
 def _interaction(e: FloatArray, plan: Design, cell: IntArray) -> Variance | None:
-    """What A ∩ B alone adds: from the residuals of e on the effects of A, of B and of the tasks, by least squares.
+    """Return the variance that A ∩ B alone adds, by least squares of e on the effects of A, of B and of the tasks.
 
-    Scaled to be unbiased for independent questions of equal variance. The way with more clusters is eliminated from
-    the normal equations first, so that what is solved is no larger than the other way. None without any residual.
+    It is scaled to be unbiased for independent questions of equal variance. The way with more clusters is eliminated
+    from the normal equations first, so that the system is no larger than the other way. None without any residual.
     """
     from scipy.sparse import csr_array  # most commands need nothing of scipy but its special functions
 

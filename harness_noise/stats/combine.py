@@ -1,4 +1,4 @@
-"""Several tasks or models at once, and what can still be said where only counts are known.
+"""Tests over several tasks or models, and comparisons of mere counts.
 
 Fisher's exact test [Fisher], signed ranks [Wilcoxon], Stouffer's z [Stouffer; Liptak for the weights], and
 inverse-variance (fixed-effect) weights [Cochran].
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from ..arrays import FloatArray
 from ..errors import InputError
@@ -27,6 +27,10 @@ LEAST_DF = 20.0
 """Degrees of freedom of every row below which inverse-variance weights and Cochran's Q are refused."""
 
 
+HETEROGENEOUS_P = 0.05
+"""Below this p of Cochran's Q the tasks are shown to differ."""
+
+
 @dataclass(frozen=True, slots=True)
 class Combined:
     """One difference from several independent tasks or models."""
@@ -35,27 +39,45 @@ class Combined:
     n: int
     """Tasks or models that went into it."""
     diff: float | None
-    """The combined difference; None where the method gives none."""
+    """The combined difference, None if the method gives none."""
     se: float | None
     statistic: float | None
     p_value: float | None
     heterogeneity_p: float | None = None
     """Cochran's Q: small where the tasks do not share one difference."""
     df: float | None = None
-    """Degrees of freedom of the t test behind the p-value; None where the p-value is from another distribution."""
+    """Degrees of freedom of the t test behind the p-value, None if the p-value is from another distribution."""
     note: str | None = None
-    """Why a method says nothing here."""
+    """The reason why a method gives no result."""
     diagnostics: tuple[str, ...] = ()
     """Codes, each explained in docs/diagnostics.md."""
+    metric: str = ""
+    """The metric of the combined rows. The next fields are theirs, too. All are empty for arrays."""
+    scorer: str = ""
+    model_a: str = ""
+    model_b: str = ""
+    run_a: str = ""
+    run_b: str = ""
 
 
-def refused_as_skewed(merged: Combined) -> Combined:
-    """The method without its result, because the rows are skewed alike."""
-    note = (
-        "the rows are skewed in the same direction: each row's t test withstands that, but their sum would reject a "
-        "true null far too often, so it is refused; use equal weights"
-    )
-    return Combined(merged.method, merged.n, None, None, None, None, note=note, diagnostics=("skewed_rows",))
+SKEWED = "skewed_rows"
+SHARED = "tasks_share_questions"
+DIFFER = "tasks_differ"
+_WHY = {
+    SKEWED: "the tasks are skewed in the same direction: each one's t test withstands that, but their sum would reject "
+    "a true null far too often, so it is refused; take the overall row",
+    SHARED: "it takes the tasks for independent, but they share questions or clusters, so it is refused; the overall "
+    "row counts what is shared once",
+    DIFFER: "it takes one difference for all tasks, and the tasks are shown to differ (Cochran's Q), so it is refused; "
+    "take the overall row, or look at the tasks one by one",
+}
+"""Code → why a method is refused."""
+
+
+def refused(merged: Combined, code: str) -> Combined:
+    """Return the method without its result, and why."""
+    kept = merged.heterogeneity_p if code == DIFFER else None
+    return Combined(merged.method, merged.n, None, None, None, None, kept, note=_WHY[code], diagnostics=(code,))
 
 
 def _arrays(
@@ -76,7 +98,7 @@ def _arrays(
 
 
 def equal_weights(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) -> Combined:
-    """The plain mean of the tasks' differences, whatever their sizes; SE √Σse²/T, df Satterthwaite's.
+    """Return the plain mean of the tasks' differences, whatever their sizes, with SE √Σse²/T and Satterthwaite's df.
 
     Args:
         diffs: (T,) differences.
@@ -94,7 +116,7 @@ def equal_weights(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[fl
 
 
 def stouffer(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) -> Combined:
-    """Σ z / √T, where z has the p-value that t = d/se has at its df; for metrics that share no scale.
+    """Return Σ z / √T, where z has the p-value that t = d/se has at its df, for metrics that share no scale.
 
     Without the detour through p, t is taken for z, and small tasks reject a true null several times too often.
     """
@@ -106,10 +128,11 @@ def stouffer(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float])
 
 
 def inverse_variance(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) -> Combined:
-    """Σ d/se² / Σ 1/se²: the most precise mean if all tasks share one difference; with Cochran's Q.
+    """Return Σ d/se² / Σ 1/se²: the most precise mean if all tasks share one difference, with Cochran's Q.
 
-    Refused (all null, with a note) where a task has df < 20: weights from a standard error that is hardly
-    known prefer the tasks whose scatter came out small by chance, and neither its p nor Q holds.
+    Refused (null, with a note) where a task has df < 20: weights from a standard error that is hardly known prefer
+    the tasks whose scatter came out small by chance, and neither its p nor Q holds. Refused, too, where Q shows that
+    the tasks do not share one difference: the most precise task would then stand for all.
     """
     d, s, df = _arrays(diffs, ses, dfs)
     if (few := int((df < LEAST_DF).sum())) > 0:
@@ -122,7 +145,8 @@ def inverse_variance(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence
     mean, se = float(w @ d / w.sum()), float(w.sum() ** -0.5)
     q = float(w @ (d - mean) ** 2)
     hetero = float(special.chdtrc(len(d) - 1, q)) if len(d) > 1 else None
-    return Combined("inverse variance", len(d), mean, se, mean / se, _two_sided(mean / se), hetero)
+    merged = Combined("inverse variance", len(d), mean, se, mean / se, _two_sided(mean / se), hetero)
+    return refused(merged, DIFFER) if hetero is not None and hetero < HETEROGENEOUS_P else merged
 
 
 def _two_sided(z: float) -> float:
@@ -130,7 +154,7 @@ def _two_sided(z: float) -> float:
 
 
 def wilcoxon(diffs: Sequence[float]) -> Combined:
-    """Signed-rank test on one difference for each task or model; zeros are dropped, exact without ties.
+    """Return the signed-rank test on one difference for each task or model. Zeros are dropped, exact without ties.
 
     The tasks or models are the sample: it asks about a new one, not about new questions. With tied
     |d| the exact distribution is that of all sign patterns up to n = 20, else the normal one.
@@ -143,6 +167,8 @@ def wilcoxon(diffs: Sequence[float]) -> Combined:
     n = len(d)
     if n == 0:
         return Combined("Wilcoxon signed-rank", 0, None, None, None, 1.0)
+    from scipy import stats  # takes long to import, and most commands have no overall row
+
     ties, ranks = len(np.unique(np.abs(d))) < n, stats.rankdata(np.abs(d))
     plus = float(ranks[d > 0].sum())
     if ties and n <= 20:
@@ -157,11 +183,13 @@ def wilcoxon(diffs: Sequence[float]) -> Combined:
 
 
 def fisher_exact(x: int, n: int, y: int, m: int) -> float:
-    """Two-sided p of Fisher's exact test of x right of n against y right of m; conservative, pairing lost.
+    """Return two-sided p of Fisher's exact test of x right of n against y right of m. Conservative, pairing lost.
 
     Raises:
         InputError: more right answers than questions, or none asked.
     """
     if min(x, y) < 0 or x > n or y > m or min(n, m) < 1:
         raise InputError(f"{x} of {n} and {y} of {m}: the right answers must be between 0 and the number of questions")
-    return float(stats.fisher_exact(np.array([[x, n - x], [y, m - y]])).pvalue)
+    from scipy.stats import fisher_exact as exact  # takes long to import
+
+    return float(exact(np.array([[x, n - x], [y, m - y]])).pvalue)

@@ -1,4 +1,4 @@
-"""What is estimated: question statistics of runs, their contrasts, and the design of the questions.
+"""All that is estimated: question statistics of runs, their contrasts, and the design of the questions.
 
 Every analysis is one estimator applied to a contrast of runs: a value d_i per question and the prediction variance
 that it has. A single run, a paired difference, any linear combination of runs and a group of tasks differ only in how
@@ -11,9 +11,9 @@ Sources:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,27 +21,29 @@ from ..arrays import BoolArray, FloatArray, IntArray, Labels
 from ..errors import InputError
 from .tolerances import FEWEST_REPEATED, ROUNDING
 
+Found = TypeVar("Found")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionStats:
     """The scores of one run, reduced to what the kernel needs."""
 
     mean: FloatArray
-    """(n,) mean over the repeats that have a score; NaN where none has."""
+    """(n,) mean over the repeats that have a score, NaN if none has."""
     var: FloatArray
-    """(n,) variance between the repeats, ddof = 1; NaN where fewer than two have a score."""
+    """(n,) variance between the repeats, ddof = 1, NaN if fewer than two have a score."""
     count: IntArray
     """(n,) number of repeats that have a score, k_i."""
     identical: BoolArray | bool = False
-    """Whether the answers, and not only their scores, are known to have been identical."""
+    """True if the answers, and not only their scores, are known to have been identical."""
     answers_differ: BoolArray | bool = False
-    """Whether some answers to one question are known to differ, whatever their scores say."""
+    """True if some answers to one question are known to differ, whatever their scores."""
 
     def take(self, index: Any) -> QuestionStats:
         return replace(self, mean=self.mean[index], var=self.var[index], count=self.count[index])
 
     def runs(self, index: IntArray) -> QuestionStats:
-        """The statistics of some of P runs, (P, n)."""
+        """Return the statistics of some of P runs, (P, n)."""
         flags = [np.broadcast_to(x, len(self.count))[index] for x in (self.identical, self.answers_differ)]
         return QuestionStats(self.mean[index], self.var[index], self.count[index], *flags)
 
@@ -78,7 +80,7 @@ def question_stats(values: FloatArray) -> QuestionStats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contrast:
-    """Σ_r a_r m_ri of several runs on the same n questions, with what the repeats say of its noise.
+    """Σ_r a_r m_ri of several runs on the same n questions, with the noise that the repeats show.
 
     Many contrasts on the same questions are (P, n) arrays, 0 where one lacks a question.
     """
@@ -124,7 +126,7 @@ def contrast(
 
 
 def _variances(run: QuestionStats, strata: IntArray, shown: BoolArray | None) -> FloatArray:
-    """(…, n) s²; of questions with one answer the mean of the others of their task, 0 where these are too few."""
+    """Return (…, n) s². A question with one answer has the mean of its task's others, 0 if these are too few."""
     single = run.count < 2
     s2 = np.where(single, 0.0, run.var)
     if single.all() or not single.any():
@@ -138,7 +140,8 @@ def _variances(run: QuestionStats, strata: IntArray, shown: BoolArray | None) ->
 def _borrowing(
     run: QuestionStats, strata: IntArray, shown: BoolArray | None
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """(…, T) questions with two answers or more, and with one; and whether the former are enough in every task."""
+    """Return (…, T) questions with two answers or more, (…, T) with one, and (…) True if the former suffice in every
+    task."""
     T, several = int(strata.max(initial=0)) + 1, run.count >= 2
     here = np.ones_like(several) if shown is None else shown
     repeated, lone = (sum_by(strata, which & here, T) for which in (several, ~several))
@@ -148,7 +151,7 @@ def _borrowing(
 def repeat_codes(
     runs: Sequence[QuestionStats], strata: IntArray, shown: BoolArray | None = None
 ) -> dict[str, BoolArray]:
-    """Diagnostic code → (P,) contrasts of these runs whose repeats give reason for it.
+    """Return diagnostic code → (P,) True for contrasts of these runs whose repeats need it.
 
     Where no question, or too few, have two answers (`single_repeat`), or where all answers of a run agree on every
     question (`identical_repeats`; `identical_scores_only` where they are known to differ in their words), data and
@@ -173,36 +176,47 @@ def repeat_codes(
 
 
 def any_repeat_codes(each: Sequence[Mapping[str, BoolArray]]) -> dict[str, BoolArray]:
-    """The codes of contrasts of several runs, from `repeat_codes` of each."""
+    """Return the codes of contrasts of several runs, from `repeat_codes` of each."""
     out = {code: np.atleast_1d(np.any([codes[code] for codes in each], axis=0)) for code in each[0]}
     out["identical_scores_only"] &= ~out["identical_repeats"]
     return out
 
 
 def split_known(codes: Mapping[str, BoolArray]) -> BoolArray:
-    """(P,) whether data and prediction noise can be told apart, by their `repeat_codes`."""
+    """Return (P,) True if data and prediction noise can be separated, by their `repeat_codes`."""
     return ~(codes["single_repeat"] | codes["identical_repeats"] | codes["identical_scores_only"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Design:
-    """How n questions are weighted and what they share."""
+    """The way n questions are weighted and what they share."""
 
     weights: FloatArray
-    """(n,) weight of each question in the mean, w_t/n_t; sums to 1."""
+    """(n,) weight of each question in the mean, w_t/n_t. The sum is 1."""
     strata: IntArray
-    """(n,) task codes 0 … T−1; zero throughout for one task."""
+    """(n,) task codes 0 … T−1, all zero for one task."""
     clusters: IntArray
-    """(n,) cluster codes 0 … G−1; clusters may cross tasks."""
+    """(n,) cluster codes 0 … G−1. Clusters may cross tasks."""
     n_clusters: int
     clustered: bool
-    """False where every question is its own cluster because nobody named clusters."""
+    """True if the user or the data named clusters. Otherwise every question is its own cluster."""
     between_tasks: bool = False
     """The tasks themselves are the sample, each one cluster."""
     crossed: tuple[IntArray, IntArray] | None = None
-    """Codes of both ways, where the questions are clustered in two crossed ways; `clusters` is the way with fewer."""
+    """Cluster codes of both ways if the questions are clustered in two crossed ways. `clusters` is the way with
+    fewer."""
     shares: FloatArray | None = None
-    """(T,) fixed weights of the tasks; None: by size, or as `weights` has them."""
+    """(T,) fixed weights of the tasks, None for weights by size or as in `weights`."""
+    known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    """All that was computed of it once, and is asked for several times (`cluster_variance.cells`)."""
+
+
+def once(plan: Design, name: str, make: Callable[[], Found]) -> Found:
+    """Return what `make` computes from a design. It runs only on the first call with this name."""
+    if name not in plan.known:
+        plan.known[name] = make()
+    found: Found = plan.known[name]
+    return found
 
 
 def design(
@@ -211,7 +225,7 @@ def design(
     strata: IntArray | None = None,
     stratum_weights: FloatArray | None = None,
 ) -> Design:
-    """The design of n questions: independent by default, of one task, each weighted 1/n.
+    """Return the design of n questions: independent by default, of one task, each weighted 1/n.
 
     Args:
         n: number of questions.
@@ -229,7 +243,10 @@ def design(
 
 
 def with_crossed(plan: Design, first: Labels, second: Labels) -> Design:
-    """The design with clusters in two crossed ways; `clusters` is the way with fewer, of as many the more unequal."""
+    """Return the design with clusters in two crossed ways.
+
+    `clusters` is the way with fewer, of as many the more unequal.
+    """
     ways = [cluster_codes(labels) for labels in (first, second)]
     codes, n_clusters = min(ways, key=lambda way: (way[1], -int((np.bincount(way[0]) ** 2).sum())))
     crossed = (ways[0][0], ways[1][0])
@@ -237,27 +254,32 @@ def with_crossed(plan: Design, first: Labels, second: Labels) -> Design:
 
 
 def sub_design(plan: Design, rows: IntArray) -> Design:
-    """The design of some of the questions, none of whose weighted tasks is empty."""
+    """Return the design of some of the questions, none of whose weighted tasks is empty."""
     part = design(len(rows), plan.clusters[rows], plan.strata[rows], plan.shares)
     part = replace(part, clustered=plan.clustered, between_tasks=plan.between_tasks)
     return part if plan.crossed is None else with_crossed(part, *(codes[rows] for codes in plan.crossed))
 
 
+def in_order(d: FloatArray, plan: Design, rows: IntArray) -> tuple[FloatArray, Design]:
+    """Return values and design of the questions in another order. Clusters are numbered anew, as they come."""
+    return d[..., rows], sub_design(plan, rows)
+
+
 def cluster_codes(labels: Labels) -> tuple[IntArray, int]:
-    """Codes 0 … G−1 of cluster labels, in order of first appearance."""
+    """Return codes 0 … G−1 of cluster labels, in order of first appearance."""
     values = labels.tolist() if isinstance(labels, np.ndarray) else labels
     index = {label: code for code, label in enumerate(dict.fromkeys(values))}
     return np.fromiter(map(index.__getitem__, values), np.intp, len(values)), len(index)
 
 
 def sum_by(codes: IntArray, values: FloatArray | BoolArray | IntArray, size: int) -> FloatArray:
-    """(…, size) sums of the (…, n) values with the same code."""
-    if values.ndim == 1 or len(values) == 1:
-        out: FloatArray = np.bincount(codes, weights=values.ravel(), minlength=size).astype(np.float64)
-        return out.reshape(*values.shape[:-1], -1)
+    """Return (…, size) sums of the (…, n) values with the same code."""
     if size == 1:
-        return np.asarray(values.sum(axis=-1, keepdims=True, dtype=np.float64))
-    out = np.zeros((*values.shape[:-1], size))
+        return np.asarray(np.add.reduce(values, axis=-1, keepdims=True, dtype=np.float64))
+    if values.ndim == 1 or len(values) == 1:
+        sums = np.asarray(np.bincount(codes, weights=values.ravel(), minlength=size), dtype=np.float64)
+        return sums.reshape(*values.shape[:-1], -1)
+    out: FloatArray = np.zeros((*values.shape[:-1], size))
     if (np.diff(codes) < 0).any():
         order = np.argsort(codes, kind="stable")
         codes, values = codes[order], values[..., order]

@@ -2,7 +2,8 @@
 
 All of it works on arrays of any length. `decide` says what each difference says for itself, `apply_adjustment` gives
 the verdicts once p is adjusted over their families: every row of `compare`, metric of a whole corpus, profile, pair of
-counts and column of `arena` goes through both, and the gate reads the same limits, so that no two of them can disagree.
+counts and column of `arena` goes through both. The gate reads the one-sided p-values of the same decision, so that no
+two of them can disagree.
 """
 
 from __future__ import annotations
@@ -10,35 +11,40 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
+from ..errors import of_choice
 from ..settings import Settings
 from .intervals import ExtendedSample, Limits, critical, t_limits
 from .planning import noncentrality
 from .tolerances import FEW_DF, ROUNDING, SMALLEST, short_of
 
 WORDS = ("not separable", "A better", "B better")
-"""Verdicts by code; the fourth is `equivalent within M`."""
+"""Verdicts by code. The fourth is `equivalent within M`."""
 SAME, A, B, EQUIVALENT = range(4)
 SKEW_P = 0.05
-"""Below this p of the pooled skewness the rows are said to be skewed alike, if that matters."""
+"""p of the pooled skewness below which the rows are reported as skewed alike, if that matters."""
 MOST_SHIFT = 0.15
-"""What skewness may shift Stouffer's z by (and twice that the z of inverse variance): a test at 5 % then rejects a true
-null in 5.3 % (6 %). A difference of 0/1 scores is skewed as soon as it is one, and shifts far less."""
+"""The most that skewness may shift Stouffer's z by. The z of inverse variance may shift by twice as much.
+
+A test at 5% then rejects a true null in 5.3% (6%). A difference of 0/1 scores is skewed as soon as it is a
+difference, and shifts far less.
+"""
 
 
 def words(margin: float | None) -> tuple[str, ...]:
-    """The verdicts by code, with the margin's where there is one."""
+    """Return the verdicts by code, with the margin's where there is one."""
     return WORDS if margin is None else (*WORDS, f"equivalent within {margin:g}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Differences:
-    """P differences, and what is known of their noise; NaN is "not identified"."""
+    """P differences, and what is known of their noise. NaN is "not identified"."""
 
     diff: FloatArray
     variance: FloatArray
@@ -46,64 +52,87 @@ class Differences:
     zero: BoolArray
     """Nothing varies: every question (cluster) has the same difference."""
     p_zero: FloatArray
-    """The p that decides there, by the sign test; of unpaired runs, by their small-sample interval."""
+    """The p that decides there, from the sign test, or for unpaired runs from their small-sample interval."""
     small: Callable[[float], Limits[FloatArray]] | None = None
-    """Level → the small-sample limits there; None where no range of the metric is known."""
+    """Level → the small-sample limits there, None if the metric has no known range."""
     far: ExtendedSample | None = None
-    """What the far limits come from, where few questions (clusters) differ."""
+    """The source of the far limits, if few questions (clusters) differ."""
     small_name: str = "bonett-price"
     width: FloatArray | float = math.inf
     """Width of the metric's range, beyond which no difference can lie."""
+    side: FloatArray | None = None
+    """1 if A leads on more questions (clusters) than B, −1 if B does, None without a sign test."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Test:
-    """What a test other than t's says of P differences, and an interval other than t's."""
+    """Results of a test other than t's for P differences, and of an interval other than t's."""
 
     p: FloatArray | None = None
-    """None: t's."""
+    """Two-sided p of no difference, None for t's."""
+    at: Callable[[float], FloatArray] | None = None
+    """Another null than 0 → its two-sided p. None: the test has no limits, unless it is t's."""
+    side: FloatArray | None = None
+    """The sign that p supports, None for the sign of the difference."""
     statistic: FloatArray | None = None
     by_p: bool = False
-    """Whether p < 1 − level calls a difference, as of a test without an interval that goes with it; else the interval
-    does."""
+    """True if p < 1 − level shows a difference, as for a test without its own interval. Otherwise the interval does."""
     of_all: bool = False
-    """Whether it decides where nothing varies, too."""
+    """True if it also decides if nothing varies."""
     limits: Callable[[float], Limits[float] | Limits[FloatArray]] | None = None
-    """Level → its own limits; None: t's stand beside it."""
+    """Level → its own limits. None: the limits are t's."""
     interval: str = "t"
 
 
-def by_sign(p: FloatArray) -> Test:
-    """The sign test as the test of P differences; where nothing differs nothing is shown, p = 1."""
-    return Test(np.where(np.isnan(p), 1.0, p), by_p=True, of_all=True)
+def by_sign(of: Differences) -> Test:
+    """Return the sign test as the test of P differences. Where nothing differs nothing is shown, p = 1.
+
+    A few large differences can make the mean negative while A leads on more questions: then neither is called better.
+    """
+    return Test(np.where(np.isnan(of.p_zero), 1.0, of.p_zero), side=of.side, by_p=True, of_all=True)
+
+
+class OneSided(NamedTuple):
+    """One-sided p-values of a difference at −M and at M, M the margin or 0. NaN where the test has none there."""
+
+    below_low: float
+    """Small: the difference is shown to lie below −M."""
+    above_low: float
+    """Small: it is shown to lie above −M."""
+    below_high: float
+    """Small: it is shown to lie below M."""
+    above_high: float
+    """Small: it is shown to lie above M."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """What each of P differences says for itself, before its family is looked at; NaN is null."""
+    """The own decision of each of P differences, before its family is known. NaN is null."""
 
     ci_low: FloatArray
     ci_high: FloatArray
     interval: AnyArray
-    """Whose interval it is; "none" where there is none."""
+    """The method of the interval, "none" without one."""
     statistic: FloatArray
     p_value: FloatArray
     p: FloatArray
-    """What is adjusted: the p-value, or that of the rule that stands in where it is null."""
+    """The p that is adjusted: the p-value, or that of the rule that replaces it if it is null."""
     mde: FloatArray
     separable: BoolArray
-    """What the single interval, or test, says."""
+    """The verdict of the single interval or test."""
     equivalent: BoolArray
-    """What the two one-sided tests say."""
+    """The verdict of the two one-sided tests."""
+    one_sided: FloatArray
+    """(P, 4) `OneSided` of each."""
 
     def numbers(self) -> dict[str, FloatArray]:
-        """The columns that a result shows, by their names."""
+        """Return the columns that a result shows, by their names."""
         names = ("ci_low", "ci_high", "statistic", "p_value", "mde")
         return {name: getattr(self, name) for name in names}
 
 
 def decide(of: Differences, settings: Settings, test: Test | None = None) -> Decision:
-    """Interval, p-value and two one-sided tests of each difference by itself.
+    """Return the interval, p-value and two one-sided tests of each difference by itself.
 
     The interval is t's, or the test's own where it has one, and reaches its far limit. A difference is called by its
     interval, or by p where the test says so. Where nothing varies there is no t: the interval is a small-sample rule's
@@ -133,10 +162,15 @@ def decide(of: Differences, settings: Settings, test: Test | None = None) -> Dec
         if test.of_all and test.p is not None:
             p_value = p = np.where(np.isnan(se), np.nan, test.p)
             separable = p < alpha
+        if test.side is not None:
+            separable &= test.side == np.sign(of.diff)
         equivalent = np.zeros(len(se), dtype=np.bool_)
         if settings.margin is not None:
             equivalent = _limits(of, se, varies, two_one_sided(level), test).within(settings.margin)
-    shown = ~(np.isnan(limits.low) | np.isnan(limits.high))
+        margin = settings.margin or 0.0
+        ends = [_beyond(of, se, varies, bound, p, test, level) for bound in ([-margin, margin] if margin else [0.0])]
+    # an interval that does not hold its own estimate is never written, whatever made it
+    shown = ~(np.isnan(limits.low) | np.isnan(limits.high)) & limits.hold(of.diff)
     names = np.where(shown, np.where(of.zero, of.small_name, test.interval), "none").astype(object)
     mde = minimum_detectable(np.where(varies, se, np.nan), of.df, level)
     return Decision(
@@ -149,21 +183,67 @@ def decide(of: Differences, settings: Settings, test: Test | None = None) -> Dec
         mde,
         separable,
         equivalent,
+        np.stack([column for end in (ends[0], ends[-1]) for column in end], axis=1),
     )
 
 
+def _beyond(
+    of: Differences, se: FloatArray, varies: BoolArray, bound: float, p: FloatArray, test: Test, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return (P,) one-sided p-values that are small where the differences lie below `bound`, and above it.
+
+    At 0 they are halves of the two-sided p. Elsewhere they are the test's own there; where few questions differ, on the
+    side away from 0, no smaller than those of the extended sample, whose limit counts there. So p < (1 − level)/2
+    exactly if the limit lies beyond the bound.
+    """
+    side = np.sign(np.where(np.abs(of.diff - bound) <= ROUNDING, 0.0, of.diff - bound))
+    if bound == 0:
+        return _halves(p, side if test.side is None else test.side)
+    if test.p is None:
+        t = (of.diff - bound) / se
+        below, above = special.stdtr(of.df, t), special.stdtr(of.df, -t)
+    else:
+        below, above = _halves(np.full(len(se), np.nan) if test.at is None else test.at(bound), side)
+    if of.far is not None:
+        t = (of.far.mean - bound) / np.sqrt(of.far.variance)
+        far = special.stdtr(of.far.df, t), special.stdtr(of.far.df, -t)
+        below = np.where(of.diff >= -ROUNDING, np.fmax(below, far[0]), below)
+        above = np.where(of.diff <= ROUNDING, np.fmax(above, far[1]), above)
+    below, above = np.where(varies, below, np.nan), np.where(varies, above, np.nan)
+    if not of.zero.any() or test.of_all:
+        return below, above
+    # every question differs by one amount: the small-sample limits, or without them the sign test of that amount
+    half = of.p_zero / 2
+    flat = np.where(side >= 0, 1.0, half), np.where(side >= 0, half, 1.0)
+    if of.small is not None:
+        ends = of.small(level)
+        shown = p_beyond(of.diff, ends.high, math.inf, level, bound)
+        flat = shown, p_beyond(-of.diff, -np.asarray(ends.low), math.inf, level, -bound)
+    return np.where(of.zero, flat[0], below), np.where(of.zero, flat[1], above)
+
+
+def _halves(p: FloatArray, side: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the one-sided p-values of a two-sided one: small below where `side` is −1, above where it is 1."""
+    below = np.where(side < 0, p / 2, np.where(side > 0, 1 - p / 2, 0.5))
+    return np.where(np.isnan(p), np.nan, below), np.where(np.isnan(p), np.nan, 1 - below)
+
+
 def two_one_sided(level: float) -> float:
-    """1 − 2α: the level of the interval that two one-sided tests of level α read."""
+    """Return 1 − 2α, the level of the interval that two one-sided tests of level α use."""
     return max(0.0, 2 * level - 1)
 
 
 def _limits(of: Differences, se: FloatArray, varies: BoolArray, level: float, test: Test) -> Limits[FloatArray]:
-    """The limits of the test, or t's, with far ones, within the metric's range; where nothing varies the small-sample
-    rule's. NaN: none."""
+    """Return the limits of the test, or t's, widened to the far ones, within the metric's range, NaN if there are none.
+
+    If nothing varies, they are those of the small-sample rule.
+    """
     near = t_limits(of.diff, se, of.df, level) if test.limits is None else test.limits(level)
     own = near.widened_to(of.diff, of.far, level)
     ends = varies & np.isfinite(own.low) & np.isfinite(own.high)
-    own = Limits(np.clip(own.low, -of.width, of.width), np.clip(own.high, -of.width, of.width))
+    own = Limits(
+        _no_rounding(np.clip(own.low, -of.width, of.width)), _no_rounding(np.clip(own.high, -of.width, of.width))
+    )
     low, high = np.full((2, len(se)), np.nan)
     if of.small is not None and of.zero.any():
         small = of.small(level)
@@ -171,19 +251,24 @@ def _limits(of: Differences, se: FloatArray, varies: BoolArray, level: float, te
     return Limits(np.where(ends, own.low, low), np.where(ends, own.high, high))
 
 
+def _no_rounding(limits: FloatArray) -> FloatArray:
+    """Return the limits with 0 in place of rounding: what excludes 0 by 1e-17 does not exclude it."""
+    return np.where(np.abs(limits) <= ROUNDING, 0.0, limits)
+
+
 def noise_flags(df: FloatArray, *, zero: BoolArray, var_data: FloatArray) -> dict[str, BoolArray]:
-    """The diagnostics that a variance and its degrees of freedom give reason for, as (P,) columns."""
+    """Return the diagnostics that a variance and its degrees of freedom give reason for, as (P,) columns."""
     return {"few_clusters": short_of(df, FEW_DF), "zero_variance": zero, "negative_data_variance": var_data < 0}
 
 
 def noise_codes(df: float, *, zero: bool = False, var_data: float = math.nan) -> set[str]:
-    """`noise_flags` of one mean or difference; NaN is "not identified"."""
+    """Return `noise_flags` of one mean or difference. NaN is "not identified"."""
     flags = noise_flags(np.asarray(df), zero=np.asarray(zero), var_data=np.asarray(var_data))
     return {code for code, has in flags.items() if has}
 
 
 def adjusted(p: ArrayLike, method: str, families: Sequence[Hashable] | None = None) -> FloatArray:
-    """Adjusted p-values, over those that are known of each family; NaN stays NaN.
+    """Return the adjusted p-values, over those that are known of each family. NaN stays NaN.
 
     Args:
         p: (P,) p-values.
@@ -196,13 +281,13 @@ def adjusted(p: ArrayLike, method: str, families: Sequence[Hashable] | None = No
     for i in np.flatnonzero(~np.isnan(out)).tolist():
         members.setdefault(None if families is None else families[i], []).append(i)
     for rows in members.values():
-        out[rows] = {"holm": holm, "bh": benjamini_hochberg}[method](out[rows])
+        out[rows] = of_choice("adjust", method, {"holm": holm, "bh": benjamini_hochberg})(out[rows])
     return out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
-    """What is said of P differences in view of their families."""
+    """All that is said of P differences in view of their families."""
 
     p_adjusted: FloatArray
     """NaN where the p-value itself is."""
@@ -210,13 +295,13 @@ class Verdicts:
     """Verdicts, into `words`."""
     words: tuple[str, ...]
     lost_to_adjustment: BoolArray
-    """Where the single interval (test) would call a difference and the adjusted p does not."""
+    """True if the single interval (test) shows a difference and the adjusted p does not."""
 
 
 def apply_adjustment(
     own: Decision, a_better: BoolArray, settings: Settings, families: Sequence[Hashable] | None = None
 ) -> Verdicts:
-    """The verdicts, from p adjusted over the family of each difference.
+    """Return the verdicts, from p adjusted over the family of each difference.
 
     Args:
         own: what each says for itself.
@@ -233,14 +318,17 @@ def apply_adjustment(
 
 
 def two_sided(low: ArrayLike, high: ArrayLike, level: float) -> FloatArray:
-    """Two-sided p of 0 for a normal interval that is symmetric about its centre; consistent with it at `level`."""
+    """Return two-sided p of 0 for a normal interval that is symmetric about its centre.
+
+    Consistent with it at `level`.
+    """
     low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     z = (low + high) / (high - low) * critical(level)
     return np.asarray(2 * special.ndtr(-np.abs(z)))
 
 
 def p_beyond(estimate: ArrayLike, limit: ArrayLike, df: ArrayLike, level: float, bound: float) -> FloatArray:
-    """One-sided p of "the truth is not below `bound`", read off the upper limit of the interval of `level`.
+    """Return one-sided p of "the truth is not below `bound`", read off the upper limit of the interval of `level`.
 
     The t statistic (estimate − bound)/s, with s the half-width on that side over t's critical value: the
     standard error itself where the interval is t's; for any other interval, bootstrap or small-sample,
@@ -255,7 +343,7 @@ def p_beyond(estimate: ArrayLike, limit: ArrayLike, df: ArrayLike, level: float,
 
 
 def welch_p(x: FloatArray, y: FloatArray) -> float:
-    """Two-sided p of Welch's test that two independent samples, of two values or more each, have one mean."""
+    """Return two-sided p of Welch's test that two independent samples, of two values or more each, have one mean."""
     a, b = x.var(ddof=1) / len(x), y.var(ddof=1) / len(y)
     gap = float(x.mean() - y.mean())
     if a + b <= ROUNDING**2:
@@ -266,23 +354,25 @@ def welch_p(x: FloatArray, y: FloatArray) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """What one row adds to the test of the skewness that all rows share."""
+    """All that one row adds to the test of the skewness that all rows share."""
 
     third: float
-    """Σ (z³ − 3z) over the standardised values z of its questions (clusters), 0 in expectation where they are
-    symmetric; −3z allows for the mean, which is estimated."""
+    """Σ (z³ − 3z) over the standardised values z of its questions (clusters), 0 in expectation if they are symmetric.
+
+    The term −3z allows for the mean, which is estimated.
+    """
     spread: float
     """Σ (z³ − 3z)², its variance."""
     shift: float
     """−γ/(2√G), which skewness γ adds to the expectation of t [Johnson]."""
 
     def turned(self) -> Skew:
-        """The skewness of the values with the other sign."""
+        """Return the skewness of the values with the other sign."""
         return Skew(-self.third, self.spread, -self.shift)
 
 
 def skew_of(sums: FloatArray) -> Skew | None:
-    """The skewness of (G,) centred values of questions, or sums of clusters; None where they do not vary."""
+    """Return the skewness of (G,) centred values of questions, or sums of clusters. None where they do not vary."""
     scale = float(np.abs(sums).max(initial=0.0))
     if scale <= SMALLEST:
         return None
@@ -294,7 +384,7 @@ def skew_of(sums: FloatArray) -> Skew | None:
 
 
 def skewed_alike(rows: Sequence[Skew]) -> bool:
-    """Whether the rows share a skewness that is significant and shifts the z of all rows together too far."""
+    """Return whether the rows share a skewness that is significant and shifts the z of all rows together too far."""
     spread = sum(row.spread for row in rows)
     if not spread > 0:
         return False
@@ -304,7 +394,7 @@ def skewed_alike(rows: Sequence[Skew]) -> bool:
 
 
 def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:
-    """(…,) two-sided p of the exact sign test (McNemar); NaN where nothing differs.
+    """Return (…,) two-sided p of the exact sign test (McNemar). NaN where nothing differs.
 
     Args:
         wins: questions on which A is ahead, ties dropped; where they have clusters, clusters by the sign of their sums,
@@ -317,7 +407,7 @@ def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:
 
 
 def holm(p: ArrayLike) -> FloatArray:
-    """Step-down adjusted p-values [Holm]."""
+    """Return step-down adjusted p-values [Holm]."""
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(values)
     scaled = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
@@ -327,7 +417,7 @@ def holm(p: ArrayLike) -> FloatArray:
 
 
 def benjamini_hochberg(p: ArrayLike) -> FloatArray:
-    """Step-up adjusted p-values [Benjamini]."""
+    """Return step-up adjusted p-values [Benjamini]."""
     from scipy.stats import false_discovery_control  # takes long to import
 
     values = np.asarray(p, dtype=np.float64)
@@ -335,12 +425,15 @@ def benjamini_hochberg(p: ArrayLike) -> FloatArray:
 
 
 def detectable_distance(se: float, df: float, level: float) -> float:
-    """How far a mean must be from a fixed number to be found so; NaN where its noise is not known, or is none."""
+    """Return how far a mean must be from a fixed number to be found so.
+
+    NaN where its noise is not known, or is none.
+    """
     return float(minimum_detectable(se, df, level)) if se and df else math.nan
 
 
 def minimum_detectable(se: ArrayLike, df: ArrayLike, level: float, power: float = 0.80) -> FloatArray:
-    """The difference found significant with the given power: the noncentrality of t that has it, times se.
+    """Return the difference found significant with the given power: the noncentrality of t that has it, times se.
 
     NaN where se or df is, and where the test of this level finds more than `power` of anything.
     """

@@ -32,20 +32,23 @@ class Component:
     """The factors whose levels it needs: one for a main effect, two for an interaction."""
     levels: int
     variance: float | None
-    """σ²_h, raw: it may be negative; None where the design cannot tell it from another."""
+    """σ²_h, raw, so it may be negative. None if the design cannot separate it from another component."""
     var_mean: float | None
-    """What it adds to the variance of the mean over all answers, σ²_h Σ (n_l/N)²."""
+    """Its share of the variance of the mean over all answers, σ²_h Σ (n_l/N)²."""
     df: float
-    """Levels − 1; for the residual, answers − cells."""
+    """Levels − 1, or for the residual answers − cells."""
     low: float | None
-    """Confidence interval of the component [Tukey; Williams], with the chance `level`; raw like the variance,
-    which it always holds, so `low` may be negative. None with the variance, and without degrees of freedom."""
+    """Lower limit of the component's confidence interval [Tukey; Williams], with the chance `level`.
+
+    It is raw like the variance, which the interval always holds, so it may be negative. None without the variance or
+    without degrees of freedom.
+    """
     high: float | None
     diagnostics: tuple[str, ...]
 
 
 def components(y: FloatArray, factors: Sequence[tuple[str, IntArray]], level: float = 0.95) -> list[Component]:
-    """Variance components of N answers, and of the interactions of the first factor with each other one.
+    """Return the variance components of N answers, and of the interactions of the first factor with each other one.
 
     Args:
         y: (N,) scores.
@@ -90,7 +93,8 @@ def components(y: FloatArray, factors: Sequence[tuple[str, IntArray]], level: fl
 def _groupings(
     factors: Sequence[tuple[str, IntArray]], N: int
 ) -> tuple[list[tuple[str, tuple[str, ...], IntArray]], int]:
-    """Name, factors and codes of each grouping of the answers, the residual last; and the cells of all factors."""
+    """Return name, factors and codes of each grouping of the answers, the residual last, and the cells of all
+    factors."""
     groups: list[tuple[str, tuple[str, ...], IntArray]] = [(name, (name,), _recode(codes)) for name, codes in factors]
     first, *rest = groups
     for name, _, codes in rest:
@@ -107,7 +111,7 @@ def _groupings(
 
 
 def _equations(y: FloatArray, groups: Sequence[IntArray]) -> tuple[FloatArray, FloatArray, list[float]]:
-    """A and T of A σ² = E T, μ² taken out of both; and Σ (n_l/N)² of each grouping."""
+    """Return A and T of A σ² = E T, μ² taken out of both, and Σ (n_l/N)² of each grouping."""
     N = len(y)
     codes_of = [np.zeros(N, dtype=np.intp), *groups]
     sizes = [np.bincount(codes).astype(np.float64) for codes in codes_of]
@@ -125,7 +129,7 @@ def _equations(y: FloatArray, groups: Sequence[IntArray]) -> tuple[FloatArray, F
 def _with_limits(
     variances: Sequence[Component], codes: Sequence[IntArray], A: FloatArray, levels: FloatArray, alpha: float
 ) -> list[Component]:
-    """Tukey's and Williams' interval for each component [Tukey; Williams].
+    """Return the components with Tukey's and Williams' intervals [Tukey; Williams].
 
     The mean square of a grouping, with the coarser groupings that contain it taken out, expects
     c σ² + r, r what the other components bring: (df MS/χ²)(1 − r F/MS)/c with the quantiles of χ²_df and
@@ -163,7 +167,7 @@ def _with_limits(
 
 
 def _nested(fine: IntArray, coarse: IntArray) -> bool:
-    """Every level of one grouping lies within one level of another."""
+    """Return whether every level of one grouping lies within one level of another."""
     first = np.zeros(int(fine.max()) + 1, dtype=np.intp)
     first[fine] = coarse
     return bool((first[fine] == coarse).all())
@@ -174,13 +178,13 @@ def _recode(codes: IntArray) -> IntArray:
 
 
 def _overlap(rows: IntArray, columns: IntArray, sizes: FloatArray) -> float:
-    """Σ_l Σ_m n²_lm / n_l over the levels l of one grouping and m of another."""
+    """Return Σ_l Σ_m n²_lm / n_l over the levels l of one grouping and m of another."""
     table = coo_array((np.ones(len(rows)), (rows, columns))).tocsr().tocoo()
     return float((table.data**2 / sizes[table.row]).sum())
 
 
 def _identified(A: FloatArray) -> list[bool]:
-    """Which unknowns A determines: those whose unit vector lies in its row space."""
+    """Return which unknowns A determines: those whose unit vector lies in its row space."""
     scale = np.abs(A).max() or 1.0
     _, s, Vt = np.linalg.svd(A / scale)
     null = Vt[s < 1e-10 * max(float(s[0]), SMALLEST)]
@@ -188,7 +192,7 @@ def _identified(A: FloatArray) -> list[bool]:
 
 
 def reduction(parts: Sequence[Component], factor: str, answers: int, more: int) -> float | None:
-    """By how much `more` answers on new levels of one factor lower the variance of the mean.
+    """Return the share by which `more` answers on new levels of one factor lower the variance of the mean.
 
     With N answers and as many levels again per answer, every component that needs the factor shrinks
     by N/(N + more); the others stay. `factor` may be the residual: more answers in the same places.

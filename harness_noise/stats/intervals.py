@@ -15,14 +15,16 @@ flips are counted among `level_sums`, which are those of clusters of one size.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from ..arrays import BoolArray, FloatArray, blank, put
+from ..choices import IntervalMethod
 from ..settings import Estimator
 from .cluster_variance import Cells
 from .contrast import Design, sum_by
@@ -30,14 +32,14 @@ from .tolerances import FEW_FAILURES, ROUNDING, SKEWED, SLACK, SMALLEST
 
 Number = TypeVar("Number", float, FloatArray)
 MOST = 60.0
-"""Effective flips from which on the t interval is kept; by simulation (`benchmarks/coverage.py`), as is the next."""
+"""Effective flips from which on the t interval is kept, by simulation (`benchmarks/coverage.py`), as is the next."""
 SHARE = 0.25
 """Their share of the clusters from which on it is kept: normal differences have a third of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExtendedSample:
-    """Mean, variance and degrees of freedom of the extended samples; NaN where t's limit stands alone."""
+    """Mean, variance and degrees of freedom of the extended samples. NaN where t's limit stands alone."""
 
     mean: FloatArray
     variance: FloatArray
@@ -45,7 +47,7 @@ class ExtendedSample:
 
 
 def effective_flips(sums: FloatArray) -> FloatArray:
-    """(…,) n_f = (Σ S_c²)²/Σ S_c⁴ of (…, G) cluster sums: m equal ones among zeros give m; NaN if all are 0."""
+    """Return (…,) n_f = (Σ S_c²)²/Σ S_c⁴ of (…, G) cluster sums: m equal ones among zeros give m. NaN if all are 0."""
     top = np.abs(sums).max(axis=-1, keepdims=True, initial=0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         squares = (sums / top) ** 2
@@ -53,7 +55,7 @@ def effective_flips(sums: FloatArray) -> FloatArray:
 
 
 def level_sums(deviations: FloatArray, mean: FloatArray, spread: FloatArray) -> FloatArray:
-    """(…, G) cluster sums as they were if all clusters had one size; where they have, the sums themselves.
+    """Return (…, G) cluster sums as they were if all clusters had one size. Where they have, the sums themselves.
 
     The deviations are brought to one variance under working independence, and each cluster gets the same share of the
     mean back: independent questions with a difference of any size have G/3 effective flips, whatever the sizes.
@@ -70,7 +72,10 @@ def level_sums(deviations: FloatArray, mean: FloatArray, spread: FloatArray) -> 
 
 
 def are_few(n_f: FloatArray, G: FloatArray | float) -> BoolArray:
-    """Whether so few flips call for the far limit; a count on the boundary is not few, however it was rounded."""
+    """Return whether so few flips call for the far limit.
+
+    A count on the boundary is not few, however it was rounded.
+    """
     return np.asarray(n_f < np.minimum(MOST, SHARE * G) * (1 - SLACK))
 
 
@@ -88,17 +93,17 @@ class Extension:
         self.spread = squares * (1 - self.shares)
 
     def level_sums(self, sums: FloatArray) -> FloatArray:
-        """(P, G) what flips are counted by, from (P, C) sums of the cells; linear in them."""
+        """Return (P, G) what flips are counted by, from (P, C) sums of the cells. Linear in them."""
         return level_sums(*self._deviations(sums), self.spread)
 
     def _deviations(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(P, G) deviations of the clusters' weighted sums from the mean, and (P,) that mean over G."""
+        """Return (P, G) deviations of the clusters' weighted sums from the mean, and (P,) that mean over G."""
         S = self.cells.by_cluster(sums * self.cells.weights[:, self.cells.strata])
         mean = S.sum(axis=1)
         return S - mean[:, None] * self.shares, mean / self.cells.n_clusters
 
     def __call__(self, sums: FloatArray) -> ExtendedSample:
-        """The extended samples of P differences from their (P, C) cell sums; NaN where the flips are not few."""
+        """Return the extended samples of P differences from their (P, C) cell sums. NaN where the flips are not few."""
         with np.errstate(invalid="ignore", divide="ignore"):
             deviations, mean = self._deviations(sums)
             few = are_few(effective_flips(level_sums(deviations, mean, self.spread)), self.cells.n_clusters)
@@ -108,7 +113,7 @@ class Extension:
         return out
 
     def _extend(self, design: Cells, sums: FloatArray, top: FloatArray) -> ExtendedSample:
-        """The samples whose pseudo-clusters deviate by `top`."""
+        """Return the samples whose pseudo-clusters deviate by `top`."""
         n_t, T = design.task_sizes, design.weights.shape[1]
         G = design.n_clusters[:, None]
         grown = 1 + 2 / G
@@ -124,7 +129,7 @@ class Extension:
         e = np.concatenate([sums, pseudo, -pseudo], axis=1) - whole.sizes * mean_t[:, whole.strata]
         left = whole.scores(e, self.estimator)
         mean = (mean_t * whole.weights * n_t * grown).sum(axis=1)
-        return ExtendedSample(mean, (left**2).sum(axis=1), np.broadcast_to(whole.df(), mean.shape))
+        return ExtendedSample(mean, (left**2).sum(axis=1), np.broadcast_to(whole.df, mean.shape))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,7 +140,7 @@ class Limits(Generic[Number]):
     high: Number
 
     def widened_to(self, estimate: ArrayLike, far: ExtendedSample | None, level: float) -> Limits[FloatArray]:
-        """These limits, but no nearer than that of the extended sample on the side away from 0.
+        """Return these limits, but no nearer than that of the extended sample on the side away from 0.
 
         None, or NaN in it, leaves the limits to the last digit; where the estimate is 0 both are far ones.
         """
@@ -150,48 +155,149 @@ class Limits(Generic[Number]):
         )
 
     def exclude(self, value: float = 0.0) -> BoolArray:
-        """Whether `value` lies outside; False where there is no interval."""
+        """Return True if `value` lies outside, False without an interval."""
         return np.asarray((self.low > value) | (self.high < value))
 
+    def hold(self, estimate: ArrayLike) -> BoolArray:
+        """Return True if the estimate lies between the limits, to rounding, or if there is no interval."""
+        estimate = np.asarray(estimate, dtype=np.float64)
+        slack = SLACK * np.maximum(1.0, np.abs(estimate))
+        return np.asarray(~((self.low > estimate + slack) | (self.high < estimate - slack)))
+
     def within(self, margin: float) -> BoolArray:
-        """Two one-sided tests [Schuirmann] of level α: the (1 − 2α) interval lies inside ±margin."""
+        """Return two one-sided tests [Schuirmann] of level α: the (1 − 2α) interval lies inside ±margin."""
         return np.asarray((-margin < self.low) & (self.high < margin))
 
 
 def critical(level: float, df: ArrayLike = math.inf) -> FloatArray:
-    """Two-sided critical value of Student's t; the normal one for infinite df."""
+    """Return two-sided critical value of Student's t. The normal one for infinite df."""
     return np.asarray(special.stdtrit(np.asarray(df, dtype=np.float64), 0.5 + level / 2))
 
 
 def t_limits(estimate: ArrayLike, se: ArrayLike, df: ArrayLike, level: float) -> Limits[FloatArray]:
-    """estimate ± t·se."""
+    """Return estimate ± t·se."""
     estimate = np.asarray(estimate, dtype=np.float64)
     half = critical(level, df) * np.asarray(se)
     return Limits(estimate - half, estimate + half)
 
 
 def t_interval(mean: float, se: float, df: float, level: float) -> Limits[float]:
-    """`t_limits` of one mean."""
+    """Return `t_limits` of one mean."""
     ends = t_limits(mean, se, df, level)
     return Limits(float(ends.low), float(ends.high))
 
 
 def wilson(p: float, n: float, critical: float) -> Limits[float]:
-    """Wilson score interval [Wilson] for a proportion p from n (effective) observations."""
+    """Return the Wilson score interval [Wilson] for a proportion p from n (effective) observations."""
     c2 = critical**2
     centre = (p + c2 / (2 * n)) / (1 + c2 / n)
     half = critical / (1 + c2 / n) * math.sqrt(p * (1 - p) / n + c2 / (4 * n * n))
-    return Limits(max(0.0, centre - half), min(1.0, centre + half))
+    # p lies inside; at 0 and 1 it is an end, which rounding must not move
+    return Limits(min(p, max(0.0, centre - half)), max(p, min(1.0, centre + half)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneMean:
+    """All that an interval of a mean may use. The functions of `choices.INTERVALS` take it."""
+
+    mean: float
+    se: float
+    df: float
+    """Degrees of freedom of the standard error."""
+    level: float
+    bounds: tuple[float, float] | None
+    """Lowest and highest value of the metric."""
+    skewness: float = 0.0
+    """Skewness of the mean, 0 if it is not known."""
+    least: float = SKEWED
+    """Skewness up to which no limit is moved."""
+    share: float = math.nan
+    """The mean's share of the range, in [0, 1]."""
+    size: float = math.nan
+    """The number of independent 0/1 answers that determine the share as well (`binomial_size`)."""
+    answers: float = math.inf
+    """0/1 answers that there are."""
+    exact: bool = False
+    """0/1 scores, one for each question, without clusters."""
+    distribution: Callable[[], Any] = lambda: None
+    """Returns the bootstrap distribution of the mean, None if it cannot be resampled."""
+    studentised: Callable[[], FloatArray | None] = lambda: None
+    """Returns resampled t statistics, None if the mean cannot be resampled."""
+    method: Any = "bca"
+    """The bootstrap method that turns the distribution into limits."""
+
+    @property
+    def t(self) -> float:
+        """The critical value."""
+        return float(critical(self.level, self.df))
+
+
+def t_of_mean(of: OneMean) -> Limits[float]:
+    """Return `t_interval`."""
+    return t_interval(of.mean, of.se, of.df, of.level)
+
+
+def tail_of_t(of: OneMean) -> float:
+    """Return how far skewness moves the limit of a symmetric interval."""
+    return tail_shift(of.skewness, 0.0, of.t, of.least)
+
+
+def wilson_of_mean(of: OneMean) -> Limits[float]:
+    """Return `wilson`."""
+    return wilson(of.share, of.size, of.t)
+
+
+def tail_of_wilson(of: OneMean) -> float:
+    """Return how far skewness moves the limit, beyond that of a binomial share."""
+    return tail_shift(of.skewness, binomial_skewness(of.share, of.size), of.t)
+
+
+def clopper_pearson_of_mean(of: OneMean) -> Limits[float]:
+    """Return `clopper_pearson`."""
+    return clopper_pearson(of.share, of.answers, of.level)
+
+
+def not_exact(of: OneMean) -> str:
+    """Return why the answers are not a binomial sample, or ""."""
+    if of.exact:
+        return ""
+    return (
+        "is exact only for 0/1 scores with one answer per question and no clusters: use "
+        "`interval='korn-graubard'`, its extension"
+    )
+
+
+def korn_graubard_of_mean(of: OneMean) -> Limits[float]:
+    """Return `korn_graubard`."""
+    return korn_graubard(of.share, of.size, of.answers, of.df, of.level)
+
+
+def of_mean(choice: IntervalMethod, of: OneMean) -> tuple[Limits[float] | None, float]:
+    """Return the limits of a mean on its own scale, and how far a long tail moves one of them, in standard errors."""
+    ends: Limits[float] | None = choice.call("of_mean", of)
+    if ends is None:
+        return None, 0.0
+    shift: float = 0.0 if choice.tail is None else choice.call("tail", of)
+    width = 1.0
+    if choice.on_share:
+        assert of.bounds is not None
+        width = of.bounds[1] - of.bounds[0]
+    if choice.tail_moves:
+        ends = moved(ends, shift * of.se / width)
+    if choice.on_share:
+        assert of.bounds is not None
+        return rescaled(within(ends, 0.0, 1.0), of.bounds), shift
+    return within(ends, *of.bounds) if of.bounds and choice.within_range else ends, shift
 
 
 def binomial_skewness(p: float, n: float) -> float:
-    """Skewness of a share p of n independent 0/1 answers, which Wilson's interval allows for."""
+    """Return the skewness of a share p of n independent 0/1 answers, which Wilson's interval allows for."""
     variance = n * p * (1 - p)
     return (1 - 2 * p) / math.sqrt(variance) if variance > 0 else 0.0
 
 
 def tail_shift(skewness: float, allowed: float, critical: float, least: float = SKEWED) -> float:
-    """How far a limit is moved out on the side of the long tail, in standard errors: up if above 0; 0 for none.
+    """Return how far a limit is moved out towards the long tail, in standard errors: up if above 0, 0 for none.
 
     A Studentised mean of skewness γ has the quantile t + γ(1 + 2t²)/6 where Student's has t [Hall, eq. 2.38].
     Only the limit that becomes farther by it is moved.
@@ -209,17 +315,24 @@ def tail_shift(skewness: float, allowed: float, critical: float, least: float = 
 
 
 def moved(interval: Limits[float], by: float) -> Limits[float]:
-    """The interval with its upper limit moved up, or its lower one down where `by` is below 0."""
+    """Return the interval with its upper limit moved up, or its lower one down where `by` is below 0."""
     return Limits(interval.low + min(by, 0.0), interval.high + max(by, 0.0))
 
 
+def in_range(mean: ArrayLike, bounds: tuple[float, float]) -> FloatArray:
+    """Return means inside their range: what an estimator puts beyond an end, or within rounding of one, is that end."""
+    low, high = bounds
+    slack, mean = SLACK * (high - low), np.asarray(mean, dtype=np.float64)
+    return np.where(mean > high - slack, high, np.where(mean < low + slack, low, mean))
+
+
 def within(interval: Limits[float], low: float, high: float) -> Limits[float]:
-    """The part of an interval that lies in [low, high]."""
+    """Return the part of an interval that lies in [low, high]."""
     return Limits(max(low, interval.low), min(high, interval.high))
 
 
 def binomial_size(p: float, se: float, n_answers: float, n_clusters: int, mixed: int) -> float:
-    """How many independent 0/1 answers know a mean p in [0, 1] as well as its standard error says: p(1 − p)/se².
+    """Return how many independent 0/1 answers determine a mean p in [0, 1] as well as its standard error: p(1 − p)/se².
 
     The effective sample size of [Korn], with what few failures leave unknown.
 
@@ -245,7 +358,7 @@ def binomial_size(p: float, se: float, n_answers: float, n_clusters: int, mixed:
 
 
 def clopper_pearson(p: float, n: float, level: float) -> Limits[float]:
-    """Exact binomial interval, n and p·n possibly fractional [Korn]."""
+    """Return the exact binomial interval, n and p·n possibly fractional [Korn]."""
     alpha = 1 - level
     x = p * n
     low = 0.0 if x <= 0 else float(special.betaincinv(x, n - x + 1, alpha / 2))
@@ -254,13 +367,13 @@ def clopper_pearson(p: float, n: float, level: float) -> Limits[float]:
 
 
 def korn_graubard(p: float, n_effective: float, n_answers: float, df: float, level: float) -> Limits[float]:
-    """Clopper–Pearson at n_eff · (z/t_df)², capped at the number of answers [Korn]."""
+    """Return Clopper–Pearson at n_eff · (z/t_df)², capped at the number of answers [Korn]."""
     n = min(n_effective * float(critical(level) / critical(level, df)) ** 2, n_answers)
     return clopper_pearson(p, n, level)
 
 
 def rescaled(interval: Limits[float], bounds: tuple[float, float]) -> Limits[float]:
-    """An interval on [0, 1] as one on [low, high]."""
+    """Return an interval on [0, 1] as one on [low, high]."""
     low, high = bounds
     width = high - low
     return Limits(low + width * interval.low, min(high, low + width * interval.high))
@@ -269,7 +382,7 @@ def rescaled(interval: Limits[float], bounds: tuple[float, float]) -> Limits[flo
 def bonett_price(
     gain: FloatArray, loss: FloatArray, n: FloatArray | float, width: FloatArray | float, level: float
 ) -> Limits[FloatArray]:
-    """Adjusted Wald interval [Bonett] for means of paired differences in [−width, width].
+    """Return the adjusted Wald interval [Bonett] for means of paired differences in [−width, width].
 
     Used where the differences have no variance, so that a t interval would be a point.
 
@@ -286,7 +399,7 @@ def bonett_price(
 
 
 def agresti_caffo(p: FloatArray, n: float, q: FloatArray, m: float, level: float) -> Limits[FloatArray]:
-    """Adjusted Wald interval [Agresti] for p − q of two independent proportions.
+    """Return the adjusted Wald interval [Agresti] for p − q of two independent proportions.
 
     The unpaired counterpart of `bonett_price`: one success and one failure are added to each.
     """
@@ -297,7 +410,7 @@ def agresti_caffo(p: FloatArray, n: float, q: FloatArray, m: float, level: float
 
 @dataclass(frozen=True, slots=True)
 class RangeEnds:
-    """How the scores of a run lie between the ends of their range."""
+    """The way the scores of a run lie between the ends of their range."""
 
     bounds: tuple[float, float]
     binary: bool
@@ -315,7 +428,7 @@ class RangeEnds:
 
 
 def range_ends(values: FloatArray, mean: FloatArray, plan: Design, bounds: tuple[float, float]) -> RangeEnds:
-    """How (n, K) scores with these means lie between the ends of their range."""
+    """Return how (n, K) scores with these means lie between the ends of their range."""
     low, high = bounds
     scored = values[~np.isnan(values)]
     with np.errstate(invalid="ignore"):

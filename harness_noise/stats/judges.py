@@ -1,4 +1,4 @@
-"""What gradings of the same answer tell of a judge: its noise, and how far several judges agree.
+"""All that gradings of the same answer tell of a judge: its noise, and how far several judges agree.
 
 A judge that is given the same text twice should say the same twice; its variance on one text is its own noise,
 whatever the model's. Agreement beyond chance is Gwet's AC1 [Gwet], which keeps its meaning where nearly all
@@ -16,7 +16,7 @@ from .cluster_variance import clustered_variance
 from .contrast import Design
 
 MOST_CATEGORIES = 20
-"""More different verdicts than these are no categories: that two of them are equal says little."""
+"""More different verdicts than these are not categories: two of them are rarely equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class JudgeNoise:
     flips: int
     """Pairs whose two verdicts differ."""
     rate: float
-    """How often a second grading differs from the first; every answer counts the same."""
+    """Share of second gradings that differ from the first. Every answer has the same weight."""
     variance: float
-    """Variance of the verdicts on one text, ddof = 1; every answer counts the same."""
+    """Variance of the verdicts on one text, ddof = 1. Every answer has the same weight."""
 
 
 def judge_noise(scores: FloatArray, texts: IntArray) -> JudgeNoise | None:
-    """The noise of the judge in M gradings; None where no text was graded twice.
+    """Return the noise of the judge in M gradings. None where no text was graded twice.
 
     A text with m gradings has the weight m: the average is over answers. Weights m − 1 would be a little more
     precise where the noise is the same on all texts, and biased towards short and sure answers where it is not.
@@ -69,18 +69,18 @@ def judge_noise(scores: FloatArray, texts: IntArray) -> JudgeNoise | None:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far judges agree on the same answers, with standard errors that are clustered as the questions are."""
+    """Agreement of judges on the same answers, with standard errors that are clustered as the questions are."""
 
     raw: float
     """Chance that two judges give one answer the same verdict."""
     raw_se: float | None
     ac1: float | None
-    """Gwet's AC1: `raw` beyond chance; None where all verdicts are the same or there are too many different ones."""
+    """Gwet's AC1: `raw` beyond chance. None if all verdicts are the same or there are too many different ones."""
     ac1_se: float | None
 
 
 def agreement(verdicts: FloatArray, questions: IntArray, plan: Design) -> Agreement:
-    """Agreement of J judges on A answers; every question counts the same.
+    """Return the agreement of J judges on A answers. Every question counts the same.
 
     p_a is the share of agreeing pairs of judges, p_e = Σ_q π_q (1 − π_q)/(Q − 1) that of raters who guess on the
     hard answers, AC1 = (p_a − p_e)/(1 − p_e) [Gwet]. Its variance is that of its linear part,

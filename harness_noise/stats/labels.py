@@ -26,16 +26,23 @@ from .contrast import Design, QuestionStats, cluster_codes, design
 from .intervals import effective_flips
 from .moments import Moments, mean_variance
 from .partial import Part, cross_fit, features
-from .tolerances import FEW_FAILURES, FEWEST_UNITS, ROUNDING
+from .tolerances import FEW_FAILURES, FEWEST_FAILED, FEWEST_UNITS, ROUNDING, SLACK
 
 NO_ERROR = 0.01
 """Share of the range below which an error is none: what a fit leaves of a judge that is right."""
 
 
 def corrected_values(
-    judge: QuestionStats, label: FloatArray, seen: FloatArray, part: Part, width: float, n_labels: IntArray
+    judge: QuestionStats,
+    label: FloatArray,
+    seen: FloatArray,
+    part: Part,
+    width: float,
+    n_labels: IntArray,
+    *,
+    alone_only: bool = False,
 ) -> tuple[FloatArray, LabelColumns, bool]:
-    """(n,) values whose mean is the corrected one, what else is known of them, and whether the errors seen are few.
+    """Return (n,) values whose mean is the corrected one, their columns, and True if the errors seen are few.
 
     Args:
         judge: its scores of the n questions.
@@ -44,33 +51,60 @@ def corrected_values(
         part: which questions have a label; clusters are drawn whole.
         width: of the range of label and score, which an error has where none is seen.
         n_labels: (n,) labels of each question.
+        alone_only: the values are those of the labels alone, see `too_few_to_correct`.
     """
     n, at, plan, judged = len(judge), part.asked, part.design(), judge.mean
     columns = [np.full(n, np.nan), np.full(n, np.nan), np.zeros(n), np.zeros(n), np.zeros(n)]
     full, error, residual, alone, extra = columns
-    full[at] = label
+    full[at], which, few = label, np.full(n, alone_only), False
     if len(at) == n:  # nothing is left to be predicted
-        error[at], alone[at] = label - label.mean(), label
-        return full.copy(), LabelColumns(judged, full, error, residual, alone, extra, n_labels, judge.count), False
-    fitted, e, used = _predicted(judged, label, seen, part, plan)
-    weights = 1 / n + (1 - len(at) / n) * part.weights_of_others(plan)  # 1/(nπ) [Särndal, eq. 5.7.1]
-    centre, mean = float(weights @ e), float(weights @ label)
-    factor = _factors(part, plan, weights, used=used)
-    residual[at] = n * factor * weights * (e - centre)
-    values = fitted + centre + residual
-    values += fitted.mean() + centre - values.mean()
-    alone[at] = n * _factors(part, plan, weights, used=0) * weights * (label - mean)
-    alone += mean - alone.mean()
-    error[at] = e
-    more = _unseen(np.bincount(plan.clusters, weights=weights * (e - centre)).astype(np.float64), width)
-    extra[at] = more * n**2 / len(at) * (1 - len(at) / n)
-    return values, LabelColumns(judged, full, error, residual, alone, extra, n_labels, judge.count), more > 0
+        error[at], alone[at], corrected = label - label.mean(), label, full.copy()
+    else:
+        fitted, e, used = _predicted(judged, label, seen, part, plan)
+        weights = 1 / n + (1 - len(at) / n) * part.weights_of_others(plan)  # 1/(nπ) [Särndal, eq. 5.7.1]
+        centre, mean = float(weights @ e), float(weights @ label)
+        factor = _factors(part, plan, weights, used=used)
+        residual[at] = n * factor * weights * (e - centre)
+        corrected = fitted + centre + residual
+        corrected += fitted.mean() + centre - corrected.mean()
+        alone[at] = n * _factors(part, plan, weights, used=0) * weights * (label - mean)
+        alone += mean - alone.mean()
+        error[at] = e
+        more = _unseen(np.bincount(plan.clusters, weights=weights * (e - centre)).astype(np.float64), width)
+        extra[at], few = more * n**2 / len(at) * (1 - len(at) / n), more > 0
+    own = (alone - alone.mean(), np.zeros(n)) if alone_only else (residual, extra)
+    known = LabelColumns(
+        judged, full, error, own[0], alone, own[1], n_labels, judge.count, corrected, residual, extra, which
+    )
+    return alone.copy() if alone_only else corrected.copy(), known, few and not alone_only
+
+
+def too_few_to_correct(label: FloatArray, clusters: IntArray, bounds: tuple[float, float] | None) -> bool:
+    """Return True if fewer than five labelled clusters hold a failure, or fewer than five a pass: then use only labels.
+
+    Near an end of the range the corrected mean is unreliable: with one or two failures among the labels its interval
+    covers 81–93%, that of the labels alone 91–98% while it is shorter.
+
+    Near an end of the range the corrected mean says little: with one or two failures among the labels its interval
+    covers 81–93%, that of the labels alone 91–98% while it is shorter.
+
+    Args:
+        label: (m,) labels.
+        clusters: (m,) codes of their clusters.
+        bounds: of the range; without one there is no failure, and nothing is too few.
+    """
+    if bounds is None:
+        return False
+    slack = SLACK * (bounds[1] - bounds[0])
+    held = [len(np.unique(clusters[rows])) for rows in (label < bounds[1] - slack, label > bounds[0] + slack)]
+    return min(held) < FEWEST_FAILED
 
 
 def _predicted(
     judge: FloatArray, label: FloatArray, seen: FloatArray, part: Part, plan: Design
 ) -> tuple[FloatArray, FloatArray, int]:
-    """(n,) predictions from the judge's score, (m,) errors, each by a fit without its fold; and how many slopes."""
+    """Return (n,) predictions from the judge's score, (m,) errors, each by a fit without its fold, and the number of
+    slopes."""
     Z = features(judge[:, None], plan.n_clusters)
     if plan.n_clusters < FEWEST_UNITS or Z.shape[1] == 0:
         return np.zeros(len(judge)), label, 0
@@ -80,7 +114,7 @@ def _predicted(
 
 
 def _factors(part: Part, plan: Design, weights: FloatArray, *, used: int) -> FloatArray:
-    """(m,) what residuals count for: CR2's leverage in the part in place of that among all questions, and the slope."""
+    """Return (m,) factors of the residuals: CR2's leverage in the subset instead of among all, and the slope."""
     share = np.bincount(plan.clusters, weights=weights)[plan.clusters]
     whole = (np.bincount(part.clusters) / len(part.clusters))[part.clusters[part.asked]]
     df = float(plan.n_clusters - 1)
@@ -88,10 +122,11 @@ def _factors(part: Part, plan: Design, weights: FloatArray, *, used: int) -> Flo
 
 
 def _unseen(sums: FloatArray, width: float) -> float:
-    """What two more clusters with the largest error seen, one up and one down, add to the variance of the mean error.
+    """Return what two more clusters with the largest error seen, one up and one down, add to the variance of the mean
+    error.
 
-    Only where few clusters hold the errors, `FEW_FAILURES` by their effective number: that the judge is right on all
-    labels does not show that it is right everywhere. Where none is seen, the error of a cluster is the whole range.
+    Only if few clusters hold the errors, `FEW_FAILURES` by their effective number: a judge that is right on all labels
+    need not be right everywhere. If no error is seen, the error of a cluster is the whole range.
     """
     G = len(sums)
     top = float(np.abs(sums).max())
@@ -104,64 +139,77 @@ def _unseen(sums: FloatArray, width: float) -> float:
 
 
 def contrast_of(columns: Sequence[LabelColumns], coefficients: Sequence[float]) -> LabelColumns:
-    """The columns of Σ a_r of several corrected runs on the same questions; labels where each has one."""
+    """Return the columns of Σ a_r of several corrected runs on the same questions. Labels where each has one."""
 
     def of(name: str, power: int = 1) -> FloatArray:
         terms = [a**power * getattr(x, name) for a, x in zip(coefficients, columns, strict=True)]
         return np.asarray(np.sum(terms, axis=0))
 
-    n_labels = np.sum([x.n_labels for x in columns], axis=0)
-    judge, label, error, residual, alone = map(of, ("judge", "label", "error", "residual", "alone"))
-    return LabelColumns(
-        judge, label, error, residual, alone, of("extra", 2), n_labels.astype(np.intp), columns[0].n_answers
-    )
+    linear = ("judge", "label", "error", "residual", "alone", "corrected", "corrected_residual")
+    fields = {name: of(name) for name in linear} | {name: of(name, 2) for name in ("extra", "corrected_extra")}
+    n_labels = np.sum([x.n_labels for x in columns], axis=0).astype(np.intp)
+    alone_only = np.all([x.alone_only for x in columns], axis=0)
+    return LabelColumns(**fields, n_labels=n_labels, n_answers=columns[0].n_answers, alone_only=alone_only)
 
 
 def with_labels(m: Moments, of: LabelColumns, plan: Design) -> Moments:
-    """The moments of one mean with the variance that few errors do not show, and the df that the labels leave.
+    """Return the moments of one mean with the variance that few errors do not show, and the df that the labels leave.
 
     V is that of the predictions over all questions and that of the labelled errors; df by [Satterthwaite].
     """
-    extra = float(plan.weights**2 @ of.extra)
-    variance = m.variance + extra
+    extra, of_labels_alone = float(plan.weights**2 @ of.extra), bool(of.alone_only.all())
+    variance, own_df = m.variance + extra, labels_df(of.n_labels > 0, plan, slopes=not of_labels_alone)
     if not (variance > 0).all():
-        return m
+        return replace(m, df=np.where(np.isnan(m.df), np.nan, own_df))
     sums = np.bincount(plan.clusters, weights=plan.weights * of.residual)
     of_labels = np.minimum(variance, float(sums @ sums) + extra)
-    spread = of_labels**2 / labels_df(of.n_labels > 0, plan) + (variance - of_labels) ** 2 / m.df
+    spread = of_labels**2 / own_df + (variance - of_labels) ** 2 / m.df
     unknown = np.full(1, np.nan)
-    widened = replace(m, variance=variance, df=variance**2 / spread, naive=m.naive + extra)
+    df = np.full(1, own_df) if of_labels_alone else variance**2 / spread
+    widened = replace(m, variance=variance, df=df, naive=m.naive + extra)
     return replace(widened, zero_variance=np.zeros(1, dtype=np.bool_), var_data=unknown, var_total=unknown)
 
 
 def n_labelled(of: LabelColumns, plan: Design) -> int:
-    """Clusters that hold a label."""
+    """Return the clusters that hold a label."""
     return len(np.unique(plan.clusters[of.n_labels > 0]))
 
 
-def labels_df(labelled: BoolArray, plan: Design) -> float:
-    """Degrees of freedom of the errors of the labelled questions: one is spent in each task, and one on its slope."""
+def labels_df(labelled: BoolArray, plan: Design, *, slopes: bool = True) -> float:
+    """Return degrees of freedom of the labelled questions' errors: one is spent in each task, and one on its slope.
+
+    Of the labels alone (not `slopes`) no slope is fitted.
+    """
     codes, G = cluster_codes(plan.clusters[labelled])
     if G < 2:
         return 1.0
     per_task = [len(np.unique(plan.clusters[labelled & (plan.strata == t)])) for t in np.unique(plan.strata[labelled])]
-    spent = sum((count >= FEWEST_UNITS) + 1 for count in per_task) - 1
-    return max(1.0, cells(design(len(codes), codes)).df().item() - spent)
+    spent = sum((slopes and count >= FEWEST_UNITS) + 1 for count in per_task) - 1
+    return max(1.0, cells(design(len(codes), codes)).df.item() - spent)
 
 
-def bias_of(d: FloatArray, of: LabelColumns, plan: Design) -> tuple[float, float]:
-    """What the correction adds to the judge's mean, θ̂ − f̄, and its variance; NaN where they are not identified."""
-    m = with_labels(mean_variance(d - of.judge, plan, OF_RESIDUALS), of, plan)
+def bias_of(of: LabelColumns, plan: Design) -> tuple[float, float]:
+    """Return what the correction adds to the judge's mean, θ̂ − f̄, and its variance.
+
+    NaN where they are not identified.
+    """
+    corrected = replace(
+        of,
+        residual=of.corrected_residual,
+        extra=of.corrected_extra,
+        alone_only=np.zeros_like(of.alone_only),
+    )
+    m = with_labels(mean_variance(of.corrected - of.judge, plan, OF_RESIDUALS), corrected, plan)
     return m.mean.item(), m.variance.item()
 
 
 def alone_variance(of: LabelColumns, plan: Design) -> float:
-    """The variance of the mean of the labels alone; NaN where it is not identified."""
+    """Return the variance of the mean of the labels alone. NaN where it is not identified."""
     return mean_variance(of.alone, plan, OF_RESIDUALS).variance.item()
 
 
 def r_squared(of: LabelColumns) -> float:
-    """The share of the labels' variance that the judge predicts, by fits without the fold.
+    """Return the share of the labels' variance that the judge predicts, by fits without the fold.
 
     NaN where nothing varies, and where the judge was not used, so that every error is the label itself.
     """

@@ -26,14 +26,15 @@ from scipy import special
 from ..arrays import BoolArray, FloatArray, IntArray, blank
 from ..settings import Estimator
 from .cluster_variance import Cells, cells, crossed_variance, leverage_factor, task_weights
-from .contrast import Contrast, Design, QuestionStats, contrast, question_stats, repeat_codes, split_known, sum_by
+from .contrast import Contrast, Design, QuestionStats, contrast, once, question_stats, repeat_codes, split_known, sum_by
+from .data_limit import Terms, terms
 from .intervals import Extension
 from .tolerances import ROUNDING, SKEWED_MEASURE, SMALLEST
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """What the kernel says of P contrasts, (P,) each; NaN is "not identified"."""
+    """The kernel's results for P contrasts, (P,) each. NaN is "not identified"."""
 
     n: FloatArray
     n_clusters: FloatArray
@@ -47,6 +48,8 @@ class Moments:
     var_prediction: FloatArray
     var_total: FloatArray
     zero_variance: BoolArray
+    data_upper: FloatArray
+    """One-sided 95% upper limit of `var_data`, see `data_limit`."""
 
 
 def contrast_moments(
@@ -57,8 +60,8 @@ def contrast_moments(
     *,
     fixed: bool = False,
     shown: BoolArray | None = None,
-) -> tuple[Contrast, Moments, dict[str, BoolArray]]:
-    """The contrasts of some runs, their moments, and the codes that their repeats give reason for.
+) -> tuple[Contrast, Moments, dict[str, BoolArray], Terms | None]:
+    """Return the contrasts of some runs, their moments, the codes of their repeats, and what limits the data noise.
 
     Data noise is V − Σ a_i² w_i, the small-K correction of [Wang, §3.3]; it may be negative. Prediction noise is
     Σ a_i² v_i, at one answer per question; total noise V + Σ a_i² Σ_r a_r² s² (1 − 1/k) is their sum where they are
@@ -84,18 +87,22 @@ def contrast_moments(
         split = identified & ~np.isnan(m.variance)
         data = np.where(split, without_rounding(m.variance, w), np.nan)
         total = m.variance + (v - w)
-        return c, replace(m, var_data=data, var_prediction=np.where(split, v, np.nan), var_total=total), codes
+        m = replace(m, var_data=data, var_prediction=np.where(split, v, np.nan), var_total=total)
+        if not split.any():
+            return c, m, codes, None
+        limit = terms(c, plan, m.variance, m.df, estimator, shown)
+        return c, replace(m, data_upper=np.where(split, limit.upper(), np.nan)), codes, limit
     varies = identified & (w > 0)
     codes["identical_repeats"] |= identified & ~varies
     with np.errstate(invalid="ignore", divide="ignore"):
         df = w**2 / sum(_spread(run, a, plan, weights, shown) for run, a in zip(runs, coefficients, strict=True))
     w, df, v = (np.where(varies, x, np.nan) for x in (w, df, v))
     m = replace(undefined_moments(m.n, m.n), mean=m.mean, variance=w, df=df, var_prediction=v, var_total=v)
-    return c, m, codes
+    return c, m, codes, None
 
 
 def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: BoolArray | None = None) -> Moments:
-    """The weighted means of (P, n) values, or of (n,), and their variances; nothing of repeats."""
+    """Return the weighted means of (P, n) values, or of (n,), and their variances. Nothing of repeats."""
     d = np.atleast_2d(d)
     P, n = d.shape
     weights, counts = task_weights(plan, shown)
@@ -112,8 +119,7 @@ def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: Bool
     residual = np.broadcast_to(means - mean[:, None], d.shape) if plan.between_tasks else e
     if shown is not None:
         e, residual = (np.where(shown, x, 0.0) for x in (e, residual))
-    here = np.ones((1, n)) if shown is None else shown
-    G = np.broadcast_to((sum_by(plan.clusters, here, plan.n_clusters) > 0).sum(axis=1).astype(np.float64), P)
+    G = np.broadcast_to(_clusters_of(plan, shown), P)
     if n == 0:
         return undefined_moments(np.zeros(P), G)
     V, df = _variance(residual, plan, cells(plan, shown), estimator)
@@ -124,34 +130,45 @@ def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: Bool
         leverage = np.where(counts > 0, 1 / counts, 0.0)
         each = (weights * leverage_factor(leverage, "cr2")) ** 2  # every question its own cluster
         naive = (each * sum_by(plan.strata, e * e, counts.shape[1])).sum(axis=1)
-    naive = np.where(defined & np.isfinite(naive), naive, np.nan)
-    number = np.broadcast_to(counts.sum(axis=1), P)
-    return replace(
-        undefined_moments(number, G),
+    number, unknown = np.broadcast_to(counts.sum(axis=1), P), np.full(P, np.nan)
+    return Moments(
+        n=number,
+        n_clusters=G,
         mean=np.where(number > 0, mean, np.nan),
         variance=np.where(zero, 0.0, V),
         df=np.where(defined, df, np.nan),
-        naive=naive,
+        naive=np.where(defined & np.isfinite(naive), naive, np.nan),
+        var_data=unknown,
+        var_prediction=unknown,
+        var_total=unknown,
         zero_variance=zero,
+        data_upper=unknown,
     )
 
 
+def _clusters_of(plan: Design, shown: BoolArray | None) -> FloatArray:
+    """Return (Q,) clusters that have a question."""
+    if shown is None:
+        return once(plan, "clusters", lambda: np.array([np.count_nonzero(np.bincount(plan.clusters))], np.float64))
+    return np.asarray((sum_by(plan.clusters, shown, plan.n_clusters) > 0).sum(axis=1).astype(np.float64))
+
+
 def _variance(e: FloatArray, plan: Design, by_cell: Cells, estimator: Estimator) -> tuple[FloatArray, FloatArray]:
-    """(P,) V and degrees of freedom from residuals; NaN where they are not identified."""
+    """Return (P,) V and degrees of freedom from residuals. NaN where they are not identified."""
     if plan.crossed is None:
-        return by_cell.variances(e, estimator), np.broadcast_to(by_cell.df(), len(e))
+        return by_cell.variances(e, estimator), np.broadcast_to(by_cell.df, len(e))
     each = [crossed_variance(row, plan, estimator) for row in e]
     V, df = np.array([(np.nan, np.nan) if x is None else (x.value, x.df) for x in each]).T
     return V, df
 
 
 def undefined_moments(n: FloatArray, n_clusters: FloatArray) -> Moments:
-    """What is known where there is no variance to speak of."""
+    """Return moments of which only the numbers of questions and clusters are known."""
     return replace(blank(Moments, len(n)), n=n, n_clusters=n_clusters)
 
 
 def _spread(run: QuestionStats, a: float, plan: Design, weights: FloatArray, shown: BoolArray | None) -> FloatArray:
-    """(P,) Σ (c_i s²_i)²/(k_i − 1), where Σ c_i s²_i is what this run adds to V.
+    """Return (P,) Σ (c_i s²_i)²/(k_i − 1), where Σ c_i s²_i is what this run adds to V.
 
     The share of questions with one answer, which borrow the mean s² of the others of their task, goes to these.
     """
@@ -168,19 +185,21 @@ def _spread(run: QuestionStats, a: float, plan: Design, weights: FloatArray, sho
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunComponent:
-    """The variance between the runs of one model; on the scale of the mean."""
+    """The variance between the runs of one model. On the scale of the mean."""
 
     runs: int
     """K."""
     between: float
     """Variance of the K run means, MS_run / n."""
     residual: float
-    """What of it answers that are independent would give, MS_res / n."""
+    """The part of it that independent answers would give, MS_res / n."""
     df_residual: float
     means: FloatArray
     """(K,) mean of each run."""
-    stats: QuestionStats
-    """Question statistics after the run means are taken out; `var` estimates σ²_res."""
+    effects: FloatArray
+    """(T, K) by how much the mean of a task in each run differs from its mean in all of them."""
+    correction: FloatArray
+    """(T,) n_t/(n_t − 1): the run means took n_t − 1 of n_t degrees of freedom."""
 
     @property
     def variance(self) -> float:
@@ -188,28 +207,28 @@ class RunComponent:
         return self.between - self.residual
 
     def spread(self, scale: float) -> float:
-        """Σ V²/df of the two mean squares, for the degrees of freedom of a sum [Satterthwaite]."""
+        """Return Σ V²/df of the two mean squares, for the degrees of freedom of a sum [Satterthwaite]."""
         between = (scale * self.between) ** 2 / (self.runs - 1)
         return between + (scale * self.residual) ** 2 / self.df_residual
 
     @property
     def p_value(self) -> float | None:
-        """F test of σ²_run = 0; None without any residual."""
+        """F test of σ²_run = 0. None without any residual."""
         return self._p(self.means, self.runs - 1)
 
     @property
     def first_p_value(self) -> float | None:
-        """F test of one contrast, that run 0 has the mean of the others; None without any residual."""
+        """F test of one contrast, that run 0 has the mean of the others. None without any residual."""
         others = np.full(self.runs - 1, self.means[1:].mean())
         return self._p(np.append(self.means[0], others), 1)
 
     @property
     def others_p_value(self) -> float | None:
-        """F test of σ²_run = 0 without run 0; None without any residual, or with fewer than two others."""
+        """F test of σ²_run = 0 without run 0. None without any residual, or with fewer than two others."""
         return self._p(self.means[1:], self.runs - 2)
 
     def _p(self, means: FloatArray, df: int) -> float | None:
-        """F test that runs with these means, which differ in `df` directions, have one mean."""
+        """Return the F test's p that runs with these means, which differ in `df` directions, have one mean."""
         if self.residual <= ROUNDING**2 or df < 1:
             return None
         between = float(((means - means.mean()) ** 2).sum()) / df
@@ -217,7 +236,7 @@ class RunComponent:
 
 
 def run_component(values: FloatArray, weights: FloatArray, strata: IntArray) -> RunComponent | None:
-    """The run component of (n, K) scores whose column j is one run.
+    """Return the run component of (n, K) scores whose column j is one run.
 
     Run means come from the questions that every run has scored; None with K < 2, or with fewer than
     two such questions in a task.
@@ -228,33 +247,39 @@ def run_component(values: FloatArray, weights: FloatArray, strata: IntArray) -> 
         strata: (n,) task codes; run means are taken out task by task.
     """
     n, K = values.shape
+    if K < 2 or n == 0:
+        return None
     complete = ~np.isnan(values).any(axis=1)
     T = int(strata.max(initial=0)) + 1
     size = np.bincount(strata, weights=complete, minlength=T)
     shares = np.bincount(strata, weights=weights, minlength=T)
-    if K < 2 or n == 0 or (size[shares > 0] < 2).any():
+    if (size[shares > 0] < 2).any():
         return None
-    whole, task = values[complete], strata[complete]
-    sums = np.stack([np.bincount(task, weights=column, minlength=T) for column in whole.T], axis=1)
-    task_runs = sums / np.maximum(size, 1)[:, None]
+    whole, task = (values, strata) if complete.all() else (values[complete], strata[complete])
+    task_runs = sum_by(task, np.ascontiguousarray(whole.T), T).T / np.maximum(size, 1)[:, None]
     effects = task_runs - task_runs.mean(axis=1, keepdims=True)
-    stats = question_stats(values - (effects[strata] if T > 1 else effects))
-    correction = size / np.maximum(size - 1, 1)  # the run means took n_t − 1 of n_t degrees
-    stats = QuestionStats(stats.mean, stats.var * correction[strata], stats.count)
-    a = (shares / np.maximum(size, 1))[task]
-    means = shares @ task_runs
+    means, correction = shares @ task_runs, size / np.maximum(size - 1, 1)
+    left = whole - whole.mean(axis=1, keepdims=True) - (effects[task] if T > 1 else effects)
+    squares = np.einsum("nk,nk->n", left, left) * ((shares / np.maximum(size, 1)) ** 2 * correction)[task]
     return RunComponent(
         runs=K,
         means=means,
         between=float(means.var(ddof=1)),
-        residual=float((a**2) @ stats.var[complete]),
+        residual=float(squares.sum()) / (K - 1),
         df_residual=float((size[shares > 0] - 1).sum() * (K - 1)),
-        stats=stats,
+        effects=effects,
+        correction=correction,
     )
 
 
+def without_run_means(values: FloatArray, strata: IntArray, component: RunComponent) -> QuestionStats:
+    """Return question statistics of (n, K) scores after the run means are taken out. Their `var` estimates σ²_res."""
+    stats = question_stats(values - component.effects[strata])
+    return QuestionStats(stats.mean, stats.var * component.correction[strata], stats.count)
+
+
 def shared_noise_p(values: FloatArray, plan: Design, shown: BoolArray) -> FloatArray:
-    """(P,) p of the F test that one run's repeats move together, on each of P sets of its questions.
+    """Return (P,) p of the F test that one run's repeats move together, on each of P sets of its questions.
 
     What `run_component` has as `p_value`, from sums: with e the run means less their mean, the variance that is left
     within a question when e is taken out adds up to Σ s²_i − n Σ e²/(K − 1). 1 where nothing is left, and NaN where too
@@ -288,6 +313,23 @@ def shared_noise_p(values: FloatArray, plan: Design, shown: BoolArray) -> FloatA
     return np.where(defined, np.where(residual > ROUNDING**2, p, 1.0), np.nan)
 
 
+def moving_together_p(values: FloatArray) -> FloatArray:
+    """Return (P,) p of the F test that repeats move together, as `RunComponent.p_value` has it, of one task.
+
+    NaN without any residual.
+
+    Args:
+        values: (P, n, K) scores of P runs, none of them missing.
+    """
+    _, n, K = values.shape
+    means = values.mean(axis=1)
+    left = values - values.mean(axis=2, keepdims=True) - (means - means.mean(axis=1, keepdims=True))[:, None, :]
+    residual = np.einsum("pnk,pnk->p", left, left) / ((n - 1) * (K - 1) * n)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = special.fdtrc(K - 1, (n - 1) * (K - 1), means.var(axis=1, ddof=1) / residual)
+    return np.where(residual > ROUNDING**2, p, np.nan)
+
+
 def with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:
     """Add the variance between runs to what independent answers give [Searle, §4.5].
 
@@ -312,21 +354,9 @@ def with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequ
     )
 
 
-def with_new_run(m: Moments, component: RunComponent) -> Moments:
-    """Add what one more run differs by from the mean of R runs of its configuration: σ²_run (1 + 1/R) [Searle, §4.5].
-
-    A negative estimate of σ²_run counts as 0, and keeps its share of the degrees of freedom [Satterthwaite]: the raw
-    one has 3.8 % false alarms of 2.5 % with three runs, this one at most 2.6 % (2 runs: 4.6 %).
-    """
-    share = 1 + 1 / component.runs
-    variance = m.variance + share * max(0.0, component.variance)
-    with np.errstate(invalid="ignore"):
-        df = np.where(variance > 0, variance**2 / (m.variance**2 / m.df + component.spread(share)), m.df)
-    return replace(m, variance=variance, df=df, zero_variance=m.zero_variance & (component.variance <= 0))
-
-
 def skewness(d: FloatArray, plan: Design) -> float:
-    """Skewness of the mean: that of the clusters' `level_sums` of residuals, as of a sample (G₁ [Cramér]), over √G.
+    """Return the mean's skewness: that of the clusters' `level_sums` of residuals, as of a sample (G₁ [Cramér]), over
+    √G.
 
     0 for questions clustered in two crossed ways, and where there are fewer than three clusters.
     """
@@ -341,7 +371,7 @@ def skewness(d: FloatArray, plan: Design) -> float:
 
 
 def ratio_skewness(z: FloatArray, y: FloatArray, plan: Design) -> float:
-    """What a denominator that varies adds to the skewness of a Studentised ratio, −3 cov(z̄, ȳ)/(se(z̄) ȳ).
+    """Return what a denominator that varies adds to the skewness of a Studentised ratio, −3 cov(z̄, ȳ)/(se(z̄) ȳ).
 
     A ratio and its standard error have ȳ and the estimated R in common: where se is taken at the estimate, and not at
     the true R as in Fieller's theorem, t becomes t + cov(z̄, ȳ)/(se(z̄) ȳ) t², and a skewness γ changes t by −γ t²/3.
@@ -360,7 +390,7 @@ def ratio_skewness(z: FloatArray, y: FloatArray, plan: Design) -> float:
 
 
 def _level_sums(d: FloatArray, plan: Design) -> FloatArray:
-    """(G,) `level_sums` of the residuals of the clusters; of questions by themselves their residuals over n."""
+    """Return (G,) `level_sums` of the clusters' residuals. Of questions by themselves: their residuals over n."""
     sizes = np.maximum(np.bincount(plan.strata), 1)
     means = (np.bincount(plan.strata, weights=d) / sizes)[plan.strata]
     by_cell = cells(plan)
@@ -369,31 +399,18 @@ def _level_sums(d: FloatArray, plan: Design) -> FloatArray:
 
 
 def is_skewed(d: FloatArray, plan: Design) -> bool:
-    """Whether the mean of a measure is so skewed that t's interval is too short on the side of the tail."""
+    """Return whether the mean of a measure is so skewed that t's interval is too short on the side of the tail."""
     return abs(skewness(d, plan)) > SKEWED_MEASURE
 
 
-def upper_variance(V: FloatArray | float, df: FloatArray | float, assurance: float) -> FloatArray:
-    """One-sided upper limit V df/χ²_df(1 − assurance) of a variance estimated as V with df degrees of freedom.
-
-    Exact for normal values, where V df/σ² is χ²; with [Satterthwaite]'s df as good as they are.
-    """
-    return np.asarray(V * df / special.chdtri(df, assurance))
-
-
-def data_limit(variance: FloatArray | float, df: FloatArray | float, var_data: FloatArray | float) -> FloatArray:
-    """One-sided 95 % upper limit of the data variance, V df/χ²_df(.05) − Σ a² w; NaN where it is not identified."""
-    return np.asarray(upper_variance(variance, df, 0.95) - (variance - var_data))
-
-
 def without_rounding(x: FloatArray | float, y: FloatArray | float) -> FloatArray:
-    """x − y, 0 where only rounding is left: its sign is a diagnostic."""
+    """Return x − y, 0 if only rounding is left, because its sign is a diagnostic."""
     left = np.asarray(x - y)
     return np.where(np.abs(left) <= ROUNDING * np.maximum(x, y), 0.0, left)
 
 
 def intraclass_correlation(d: FloatArray, plan: Design) -> float | None:
-    """One-way ANOVA estimate of the ICC of d within clusters of unequal size, one task [Searle, §3.6].
+    """Return one-way ANOVA estimate of the ICC of d within clusters of unequal size, one task [Searle, §3.6].
 
     None without clusters or with crossed ones, over several tasks, with singletons only, or without any variance.
     """

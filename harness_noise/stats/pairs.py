@@ -1,4 +1,4 @@
-"""Paired differences on their questions, one or all pairs of many models: their moments, and what is said beside them.
+"""Paired differences of one or all pairs of many models on their questions: moments and further numbers.
 
 P differences come from the questions, in chunks, each pair on the questions that both models have; a row of `compare`
 is P = 1. Where all models have all questions, matrix products give those pairs whose variance they do not lose to
@@ -17,10 +17,21 @@ import numpy as np
 from ..arrays import AnyArray, BoolArray, FloatArray, IntArray, blank, columns_of, put, rows_of
 from ..settings import Estimator
 from .cluster_variance import Cells, cells, leverage_factor, task_weights
-from .contrast import Design, QuestionStats, any_repeat_codes, contrast, repeat_codes, split_known, sub_design, sum_by
+from .contrast import (
+    Contrast,
+    Design,
+    QuestionStats,
+    any_repeat_codes,
+    contrast,
+    repeat_codes,
+    split_known,
+    sub_design,
+    sum_by,
+)
+from .data_limit import DataLimit, Terms, terms
 from .decision import Differences, noise_flags, sign_p
 from .intervals import MOST, SHARE, ExtendedSample, Extension, bonett_price
-from .moments import Moments, contrast_moments, data_limit, mean_variance, without_rounding
+from .moments import Moments, contrast_moments, mean_variance, without_rounding
 from .ranks import answers_above
 from .tolerances import ROUNDING
 
@@ -40,18 +51,23 @@ class Table:
     """M models on N questions, reduced to question statistics."""
 
     stats: QuestionStats
-    """(M, N); NaN where the model has no score, and `count` is 0."""
+    """(M, N) statistics, with NaN and a `count` of 0 for a question without a score of the model."""
     plan: Design
-    """The design of all N questions; one pair may have fewer."""
+    """The design of all N questions. One pair may have fewer."""
     answers: tuple[FloatArray, ...] | None = field(default=None, repr=False)
-    """M arrays (N, K_m) of single scores; None where all are 0 or 1, of which the means say enough."""
-    order: tuple[IntArray, ...] | None = field(default=None, repr=False)
-    """The rows of each model's questions in the order of its run; None: they have the table's."""
+    """M arrays (N, K_m) of single scores, None if all are 0 or 1, because then the means suffice."""
+    order: IntArray | None = field(default=None, repr=False)
+    """(N,) the rows by the questions' names, which is their order for random draws. None keeps the order."""
 
     @property
     def mean(self) -> FloatArray:
         """(N, M) question means."""
         return self.stats.mean.T
+
+    @property
+    def rows(self) -> IntArray:
+        """(N,) the rows in `order`."""
+        return np.arange(self.stats.mean.shape[1]) if self.order is None else self.order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +85,7 @@ class Leads:
 
 
 def leads(d: FloatArray, plan: Design, m: Moments, shown: BoolArray | None = None) -> Leads:
-    """Who leads on which clusters; questions that are clustered in two crossed ways have no sign test.
+    """Return who leads on which clusters. Questions that are clustered in two crossed ways have no sign test.
 
     Args:
         d: (P, n) differences, 0 on questions that are not shown.
@@ -88,7 +104,7 @@ def leads(d: FloatArray, plan: Design, m: Moments, shown: BoolArray | None = Non
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sides:
-    """What each run of P differences is by itself, over the questions that both have."""
+    """All that each run of P differences is by itself, over the questions that both have."""
 
     n_only_a: IntArray
     """Questions that A alone has."""
@@ -110,14 +126,17 @@ class Sides:
 def sides_of(
     only: Sequence[IntArray], repeats: Sequence[IntArray], each: Sequence[Moments], correlated: FloatArray
 ) -> Sides:
-    """What A and B are by themselves: their own questions, most answers to one and moments; the wins are not known."""
+    """Return what A and B are by themselves: their own questions, most answers to one and moments.
+
+    The wins are not known.
+    """
     a, b = each
     sides = (only[0], only[1], repeats[0], repeats[1], a.mean, b.mean, a.variance, b.variance)
     return Sides(*sides, correlated, np.full_like(correlated, np.nan), np.full_like(correlated, np.nan))
 
 
 def correlation(x: FloatArray, y: FloatArray, shown: BoolArray | None = None) -> FloatArray:
-    """(P,) correlation of A's and B's question means, (P, n) each; NaN where one of them is constant."""
+    """Return (P,) correlation of A's and B's question means, (P, n) each. NaN where one of them is constant."""
     here = np.ones(x.shape) if shown is None else shown
     n, each = here.sum(axis=1, keepdims=True), []
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -132,7 +151,7 @@ def correlation(x: FloatArray, y: FloatArray, shown: BoolArray | None = None) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Everything about P pairs A − B, over the questions that both have; NaN is "not identified"."""
+    """Everything about P pairs A − B, over the questions that both have. NaN is "not identified"."""
 
     a: IntArray
     b: IntArray
@@ -140,7 +159,7 @@ class Columns:
     """The moments of A − B."""
     leads: Leads
     far: ExtendedSample
-    """What the far limits of the intervals come from, where few questions (clusters) differ."""
+    """The source of the intervals' far limits, if few questions (clusters) differ."""
     sides: Sides
     flags: dict[str, BoolArray]
     """Diagnostic code → which pairs have it."""
@@ -159,7 +178,7 @@ class Columns:
 def pair_columns(
     table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr2", *, fixed: bool = False
 ) -> Columns:
-    """The columns of the pairs (a[i], b[i]) of a table's models.
+    """Return the columns of the pairs (a[i], b[i]) of a table's models.
 
     Args:
         table: question statistics of all models.
@@ -174,7 +193,7 @@ def pair_columns(
     out, left, crossed = work.out, np.arange(len(a)), table.plan.crossed is not None
     if crossed and not work.whole:  # the way with fewer clusters may be another for each pair
         for i in left.tolist():
-            _alone(work, i)
+            _fill_single(work, i)
         left = left[:0]
     elif work.whole and not fixed and not crossed and len(a) > 1 and table.stats.mean.shape[1] > 1:
         left = _from_products(work)
@@ -191,6 +210,25 @@ def pair_columns(
     return replace(out, flags=flags)
 
 
+class PairLimit(DataLimit):
+    """The limit of one pair of a table, from the questions that both have, computed when it is asked for."""
+
+    __slots__ = ("_pair",)
+
+    def __init__(self, table: Table, estimator: Estimator, a: int, b: int) -> None:
+        super().__init__(())
+        self._pair = table, estimator, np.array([a, b])
+
+    def parts(self) -> Sequence[Terms]:
+        """Return the terms of A − B, as `compare` has them."""
+        table, estimator, models = self._pair
+        rows = np.flatnonzero((table.stats.count[models] > 0).all(axis=0))
+        plan = sub_design(table.plan, rows)
+        both = [table.stats.runs(models[i : i + 1]).take(np.s_[:, rows]) for i in range(2)]
+        c, m, _, limit = contrast_moments(both, (1.0, -1.0), plan, estimator)
+        return [limit or terms(c, plan, m.variance, m.df, estimator)]
+
+
 class _Work:
     """The columns while they are filled in, and the table by model."""
 
@@ -204,26 +242,50 @@ class _Work:
         self.out = Columns(a, b, blank(Moments, P), blank(Leads, P), blank(ExtendedSample, P), blank(Sides, P), {})
 
 
-def _from_questions(work: _Work, rows: IntArray) -> None:
-    """Fill in these pairs from the questions that each of them shares."""
-    plan, models = work.plan, (work.out.a[rows], work.out.b[rows])
-    shown = None if work.whole else work.scored[models[0]] & work.scored[models[1]]
-    runs = [work.stats.runs(each) for each in models]
-    c, m, repeats = contrast_moments(runs, (1.0, -1.0), plan, work.estimator, fixed=work.fixed, shown=shown)
-    if work.fixed:
-        alone = [contrast_moments([x], (1.0,), plan, work.estimator, fixed=True, shown=shown)[1] for x in runs]
+def from_questions(
+    runs: Sequence[QuestionStats],
+    plan: Design,
+    estimator: Estimator,
+    *,
+    fixed: bool = False,
+    shown: BoolArray | None = None,
+) -> tuple[dict[str, Any], dict[str, BoolArray], Contrast, Terms | None]:
+    """Return parts of the columns of P pairs, their repeats' codes, their contrasts, and what limits the data noise.
+
+    Args:
+        runs: statistics of A and of B, (P, n) each.
+        plan: of the n questions.
+        estimator: of the variance over questions.
+        fixed: the questions are no sample.
+        shown: (P, n) the questions that both have; None: all of them.
+    """
+    c, m, repeats, limit = contrast_moments(runs, (1.0, -1.0), plan, estimator, fixed=fixed, shown=shown)
+    parts: dict[str, Any] = {"of": m}
+    if fixed:
+        alone = [contrast_moments([x], (1.0,), plan, estimator, fixed=True, shown=shown)[1] for x in runs]
     else:
         masked = [run.mean if shown is None else run.mean * shown for run in runs]
-        alone = [mean_variance(values, plan, work.estimator, shown) for values in masked]
-        far = far_limits(c.d, plan, m, work.estimator, shown)
-        work.out.fill(rows, {}, leads=leads(c.d, plan, m, shown), far=far)
-    only = [work.scored[each].sum(axis=1) - m.n.astype(np.intp) for each in models]
+        alone = [mean_variance(values, plan, estimator, shown) for values in masked]
+        parts["leads"] = leads(c.d, plan, m, shown)
+        parts["far"] = far_limits(c.d, plan, m, estimator, shown)
     top = [(run.count if shown is None else run.count * shown).max(axis=1, initial=0) for run in runs]
-    correlated = correlation(runs[0].mean, runs[1].mean, shown)
-    work.out.fill(rows, repeats, of=m, sides=sides_of(only, top, alone, correlated))
+    none = np.zeros(len(m.n), dtype=np.intp)
+    parts["sides"] = sides_of((none, none), top, alone, correlation(runs[0].mean, runs[1].mean, shown))
+    return parts, repeats, c, limit
 
 
-def _alone(work: _Work, i: int) -> None:
+def _from_questions(work: _Work, rows: IntArray) -> None:
+    """Fill in these pairs from the questions that each of them shares."""
+    models = (work.out.a[rows], work.out.b[rows])
+    shown = None if work.whole else work.scored[models[0]] & work.scored[models[1]]
+    runs = [work.stats.runs(each) for each in models]
+    parts, repeats, _, _ = from_questions(runs, work.plan, work.estimator, fixed=work.fixed, shown=shown)
+    only = [work.scored[each].sum(axis=1) - parts["of"].n.astype(np.intp) for each in models]
+    parts["sides"] = replace(parts["sides"], n_only_a=only[0], n_only_b=only[1])
+    work.out.fill(rows, repeats, **parts)
+
+
+def _fill_single(work: _Work, i: int) -> None:
     """Fill in one pair from a table of its own, of the questions that both have."""
     models = np.array([work.out.a[i], work.out.b[i]])
     rows = np.flatnonzero(work.scored[models].all(axis=0))
@@ -237,7 +299,7 @@ def _alone(work: _Work, i: int) -> None:
 
 
 def _from_products(work: _Work) -> IntArray:
-    """Fill in the pairs of complete models that matrix products give to all digits; returns the others.
+    """Fill in the pairs of complete models that matrix products give to all digits. Returns the others.
 
     What adds up over the two models of a pair comes from each model alone, and the rest from the products of their
     cluster scores, of their residuals and of powers of them.
@@ -251,11 +313,11 @@ def _from_products(work: _Work) -> IntArray:
     done = ~_maybe_few(Extension(design, work.estimator), x, out.a, out.b)
     for gram in grams:
         own = gram.diagonal()
-        square = _of_pairs(gram, out.a, out.b)
+        square = _squared_distances(gram, out.a, out.b)
         done &= ~(square - CANCELLED * (own[out.a] + own[out.b]) <= NOTHING)  # NaN: not identified for any pair
     rows = np.flatnonzero(done)
     a, b = out.a[rows], out.b[rows]
-    V, naive = _of_pairs(grams[0], a, b), _of_pairs(grams[-1], a, b)
+    V, naive = _squared_distances(grams[0], a, b), _squared_distances(grams[-1], a, b)
     c, codes = contrast([work.stats], (1.0,), plan.strata), repeat_codes([work.stats], plan.strata)
     v, w = (part @ plan.weights**2 for part in (c.v, c.w))
     repeats = any_repeat_codes([{code: has[models] for code, has in codes.items()} for models in (a, b)])
@@ -271,6 +333,7 @@ def _from_products(work: _Work) -> IntArray:
         var_prediction=np.where(identified, v[a] + v[b], np.nan),
         var_total=V + ((v - w)[a] + (v - w)[b]),
         zero_variance=np.zeros(P, dtype=np.bool_),
+        data_upper=_data_limits(work, c, V, m.df, np.flatnonzero(identified), (a, b)),
     )
     centred, top, none = x - x.mean(axis=1, keepdims=True), work.stats.count.max(axis=1), np.zeros(P, dtype=np.intp)
     gram, varies = centred @ centred.T, np.ptp(x, axis=1) > ROUNDING * np.abs(x).max(axis=1)
@@ -278,13 +341,26 @@ def _from_products(work: _Work) -> IntArray:
     correlated = gram[a, b] / np.sqrt(own[a] * own[b])
     sides = sides_of((none, none), (top[a], top[b]), (rows_of(m, a), rows_of(m, b)), correlated)
     out.fill(rows, repeats, of=pairs, sides=sides)
-    above = answers_above([column[:, None] for column in design.weighted_sums(x) * x.shape[1]], exact=False)
+    above = answers_above([column[:, None] for column in design.weighted_sums(x) * x.shape[1]])
     out.leads.signs_a[rows], out.leads.signs_b[rows] = above[a, b], above[b, a]
     return np.flatnonzero(~done)
 
 
+def _data_limits(
+    work: _Work, c: Contrast, V: FloatArray, df: FloatArray, known: IntArray, models: tuple[IntArray, IntArray]
+) -> FloatArray:
+    """Return (P,) limits of the data variance of complete pairs, from the questions. NaN where it is not known."""
+    out, (a, b) = np.full(len(V), np.nan), models
+    step = max(1, CHUNK // max(1, c.d.shape[1]))
+    for start in range(0, len(known), step):
+        rows = known[start : start + step]
+        of_pairs = Contrast(c.d[a[rows]] - c.d[b[rows]], *(x[a[rows]] + x[b[rows]] for x in (c.v, c.w)))
+        out[rows] = terms(of_pairs, work.plan, V[rows], np.broadcast_to(df[:1], len(rows)), work.estimator).upper()
+    return out
+
+
 def _scores(x: FloatArray, plan: Design, design: Cells, estimator: Estimator) -> list[FloatArray]:
-    """(M, G) cluster scores of the models' means, and (M, n) of the questions as if each were a cluster, if others."""
+    """Return (M, G) cluster scores of the models' means, and (M, n) of the questions as single clusters, if others."""
     sizes = np.maximum(np.bincount(plan.strata), 1).astype(np.float64)
     means = (sum_by(plan.strata, x, len(sizes)) / sizes)[:, plan.strata]
     residual = means - (x @ plan.weights)[:, None] if plan.between_tasks else x - means
@@ -296,14 +372,14 @@ def _scores(x: FloatArray, plan: Design, design: Cells, estimator: Estimator) ->
     return [S, each]
 
 
-def _of_pairs(gram: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
-    """(P,) squared norms of the differences of rows a and b of a matrix whose Gram matrix this is."""
+def _squared_distances(gram: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
+    """Return (P,) squared norms of the differences of rows a and b of a matrix whose Gram matrix this is."""
     own = gram.diagonal()
     return np.asarray(own[a] + own[b] - 2 * gram[a, b])
 
 
 def _maybe_few(extension: Extension, x: FloatArray, a: IntArray, b: IntArray) -> BoolArray:
-    """Pairs whose flips are few, or so nearly that rounding could decide: n_f from products of powers of level sums."""
+    """Return (P,) True for pairs with few flips, or nearly few: n_f from products of powers of level sums."""
     level = extension.level_sums(extension.cells.sums(x))
     z = level - level.mean(axis=0)  # the difference stays, the powers get small
     z2 = z * z
@@ -318,20 +394,19 @@ def _maybe_few(extension: Extension, x: FloatArray, a: IntArray, b: IntArray) ->
 
 
 def _wins(work: _Work) -> tuple[FloatArray, FloatArray]:
-    """Expected wins of A and of B over all pairs of answers, Σ_i P(A_ij > B_ik)."""
+    """Return expected wins of A and of B over all pairs of answers, Σ_i P(A_ij > B_ik)."""
     table, x, a, b = work.table, work.stats.mean, work.out.a, work.out.b
     if table.answers is not None:
         above = answers_above(table.answers)
     else:
         shown = work.scored.astype(np.float64)
         above = np.maximum(x @ shown.T - x @ x.T, 0.0)
-    if ((x == 0) | (x == 1)).all():
-        above = np.rint(above)
+        above = np.rint(above) if ((x == 0) | (x == 1)).all() else above  # means of graded answers may be 0 or 1, too
     return above[a, b], above[b, a]
 
 
 def difference_columns(m: Moments, of: Leads, sides: Sides, clustered: bool, *, lower: bool) -> dict[str, AnyArray]:
-    """The numbers of P rows, by their names, beside those of the decision; where `lower` is better, it wins."""
+    """Return the numbers of P rows, by name, without those of the decision. If `lower` is better, it wins."""
     shown = columns_of(replace(sides, wins_a=sides.wins_b, wins_b=sides.wins_a) if lower else sides)
     variance_a, variance_b = shown.pop("variance_a"), shown.pop("variance_b")
     return {
@@ -355,7 +430,7 @@ def far_limits(
     shown: BoolArray | None = None,
     whole: Moments | None = None,
 ) -> ExtendedSample:
-    """What the far limits come from, where few clusters differ; the arguments are those of `leads`.
+    """Return the source of the far limits, if few clusters differ. The arguments are those of `leads`.
 
     The extended sample knows the clusters of one way and nothing of the variance between runs: of crossed clusters, and
     where `whole` has these runs' moments, it has that variance on top, and no less than the difference itself.
@@ -373,7 +448,7 @@ def far_limits(
 
 
 def paired(m: Moments, of: Leads, far: ExtendedSample | None, width: FloatArray | float | None) -> Differences:
-    """The differences as they are decided.
+    """Return the differences as they are decided.
 
     Where nothing varies the sign test decides, and the interval is Bonett and Price's for as many clusters as there
     are, or as the weights of a group's tasks leave, one more than the degrees of freedom.
@@ -388,16 +463,15 @@ def paired(m: Moments, of: Leads, far: ExtendedSample | None, width: FloatArray 
     n = np.fmin(m.n_clusters, m.df + 1)
     small = None if np.isnan(widths).all() else partial(bonett_price, of.gain, of.loss, n, widths)
     unbounded = np.where(np.isnan(widths), np.inf, widths)
-    return Differences(
-        m.mean, m.variance, m.df, m.zero_variance, sign_p(of.signs_a, of.signs_b), small, far, width=unbounded
-    )
+    p_zero, side = sign_p(of.signs_a, of.signs_b), np.sign(of.signs_a - of.signs_b).astype(np.float64)
+    return Differences(m.mean, m.variance, m.df, m.zero_variance, p_zero, small, far, width=unbounded, side=side)
 
 
 def noise_columns(m: Moments, clustered: bool) -> dict[str, FloatArray]:
-    """The columns of noise that estimates and differences show, by their names; NaN where not identified."""
+    """Return the columns of noise that estimates and differences show, by their names. NaN where not identified."""
     with np.errstate(invalid="ignore", divide="ignore"):
         effect = m.variance / m.naive if clustered else np.where(np.isnan(m.variance + m.naive), np.nan, 1.0)
-        highest = np.where(m.zero_variance, np.nan, data_limit(m.variance, m.df, m.var_data))
+        highest = np.where(np.isnan(m.var_data), np.nan, m.data_upper)
         roots = {"se": m.variance, "se_total": m.var_total, "se_data": m.var_data, "se_prediction": m.var_prediction}
         return {name: np.sqrt(np.maximum(x, 0.0)) for name, x in (roots | {"se_data_upper": highest}).items()} | {
             "var_data": m.var_data,
@@ -407,7 +481,7 @@ def noise_columns(m: Moments, clustered: bool) -> dict[str, FloatArray]:
 
 
 def variance_flags(m: Moments, plan: Design, *, fixed: bool = False) -> dict[str, BoolArray]:
-    """Diagnostic code → (P,) contrasts whose variance, or the lack of one, gives reason for it."""
+    """Return diagnostic code → (P,) True for contrasts whose variance, or lack of one, needs it."""
     unknown, short = np.isnan(m.variance), np.isnan(m.mean) | (m.n < 2)
     # of two crossed ways the one with fewer clusters decides, whatever both together have
     df = m.df if fixed or plan.crossed is None else np.minimum(m.df, m.n_clusters - 1)

@@ -20,18 +20,18 @@ from .tolerances import FEWEST_UNITS
 
 FOLDS = 10
 MOST_COMPONENTS = 4
-"""Principal components of the references, beside their mean."""
+"""Principal components of the references, besides their mean."""
 UNITS_PER_COMPONENT = 50
 _PENALTIES = 10.0 ** np.arange(-2, 5)
 NOT_RANDOM_Z = 5.0
-"""z of the rank sum of the places of the questions asked; beyond it they are not a random part."""
+"""z of the rank sum of the places of the questions asked, beyond which they are not a random subset."""
 IN_A_ROW = 1e-4
 """Chance that a random part lies in a row, in every task, below which one that does is none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """Which of the N questions were asked."""
+    """The subset of the N questions that were asked."""
 
     asked: IntArray
     """(m,) their indexes."""
@@ -40,11 +40,11 @@ class Part:
     strata: IntArray
     """(N,) task codes 0 … T−1."""
     shares: FloatArray | None = None
-    """(T,) weights of the tasks; None: by size."""
+    """(T,) weights of the tasks, None for weights by size."""
     drawn: bool = False
-    """Whether the run says that they were drawn at random; else their places must look like it."""
+    """True if the run says that they were drawn at random. Otherwise their places must look random."""
     chances: FloatArray | None = None
-    """(m,) probability with which each was drawn, equal within a cluster; None: equal within a task."""
+    """(m,) probability with which each was drawn, equal within a cluster. None: equal within a task."""
 
     @property
     def weights(self) -> FloatArray:
@@ -52,16 +52,16 @@ class Part:
         return np.bincount(self.strata) / len(self.strata) if self.shares is None else self.shares
 
     def unknown(self) -> FloatArray:
-        """(T,) share of each task's questions that were not asked."""
+        """Return (T,) share of each task's questions that were not asked."""
         counts = np.bincount(self.strata[self.asked], minlength=len(self.weights))
         return 1 - counts / np.bincount(self.strata, minlength=len(self.weights))
 
     def chance(self) -> FloatArray:
-        """(m,) probability with which each question was drawn."""
+        """Return (m,) probability with which each question was drawn."""
         return (1 - self.unknown())[self.strata[self.asked]] if self.chances is None else self.chances
 
     def weights_of_others(self, plan: Design) -> FloatArray:
-        """(m,) weights with which the questions that were asked stand for those that were not.
+        """Return (m,) weights with which the questions that were asked stand for those that were not.
 
         One drawn with probability π stands for 1/π questions, itself among them. In a task that was asked whole, they
         are those of the mean.
@@ -71,18 +71,18 @@ class Part:
         return np.where(sums > 0, self.weights[plan.strata] * left / np.where(sums > 0, sums, 1), plan.weights)
 
     def mean_of_all(self, values: FloatArray) -> float:
-        """The benchmark's mean of (N,) values."""
+        """Return the benchmark's mean of (N,) values."""
         return float(self.weights @ (np.bincount(self.strata, weights=values) / np.bincount(self.strata)))
 
     def mean_of_others(self, values: FloatArray) -> float:
-        """What the questions that were not asked add to the benchmark's mean of (N,) values."""
+        """Return what the questions that were not asked add to the benchmark's mean of (N,) values."""
         others = np.ones(len(self.strata), dtype=bool)
         others[self.asked] = False
         sums = np.bincount(self.strata[others], weights=values[others], minlength=len(self.weights))
         return float(self.weights @ (sums / np.bincount(self.strata)))
 
     def design(self) -> Design:
-        """The design of the m questions asked."""
+        """Return the design of the m questions asked."""
         tasks = self.strata[self.asked]
         _, codes, each = np.unique(self.clusters[self.asked], return_inverse=True, return_counts=True)
         weights = (self.weights / np.maximum(np.bincount(tasks, minlength=len(self.weights)), 1))[tasks]
@@ -102,7 +102,7 @@ class FromPart:
     population_df: float
     r2: float | None = None
     gain: float | None = None
-    """Variance of the plain mean of the part over `variance`; None of the plain mean itself."""
+    """Variance of the plain mean of the subset over `variance`, None for the plain mean itself."""
 
     def half_width(self, level: float, *, population: bool = False) -> float:
         variance, df = (self.population_variance, self.population_df) if population else (self.variance, self.df)
@@ -110,7 +110,7 @@ class FromPart:
 
 
 def _variance(e: FloatArray, part: Part, plan: Design, *, of_all: bool = False) -> tuple[float, float] | None:
-    """Variance of the estimate of the mean from e, and its df: for these N questions, or of the mean of all N.
+    """Return variance and df of the estimate of the mean from e: for these N questions, or of the mean of all N.
 
     The shares that were not asked, 1 − π, make it the variance for these N questions [Särndal, eq. 2.8.6, Hájek's
     approximation where π differs]; π makes it that of the mean of N questions. Each question counts 1/π times. Tasks
@@ -134,13 +134,16 @@ def _variance(e: FloatArray, part: Part, plan: Design, *, of_all: bool = False) 
 
 
 def _mean(y: FloatArray, residual: FloatArray, part: Part, plan: Design) -> float:
-    """The mean of what was asked, and for what was not that of the residuals."""
+    """Return the mean of the questions that were asked, and for the others that of the residuals."""
     unknown = part.unknown()[plan.strata]
     return float((plan.weights * (1 - unknown)) @ y + (part.weights_of_others(plan) * unknown) @ residual)
 
 
 def _for_population(these: tuple[float, float], d: FloatArray, part: Part, plan: Design) -> tuple[float, float]:
-    """The variance for these N questions plus that of the mean of N questions of the kind; df by Satterthwaite."""
+    """Return the variance for these N questions plus that of the mean of N questions of the kind.
+
+    df by Satterthwaite.
+    """
     full = _variance(d, part, plan, of_all=True)
     if full is None or full[0] + these[0] <= 0:
         return these
@@ -149,7 +152,7 @@ def _for_population(these: tuple[float, float], d: FloatArray, part: Part, plan:
 
 
 def plain(y: FloatArray, part: Part, against: FloatArray | None = None) -> FromPart | None:
-    """The mean of the part, without references; None where a task has fewer than two clusters.
+    """Return the mean of the part, without references. None where a task has fewer than two clusters.
 
     The arguments are those of `from_part`.
     """
@@ -160,10 +163,10 @@ def plain(y: FloatArray, part: Part, against: FloatArray | None = None) -> FromP
 
 
 def from_part(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None = None) -> FromPart | None:
-    """The mean of all N questions, or a difference of two, by regression; of too small a part the plain mean.
+    """Return the mean of all N questions, or a difference of two, by regression. Of a small part: the plain mean.
 
     Whether the references gain anything plays no part in it: the smaller of two estimated variances is too small
-    (1 point of coverage), and where they gain nothing the regression costs 0 to 4 % of the variance.
+    (1 point of coverage), and where they gain nothing the regression costs 0 to 4% of the variance.
 
     Args:
         y: (m,) question means of the part.
@@ -178,7 +181,7 @@ def from_part(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | No
 
 
 def _regression(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None) -> FromPart | None:
-    """ȳ = (1/N) Σ_U ŷ_i + (1/m) Σ_s (y_i − ŷ_i) [Särndal, eq. 6.4.1], each ŷ_i from a fit without its fold.
+    """Return ȳ = (1/N) Σ_U ŷ_i + (1/m) Σ_s (y_i − ŷ_i) [Särndal, eq. 6.4.1], each ŷ_i from a fit without its fold.
 
     The questions that were not asked take ŷ_i and the mean residual of those that were, which have their own y_i: of a
     fit, the fold that it has not seen and the questions that were not asked are alike, so nothing is biased. Where the
@@ -212,7 +215,7 @@ def _regression(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | 
 def cross_fit(
     y: FloatArray, Z: FloatArray, seen: FloatArray, part: Part, plan: Design
 ) -> tuple[FloatArray, FloatArray]:
-    """(m,) residuals of the part, and (N,) predictions; nothing is predicted by a fit that has seen its fold.
+    """Return (m,) residuals of the part, and (N,) predictions. Nothing is predicted by a fit that has seen its fold.
 
     The questions that were not asked take the mean of all fits, each counted as much as the fold that it lacks.
 
@@ -236,7 +239,7 @@ def cross_fit(
 
 
 def features(X: FloatArray, units: int, own: FloatArray | None = None) -> FloatArray:
-    """(N, p) predictors, standardised, that know nothing of what they predict.
+    """Return (N, p) predictors, standardised, that know nothing of what they predict.
 
     They are `own` (N,), never averaged in; the mean of the references; and the first components of what is left.
     """
@@ -256,7 +259,7 @@ def features(X: FloatArray, units: int, own: FloatArray | None = None) -> FloatA
 
 
 def ridge(Z: FloatArray, y: FloatArray, new: FloatArray) -> FloatArray:
-    """Predictions at `new` of a ridge regression of y on Z, its penalty by leave-one-out [Hoerl]."""
+    """Return predictions at `new` of a ridge regression of y on Z, its penalty by leave-one-out [Hoerl]."""
     centre, level = Z.mean(axis=0), float(y.mean())
     U, s, Vt = np.linalg.svd(Z - centre, full_matrices=False)
     target = U.T @ (y - level)
@@ -269,7 +272,7 @@ def ridge(Z: FloatArray, y: FloatArray, new: FloatArray) -> FloatArray:
 
 
 def positions_look_random(part: Part) -> bool:
-    """Whether the places of what was asked, task by task, are those of a random part, and not of the first m.
+    """Return True if the places of the asked questions, task by task, look like a random subset, not like the first m.
 
     A cluster counts once, at the mean place of its questions. The rank sums of all tasks together are compared with
     those of random parts; parts that are the first of every task are found however small they are.

@@ -1,4 +1,4 @@
-"""How many questions and answers a comparison needs: power of the two-sided t test, sample sizes and their inverses.
+"""Power of the two-sided t test, the questions and answers that a comparison needs, and their inverses.
 
 T = (z + δ)/s with z standard normal and s² = χ²_df/df has the noncentral t distribution [Johnson1995,
 ch. 31]. With few degrees of freedom the library's has no number, or takes seconds, where δ is large; there
@@ -32,7 +32,7 @@ _DEGREE = 48
 
 
 def power_t(nc: FloatArray | float, alpha: float, df: FloatArray | float) -> FloatArray:
-    """P(|T| > t_{1−α/2, df}) for a noncentral t with noncentrality `nc`, both directions counted.
+    """Return P(|T| > t_{1−α/2, df}) for a noncentral t with noncentrality `nc`, both directions counted.
 
     Args:
         nc: true difference over its standard error, of any shape that goes with `df`.
@@ -46,26 +46,26 @@ def power_t(nc: FloatArray | float, alpha: float, df: FloatArray | float) -> Flo
     t = np.asarray(-special.stdtrit(freedom, alpha / 2), dtype=np.float64)
     out = np.full(shift.shape, np.nan)
     defined = ~np.isnan(shift) & (freedom > 0)
-    for some, way in ((defined & (freedom >= FEW), _noncentral), (defined & (freedom < FEW), _over_z)):
+    for some, way in ((defined & (freedom >= FEW), _noncentral), (defined & (freedom < FEW), _integrated_over_z)):
         out[some] = way(shift[some], freedom[some], t[some])
     return out
 
 
 def _noncentral(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:
-    """By the library, which has no number for a probability that rounds to 0."""
+    """Return the power by the library. A probability that it cannot compute, because it rounds to 0, is 0."""
     below, above = (np.nan_to_num(special.nctdtr(df, nc, x)) for x in (-t, t))
     return np.asarray(below + 1 - above, dtype=np.float64)
 
 
 @cache
 def _quadrature() -> tuple[FloatArray, FloatArray]:
-    """Gauss and Legendre's nodes and weights; a small command does without them."""
+    """Return Gauss and Legendre's nodes and weights, only when they are needed."""
     nodes, weights = np.polynomial.legendre.leggauss(96)
     return nodes, weights
 
 
-def _over_z(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:
-    """E_z of P(s < (z + nc)/t), and the same of −nc; s has its singular point at 0, so z + nc is a power."""
+def _integrated_over_z(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:
+    """Return E_z of P(s < (z + nc)/t), and the same of −nc. s has its singular point at 0, so z + nc is a power."""
     total, (nodes, weights) = np.zeros(len(nc)), _quadrature()
     for shift in (nc, -nc):
         low = np.maximum(0.0, shift - 9.0) ** 0.25
@@ -80,7 +80,7 @@ def _over_z(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:
 
 
 def noncentrality(alpha: float, power: float, df: FloatArray | float) -> FloatArray:
-    """The noncentrality at which the two-sided t test of level `alpha` has `power`; times se it is the MDE.
+    """Return the noncentrality at which the two-sided t test of level `alpha` has `power`. Times se it is the MDE.
 
     Args:
         alpha: two-sided level, in (0, 1).
@@ -104,26 +104,26 @@ def noncentrality(alpha: float, power: float, df: FloatArray | float) -> FloatAr
             out[by_curve] = np.exp(chebyshev.chebval(2 / freedom[by_curve] - 1, _curve(alpha, power)))
     others = (freedom > 0) & ~by_curve
     if others.any():
-        out[others] = _few(alpha, power, tuple(freedom[others].tolist()))
+        out[others] = _cached_noncentralities(alpha, power, tuple(freedom[others].tolist()))
     return out
 
 
 @lru_cache(maxsize=256)
-def _few(alpha: float, power: float, df: tuple[float, ...]) -> FloatArray:
-    """Noncentralities of a few, which are solved once for all models of a leaderboard."""
+def _cached_noncentralities(alpha: float, power: float, df: tuple[float, ...]) -> FloatArray:
+    """Return noncentralities of a few df, which are solved once for all models of a leaderboard."""
     return _solve(alpha, power, np.array(df))
 
 
 @lru_cache(maxsize=256)
 def _curve(alpha: float, power: float) -> FloatArray:
-    """Chebyshev coefficients of log nc as a function of 1/df in [0, 1], where it is analytic."""
+    """Return Chebyshev coefficients of log nc as a function of 1/df in [0, 1], in which it is analytic."""
     u = np.cos(np.pi * (np.arange(_DEGREE) + 0.5) / _DEGREE)
     values = np.log(_solve(alpha, power, 2 / (u + 1)))
     return np.asarray(chebyshev.chebfit(u, values, _DEGREE - 1), dtype=np.float64)
 
 
 def _solve(alpha: float, power: float, df: FloatArray) -> FloatArray:
-    """Bisection: the power grows with nc."""
+    """Solve for nc by bisection, because the power grows with nc."""
     low = np.zeros(len(df))
     high = np.full(len(df), special.ndtri(power) - special.ndtri(alpha / 2) + 1.0)
     high = np.maximum(high, 1.0)
@@ -149,10 +149,10 @@ class Variances:
     sigma2_a: float
     """Prediction noise of one answer of A, σ²_A."""
     sigma2_b: float | None = None
-    """… and of B; None where the contrast is a single run."""
+    """(…) the same of B, None if the contrast is a single run."""
 
     def at(self, repeats: float) -> float:
-        """ω² + σ²_A/K + σ²_B/K; an estimate of ω² below 0 counts as 0."""
+        """Return ω² + σ²_A/K + σ²_B/K. An estimate of ω² below 0 counts as 0."""
         return max(0.0, self.omega2) + self.sigma2 / repeats
 
     @property
@@ -166,13 +166,13 @@ class Variances:
         return 1 if self.sigma2_b is None else 2
 
     def inflated(self, design_effect: float | None) -> Variances:
-        """The variances with ω² times the design effect of clusters that it does not hold."""
+        """Return the variances with ω² times the design effect of clusters that it does not hold."""
         return self if design_effect is None else replace(self, omega2=self.omega2 * design_effect)
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What a design is counted in: questions, or clusters of the size seen."""
+    """All that a design is counted in: questions, or clusters of the size seen."""
 
     size: float = 1.0
     """Questions of one unit."""
@@ -180,11 +180,12 @@ class Units:
     """Degrees of freedom that one more unit brings: 1, or less where clusters are of unequal size."""
 
     def df(self, n: float) -> float:
-        """Degrees of freedom of a design with n questions: n − 1, G − 1, or the pilot's in proportion; at least 1."""
+        """Return the degrees of freedom of a design with n questions: n − 1, G − 1, or the pilot's in proportion, at
+        least 1."""
         return max(1.0, self.freedom * n / self.size - 1)
 
     def questions(self, units: int) -> int:
-        """Questions of that many units, rounded up."""
+        """Return questions of that many units, rounded up."""
         return math.ceil(units * self.size - SLACK)
 
 
@@ -192,7 +193,7 @@ QUESTIONS = Units()
 
 
 def required_units(variance: float, effect: float, alpha: float, power: float, units: Units = QUESTIONS) -> int:
-    """The fewest units at which n = nc² · variance / δ² [Miller, eq. 9], nc the noncentrality at their df; at least 2.
+    """Return the fewest units, at least 2, with n = nc² · variance / δ² [Miller, eq. 9], nc the noncentrality.
 
     Raises:
         ValueError: more than 10¹² of them.
@@ -209,19 +210,19 @@ def required_units(variance: float, effect: float, alpha: float, power: float, u
 
 
 def detectable_effect(variance: float, n: float, alpha: float, power: float, units: Units = QUESTIONS) -> float:
-    """δ = nc √(variance/n) [Miller, eq. 10], nc the noncentrality with that power at the design's df."""
+    """Return δ = nc √(variance/n) [Miller, eq. 10], nc the noncentrality with that power at the design's df."""
     return float(noncentrality(alpha, power, units.df(n))) * math.sqrt(variance / n)
 
 
 def achieved_power(variance: float, n: float, effect: float, alpha: float, units: Units = QUESTIONS) -> float:
-    """The chance that the two-sided t test finds δ, in whichever direction."""
+    """Return the chance that the two-sided t test finds δ, in whichever direction."""
     if variance == 0:
         return 1.0
     return float(power_t(effect / math.sqrt(variance / n), alpha, units.df(n)))
 
 
 def best_repeats(v: Variances, cost_question: float, cost_answer: float, k_max: int) -> int:
-    """The K ≤ k_max that makes the variance smallest for a budget, the same for every run.
+    """Return the K ≤ k_max that makes the variance smallest for a budget, the same for every run.
 
     Var ∝ (ω² + Σσ²/K)(c_q + M·c_a·K) for M runs, whose real minimum is
     √(σ²/ω² · c_q/c_a) for one run and √((σ²_A + σ²_B)/ω² · c_q/(2c_a)) for two.
@@ -234,14 +235,14 @@ def best_repeats(v: Variances, cost_question: float, cost_answer: float, k_max: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """What the next money buys: another question, another answer to each, or another judge call for each answer."""
+    """All that the next money buys: another question, another answer to each, or another judge call for each answer."""
 
     variance: float
-    """The judge's own variance on one answer, of one call; of two runs the sum."""
+    """The judge's own variance on one answer, for one call. For two runs it is the sum."""
     question: float
-    """Share by which the variance of the mean falls with more questions that cost 1 % more in all."""
+    """Share by which the variance of the mean falls with more questions that cost 1% more in all."""
     answer: float
-    """With one more answer to every question, for each 1 % that this adds to the cost."""
+    """With one more answer to every question, for each 1% that this adds to the cost."""
     judge: float
     """With a second judge call for every answer, likewise."""
     best_repeats: int
@@ -251,7 +252,7 @@ class Spending:
 
 
 def spending(v: Variances, judge: float, costs: tuple[float, float, float], repeats: int, k_max: int) -> Spending:
-    """Where the next money lowers the variance most, at K answers and one judge call for each.
+    """Return where the next money lowers the variance most, at K answers and one judge call for each.
 
     Var ∝ (ω² + Σσ²_m/K + Σσ²_j/(K·J)) (c_q + M·K·(c_a + J·c_j)) for M runs, with σ² = σ²_m + σ²_j of one answer that
     is graded once.
@@ -289,7 +290,7 @@ def spending(v: Variances, judge: float, costs: tuple[float, float, float], repe
 
 
 def repeats_by_task(prediction: Sequence[float], sizes: Sequence[int], answers: int, k_max: int) -> list[int]:
-    """Answers to each question of every task that make Σ v_t/K_t smallest for Σ n_t·K_t ≤ `answers`; 1 at least.
+    """Return answers per question of every task, at least 1, that minimise Σ v_t/K_t for Σ n_t·K_t ≤ `answers`.
 
     One more goes where it takes most off the variance for its price, as long as any fits. What it takes off falls with
     K, so this is the best there is until what is left is too little for the task that should have it.
@@ -314,7 +315,7 @@ def repeats_by_task(prediction: Sequence[float], sizes: Sequence[int], answers: 
 
 
 def labelled_variance(variance: float, r2: float, n_labels: float, n_judged: int) -> float:
-    """V = σ²[(1 − R²)(1/m − 1/N) + 1/N] of a mean of N judged questions that labels of m of them correct.
+    """Return V = σ²[(1 − R²)(1/m − 1/N) + 1/N] of a mean of N judged questions that labels of m of them correct.
 
     The labels' variance σ² is left over all N, and of what the judge does not predict, 1 − R², only m are seen
     [Särndal].
@@ -324,26 +325,26 @@ def labelled_variance(variance: float, r2: float, n_labels: float, n_judged: int
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelPlan:
-    """How many of the judged questions people must label."""
+    """The number of judged questions that people must label."""
 
     n_judged: int
     """Questions that the judge scores."""
     r2: float
     """The share of the labels' variance that the judge predicts."""
     variance: float
-    """The labels' variance per question that the plan starts from; of two runs that of their difference."""
+    """The labels' variance per question that the plan starts from. For two runs it is that of their difference."""
     n_labels: int | None
-    """Questions to label so that the corrected mean does what was asked; null: labels of all `n_judged` do not."""
+    """Questions to label so that the corrected mean reaches the goal, null if labels of all `n_judged` do not."""
     n_labels_alone: int
     """Questions to label without a judge."""
     se: float
-    """Standard error of the corrected mean with `n_labels`; with labels of all where that is null."""
+    """Standard error of the corrected mean with `n_labels`, or with labels of all questions if that is null."""
 
 
 def labels_needed(
     variance: float, r2: float, n_judged: int, units: Units, enough: Callable[[float, float], bool]
 ) -> int | None:
-    """The fewest questions to label, of `n_judged`, in whole clusters; None: all are too few.
+    """Return the fewest questions to label, of `n_judged`, in whole clusters. None: all are too few.
 
     Args:
         variance: of the labels, per question, with the clustering in it.
@@ -365,7 +366,7 @@ def labels_needed(
 
 
 def rule_of_thumb(p: float) -> Variances:
-    """Var[A − B] ≈ p(1 − p) in total [Wang, §4.1.2].
+    """Return Var[A − B] ≈ p(1 − p) in total [Wang, §4.1.2].
 
     It does not say how much of that is prediction noise, so all of it is counted as data noise:
     more answers per question are never promised to help.
@@ -374,12 +375,12 @@ def rule_of_thumb(p: float) -> Variances:
 
 
 def beta_variance(p: FloatArray, solved: float = 1.0) -> FloatArray:
-    """s · (p/s)(1 − p/s) with s the share `solved` of the questions that any model solves [Wang, §4.1.3]."""
+    """Return s · (p/s)(1 − p/s) with s the share `solved` of the questions that any model solves [Wang, §4.1.3]."""
     return p * (1 - p / solved) if solved > 0 else np.zeros_like(p)
 
 
 def beta_theory(p: float, solved: float = 1.0) -> Variances:
-    """Question difficulties ~ Beta(p, 1 − p), the same for both models: all noise is prediction noise.
+    """Return variances for question difficulties ~ Beta(p, 1 − p), the same for both models: all is prediction noise.
 
     E[u(1 − u)] = p(1 − p)/2 for each model. With only a share `solved` of the questions solvable
     the rest adds none: `beta_variance` in total.

@@ -23,14 +23,14 @@ FEWEST_TO_SPLIT = 4
 """Clusters (questions) of which halves say anything."""
 
 
-def dense_ranks(x: FloatArray, *, exact: bool = False) -> tuple[AnyArray, int]:
-    """(N, M) rank of each value among the values of its row, −1 for NaN; and the number of ranks.
+def dense_ranks(x: FloatArray) -> tuple[AnyArray, int]:
+    """Return (N, M) rank of each value among the values of its row, −1 for NaN, and the number of ranks.
 
-    Means and sums that differ by rounding only share a rank; `exact` tells any two values apart.
+    Values that differ by rounding only share a rank.
     """
     order = np.argsort(x, axis=1, kind="stable")
     largest = np.fmax.reduce(np.abs(x), axis=1, keepdims=True, initial=0.0)
-    tolerance = 0.0 if exact else np.maximum(ROUNDING, 64 * np.finfo(np.float64).eps * largest)
+    tolerance = np.maximum(ROUNDING, 64 * np.finfo(np.float64).eps * largest)
     with np.errstate(invalid="ignore"):
         steps = np.diff(np.take_along_axis(x, order, axis=1), axis=1) > tolerance
     ranks = np.zeros(x.shape, dtype=np.int32)
@@ -41,18 +41,17 @@ def dense_ranks(x: FloatArray, *, exact: bool = False) -> tuple[AnyArray, int]:
     return out, int(out.max(initial=0)) + 1
 
 
-def answers_above(answers: Sequence[FloatArray], *, exact: bool = True) -> FloatArray:
-    """(M, M) Σ_i P(A_ij > B_ik) over all pairs of answers of two models.
+def answers_above(answers: Sequence[FloatArray]) -> FloatArray:
+    """Return (M, M) Σ_i P(A_ij > B_ik) over all pairs of answers of two models. What differs by rounding only is equal.
 
     Args:
         answers: (N, K_m) scores of each of the M models, NaN where there is none.
-        exact: tell any two values apart; else not means and sums that differ by rounding only.
     """
     sizes = np.array([values.shape[1] for values in answers])
     stacked, starts = np.concatenate(answers, axis=1), np.cumsum(sizes) - sizes
     owners = np.repeat(np.arange(len(sizes)), sizes)
     counts = np.add.reduceat(~np.isnan(stacked), starts, axis=1, dtype=np.float64)
-    ranks, levels = dense_ranks(stacked, exact=exact)
+    ranks, levels = dense_ranks(stacked)
     most = np.maximum(counts.max(axis=0, initial=0.0), 1.0)
     share = np.where(ranks < 0, 0.0, (most / np.maximum(counts, 1))[:, owners])  # whole numbers without gaps
     total = np.zeros((len(sizes), len(sizes)))
@@ -71,11 +70,20 @@ def answers_above(answers: Sequence[FloatArray], *, exact: bool = True) -> Float
     return total / np.outer(most, most)
 
 
+def wins(a: FloatArray, b: FloatArray) -> tuple[float, float]:
+    """Return the expected wins of A and of B over all pairs of their answers, from (n, K_A) and (n, K_B) scores."""
+    if not all(((x == 0) | (x == 1)).all() for x in (a, b)):
+        above = answers_above((a, b))
+        return float(above[0, 1]), float(above[1, 0])
+    right, pairs = (a.sum(axis=1), b.sum(axis=1)), a.shape[1] * b.shape[1]  # whole numbers: the counts are exact
+    return float(right[0] @ (b.shape[1] - right[1])) / pairs, float(right[1] @ (a.shape[1] - right[0])) / pairs
+
+
 WORK = 100_000_000
 """Statistics of one step, by which the draws of very many models are limited."""
 FEWEST_DRAWS = 500
 STEPS = 5
-"""Steps of the step-down; any number is valid, and more rarely find more."""
+"""Steps of the step-down. Any number is valid, and more steps rarely find more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,13 +95,13 @@ class RankSets:
     high: IntArray
     """(M,) the worst."""
     ties: IntArray
-    """(M,) how many others a model cannot be told from."""
+    """(M,) number of other models from which a model is not shown to differ."""
     better: BoolArray
     """(M, M) whether the row's model is shown to be better than the column's."""
 
 
 def from_decisions(better: BoolArray) -> RankSets:
-    """Rank sets from (M, M) decisions that are right together."""
+    """Return the rank sets from (M, M) decisions that are right together."""
     M = len(better)
     low, high = 1 + better.sum(axis=0), M - better.sum(axis=1)
     ties = M - 1 - (better | better.T).sum(axis=1)
@@ -101,7 +109,7 @@ def from_decisions(better: BoolArray) -> RankSets:
 
 
 def rank_sets(sums: FloatArray, level: float, rng: np.random.Generator, draws: int = 2000) -> RankSets:
-    """Simultaneous rank sets of M models.
+    """Return simultaneous rank sets of M models.
 
     Args:
         sums: (G, M) each model's scores summed by cluster, higher is better; all models on the same questions.
@@ -112,7 +120,7 @@ def rank_sets(sums: FloatArray, level: float, rng: np.random.Generator, draws: i
     The statistic of a pair is T = Σ_g x_g / √Σ x_g², x the differences of its sums, the monotone transform
     t = T √((G − 1)/(G − T²)) of Student's. Under "equal" the signs of a symmetric x are fair coins, so that the test
     is exact at any number of clusters, and leans on the central limit theorem for skewed ones only; with five
-    clusters or fewer nothing can be significant at 95 %, and nothing is. Signs are flipped for all pairs at once,
+    clusters or fewer nothing can be significant at 95%, and nothing is. Signs are flipped for all pairs at once,
     which keeps their dependence: many models that answer alike cost little.
     """
     G, M = sums.shape
@@ -139,7 +147,7 @@ def rank_sets(sums: FloatArray, level: float, rng: np.random.Generator, draws: i
 
 
 def _inverse_lengths(sums: FloatArray, scale: float) -> FloatArray:
-    """(M, M) 1/√Σ_g x_g² of each pair's differences; 0 where nothing differs."""
+    """Return (M, M) 1/√Σ_g x_g² of each pair's differences. 0 where nothing differs."""
     M = sums.shape[1]
     out = np.zeros((M, M))
     for a in range(M):
@@ -149,7 +157,8 @@ def _inverse_lengths(sums: FloatArray, scale: float) -> FloatArray:
 
 
 def _largest(flipped: FloatArray, inverse: FloatArray) -> FloatArray:
-    """(draws,) largest statistic of (M, draws) flipped totals over the pairs of non-zero `inverse`, at least 0."""
+    """Return (draws,) largest statistic of (M, draws) flipped totals over the pairs of non-zero `inverse`, at
+    least 0."""
     M, draws = flipped.shape
     out = np.zeros(draws)
     for a in range(M):
@@ -162,10 +171,10 @@ def _largest(flipped: FloatArray, inverse: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """How similar the order of the models stays when their questions are resampled; no test of who is better."""
+    """Similarity of the models' order when their questions are resampled. It is not a test of who is better."""
 
     tau: float
-    """Median of Kendall's tau between the order found and that of resampled questions; NaN where no model differs."""
+    """Median of Kendall's tau between the order found and that of resampled questions, NaN if no model differs."""
     same_best: float
     """Share of resamples in which the same model is first."""
 
@@ -200,7 +209,7 @@ def stability(sums: FloatArray, sizes: FloatArray, rng: np.random.Generator, dra
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What the best of several models has on questions that did not choose it; NaN where they cannot be split."""
+    """All that the best of several models has on questions that did not choose it. NaN where they cannot be split."""
 
     mean: float
     lead: float
@@ -210,7 +219,7 @@ class Chosen:
 
 
 def chosen_by_half(values: FloatArray, plan: Design, rng: np.random.Generator, splits: int = 200) -> Chosen:
-    """Choose the two best models on half of the clusters and measure them on the other half; means over random halves.
+    """Choose the two best models on half of the clusters and measure them on the other half. Means over random halves.
 
     The halves are independent, so that of models which are equally good the chosen one has no lead on average. The
     maximum on the questions that chose it has one, and the bootstrap's estimate of that bias is too small by a third.
@@ -238,7 +247,10 @@ def chosen_by_half(values: FloatArray, plan: Design, rng: np.random.Generator, s
 
 
 def _mean_of(values: FloatArray, plan: Design, there: BoolArray) -> FloatArray:
-    """(M,) the mean over some of the questions, every task with its own weight; NaN where a task has none of them."""
+    """Return (M,) the mean over some of the questions, every task with its own weight.
+
+    NaN where a task has none of them.
+    """
     whole = np.bincount(plan.strata, plan.weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = whole / np.bincount(plan.strata, plan.weights * there, minlength=len(whole))

@@ -19,21 +19,21 @@ RANK = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Regression:
-    """What a weighted least squares fit says of p coefficients."""
+class LinearFit:
+    """Results of a weighted least squares fit for p coefficients."""
 
     coefficients: FloatArray
     """(p,)"""
     covariance: FloatArray
     """(p, p) CR2."""
     df: FloatArray
-    """(p,) Satterthwaite's degrees of freedom; NaN where a coefficient is not identified."""
+    """(p,) Satterthwaite's degrees of freedom, NaN for a coefficient that is not identified."""
     identified: BoolArray
     """(p,) False where the clusters that alone carry a coefficient leave no residual to learn from."""
     residuals: FloatArray
     """(n,) y − Xβ."""
     r2: float | None
-    """Share of the weighted variance about the mean that the columns explain; None where there is none."""
+    """Share of the weighted variance about the mean that the columns explain, None without variance."""
 
     @property
     def variances(self) -> FloatArray:
@@ -42,15 +42,15 @@ class Regression:
 
 
 def dependent_columns(X: FloatArray) -> list[int]:
-    """The columns of (n, p) that those before them explain, in order."""
+    """Return the columns of (n, p) that those before them explain, in order."""
     R = np.linalg.qr(X / np.maximum(np.linalg.norm(X, axis=0), SMALLEST), mode="r")
     left = np.zeros(X.shape[1])
     left[: len(R)] = np.abs(np.diag(R))
     return np.flatnonzero(left <= RANK).tolist()
 
 
-def regress(y: FloatArray, X: FloatArray, clusters: IntArray, weights: FloatArray | None = None) -> Regression:
-    """Least squares of y on X with the CR2 covariance of the coefficients.
+def regress(y: FloatArray, X: FloatArray, clusters: IntArray, weights: FloatArray | None = None) -> LinearFit:
+    """Fit least squares of y on X, with the CR2 covariance of the coefficients.
 
     Args:
         y: (n,) outcomes.
@@ -95,11 +95,11 @@ def regress(y: FloatArray, X: FloatArray, clusters: IntArray, weights: FloatArra
     total = float(w @ (y - mean) ** 2)
     residuals = y - X @ beta
     r2 = 1 - float(w @ residuals**2) / total if total > 1e-24 * max(1.0, mean**2) * n else None
-    return Regression(beta, u.T @ u, df, identified, residuals, r2)
+    return LinearFit(beta, u.T @ u, df, identified, residuals, r2)
 
 
 def _adjusted(Z: FloatArray, starts: IntArray) -> FloatArray:
-    """(n, p) rows (I − Z_g Z_gᵀ)^(−1/2) Z_g of all clusters, which begin at `starts`."""
+    """Return (n, p) rows (I − Z_g Z_gᵀ)^(−1/2) Z_g of all clusters, which begin at `starts`."""
     n = len(Z)
     sizes = np.diff(np.append(starts, n))
     out = np.zeros_like(Z)
@@ -116,7 +116,7 @@ def _adjusted(Z: FloatArray, starts: IntArray) -> FloatArray:
 
 
 def repeat_weights(y_variance: float, noise: FloatArray) -> FloatArray:
-    """(n,) inverse variances of question means: 1/(ω² + noise_i), from how many answers each has.
+    """Return (n,) inverse variances of question means: 1/(ω² + noise_i), from how many answers each has.
 
     Args:
         y_variance: residual variance of the question means of an unweighted fit.

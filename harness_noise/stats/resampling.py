@@ -32,16 +32,17 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
+from ..errors import check_computed
 from ..settings import Settings
 from .contrast import Design, sub_design, sum_by
 from .decision import Test, two_one_sided
-from .intervals import Limits, critical
+from .intervals import Limits, OneMean, critical
 from .pairs import Columns, Table
 from .tolerances import ROUNDING, SLACK, SMALLEST
 
-BATCH_BYTES = 2**25
-"""Memory of one batch of resamples; the peak is a small multiple of it."""
+BATCH_BYTES = 2**23
+"""Memory of one batch of resamples. The peak is a small multiple of it."""
 ENUMERATED = 12
 """Clusters up to which all 2^G sign vectors are taken."""
 FEW = 8
@@ -109,7 +110,10 @@ def blocks(values: FloatArray, plan: Design) -> list[ResampledClusters]:
 
 
 def draws(G: int, resamples: int, rng: np.random.Generator) -> Iterator[tuple[slice, IntArray]]:
-    """Batches of resamples: which these are, and their (rows, G) cluster codes, drawn with replacement; int32."""
+    """Return batches of resamples: which these are, and their (rows, G) cluster codes, drawn with replacement.
+
+    int32.
+    """
     rows = max(1, BATCH_BYTES // (16 * G))
     for start in range(0, resamples, rows):
         batch = slice(start, min(start + rows, resamples))
@@ -117,14 +121,14 @@ def draws(G: int, resamples: int, rng: np.random.Generator) -> Iterator[tuple[sl
 
 
 def counts(picked: IntArray, G: int) -> FloatArray:
-    """(rows, G) how often each cluster was drawn."""
+    """Return (rows, G) how often each cluster was drawn."""
     rows = len(picked)
     flat = (picked + (np.arange(rows, dtype=np.int64) * G)[:, None]).ravel()
     return np.bincount(flat, minlength=rows * G).reshape(rows, G).astype(np.float64)
 
 
 def bootstrap_means(parts: Sequence[ResampledClusters], resamples: int, rng: np.random.Generator) -> FloatArray:
-    """(resamples, R) means of each contrast when clusters are drawn again with replacement [Cameron2008].
+    """Return (resamples, R) means of each contrast when clusters are drawn again with replacement [Cameron2008].
 
     A task's mean in a resample is the ratio of its sum and its number of questions. NaN where a
     resample leaves a task without any question.
@@ -135,7 +139,7 @@ def bootstrap_means(parts: Sequence[ResampledClusters], resamples: int, rng: np.
         table = np.concatenate([block.sums.reshape(G, T * R), block.sizes], axis=1)
         for batch, picked in draws(G, resamples, rng):
             if table.shape[1] <= 2:  # cheaper to look up than to count
-                total = np.stack([column[picked].sum(axis=1) for column in table.T], axis=1)
+                total = np.stack([_drawn_sums(column, picked) for column in table.T], axis=1)
             else:
                 total = counts(picked, G) @ table
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -144,8 +148,17 @@ def bootstrap_means(parts: Sequence[ResampledClusters], resamples: int, rng: np.
     return out
 
 
+def _drawn_sums(column: FloatArray, picked: IntArray) -> FloatArray:
+    """Return (rows,) sums of what was drawn of a column."""
+    if (column == column[0]).all():
+        return np.full(len(picked), len(column) * column[0])
+    # codes are never out of range: with `clip` numpy does not look whether they are, and fills `out` itself
+    values = np.take(column, picked, out=np.empty(picked.shape), mode="clip")
+    return np.asarray(values.sum(axis=1))
+
+
 def acceleration(parts: Sequence[ResampledClusters]) -> FloatArray:
-    """(R,) BCa acceleration from the jackknife over clusters, stratified by block [Efron, eq. 14.15]."""
+    """Return (R,) BCa acceleration from the jackknife over clusters, stratified by block [Efron, eq. 14.15]."""
     cubes, squares = np.float64(0.0), np.float64(0.0)
     for block in parts:
         G = len(block.sums)
@@ -166,27 +179,27 @@ class Distribution:
 
     estimate: float
     values: FloatArray
-    """(B,) the mean in every resample, sorted; resamples that leave a task empty are left out."""
+    """(B,) the mean in every resample, sorted, without resamples that leave a task empty."""
     acceleration: float
     df: float = math.inf
     """Degrees of freedom that the variance is known with."""
     scale: float = 1.0
-    """Standard error over the standard deviation of `values`; resampling few clusters is too narrow.
+    """Standard error over the standard deviation of `values`, because resampling few clusters is too narrow.
 
     Tails are taken at z = scale · t_df in place of the normal quantile [Hesterberg]: with 5 clusters the plain
-    percentile interval covers 85 %."""
+    percentile interval covers 85%."""
 
     @property
     def variance(self) -> float:
         return float(self.values.var(ddof=1))
 
     def expanded(self, variance: float, df: float) -> Distribution:
-        """This distribution with a closed-form variance of the mean and its df in place of its own."""
+        """Return this distribution scaled to a closed-form variance of the mean, with its df."""
         own = self.variance
         return replace(self, df=df, scale=math.sqrt(variance / own) if own > 0 else 1.0)
 
     def _bias(self) -> float:
-        """z₀: the share of resamples below the estimate, ties counted half [Efron, eq. 14.14]."""
+        """Return z₀: the share of resamples below the estimate, ties counted half [Efron, eq. 14.14]."""
         B = len(self.values)
         slack = ROUNDING * max(1.0, abs(self.estimate))
         below = np.searchsorted(self.values, self.estimate - slack, side="left")
@@ -194,9 +207,10 @@ class Distribution:
         return float(special.ndtri(np.clip((below + upto) / (2 * B), 0.5 / B, 1 - 0.5 / B)))
 
     def interval(self, level: float, method: Method = "bca") -> Limits[float]:
-        """Percentile interval, or BCa: corrected for bias and skewness [Efron, eqs. 14.9–14.10]."""
+        """Return the percentile interval, or BCa: corrected for bias and skewness [Efron, eqs. 14.9–14.10]."""
         z = self.scale * float(critical(level, self.df))
         tails = special.ndtr(np.array([-z, z]))
+        check_computed("method", method, "bca", "percentile")
         if method == "bca":
             z0 = self._bias()
             w = z0 + np.array([-z, z])
@@ -211,21 +225,45 @@ class Distribution:
         return Limits(low, high)
 
     def p_value(self, null: float = 0.0, method: Method = "bca") -> float:
-        """Two-sided p: 1 − the level at which the interval just touches `null`; never 0."""
-        B = len(self.values)
+        """Return the two-sided p of a null: 1 − the level at which the interval just touches it. Never 0.
+
+        Every step of `interval` is inverted, so that p < α exactly where the interval of level 1 − α excludes the null.
+        """
         slack = ROUNDING * max(1.0, abs(self.estimate))
-        below = int(np.searchsorted(self.values, null - slack, side="left"))
-        upto = int(np.searchsorted(self.values, null + slack, side="right"))
-        shares = np.array([(upto + 1) / (B + 1), (below) / (B + 1)])  # P(θ* ≤ null), P(θ* < null)
-        if method == "bca":
-            z0 = self._bias()
-            w = special.ndtri(shares) - z0
-            slope = np.maximum(1 + self.acceleration * np.where(np.isinf(w), 0.0, w), 1e-3)
-            shares = special.ndtr(w / slope - z0)  # the BCa map of `interval`, inverted
-        z = float(special.ndtri(max(min(float(shares[0]), 1 - float(shares[1])), 1 / (B + 1)))) / self.scale
-        if upto == 0 or below == B:  # no resample reaches the null: what t says of it, as in `interval`
-            z = min(z, -abs(self.estimate - null) / (self.scale * math.sqrt(self.variance)))
-        return min(1.0, 2 * float(special.ndtr(z) if math.isinf(self.df) else special.stdtr(self.df, z)))
+        nearest = min(self._nearest(side, side * null + slack, method) for side in (1.0, -1.0)) / self.scale
+        if math.isinf(self.df):
+            return min(1.0, 2 * float(special.ndtr(max(nearest, -37.0))))
+        return min(1.0, 2 * float(special.stdtr(self.df, max(nearest, -_FARTHEST))))
+
+    def _nearest(self, side: float, null: float, method: Method) -> float:
+        """Return the largest −z with which the lower limit of `interval` does not exceed the null.
+
+        Args:
+            side: 1; −1 for the upper limit, which is a lower one with all signs turned.
+            null: with that sign.
+            method: of the interval.
+        """
+        check_computed("method", method, "bca", "percentile")
+        values, B = (self.values if side > 0 else -self.values[::-1]), len(self.values)
+        last = int(np.searchsorted(values, null, side="right"))
+        share = 1.0 if last == B else 0.0  # the largest tail whose quantile does not exceed the null
+        if 0 < last < B:
+            share = (last - 1 + (null - values[last - 1]) / (values[last] - values[last - 1])) / (B - 1)
+        z0, a = (side * self._bias(), side * self.acceleration) if method == "bca" else (0.0, 0.0)
+
+        def turned_back(tail: float) -> float:
+            """Return the −z whose corrected tail this is [Efron, eq. 14.10]."""
+            if tail in (0.0, 1.0):
+                return math.inf if tail else -math.inf
+            w = float(special.ndtri(tail)) - z0
+            return w / (1 + a * w) - z0 if 1 + a * w > 1e-3 else math.copysign(math.inf, w)
+
+        z, finest = turned_back(share), 1 / (B + 1)
+        if share < finest:  # there the end of Student's t interval counts, if it is farther
+            spread = math.sqrt(self.variance)
+            student = (null - side * self.estimate) / spread if spread > 0 else -math.inf
+            z = max(z, min(turned_back(finest), student))
+        return z
 
 
 def bootstrap(
@@ -235,7 +273,7 @@ def bootstrap(
     rng: np.random.Generator,
     minus: tuple[FloatArray, Design] | None = None,
 ) -> Distribution | None:
-    """The bootstrap distribution of Σ a_i d_i; None where a block has fewer than two clusters.
+    """Return the bootstrap distribution of Σ a_i d_i. None where a block has fewer than two clusters.
 
     Args:
         d: (n,) contrast values.
@@ -262,7 +300,8 @@ def bootstrap(
 
 
 def studentised(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> FloatArray | None:
-    """(B,) t statistics of the mean in every resample, (θ* − θ)/se*, with the clusters' own CR1 errors [Efron, §12.5].
+    """Return (B,) t statistics of the mean in every resample, (θ* − θ)/se*, with the clusters' own CR1 errors [Efron,
+    §12.5].
 
     Resamples in which nothing varies are left out; None where they are half of all, or a block has fewer than two
     clusters.
@@ -287,13 +326,32 @@ def studentised(d: FloatArray, plan: Design, resamples: int, rng: np.random.Gene
 
 
 def bootstrap_t(mean: float, se: float, t: FloatArray, level: float) -> Limits[float]:
-    """The interval whose ends are the quantiles of `studentised` resamples away from the mean [Efron, §12.5]."""
+    """Return the interval whose ends are the quantiles of `studentised` resamples away from the mean [Efron, §12.5]."""
     low, high = np.quantile(t, [0.5 - level / 2, 0.5 + level / 2])
     return Limits(mean - float(high) * se, mean - float(low) * se)
 
 
+def bootstrap_t_p(mean: float, se: float, t: FloatArray, null: float) -> float:
+    """Return the two-sided p of a null: 1 − the level at which `bootstrap_t` just touches it. Never 0."""
+    shares = np.linspace(0.0, 1.0, len(t))
+    share = float(np.interp((mean - null) / se, np.sort(t), shares, left=0.0, right=1.0))
+    return max(2 * min(share, 1 - share), 2 / (len(t) + 1))
+
+
+def interval_of_mean(of: OneMean) -> Limits[float] | None:
+    """Return the limits of the bootstrap distribution of a mean. None if it cannot be resampled."""
+    found: Distribution | None = of.distribution()
+    return None if found is None else found.interval(of.level, of.method)
+
+
+def studentised_of_mean(of: OneMean) -> Limits[float] | None:
+    """Return `bootstrap_t` of a mean. None if it cannot be resampled."""
+    t = of.studentised()
+    return None if t is None else bootstrap_t(of.mean, of.se, t, of.level)
+
+
 def vectors(points: int, G: int, resamples: int, rng: np.random.Generator, *, exact: bool) -> Iterator[IntArray]:
-    """Batches of (rows, G) codes below `points`: all points^G vectors if `exact`, else drawn from one stream."""
+    """Return batches of (rows, G) codes below `points`: all points^G vectors if `exact`, else drawn from one stream."""
     total, rows = points**G if exact else resamples, max(1, BATCH_BYTES // (16 * G))
     for start in range(0, total, rows):
         size = min(rows, total - start)
@@ -307,7 +365,7 @@ def vectors(points: int, G: int, resamples: int, rng: np.random.Generator, *, ex
 
 
 def sign_flip_p(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> float:
-    """Two-sided permutation p of Σ a_i d_i = 0: under the null a cluster's sum is as likely −S_c [Good].
+    """Return two-sided permutation p of Σ a_i d_i = 0: under the null a cluster's sum is as likely −S_c [Good].
 
     Exact over all 2^m patterns where they are no more than `resamples` (m clusters whose sum is not
     0); else Monte Carlo with the observed pattern counted in, so that p is never 0.
@@ -339,10 +397,11 @@ class Wild:
     q1: FloatArray
     q2: FloatArray
     exact: bool
-    """All weight vectors there are, the observed signs among them; else drawn, and the observed are counted in."""
+    """True if all weight vectors are used, including the observed signs. Otherwise they are drawn and the observed
+    added."""
 
     def p_value(self, null: FloatArray | float = 0.0) -> FloatArray:
-        """(P,) two-sided: the share of |t*| at least as large as the observed |t|; never 0."""
+        """Return (P,) two-sided: the share of |t*| at least as large as the observed |t|. Never 0."""
         delta = np.asarray(self.estimate - null)
         delta = np.where(np.abs(delta) <= ROUNDING * self.se, 0.0, delta)  # a difference of 0, however it was summed
         above = np.square(self.x + delta * self.y)
@@ -353,12 +412,25 @@ class Wild:
         return np.asarray(count / resamples if self.exact else (count + 1) / (resamples + 1))
 
     def limits(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """(P,) ends of the nulls around the estimate with p ≥ 1 − level [Roodman]; infinite where none is rejected."""
-        return self._end(-1.0, 1 - level), self._end(1.0, 1 - level)
+        """Return (P,) ends of the nulls around the estimate with p ≥ 1 − level [Roodman].
 
-    def _end(self, side: float, alpha: float) -> FloatArray:
-        """By bisection between the estimate, where p is 1, and the first of doubled distances that is rejected."""
+        Infinite where none is rejected.
+
+        They hold 0 exactly if it is not rejected: p may jump there, and bisection ends beside it.
+        """
+        alpha = 1 - level
+        kept = self.p_value() >= alpha
+        low, high = self._end(-1.0, alpha, kept), self._end(1.0, alpha, kept)
+        return np.where(kept, np.minimum(low, 0.0), low), np.where(kept, np.maximum(high, 0.0), high)
+
+    def _end(self, side: float, alpha: float, kept: BoolArray) -> FloatArray:
+        """Return a limit by bisection between the estimate, where p is 1, and the first doubled distance that is
+        rejected.
+
+        If 0 is rejected, the end lies before it.
+        """
         inner, outer = np.zeros(len(self.estimate)), 4 * self.se
+        outer = np.where(~kept & (side * self.estimate < 0), np.minimum(np.abs(self.estimate), outer), outer)
         while (open_ := self.p_value(self.estimate + side * outer) >= alpha).any() and (
             outer < _FARTHEST * self.se
         ).any():
@@ -372,7 +444,7 @@ class Wild:
 
 
 def weights(G: int, resamples: int, rng: np.random.Generator) -> tuple[Iterator[FloatArray], bool]:
-    """Batches of (rows, G) weights, and whether they are all there are.
+    """Return batches of (rows, G) weights, and whether they are all there are.
 
     Signs (Rademacher): all 2^G up to 12 clusters, drawn beyond [Roodman]. With fewer than 8 clusters Webb's six points
     [Webb]: all 6^G where they are no more than `resamples`, else drawn.
@@ -383,7 +455,7 @@ def weights(G: int, resamples: int, rng: np.random.Generator) -> tuple[Iterator[
 
 
 def wild_test(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> Wild:
-    """The resamples of Σ a_i d_i = θ̂, of one task or of a group.
+    """Return the resamples of Σ a_i d_i = θ̂, of one task or of a group.
 
     The null Σ w_t μ_t = μ₀ is imposed by least squares [MacKinnon]: restricted residuals are e_i + δ a_i/Σ a_i². A
     resample takes the tasks' means out of v_c times them, r_c = v_c S_c − Σ_t h_ct (Σ_c v_c S_ct), and clusters may
@@ -410,7 +482,7 @@ def wild_test(d: FloatArray, plan: Design, resamples: int, rng: np.random.Genera
     H = h.T @ h if T == 1 else (h.T @ h).toarray()
 
     def dot(x: FloatArray, y: FloatArray) -> FloatArray:
-        """Σ_t x_t y_t."""
+        """Return Σ_t x_t y_t."""
         return x * y if T == 1 else (x * y).sum(axis=1, keepdims=True)
 
     parts: list[list[FloatArray]] = [[] for _ in range(5)]
@@ -429,7 +501,7 @@ def wild_test(d: FloatArray, plan: Design, resamples: int, rng: np.random.Genera
 
 
 def _table(values: FloatArray, plan: Design, task: IntArray, T: int) -> Any:
-    """(G, P) sums over the clusters; of several tasks (G, T), by task, sparse."""
+    """Return (G, P) sums over the clusters. Of several tasks they are (G, T), by task, sparse."""
     if T == 1:
         return sum_by(plan.clusters, np.atleast_2d(values), plan.n_clusters).T
     from scipy.sparse import csr_array  # not on the way of every comparison
@@ -440,7 +512,7 @@ def _table(values: FloatArray, plan: Design, task: IntArray, T: int) -> Any:
 
 
 def by_wild(wilds: Iterable[tuple[IntArray, Wild]], P: int, settings: Settings) -> Test:
-    """The wild bootstrap as the test of P differences, with the intervals that hold what it does not reject.
+    """Return the wild bootstrap as the test of P differences, with the intervals that hold what it does not reject.
 
     Args:
         wilds: rows, and the resamples of their differences; of other rows nothing is known.
@@ -449,32 +521,34 @@ def by_wild(wilds: Iterable[tuple[IntArray, Wild]], P: int, settings: Settings) 
     """
     own = settings.interval_of_difference == "wild"
     levels = {settings.level} | (set() if settings.margin is None else {two_one_sided(settings.level)})
-    p, ends = np.full(P, np.nan), {level: np.full((2, P), np.nan) for level in levels if own}
+    margins = () if not settings.margin else (-settings.margin, settings.margin)
+    p = {null: np.full(P, np.nan) for null in (0.0, *margins)}
+    ends = {level: np.full((2, P), np.nan) for level in levels if own}
     for rows, wild in wilds:
-        p[rows] = wild.p_value()
+        for null, column in p.items():
+            column[rows] = wild.p_value(null)
         for level, both in ends.items():
             both[:, rows] = np.stack(wild.limits(level))
     limits = {level: Limits(*both) for level, both in ends.items()}
-    return Test(p, by_p=True, limits=limits.__getitem__, interval="wild") if own else Test(p, by_p=True)
+    test = Test(p[0.0], at=p.__getitem__, by_p=True)
+    return replace(test, limits=limits.__getitem__, interval="wild") if own else test
 
 
 def wild_pairs(table: Table, c: Columns, settings: Settings) -> Iterator[tuple[IntArray, Wild]]:
-    """Rows of pairs that vary and their wild resamples, those of one task that share the same questions together.
+    """Yield rows of pairs that vary and their wild resamples, pairs of one task with the same questions together.
 
-    Every pair takes the weights that `compare` takes for it, for its clusters as the first run meets them: the same
+    Every pair takes the weights that `compare` takes for it, for its clusters by the names of their questions: the same
     stream of random numbers, from its start.
     """
     resamples, scored = settings.resamples, ~np.isnan(table.mean)
-    patterns: dict[tuple[bytes, bytes], list[int]] = {}
+    patterns: dict[bytes, list[int]] = {}
     for i in np.flatnonzero(~np.isnan(c.of.variance) & ~c.of.zero_variance).tolist():
         both = scored[:, c.a[i]] & scored[:, c.b[i]]
-        order = b"" if table.order is None else table.order[c.a[i]].tobytes()
-        patterns.setdefault((np.packbits(both).tobytes(), order), []).append(i)
+        patterns.setdefault(np.packbits(both).tobytes(), []).append(i)
     step = max(1, _WILD_ENTRIES // resamples) if not table.plan.strata.any() else 1
     for same in patterns.values():
-        first = c.a[same[0]]
-        rows = np.arange(len(scored)) if table.order is None else table.order[first]
-        shown = rows[scored[rows, first] & scored[rows, c.b[same[0]]]]
+        rows = table.rows
+        shown = rows[scored[rows, c.a[same[0]]] & scored[rows, c.b[same[0]]]]
         part = sub_design(table.plan, shown)
         for start in range(0, len(same), step):
             at = np.array(same[start : start + step])

@@ -19,31 +19,41 @@ Sources, cited at the lines that use them:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from ..arrays import FloatArray
+from ..errors import of_choice
 
 Spending = Literal["hsd", "obrien-fleming", "pocock"]
 GAMMA = -4.0
 """γ of the Hwang–Shih–DeCani family: between Pocock's (1) and O'Brien & Fleming's (about −10)."""
 
 _GRID = 16
-"""Density of the integration grid, r of [Jennison, §19.2]; 6r − 1 points and the midpoints between them."""
+"""Density of the integration grid, r of [Jennison, §19.2]: 6r − 1 points and the midpoints between them."""
+_RTOL = 4 * math.ulp(1.0)
+"""The relative precision of roots, scipy's minimum."""
 _FAR = 40.0
 """A z beyond every boundary that a positive float of α can ask for."""
 MOST_Z = 37.0
 """The largest z whose p-value is a float."""
 
 
+def find_root(f: Callable[[float], float], low: float, high: float, *, xtol: float, rtol: float = _RTOL) -> float:
+    """Return where a function that changes its sign between `low` and `high` is 0."""
+    from scipy.optimize import brentq  # takes long to import, and a run that asks everything has no boundaries
+
+    return float(brentq(f, low, high, xtol=xtol, rtol=rtol))
+
+
 def spent(fraction: float, error: float, spending: Spending = "hsd", gamma: float = GAMMA) -> float:
-    """Error that may be spent on one side when this fraction of the information is there [Lan].
+    """Return the error that may be spent on one side when this fraction of the information is there [Lan].
 
     Hwang–Shih–DeCani: error (1 − e^{−γt})/(1 − e^{−γ}) [Hwang]; O'Brien–Fleming type: 2 (1 − Φ(z_{error/2}/√t)); Pocock
     type: error log(1 + (e − 1) t).
@@ -51,15 +61,16 @@ def spent(fraction: float, error: float, spending: Spending = "hsd", gamma: floa
     t = min(max(fraction, 0.0), 1.0)
     if t == 0:
         return 0.0
-    if spending == "pocock":
-        return error * math.log1p((math.e - 1) * t)
-    if spending == "obrien-fleming":
-        return float(2 * special.ndtr(special.ndtri(error / 2) / math.sqrt(t)))
-    return error * (t if gamma == 0 else math.expm1(-gamma * t) / math.expm1(-gamma))
+    shapes: dict[str, Callable[[], float]] = {
+        "hsd": lambda: error * (t if gamma == 0 else math.expm1(-gamma * t) / math.expm1(-gamma)),
+        "obrien-fleming": lambda: float(2 * special.ndtr(special.ndtri(error / 2) / math.sqrt(t))),
+        "pocock": lambda: error * math.log1p((math.e - 1) * t),
+    }
+    return of_choice("spending", spending, shapes)()
 
 
 def information(fraction: float, repeats: float = 1.0, prediction: float = 1.0, residual: float = 1.0) -> float:
-    """Information on A − B, in units of that of one answer to every question.
+    """Return the information on A − B, in units of that of one answer to every question.
 
     1 / (1 − ρ(1 − h) + (N/m − 1)(g − ρ(1 − h))): after m of N questions with one answer each it is m/N, with a
     regression on what is known of all N 1/(1 + (N/m − 1) g); more answers lower the prediction part alone.
@@ -85,7 +96,7 @@ class _State:
     """Simpson weight times density at each."""
 
     def leaves(self, information: float, drift: float, b: float) -> float:
-        """P(z ≥ b at the next look), having come this far; `drift` is E z / √information."""
+        """Return P(z ≥ b at the next look), having come this far. `drift` is E z / √information."""
         step = information - self.information
         reach = self.z * math.sqrt(self.information) + drift * step - b * math.sqrt(information)
         return float(self.mass @ special.ndtr(reach / math.sqrt(step)))
@@ -102,31 +113,29 @@ class _State:
         return _State(information, z, weight * density * math.sqrt(information / step / (2 * math.pi)))
 
     def boundary(self, information: float, p: float) -> float:
-        """The b with P(z ≥ b at the next look) = p, having come this far, where nothing differs."""
+        """Return the b with P(z ≥ b at the next look) = p, having come this far, where nothing differs."""
         target = max(p, 1e-300)
         if self.leaves(information, 0.0, 0.0) <= target:
             return 0.0
         if self.leaves(information, 0.0, _FAR) >= target:
             return _FAR
         reach = math.log(target)
-        return float(
-            optimize.brentq(
-                lambda x: math.log(max(self.leaves(information, 0.0, x), 1e-320)) - reach,
-                0.0,
-                _FAR,
-                xtol=1e-12,
-                rtol=1e-14,
-            )
+        return find_root(
+            lambda x: math.log(max(self.leaves(information, 0.0, x), 1e-320)) - reach,
+            0.0,
+            _FAR,
+            xtol=1e-12,
+            rtol=1e-14,
         )
 
 
 def _start() -> _State:
-    """Before the first look: all mass at 0, with no information."""
+    """Return the state before the first look: all mass at 0, with no information."""
     return _State(0.0, np.zeros(1), np.ones(1))
 
 
 def _grid(centre: float, low: float, high: float) -> tuple[FloatArray, FloatArray]:
-    """Points and Simpson weights between two limits, dense around the centre [Jennison, §19.2]."""
+    """Return points and Simpson weights between two limits, dense around the centre [Jennison, §19.2]."""
     r, i = _GRID, np.arange(1, 6 * _GRID)
     x = np.where(i < r, -3 - 4 * np.log(r / i), -3 + 3 * (i - r) / (2 * r))
     x = centre + np.where(i > 5 * r, 3 + 4 * np.log(r / np.maximum(6 * r - i, 1)), x)
@@ -148,7 +157,7 @@ def critical_values(
     gamma: float = GAMMA,
     info: Sequence[float] | None = None,
 ) -> tuple[float, ...]:
-    """Critical |z| at each look, α/2 on each side, for looks at these fractions of the information [Lan; Armitage].
+    """Return the critical |z| at each look, α/2 on each side, at these fractions of the information [Lan; Armitage].
 
     Args:
         fractions: of the whole information, rising, in (0, 1].
@@ -172,7 +181,7 @@ def critical_values(
 def _path(
     looks: tuple[tuple[float, float], ...], alpha: float, spending: Spending, gamma: float
 ) -> tuple[_State, tuple[float, ...]]:
-    """The state after these looks (information, fraction), and their boundaries."""
+    """Return the state after these looks (information, fraction), and their boundaries."""
     if not looks:
         return _start(), ()
     state, bounds = _path(looks[:-1], alpha, spending, gamma)
@@ -183,7 +192,7 @@ def _path(
 
 
 def predictive_power(z: float, fraction: float, critical: float, within: float | None = None) -> float:
-    """Probability that all of the information decides, given what a look says, with a flat prior [Spiegelhalter].
+    """Return the probability that all of the information decides, given a look, with a flat prior [Spiegelhalter].
 
     The z of all is normal with mean z/√t and variance (1 − t)/t.
 
@@ -203,7 +212,7 @@ def predictive_power(z: float, fraction: float, critical: float, within: float |
 def futility_bounds(
     info: Sequence[float], fractions: Sequence[float], bounds: Sequence[float], drift: float, beta: float
 ) -> tuple[float, ...]:
-    """|z| at each look below which it stops for futility, where an effect is planned [Lan; Jennison, §5.2].
+    """Return |z| at each look below which a run stops for futility, if an effect is planned [Lan; Jennison, §5.2].
 
     Under the effect so much of `beta` is spent as Hwang–Shih–DeCani's family allows. The critical values stay as they
     are: to go on against the rule costs no error of type I.
@@ -223,7 +232,7 @@ def futility_bounds(
             return state.leaves(there, drift, -f) - state.leaves(there, drift, f)
 
         wanted = here - before
-        f = b if inside(b) <= wanted else float(optimize.brentq(lambda x, w=wanted: inside(x) - w, 0.0, b, xtol=1e-9))
+        f = b if inside(b) <= wanted else find_root(lambda x: inside(x) - wanted, 0.0, b, xtol=1e-9)  # noqa: B023
         out.append(f)
         if f >= b:
             return (*out, *bounds[len(out) :])
@@ -232,7 +241,7 @@ def futility_bounds(
 
 
 def exits_above(fractions: Sequence[float], bounds: Sequence[float], drift: float = 0.0) -> FloatArray:
-    """(L,) probabilities to cross the upper boundary first at each look.
+    """Return (L,) probabilities to cross the upper boundary first at each look.
 
     Args:
         fractions: information at each look; z there has mean drift · √information.
@@ -250,7 +259,7 @@ def exits_above(fractions: Sequence[float], bounds: Sequence[float], drift: floa
 def stagewise_shifts(
     z: float, fractions: Sequence[float], bounds: Sequence[float], level: float
 ) -> tuple[float, float, float]:
-    """How far below z, in standard errors, lie the limits and the median-unbiased estimate [Jennison, §8.4–8.5].
+    """Return how far below z, in standard errors, lie the limits and the median-unbiased estimate [Jennison, §8.4–8.5].
 
     Outcomes are ordered by the look that stopped, then by z: the stage-wise ordering. With one look the shifts
     are (z_{1−α/2}, 0, −z_{1−α/2}).
@@ -264,11 +273,14 @@ def stagewise_shifts(
     Returns:
         z − θ for the lower limit, the estimate and the upper limit.
     """
-    z = min(max(z, -MOST_Z), MOST_Z)
+    if z < 0:  # B − A has the same limits, to the last digit
+        low, middle, high = stagewise_shifts(-z, fractions, bounds, level)
+        return -high, -middle, -low
+    z = min(z, MOST_Z)
     share = [float(t) / fractions[-1] for t in fractions]
 
     def above(theta: float) -> float:
-        """P(an outcome at least this high) if the difference is theta standard errors."""
+        """Return P(an outcome at least this high) if the difference is theta standard errors."""
         return float(exits_above(share, [*bounds[: len(share) - 1], z], theta).sum())
 
     def solve(target: float) -> float:
@@ -278,21 +290,22 @@ def stagewise_shifts(
         step = 3.0
         while above(high) < target:
             high, step = high + step, 2 * step
-        return z - float(optimize.brentq(lambda theta: above(theta) - target, low, high, xtol=1e-7))
+        return z - find_root(lambda theta: above(theta) - target, low, high, xtol=1e-7)
 
     tail = (1 - level) / 2
-    return solve(tail), solve(0.5), solve(1 - tail)
+    return solve(tail), solve(0.5) if z else 0.0, solve(1 - tail)
 
 
 def normal_z(t: float, df: float) -> float:
-    """The z with the p-value of a t statistic; beyond ±37, where that is no float any more, ±37."""
+    """Return the z with the p-value of a t statistic. Beyond ±37 the p-value is not a float any more, and z is ±37."""
     p = float(special.ndtr(-abs(t)) if math.isinf(df) else special.stdtr(df, -abs(t)))
     z = MOST_Z if p < 1e-298 else -float(special.ndtri(p))
     return math.copysign(min(z, MOST_Z), t)
 
 
 def student_t(z: float, df: float) -> float:
-    """The t with the p-value of a z, the inverse of `normal_z`; in proportion beyond 6, where nothing is decided."""
+    """Return the t with the p-value of a z, the inverse of `normal_z`. Beyond 6 it is in proportion, as nothing is
+    decided there."""
     if math.isinf(df) or z == 0:
         return z
     inside = min(abs(z), 6.0)
@@ -301,13 +314,13 @@ def student_t(z: float, df: float) -> float:
 
 
 def mixture_tuning(alpha: float, when: float) -> float:
-    """ρ that makes a normal-mixture confidence sequence narrowest after `when` observations [Waudby-Smith]."""
+    """Return ρ that makes a normal-mixture confidence sequence narrowest after `when` observations [Waudby-Smith]."""
     rest = -2 * math.log(alpha)
     return math.sqrt((rest + math.log(rest + 1)) / when)
 
 
 def mixture_critical(n: FloatArray | float, alpha: float, rho: float) -> FloatArray:
-    """Half-width of a two-sided normal-mixture confidence sequence in standard errors, after n observations.
+    """Return the half-width of a two-sided normal-mixture confidence sequence in standard errors, after n observations.
 
     √(2 (nρ² + 1)/(nρ²) · log(√(nρ² + 1)/α)): valid at all n at once [Robbins; Howard; Waudby-Smith].
     """
@@ -317,7 +330,7 @@ def mixture_critical(n: FloatArray | float, alpha: float, rho: float) -> FloatAr
 
 @lru_cache(maxsize=1024)
 def mixture_boundaries(fractions: tuple[float, ...], alpha: float, when: float) -> tuple[float, ...]:
-    """Critical |z| of a confidence sequence at looks at these fractions of the information, two-sided.
+    """Return the critical |z| of a confidence sequence at looks at these fractions of the information, two-sided.
 
     A look at all of the information spends what is left of α: the sequence must hold for ever, the looks at N questions
     end there.
@@ -341,14 +354,12 @@ def mixture_boundaries(fractions: tuple[float, ...], alpha: float, when: float) 
 
 
 def drift_for_power(fractions: Sequence[float], bounds: Sequence[float], power: float) -> float:
-    """E z at the last look with which the upper boundary is crossed at any look with this probability."""
-    return float(
-        optimize.brentq(lambda x: float(exits_above(fractions, bounds, x).sum()) - power, 0.0, 40.0, xtol=1e-9)
-    )
+    """Return E z at the last look with which the upper boundary is crossed at any look with this probability."""
+    return find_root(lambda x: float(exits_above(fractions, bounds, x).sum()) - power, 0.0, 40.0, xtol=1e-9)
 
 
 def expected_fraction(fractions: Sequence[float], bounds: Sequence[float], drift: float) -> float:
-    """Expected information where it stops, either boundary or the last look."""
+    """Return the expected information at the stop, at either boundary or the last look."""
     stops = exits_above(fractions, bounds, drift) + exits_above(fractions, bounds, -drift)
     stops[-1] = 1 - float(stops[:-1].sum())
     return float(stops @ np.asarray(fractions, dtype=np.float64))

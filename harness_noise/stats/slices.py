@@ -37,7 +37,7 @@ class Joint:
 
 
 def joint(d: FloatArray, slices: IntArray, clusters: IntArray) -> Joint:
-    """Means of d over slices 0 … S − 1, with CR2 over clusters 0 … G − 1 that may cross them."""
+    """Return means of d over slices 0 … S − 1, with CR2 over clusters 0 … G − 1 that may cross them."""
     S, G = int(slices.max()) + 1, int(clusters.max()) + 1
     sizes = np.bincount(slices, minlength=S).astype(np.float64)
     means = np.bincount(slices, weights=d, minlength=S) / sizes
@@ -62,8 +62,9 @@ class EqualMeansTest:
 
 
 def heterogeneity(d: FloatArray, slices: IntArray, clusters: IntArray) -> EqualMeansTest | None:
-    """Brown and Forsythe's test of equal means, with clusters; None where no two slices have two clusters, or nothing
-    varies.
+    """Return Brown and Forsythe's test of equal means, with clusters, or None.
+
+    None if no two slices have two clusters, or nothing varies.
 
     F* = Σ n_s (d̄_s − d̄)² / tr(A V), A = diag(n) − nnᵀ/N, V the CR2 covariance of the slice means; for independent
     questions tr(A V) = Σ (1 − n_s/N) s²_s [Brown]. Numerator df tr(AV)²/tr(AVAV) [Box; Mehrotra],
@@ -94,7 +95,7 @@ def heterogeneity(d: FloatArray, slices: IntArray, clusters: IntArray) -> EqualM
 
 
 def against_rest(d: FloatArray, slices: IntArray, clusters: IntArray) -> FloatArray:
-    """(S,) p-values of "the mean of this slice is that of all other questions"; NaN where it is not identified.
+    """Return (S,) p-values of "the mean of this slice is that of all other questions". NaN where it is not identified.
 
     t of d̄_s − d̄_rest with CR2 over clusters and Satterthwaite's df. The slice's own part of the variance is no smaller
     than that of as many questions of average variance: a handful of right answers has none of its own, and is no proof
@@ -125,7 +126,7 @@ def against_rest(d: FloatArray, slices: IntArray, clusters: IntArray) -> FloatAr
 
 
 def pooled_unit(by_slice: Joint) -> float:
-    """Variance of one question, with what clusters do to it: n_s V_s averaged over the slices by their questions."""
+    """Return the variance of one question, with its clusters' effect: n_s V_s averaged over the slices by questions."""
     keep = by_slice.identified
     n = by_slice.sizes[keep]
     V = np.einsum("gs,gs->s", by_slice.scores[:, keep], by_slice.scores[:, keep])
@@ -134,7 +135,7 @@ def pooled_unit(by_slice: Joint) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shrunken:
-    """Slice means drawn towards their centre; NaN where a slice is not identified."""
+    """Slice means drawn towards their centre. NaN where a slice is not identified."""
 
     values: FloatArray
     low: FloatArray
@@ -144,7 +145,7 @@ class Shrunken:
 
 
 def shrink(means: FloatArray, variances: FloatArray, level: float) -> Shrunken | None:
-    """Empirical Bayes for θ_s ~ N(μ, τ²), d̄_s ~ N(θ_s, V_s); None with fewer than four slices.
+    """Return empirical Bayes means for θ_s ~ N(μ, τ²), d̄_s ~ N(θ_s, V_s), None with fewer than four slices.
 
     τ² by Morris' weighted moments [Morris, §5], shrinkage
     B_s = (S − 3)/(S − 1) V_s/(V_s + τ²), and intervals that know that μ and τ² are estimates.

@@ -19,6 +19,7 @@ from harness_noise.cli import main
 from harness_noise.report import html, text
 from support import every_eval_ever_files, harbor_files, helm_files
 from support.commands import refused
+from support.notes import noted
 
 FILES = Path(__file__).parent / "formats"
 MARK, NAME = "MARK", "NAME"
@@ -200,8 +201,8 @@ def test_what_cannot_be_read_is_refused_alone_and_a_note_in_a_folder(
         for part in (found, hn.analyze(good))
     ]
     assert set(rows[0]) == set(rows[1]) or reader == "Harbor"
-    told = any(file.name in note or file.parent.name in note for note in found.notes)
-    assert told or (what == "nothing" and file.suffix == ".json"), found.notes  # which may be anything
+    told = any(file.name in note or file.parent.name in note for note in noted(found))
+    assert told or (what == "nothing" and file.suffix == ".json"), noted(found)  # which may be anything
 
 
 @pytest.mark.parametrize("reader", [reader for reader in READERS if reader not in BYTES])

@@ -22,8 +22,8 @@ CELLS = [
 
 
 def test_tables(csv_file: Path, tmp_path: Path) -> None:
-    table(csv_file, ("question", "repeat", "score", "cluster", "judge"), *CELLS)
-    check_adapter(tables, csv_file, tmp_path / "work", cluster="cluster", question="question", factor="judge")
+    table(csv_file, ("question", "repeat", "score", "cluster", "seed"), *CELLS)
+    check_adapter(tables, csv_file, tmp_path / "work", cluster="cluster", question="question", factor="seed")
 
 
 @pytest.mark.parametrize("what", rest_slow(["several", "a", "special", "live"]))

@@ -16,6 +16,7 @@ from harness_noise_adapters.every_eval_ever import adapter
 from support.commands import refused
 from support.every_eval_ever_files import result, sample, write
 from support.harbor_files import job, trial
+from support.notes import noted
 
 SCORES = np.arange(24).reshape(12, 2) * 7 % 5 / 4
 
@@ -95,7 +96,7 @@ def test_a_line_of_no_result_is_a_missing_answer_and_said(tmp_path: Path, where:
     (run,) = hn.read(file := write(tmp_path, found, [result("accuracy", 1.0)]))
     (part,) = run.scores
     assert (part.task, np.nanmean(part.values), part.n_missing, part.diagnostics) == ("quiz", 1.0, 1, ())
-    assert any("1 samples belong to no result" in note for note in run.notes)
+    assert any("1 sample belongs to no result" in note for note in noted(run))
     assert hn.analyze(file, missing="zero").estimates[0].mean == 0.8
 
 
@@ -126,7 +127,7 @@ def test_equal_results_of_other_samples_are_no_run_given_twice(tmp_path: Path) -
     scores = [float(i % 2) for i in range(12)]
     lines = [[sample(i, score, input={"raw": f"{word} {i}"}) for i, score in enumerate(scores)] for word in ("a", "b")]
     files = [write(tmp_path / str(k), each, [result("accuracy", 0.5)]) for k, each in enumerate((*lines, lines[0]))]
-    said = [hn.compare(files[0], other, columns={"question": "sample_id"}).notes for other in files[1:]]
+    said = [noted(hn.compare(files[0], other, columns={"question": "sample_id"})) for other in files[1:]]
     assert [any(note.startswith("ONE RUN TWICE") for note in notes) for notes in said] == [False, True]
 
 
@@ -134,7 +135,7 @@ def test_a_damaged_file_of_a_folder_is_a_note(file: Path) -> None:
     other = file.with_name("other.json")
     other.write_text(json.dumps({"schema_version": "0.3.0", "evaluation_id": "x", "evaluation_results": 3}))
     (run,) = hn.read(file.parent)
-    assert any("left out" in note and "other.json" in note for note in run.notes)
+    assert any("left out" in note and "other.json" in note for note in noted(run))
     with pytest.raises(InputError, match=r"other\.json"):
         hn.read(file.parent, strict=True)
 

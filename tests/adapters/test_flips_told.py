@@ -19,6 +19,7 @@ from harness_noise.data.scores import ReadOptions
 from harness_noise.io.registry import read
 from harness_noise.settings import Settings
 from support.lm_eval_files import edit, rows_of, samples_file
+from support.notes import noted
 from support.tables import table
 
 LONG = "How many of these 12 trees are left when 5 are felled, 3 are planted, and the wind takes 2 of the rest? " * 3
@@ -134,7 +135,7 @@ def test_every_form_has_them(
     for row in csv.DictReader(io.StringIO(out("--format", "csv"))):
         assert json.loads(row["answers_b"]) == ["=HYPERLINK(1)"]
         assert row["question"] in ("q2", "q3")
-    short, wide, marked = out(), out("--wide"), out("--wide", "--format", "markdown")
+    short, wide, marked = out(), out("--details"), out("--details", "--format", "markdown")
     assert "takes 2 of the rest" not in short
     for text in (wide, marked):
         plain = " ".join(re.sub(r"[\\]", "", text).split())
@@ -150,7 +151,7 @@ def test_a_log_that_has_changed_costs_the_texts_only(changed: tuple[Path, Path])
     result = compare_runs([(a, b)], Settings(), 3)
     assert len(result.questions) > 1
     assert all(flip.answers_a == () and flip.answers_b for flip in result.questions)
-    assert any("are not shown" in note for note in result.notes)
+    assert any("are not shown" in note for note in noted(result))
 
 
 def test_where_to_read_them_can_be_sent_to_a_worker(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from harness_noise.data.scores import ReadOptions
 from harness_noise.testing import check_adapter
 from harness_noise_adapters.tables import adapter
 from support import helm_files
+from support.notes import noted
 
 FILES = Path(__file__).parent / "formats"
 NAN = float("nan")
@@ -158,7 +159,7 @@ def test_promptfoo_tests_that_differ_in_what_they_assert_are_two_questions(tmp_p
 def test_tau2_s_trials_share_their_seed_and_user(tmp_path: Path) -> None:
     analysis = hn.analyze(FILES / "tau2_bench.json", metrics=["reward"])
     assert "shared_repeat_noise" in analysis.estimates[0].diagnostics
-    assert any("repeats_are='runs'" in note and "trial" in note for note in analysis.notes)
+    assert any("repeats_are='runs'" in note and "trial" in note for note in noted(analysis))
     runs = hn.analyze(FILES / "tau2_bench.json", metrics=["reward"], repeats_are="runs")
     assert "shared_repeat_noise" not in runs.estimates[0].diagnostics
 
@@ -221,7 +222,7 @@ def test_a_folder_of_several_runs(tmp_path: Path) -> None:
     (tmp_path / "cut.json").write_text((FILES / "tau2_bench.json").read_text()[:3000])
     runs = hn.read(tmp_path)
     assert [run.model for run in runs] == ["gpt-a (llm_agent)", "gpt-b (llm_agent)"]
-    assert any("cut.json" in note for run in runs for note in run.notes)
+    assert any("cut.json" in note for run in runs for note in noted(run))
     assert hn.compare(tmp_path / "a.json", tmp_path / "b.json").comparisons[0].diff == 0
 
 
@@ -324,10 +325,6 @@ INDEXED: dict[str, tuple[list[dict[str, Any]], str]] = {
         [{"instance_id": f"id{i}", "train_trial_index": i % 2, "stats": [{"mean": 1.0}]} for i in range(9)],
         "no column holds the scores",
     ),
-    "events.json": (
-        [{"event_id": i, "sample_id": f"s{i}", "kind": "x", "data": {"correct": i % 2}} for i in range(9)],
-        r"data\.correct",
-    ),
     "prompts.json": ([{"promptIdx": 0, "score": i % 2, "out": f"text {i} of it"} for i in range(30)], "which question"),
     "tries.json": ([{"question": f"q{i}", "try": i % 2, "out": {"verdict": "pass"}} for i in range(9)], "out.verdict"),
     "one.json": ([{"question": "q0", "score": i % 2} for i in range(30)], "hardly names the questions"),
@@ -363,11 +360,12 @@ def test_scores_of_two_scales_are_told(tmp_path: Path) -> None:
     run = json.loads((FILES / "tau2_bench.json").read_text())
     run["simulations"][0]["reward_info"]["reward"] = 50
     (tmp_path / "run.json").write_text(json.dumps(run))
-    assert sum("shares among percentages" in note for note in hn.analyze(tmp_path / "run.json").notes) == 1
-    assert not [note for note in hn.analyze(FILES / "tau2_bench.json").notes if "percentages" in note]
+    assert sum("shares among percentages" in note for note in noted(hn.analyze(tmp_path / "run.json"))) == 1
+    assert not [note for note in noted(hn.analyze(FILES / "tau2_bench.json")) if "percentages" in note]
     for scores, odd in (([50, 75, 100, 1], False), ([0.5, 75, 100, 1], True), ([0.5, 0.75, 0, 1], False)):
         frame = pd.DataFrame({"question": ["a", "b", "c", "d"], "accuracy": scores})
-        assert any("percentages?" in note for note in hn.analyze(frame).notes) == odd
+        notes = noted(hn.analyze(frame, columns={"score": "accuracy"}))
+        assert any("percentages?" in note for note in notes) == odd
 
 
 def test_a_provider_of_promptfoo_may_be_a_word(tmp_path: Path) -> None:
@@ -376,3 +374,11 @@ def test_a_provider_of_promptfoo_may_be_a_word(tmp_path: Path) -> None:
         row["provider"] = row["provider"].get("label") or row["provider"]["id"]
     (tmp_path / "run.json").write_text(json.dumps(run))
     assert means(tmp_path / "run.json") == means(FILES / "promptfoo.json")
+
+
+def test_rows_of_a_format_without_any_score_are_refused(tmp_path: Path) -> None:
+    def bare(rows: Any) -> Any:
+        return [row | {"scores": None} for row in rows]
+
+    with pytest.raises(InputError, match="there is no score in it"):
+        hn.read(changed(tmp_path, "braintrust.jsonl", bare))

@@ -17,6 +17,7 @@ from harness_noise_adapters.harbor import adapter
 from harness_noise_adapters.harbor_trials import CAUSES
 from support.commands import refused
 from support.harbor_files import job, trial
+from support.notes import noted
 
 REWARDS = np.arange(24).reshape(8, 3) * 7 % 5 % 2.0
 
@@ -76,7 +77,7 @@ def test_missing_trials_are_counted_by_cause_and_count_as_wrong_where_asked(fold
         row = hn.analyze(folder, missing=missing).estimates[0]
         assert (row.mean, dict(row.missing)) == (pytest.approx(mine.mean()), {"limit": 1, "infrastructure": 1})
     assert any("2 answers have no score (1 limit, 1 infrastructure)" in note or "(1 infrastructure, 1 limit)" in note
-               for note in hn.analyze(folder).notes)  # fmt: skip
+               for note in noted(hn.analyze(folder)))  # fmt: skip
 
 
 def test_the_job_s_own_mean_is_reproduced_or_it_is_said(tmp_path: Path) -> None:
@@ -138,7 +139,7 @@ def test_a_job_says_how_many_of_its_trials_are_there_and_a_mean_without_end_is_n
     text = (folder / "result.json").read_text()
     (folder / "result.json").write_text(text.replace('trials": 3', 'trials": 9', 1).replace("1.0", "1" * 400))
     (run,) = hn.read(folder)
-    assert any("of 9 trials of the job 3 are read" in note for note in run.notes)
+    assert any("of 9 trials of the job 3 are read" in note for note in noted(run))
 
 
 def test_several_rewards_are_several_metrics_and_one_that_is_absent_is_missing(tmp_path: Path) -> None:
@@ -222,7 +223,7 @@ def test_a_damaged_trial_is_a_note_in_its_job_and_refused_alone(
     folder: Path, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     damaged(folder, HOSTILE[what])
-    notes = hn.analyze(folder).notes
+    notes = noted(hn.analyze(folder))
     assert any("task-2__1" in note and "left out" in note for note in notes), notes
     alone = folder.parent / "alone"
     shutil.move(folder / "task-2__1", alone)
@@ -235,7 +236,7 @@ def test_nan_is_missing_and_a_trial_without_its_file_is_said(folder: Path) -> No
     (folder / "task-4__0" / "result.json").unlink()
     (run,) = hn.read(folder)
     assert run.scores[0].n_missing == 3
-    assert any("1 trials have no result.json" in note for note in run.notes)
+    assert any("1 trials have no result.json" in note for note in noted(run))
 
 
 def test_harbor_s_own_policy_is_the_one_that_is_read() -> None:

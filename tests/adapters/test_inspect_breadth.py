@@ -15,6 +15,7 @@ import pytest
 import harness_noise as hn
 from support.inspect_evals import native
 from support.inspect_stopping import MIDDLE, WEAK, N, answers, looks, record, task, weak_log
+from support.notes import noted
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
@@ -103,7 +104,7 @@ def test_a_decision_is_void_once_a_score_of_a_later_round_is_changed(canned, sto
     write_eval_log(changed, str(tmp_path / "changed.eval"))
     analysis = hn.analyze(tmp_path / "changed.eval")
     assert not analysis.sequential
-    assert any("is void" in note for note in analysis.notes)
+    assert any("is void" in note for note in noted(analysis))
 
 
 def test_answers_under_way_have_no_part_in_the_decision(canned, stopped, tmp_path, weak):
@@ -308,7 +309,7 @@ def test_references_enter_the_looks(canned, tmp_path, weak):
     )
     (log,) = canned.eval(
         task(canned, CLOSE), tmp_path / "with", model="mockllm/third", max_samples=1,
-        metadata=until(weak, noise_reference=alike),
+        metadata=until(weak, noise_complete=alike),
     )  # fmt: skip
     (with_it,), (without,) = record(log)["sequential"], record(plain)["sequential"]
     assert with_it["information"] != without["information"] or with_it["estimate"] != without["estimate"]

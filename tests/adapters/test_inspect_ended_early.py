@@ -10,6 +10,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
+from support.notes import noted
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
@@ -59,7 +60,7 @@ def test_the_scored_samples_are_rows_under_the_names_that_results_would_have(can
     assert "not_a_random_part" in found.diagnostics
     assert "mean_mismatch" not in found.diagnostics
     assert rows["sure", "accuracy"].n_clusters == 3  # its own stderr names them
-    text = " ".join(analysis.notes)
+    text = " ".join(noted(analysis))
     assert f"{12 - ASKED - len(lost)} of 12 answers were never given (status error)" in text
     assert "ended before Inspect computed its results" in text
     assert "inspect score" not in text
@@ -76,7 +77,7 @@ def test_a_cancelled_log_is_read_likewise(inspect_logs, tmp_path, kind):
     (whole,) = hn.analyze(inspect_logs.a).estimates
     assert (row.metric, row.scorer, row.n_missing) == (whole.metric, whole.scorer, 0)
     assert not math.isnan(row.se)
-    assert any("(status cancelled)" in note for note in hn.analyze(path).notes)
+    assert any("(status cancelled)" in note for note in noted(hn.analyze(path)))
     (difference,) = hn.compare(path, inspect_logs.b).comparisons
     assert difference.n_questions == row.n_questions
 
@@ -89,7 +90,7 @@ def test_a_complete_run_beside_it_is_the_one_that_counts(canned, failed, tmp_pat
     write_eval_log(log, str(tmp_path / "2099-01-01T00-00-00-00-00_coins_x.eval"))
     (run,) = hn.read(tmp_path)
     assert len(run.scores[0].questions) == 12
-    assert any("left out" in note and "ended before Inspect computed" in note for note in run.notes)
+    assert any("left out" in note and "ended before Inspect computed" in note for note in noted(run))
 
 
 def test_an_export_copies_it_as_it_is(inspect_logs, failed, tmp_path, capsys):

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from scipy import stats
 
 import harness_noise as hn
 from harness_noise.analysis.mean import analyze_run
@@ -18,7 +19,11 @@ pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
 from inspect_ai.log import read_eval_log, write_eval_log
 
-from support.inspect_evals import NAMES, unwrap_all
+from support.inspect_evals import NAMES, change, unwrap_all
+
+Z2 = stats.norm.ppf(0.975) ** 2
+BELOW = [name.replace("noise_data", "noise_data_upper") for name in NAMES]
+"""What is added where the estimate of the data variance is below 0."""
 
 
 def export(path, out, cluster="passage", level=0.95):
@@ -69,9 +74,11 @@ def test_into_another_folder(source, tmp_path):
     old, new = read_eval_log(str(source)), read_eval_log(str(target))
     estimate = hn.analyze(source, cluster="passage").estimates[0]
     want = [
-        estimate.se, estimate.ci_low, estimate.ci_high, estimate.se_total, estimate.se_data, estimate.se_prediction,
+        estimate.se, estimate.ci_low, estimate.ci_high, estimate.se_total, estimate.se_data_upper,
+        estimate.se_prediction,
     ]  # fmt: skip
-    assert list(of(new)) == ["accuracy", "stderr", *NAMES]
+    assert estimate.var_data < 0
+    assert list(of(new)) == ["accuracy", "stderr", *BELOW]
     assert list(of(new).values()) == [*of(old).values(), *want]
     metric = new.results.scores[0].metrics["noise_se"]
     assert (metric.group, metric.params) == ("noise", {"cluster": "passage"})
@@ -114,7 +121,8 @@ def test_in_place_and_with_other_settings(source, tmp_path):
     first = read_eval_log(str(source), header_only=True)
     export(source, source.parent, cluster="none", level=0.8)
     second = read_eval_log(str(source), header_only=True)
-    assert list(of(second)) == list(of(first)) == ["accuracy", "stderr", *NAMES]
+    assert list(of(first)) == ["accuracy", "stderr", *BELOW]
+    assert list(of(second)) == ["accuracy", "stderr", *NAMES]  # the data variance is above 0 without the clusters
     assert second.results.scores[0].metrics["noise_se"].params == {}
     assert float(second.results.scores[0].metrics["noise_ci_low"].metadata["level"]) == 0.8
     assert len(second.log_updates) == 2
@@ -254,9 +262,23 @@ def test_real_logs(shared_data, tmp_path):
         assert body(target) == body(source)
         assert {key: value for key, value in of(new).items() if key not in NAMES} == of(old)
         assert "noise_se" in of(new)
-    with pytest.raises(hn.InputError, match="nothing to add"):  # one question has no standard error
-        export(folder / "versions" / "log_formats.json", tmp_path, cluster="none")
-    assert not (tmp_path / "log_formats.json").exists()
+    (target,) = export(folder / "versions" / "log_formats.json", tmp_path, cluster="none")
+    old, new = of(read_eval_log(str(folder / "versions" / "log_formats.json"))), of(read_eval_log(str(target)))
+    added = {name: value for name, value in new.items() if name not in old}
+    assert added.keys() == {"noise_ci_low", "noise_ci_high"}  # one question has no standard error
+    assert list(added.values()) == pytest.approx([0, Z2 / (1 + Z2)], abs=1e-12)
+
+
+def test_one_grade_has_nothing_to_add(inspect_logs, tmp_path):
+    def one(log):
+        log.samples = log.samples[:1]
+        log.samples[0].scores["match"].value = 0.5
+        log.eval.config.epochs = log.eval.dataset.samples = 1
+
+    change(inspect_logs.a, tmp_path / "one.json", one)
+    with pytest.raises(hn.InputError, match="nothing to add"):
+        export(tmp_path / "one.json", tmp_path / "out", cluster="none")
+    assert not (tmp_path / "out" / "one.json").exists()
 
 
 def test_another_file_of_that_name_is_not_replaced(source, inspect_logs, tmp_path, capsys):

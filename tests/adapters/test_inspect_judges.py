@@ -5,6 +5,8 @@ import random
 import numpy as np
 import pytest
 
+from support.notes import noted
+
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
 from inspect_ai import score
@@ -79,7 +81,7 @@ def test_a_judge_who_never_flips_says_nothing(canned, tmp_path):
     (log,) = canned.eval(canned.task(canned.samples(30), scorer=judge(0.0)), tmp_path, epochs=4)
     analysis = hn.analyze(log.location)
     assert analysis.estimates[0].judge_flips is None
-    assert not any("grading" in note for note in analysis.notes)
+    assert not any("grading" in note for note in noted(analysis))
 
 
 def test_copies_of_one_answer_that_are_graded_anew(canned, tmp_path):
@@ -91,7 +93,7 @@ def test_copies_of_one_answer_that_are_graded_anew(canned, tmp_path):
     assert "identical_repeats" in row.diagnostics
     assert (row.se_data, row.se_prediction, row.judge_flips.share) == (None, None, None)
     assert row.judge_flips.n_same_text == 60 * 3
-    assert any("all answers to each question are one text" in note for note in analysis.notes)
+    assert any("all answers to each question are one text" in note for note in noted(analysis))
     (pair,) = hn.compare(log.location, hn.read(log.location)).comparisons
     assert "identical_repeats" in pair.diagnostics
 

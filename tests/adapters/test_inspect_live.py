@@ -13,6 +13,7 @@ import pytest
 
 import harness_noise as hn
 from support.inspect_evals import NAMES, ON, PASSAGES, coins, expected, native, on_disk, ours
+from support.notes import noted
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
@@ -121,10 +122,10 @@ def test_when_the_flag_is_on(environment, metadata, on):
 def test_settings_of_the_flag():
     from harness_noise_adapters.inspect_logs.flags import flag
 
-    metadata = {"noise": True, "noise_level": "0.9", "noise_se": "cr1", "noise_cluster": {"drop": "passage"}}
+    metadata = {"noise": True, "noise_level": "0.9", "noise_estimator": "cr1", "noise_cluster": {"drop": "passage"}}
     found = flag(metadata, {"HARNESS_NOISE_LEVEL": "0.5", "HARNESS_NOISE_INTERVAL": "t"})
     assert found.settings == hn.Settings(level=0.9, se="cr1", interval="t", cluster="drop=passage")
-    for wrong in ({"noise": "passage"}, {"noise": 1, "noise_level": "high"}, {"noise": 1, "noise_se": "cr9"}):
+    for wrong in ({"noise": "passage"}, {"noise": 1, "noise_level": "high"}, {"noise": 1, "noise_estimator": "cr9"}):
         with pytest.raises(hn.InputError, match=r"noise|cr9"):
             flag(wrong, {})
 
@@ -274,7 +275,7 @@ def test_no_reducer_is_still_by_question(canned, tmp_path):
     es = log.results.scores[0]
     assert ours(es) == pytest.approx(expected(coins(canned)), rel=1e-12)
     assert es.metrics["noise_se"].value > es.metrics["stderr"].value  # 12 questions, not 36
-    assert any("epochs reducer" in note for note in hn.read(log.location)[0].notes)
+    assert any("epochs reducer" in note for note in noted(hn.read(log.location)[0]))
 
 
 def test_identical_repeats_are_not_called_noiseless(canned, tmp_path):

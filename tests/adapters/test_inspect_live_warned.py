@@ -54,7 +54,7 @@ def nan_score(canned, monkeypatch):
 
         return score
 
-    return canned.task(scorer=holes()), {}, "1 answers have no score"
+    return canned.task(scorer=holes()), {}, "1 answer has no score"
 
 
 def infinite_score(canned, monkeypatch):

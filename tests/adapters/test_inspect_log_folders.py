@@ -10,6 +10,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
+from support.notes import noted
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
@@ -39,7 +40,7 @@ def test_of_two_runs_of_a_task_in_a_folder_the_newest_counts(canned, inspect_log
     second = canned.eval(canned.task(), tmp_path, model="mockllm/alpha", epochs=2)[0]
     (run,) = hn.read(tmp_path)
     assert run.name == str(Path(second.location))
-    assert [note for note in run.notes if "older run" in note and "one.eval" in note]
+    assert [note for note in noted(run) if "older run" in note and "one.eval" in note]
     runs = hn.read(tmp_path, apart=True)
     assert {run.name for run in runs} == {str(tmp_path / "one.eval"), str(Path(second.location))}
 
@@ -55,7 +56,7 @@ def test_logs_that_share_a_task_id_are_copies_only_if_their_answers_are(canned, 
     change(inspect_logs.a, tmp_path / "two.eval", of_other_model)
     runs = hn.read(tmp_path)
     assert {run.model for run in runs} == {"mockllm/alpha", "other/model"}
-    assert not [note for run in runs for note in run.notes if "has the answers of" in note]
+    assert not [note for run in runs for note in noted(run) if "has the answers of" in note]
 
     def rerun(log: EvalLog):
         log.eval.created = "2999-01-01T00:00:00+00:00"
@@ -65,8 +66,8 @@ def test_logs_that_share_a_task_id_are_copies_only_if_their_answers_are(canned, 
 
     change(inspect_logs.a, tmp_path / "three.eval", rerun)
     runs = hn.read(tmp_path)
-    assert not [note for run in runs for note in run.notes if "has the answers of" in note]
-    assert [note for run in runs for note in run.notes if "older run" in note and "one.eval" in note]
+    assert not [note for run in runs for note in noted(run) if "has the answers of" in note]
+    assert [note for run in runs for note in noted(run) if "older run" in note and "one.eval" in note]
 
 
 def test_a_copy_and_an_earlier_try_do_not_count_twice(canned, inspect_logs, tmp_path):
@@ -78,12 +79,12 @@ def test_a_copy_and_an_earlier_try_do_not_count_twice(canned, inspect_logs, tmp_
     shutil.copy(inspect_logs.a, tmp_path / "augmented" / "one.eval")
     (run,) = hn.read(tmp_path)
     assert run.name == str(tmp_path / "augmented" / "one.eval")
-    assert [note for note in run.notes if "copy" in note and str(tmp_path / "one.eval") in note]
+    assert [note for note in noted(run) if "copy" in note and str(tmp_path / "one.eval") in note]
     change(inspect_logs.a, tmp_path / "two.eval", retried)
     (tmp_path / "a_cut.eval").write_bytes(b"not a zip")
     (run,) = hn.read(tmp_path)
     assert run.name == str(tmp_path / "two.eval")
-    assert [note.startswith("left out:") for note in run.notes] == [True] * 3
+    assert [note.startswith("left out:") for note in noted(run)] == [True] * 3
 
 
 @pytest.mark.parametrize(
@@ -195,5 +196,5 @@ def test_a_cluster_that_only_some_samples_have_is_said_and_not_used(canned, tmp_
             item.metadata["cluster"] = f"c{i // 3}"
     canned.eval(canned.task(dataset), tmp_path)
     (run,) = hn.read(tmp_path)
-    assert any("1 of 12 samples have no cluster of their own" in note for note in run.notes)
+    assert any("1 of 12 questions carry no cluster" in note for note in noted(run))
     assert run.scores[0].clusters is None

@@ -11,6 +11,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.data.questions import Questions, content_hash
+from support.notes import noted
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 from inspect_ai.log import EvalLog, ProvenanceData, invalidate_samples, read_eval_log
@@ -61,7 +62,7 @@ def test_cluster_specs(inspect_logs):
 
 
 def test_a_missing_cluster_field_lists_the_fields(inspect_logs):
-    with pytest.raises(hn.InputError, match=r"'nope'.*id, name, passage"):
+    with pytest.raises(hn.InputError, match=r"'nope'.*id, input, name, passage"):
         hn.analyze(inspect_logs.a, cluster="nope")
     with pytest.raises(hn.InputError, match="nope"):
         hn.analyze(inspect_logs.folder, cluster="nope")
@@ -82,7 +83,7 @@ def test_clusters_that_the_log_carries(canned, inspect_logs, tmp_path):
     assert only(hn.analyze(change(inspect_logs.a, tmp_path / "own.eval", own))).n_clusters == 4
     (run,) = hn.read(change(inspect_logs.a, tmp_path / "missing.eval", missing))
     assert run.scores[0].clusters is None
-    assert any("nope" in note for note in run.notes)
+    assert any("nope" in note for note in noted(run))
 
 
 def test_natural_clusters_are_hinted_at_and_auto_takes_them(inspect_logs, tmp_path):
@@ -94,7 +95,7 @@ def test_natural_clusters_are_hinted_at_and_auto_takes_them(inspect_logs, tmp_pa
     path = change(inspect_logs.a, tmp_path / "drop.eval", drop)
     (run,) = hn.read(path)
     assert run.scores[0].clusters is None
-    assert any("passage_hash" in note and "auto" in note for note in run.notes)
+    assert any("passage_hash" in note and "auto" in note for note in noted(run))
     found = only(hn.analyze(path, cluster="auto"))
     assert (found.n_clusters, found.cluster) == (4, "passage_hash (auto)")
 
@@ -166,7 +167,7 @@ def test_a_field_that_a_summary_cuts_is_read_in_full(inspect_logs, tmp_path, sta
     assert only(hn.analyze(path, cluster="context")).n_clusters == 2
     (run,) = hn.read(path, columns={"question": "key"})
     assert {key.removeprefix(start).strip("x") for key in run.scores[0].questions.keys} == set(map(str, range(12)))
-    assert run.notes == ()
+    assert noted(run) == ()
 
 
 def test_white_space_makes_no_cluster(canned, tmp_path):
@@ -226,7 +227,7 @@ def test_invalidated_samples_are_left_out_and_counted(canned, inspect_logs, tmp_
     found = only(hn.analyze(run))
     assert (found.n_questions, found.n_missing) == (11, 4)
     assert (found.mean, found.se) == pytest.approx((want.mean, want.se), rel=1e-12)
-    assert any("4 of 36 answers are invalidated" in note for note in run.notes)
+    assert any("4 of 36 answers are invalidated" in note for note in noted(run))
     assert "mean_mismatch" not in found.diagnostics
 
 
@@ -267,7 +268,7 @@ def test_automatic_ids_after_a_shuffle_are_paired_by_content(canned, inspect_log
     assert row.n_questions == 12
     assert (row.diff, row.se) == pytest.approx((want.diff, want.se), rel=1e-9)
     assert row.correlation == pytest.approx(want.correlation)
-    assert any("not their text" in note for note in result.notes)
+    assert any("not their text" in note for note in noted(result))
 
 
 def test_choices_tell_questions_apart(canned, tmp_path):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import harness_noise as hn
+from support.notes import noted
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 from inspect_ai.log import read_eval_log
@@ -65,7 +66,7 @@ def test_a_folder_of_them_notes_what_it_leaves_out(shared_data):
     runs = hn.read(shared_data / "inspect" / "versions", apart=True)
     assert len(runs) == len(READ)
     assert len({run.name for run in runs}) == len(READ)
-    assert [note for run in runs for note in run.notes if "no sample of the log has a score" in note]
+    assert [note for run in runs for note in noted(run) if "no sample of the log has a score" in note]
 
 
 # agreement with Inspect's own

@@ -326,7 +326,7 @@ def test_of_groups_the_value_over_all(canned, tmp_path):
 def test_one_question_has_its_reason_once(canned, tmp_path, warned):
     task = canned.task(canned.samples(1), scorer=[match(), with_stderr(stderr())])
     (log,) = canned.eval(task, tmp_path, epochs=3, metadata=ON)
-    assert not any(ours(es) for es in log.results.scores)
+    assert [list(ours(es)) for es in log.results.scores] == [["noise_ci_low", "noise_ci_high"]] * 2  # Wilson's
     assert warned() == ["noise: coins: fewer than two questions: no standard error"]
 
 
@@ -345,6 +345,11 @@ def test_public_metric_with_one_question_says_so_once(canned, tmp_path, warned):
     from harness_noise.inspect_ext import noise
 
     task = canned.task(canned.samples(1), scorer=match(), metrics=[accuracy(), noise()])
-    (log,) = canned.eval(task, tmp_path, epochs=3)
-    assert not any(ours(es) for es in log.results.scores)
+    (log,) = canned.eval(task, tmp_path / "metric", epochs=3)
+    (found,) = [ours(es) for es in log.results.scores if ours(es)]
     assert warned() == ["noise: coins: fewer than two questions: no standard error"]
+    task = canned.task(canned.samples(1), scorer=match())
+    (log,) = canned.eval(task, tmp_path / "flag", epochs=3, metadata=ON)
+    (by_flag,) = [ours(es) for es in log.results.scores if ours(es)]
+    assert list(found) == ["noise_ci_low", "noise_ci_high"]  # Wilson's
+    assert found == by_flag

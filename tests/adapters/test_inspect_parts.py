@@ -9,6 +9,7 @@ import harness_noise as hn
 from harness_noise.analysis.references import of_runs
 from support.inspect_evals import native, on_disk
 from support.inspect_stopping import MIDDLE, STRONG, WEAK, N, answers, record, task
+from support.notes import noted
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
@@ -43,7 +44,7 @@ def test_a_random_part_is_asked_and_the_log_says_which(canned, tmp_path):
     assert [item.to_dict() for item in analysis.drawn] == [drawn]
     assert analysis.sequential == ()
     assert "stopped_early" not in analysis.estimates[0].diagnostics
-    assert not any("never given" in note for note in analysis.notes)
+    assert not any("never given" in note for note in noted(analysis))
     assert analysis.estimates[0].se == pytest.approx(one.results.scores[0].metrics["noise_se"].value, rel=1e-12)
     assert one.results.scores[0].metrics["noise_se"].metadata["n_missing"] == 0
 
@@ -127,7 +128,7 @@ def test_references_give_the_whole_benchmark(canned, tmp_path, warned):
     references = [eval_all("old", WEAK), eval_all("older", MIDDLE)]
     log = canned.eval(
         task(canned, STRONG), tmp_path / "part", model="mockllm/strong",
-        metadata={"noise_sample": 40, "noise_reference": references},
+        metadata={"noise_sample": 40, "noise_complete": references},
     )[0]  # fmt: skip
     (found,) = record(log)["full_benchmark"]
     assert (found["n_asked"], found["n_total"]) == (40, N)
@@ -148,7 +149,7 @@ def test_references_give_the_whole_benchmark(canned, tmp_path, warned):
     assert metrics["noise_full_ci_low"].value == found["ci_low"]
     first = canned.eval(
         task(canned, STRONG, seed=None), tmp_path / "first", model="mockllm/strong", limit=40,
-        metadata={"noise_reference": references[0]},
+        metadata={"noise_complete": references[0]},
     )[0]  # fmt: skip
     assert first.status == "success"
     (row,) = record(first)["full_benchmark"]

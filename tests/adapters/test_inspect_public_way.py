@@ -123,3 +123,16 @@ def test_public_metric_on_dictionaries(canned, tmp_path):
     }
     assert found["x"] == pytest.approx(expected(coins(canned)), rel=1e-12)
     assert found["y"] == pytest.approx(expected(1 - coins(canned)), rel=1e-12)
+
+
+def test_a_flag_without_effect_is_told_on_reading(canned, tmp_path):
+    from inspect_ai.log import write_eval_log
+
+    log = canned.eval(canned.task(), tmp_path / "plain", epochs=2)[0]
+    log.eval.metadata = {"noise": True}  # as a process without our hook leaves it
+    write_eval_log(log, log.location)
+    flagged = canned.eval(canned.task(), tmp_path / "flagged", epochs=2, metadata=ON)[0]
+    codes = {name: [note.code for note in hn.read(tmp_path / name)[0].notes] for name in ("plain", "flagged")}
+    assert "flag_without_effect" in codes["plain"]
+    assert "flag_without_effect" not in codes["flagged"]
+    assert flagged.status == "success"

@@ -15,6 +15,7 @@ import harness_noise as hn
 from harness_noise.cli import main
 from harness_noise_adapters.inspect_logs import logfile
 from harness_noise_adapters.inspect_logs.finding import is_log
+from support.notes import noted
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
@@ -232,7 +233,7 @@ def test_a_log_that_fails_the_schema_is_read_and_noted(inspect_logs, tmp_path):
         read_eval_log(str(path))
     (run,) = hn.read(path)
     assert hn.analyze(run).estimates[0].se == hn.analyze(inspect_logs.a).estimates[0].se
-    (note,) = [note for note in run.notes if "not quite as Inspect writes it" in note]
+    (note,) = [note for note in noted(run) if "not quite as Inspect writes it" in note]
     assert "metadata of a sample is a list, not an object (12 times)" in note
     assert "the epoch of a sample is a text (36 times)" in note
 
@@ -286,7 +287,7 @@ def test_every_cause_is_said_and_refuses_no_folder(inspect_logs, tmp_path):
     (tmp_path / "good.eval").write_bytes(whole)
     (run,) = hn.read(tmp_path)
     assert run.scores
-    assert len([note for note in run.notes if note.startswith("left out: ")]) == len(bad)
+    assert len([note for note in noted(run) if note.startswith("left out: ")]) == len(bad)
 
 
 def test_a_pointer_is_named_whatever_it_stands_for(tmp_path):

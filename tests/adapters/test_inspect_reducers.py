@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import harness_noise as hn
 from harness_noise_adapters.inspect_logs import gather
+from support.notes import noted
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
@@ -167,5 +168,5 @@ def test_a_run_without_a_reducer_says_what_its_log_says(canned, tmp_path, warned
     told = "coins: run without an epochs reducer: Inspect's own stderr treats repeats as independent questions"
     assert warned() == [f"noise: {told}"]
     analysis = hn.analyze(log.location)
-    assert told in analysis.notes
+    assert told in noted(analysis)
     assert log.results.scores[0].metrics["noise_se"].value == pytest.approx(analysis.estimates[0].se, rel=1e-12)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import harness_noise as hn
+from support.notes import noted
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
@@ -34,7 +35,7 @@ def test_the_shards_of_a_set_are_one_run(inspect_logs, sharded):
     assert (row.n_questions, row.mean, row.repeats_max) == (12, pytest.approx(whole.mean), whole.repeats_max)
     assert row.se == pytest.approx(whole.se)
     (run,) = hn.read(sharded)
-    assert any("3 shards, read as one run" in note for note in run.notes)
+    assert any("3 shards, read as one run" in note for note in noted(run))
     (difference,) = hn.compare(sharded, inspect_logs.b).comparisons
     (want,) = hn.compare(inspect_logs.a, inspect_logs.b).comparisons
     assert (difference.diff, difference.se) == (pytest.approx(want.diff), pytest.approx(want.se))
@@ -44,7 +45,7 @@ def test_the_merged_log_counts_in_their_place(inspect_logs, sharded):
     (sharded / "run.eval").write_bytes(inspect_logs.a.read_bytes())
     (run,) = hn.read(sharded)
     assert run.path.endswith("run.eval")
-    assert any("merged from them" in note for note in run.notes)
+    assert any("merged from them" in note for note in noted(run))
 
 
 @pytest.mark.parametrize("lost", [0, 3])
@@ -63,7 +64,7 @@ def test_shards_that_each_name_all_questions_lack_only_what_no_shard_has(inspect
     (row,) = hn.analyze(tmp_path).estimates
     assert row.n_questions == 12 - lost
     assert ("not_a_random_part" in row.diagnostics) == bool(lost)
-    never = [note for note in run.notes if "never given" in note]
+    never = [note for note in noted(run) if "never given" in note]
     assert never == ([f"coins: {lost * K} of {12 * K} answers were never given (status cancelled)"] if lost else [])
 
 

@@ -17,6 +17,7 @@ from urllib.request import urlopen
 import pytest
 
 import harness_noise as hn
+from support.notes import noted
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
@@ -247,8 +248,8 @@ def test_a_cancelled_run_has_them_for_what_was_answered(flaky, monkeypatch):
     assert metrics["noise_se"].metadata["n_missing"] == 0  # what was never asked does not lack a score
     (run,) = hn.read(path)
     assert run.scores[0].n_missing == 0
-    assert any(f"{36 - scored} of 36 answers were never given" in note for note in run.notes)
+    assert any(f"{36 - scored} of 36 answers were never given" in note for note in noted(run))
     again = hn.analyze(run).estimates[0]
     assert metrics["accuracy"].value == pytest.approx(again.mean)
     assert metrics["noise_se"].value == pytest.approx(again.se, rel=1e-12)
-    assert any("status cancelled" in note for note in run.notes)
+    assert any("status cancelled" in note for note in noted(run))

@@ -132,4 +132,4 @@ def test_answers_that_came_too_late_are_told_by_question_and_epoch():
     stopper.answered("q49", 1, {"s": SimpleNamespace(value=1.0)})
     (row,) = stopper.record()["sequential"]
     assert row["late"] == [["q49", 1]]
-    assert "1 answers were under way" in stopper.summary()[0]
+    assert "1 answer was under way" in stopper.summary()[0]

@@ -86,7 +86,7 @@ def test_what_was_under_way_is_told_only_where_something_was():
     for i in range(N - 1):
         answer(stopper, i, value=5.0 + i % 3)
     (text,) = stopper.summary()
-    assert "1 answers were under way" in text
+    assert "1 answer was under way" in text
     (drawn,) = stopper.record()["drawn"]
     assert (drawn["n_asked"], drawn["stopped_early"]) == (n + 1, True)
 

@@ -14,6 +14,7 @@ from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.scores import ReadOptions
 from support.inspect_evals import native
 from support.inspect_stopping import SEED, STRONG, WEAK, N, answers, looks, record, task, weak_log
+from support.notes import noted
 from support.processes import environment
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
@@ -108,7 +109,7 @@ def test_a_log_that_stopped_early_is_read_as_such(canned, tmp_path, weak):
     assert "stopped_early" in estimate.diagnostics
     assert "stopped_early" in log.results.scores[0].metrics["noise_se"].metadata["diagnostics"]
     assert estimate.n_missing == 0
-    assert not any("never given" in note for note in analysis.notes)
+    assert not any("never given" in note for note in noted(analysis))
     done = subprocess.run(
         [sys.executable, "-m", "harness_noise", "analyze", log.location],
         capture_output=True, text=True, check=True, env=environment(),
@@ -238,8 +239,8 @@ def test_an_early_stopping_of_others_leaves_nothing_missing(canned, tmp_path):
     assert log.results.scores[0].metrics["noise_se"].metadata["n_missing"] == 0
     analysis = hn.analyze(log.location)
     assert analysis.estimates[0].n_missing == 0
-    assert any("6 of 12 answers were left out by an early stopping" in note for note in analysis.notes)
-    assert not any("never given" in note for note in analysis.notes)
+    assert any("6 of 12 answers were left out by an early stopping" in note for note in noted(analysis))
+    assert not any("never given" in note for note in noted(analysis))
 
 
 def test_the_clusters_of_a_scorers_own_error_count(canned, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 
 import harness_noise as hn
 from support.inspect_stopping import STRONG, WEAK, N, answers, record, task, weak_log
+from support.notes import noted
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
@@ -127,6 +128,6 @@ def test_a_decision_is_void_where_the_scores_that_decided_are_changed_later(cann
     analysis = hn.analyze(tmp_path / "changed.eval")
     void = changed == "deciding"
     assert [row.decision for row in analysis.sequential] == ([] if void else ["A better"])
-    assert any("what was decided then (A better) is void" in note for note in analysis.notes) == void
+    assert any("what was decided then (A better) is void" in note for note in noted(analysis)) == void
     assert "stopped_early" in analysis.estimates[0].diagnostics
     assert hn.analyze(tmp_path / "changed.eval", missing="zero").sequential == analysis.sequential

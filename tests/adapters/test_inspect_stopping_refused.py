@@ -32,7 +32,7 @@ def refused(canned, folder, metadata):
 )
 @pytest.mark.parametrize(
     ("wrong", "words"),
-    [({"noise_level": 2}, "level"), ({"noise_se": "cr9"}, "cr9"), ({"noise": "ja"}, "neither true nor false")],
+    [({"noise_level": 2}, "level"), ({"noise_estimator": "cr9"}, "cr9"), ({"noise": "ja"}, "neither true nor false")],
 )
 def test_another_setting_that_is_wrong_does_not_turn_the_stopping_off(canned, tmp_path, weak, asking, wrong, words):
     asking = {name: weak if value == "WEAK" else value for name, value in asking.items()}
@@ -93,6 +93,15 @@ def test_a_log_that_stopped_early_itself_is_nothing_to_compare_with(canned, tmp_
 )
 def test_a_wrong_name_ends_the_task_before_its_first_question(canned, tmp_path, wrong, words):
     assert words in refused(canned, tmp_path, wrong)
+
+
+def test_a_wrong_name_is_not_shown_as_a_limit(canned, tmp_path):
+    """Inspect displays the class of an error before its sentence."""
+    wrong = {"noise": True, "noise_cluster": "pasage"}
+    error = canned.eval(task(canned, STRONG), tmp_path, metadata=wrong)[0].error
+    for shown in (error.traceback, error.traceback_ansi):
+        assert "NoiseSettingError" in shown
+        assert "LimitExceededError" not in shown
 
 
 def test_inspect_shows_the_sentence_of_a_refusal_without_a_traceback():

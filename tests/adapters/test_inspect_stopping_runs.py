@@ -392,7 +392,9 @@ def test_questions_without_ids_are_known_by_their_text(canned, tmp_path):
         metadata=until(weak_log(canned, tmp_path / "weak_ids")),
     )[0]  # fmt: skip
     (mine,), (theirs,) = record(log)["sequential"], record(with_ids)["sequential"]
-    assert {**mine, "fingerprint": "", "late": []} == {**theirs, "fingerprint": "", "late": []}  # of other ids
+    of_ids = {"fingerprint": "", "late": [], "baseline": ""}
+    assert {**mine, **of_ids} == {**theirs, **of_ids}
+    assert mine["baseline"] != theirs["baseline"]
 
 
 def test_a_log_of_other_questions_is_refused(canned, tmp_path):

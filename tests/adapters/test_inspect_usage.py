@@ -13,6 +13,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise_adapters.inspect_logs.flags import flag
+from support.notes import noted
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter is deprecated:DeprecationWarning")
@@ -84,7 +85,7 @@ def test_the_evaluated_models_tokens_are_read_by_sample_and_epoch_and_not_the_ju
     assert rows["output_tokens"].repeats_max == 2
     assert rows["input_tokens"].mean == 150  # with those that the provider's cache held
     assert rows["cost"].mean == pytest.approx((100 * 2 + 50 * 1 + TOKENS.mean() * 10) / 1e6)
-    assert any(f"not counted are those of {JUDGE}" in note for note in result.notes)
+    assert any(f"not counted are those of {JUDGE}" in note for note in noted(result))
 
 
 def test_the_calls_of_a_judge_of_the_same_model_are_taken_off(canned, spending, tmp_path):
@@ -150,7 +151,7 @@ def test_a_cache_that_answered_leaves_no_usage_and_its_code(log_file):
     for row in result.estimates:
         assert row.missing == {"cached": 1}
         assert "cached_usage" in row.diagnostics
-    assert any("asked through a cache" in note for note in result.notes)
+    assert any("asked through a cache" in note for note in noted(result))
 
 
 def test_times_and_invalidated_answers(log_file):

@@ -13,6 +13,7 @@ from harness_noise.cli import main
 from harness_noise.testing import check_adapter
 from harness_noise_adapters.lighteval import adapter
 from support.commands import refused
+from support.notes import noted
 
 DATE = "2025-11-05T14-43-47.148527"
 TASK = "agieval:aqua-rat|0"
@@ -80,7 +81,7 @@ def test_a_metric_that_no_document_has_blocks_no_gate(tmp_path: Path) -> None:
     for how in ("drop", "zero"):
         result = hn.analyze(new, missing=how)
         assert [(row.metric, row.mean) for row in result.estimates] == [("acc", 1.0)]
-        assert any("no answer has a value of acc_norm" in note for note in result.notes)
+        assert any("no answer has a value of acc_norm" in note for note in noted(result))
     gate = hn.gate(new, old, margin=0.1)
     assert (gate.outcome, [row.metric for row in gate.rows]) == ("pass", ["acc"])
 

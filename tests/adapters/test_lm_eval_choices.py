@@ -13,19 +13,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.notes import noted
+
 pytest.importorskip("lm_eval")
 
 from lm_eval.utils import make_table
 
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_run
+from harness_noise.cli import main
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.settings import Settings
 from harness_noise.stats.passk import acc_probs
 from harness_noise_adapters.lm_eval_harness import adapter, noise
+from harness_noise_adapters.lm_eval_harness.files.results import copy_of
 from harness_noise_adapters.lm_eval_harness.scoring.choices import Log
 from support import lm_eval_models as toys
-from support.lm_eval_live import save
+from support.lm_eval_live import estimate, save
 
 OWN = """
 def process(doc, results):
@@ -126,8 +130,16 @@ def test_the_probability_of_the_right_choice(live: Any, task: str) -> None:
 
 def test_it_costs_no_call_and_leaves_the_table_alone(live: Any, native: Any) -> None:
     assert live[2] == native[1] > 0
-    assert make_table(live[1]) == make_table(native[0])
-    assert make_table(live[1], "groups") == make_table(native[0], "groups")
+    session, results, _, _ = live
+    # the two tasks of the group ask the same questions, so its row is clustered; no other row has a mean of ours
+    row = estimate(session, "both", "acc", "none")
+    assert (row.cluster, row.n_questions, row.n_clusters, row.repeats_max) == ("same question", 42, 21, 1)
+    ours = {"acc_avg,none": row.mean, "acc_avg_stderr,none": row.se}
+    own = copy_of(results)
+    for table in ("results", "groups"):
+        assert {key: own[table]["both"].pop(key) for key in ours} == ours
+    assert make_table(own) == make_table(native[0])
+    assert make_table(own, "groups") == make_table(native[0], "groups")
     assert not any("acc_prob" in key for row in live[1]["results"].values() for key in row)
     assert any(item["metric"] == "acc_prob" for item in live[1]["noise"]["estimates"])
 
@@ -140,8 +152,8 @@ def test_where_it_is_left_out(live: Any) -> None:
     have = {item.task for item in session.collected.run.scores if item.metric == "acc_prob"}
     assert have == set(GOLD)
     for task, why in REASONS.items():
-        assert any(note.startswith(f"{task}: no acc_prob") and why in note for note in session.analysis.notes)
-    assert not any("norm_only: no acc_prob" in note for note in session.analysis.notes)
+        assert any(note.startswith(f"{task}: no acc_prob") and why in note for note in noted(session.analysis))
+    assert not any("norm_only: no acc_prob" in note for note in noted(session.analysis))
 
 
 @pytest.mark.parametrize("which", ["live", "native"])
@@ -151,7 +163,7 @@ def test_a_finished_run_says_the_same(live: Any, native: Any, which: str) -> Non
     for task in GOLD:
         np.testing.assert_array_equal(prob(run, task).values, prob(live[0].collected.run, task).values)
     for task in ("contexts", "single"):
-        assert any(note.startswith(f"{task}: no acc_prob") and REASONS[task] in note for note in run.notes)
+        assert any(note.startswith(f"{task}: no acc_prob") and REASONS[task] in note for note in noted(run))
 
 
 def test_groups_have_it_where_all_their_tasks_do(live: Any, native: Any) -> None:
@@ -214,7 +226,7 @@ def either(row: dict[str, Any]) -> None:
 def test_a_log_that_does_not_tell_is_left_alone(native: Any, tmp_path: Path, change: Any, why: str) -> None:
     run = edited(native, tmp_path, change)
     assert [item.metric for item in run.scores] == ["acc", "acc_norm"]
-    assert any(note.startswith("plain: no acc_prob") and why in note for note in run.notes)
+    assert any(note.startswith("plain: no acc_prob") and why in note for note in noted(run))
 
 
 @pytest.mark.parametrize(("target", "right"), [(0, 0), ("5", 0), ("7", 1)])
@@ -251,3 +263,19 @@ def test_many_at_once_are_each_a_softmax(table: list[list[float]], chosen: int) 
         else:
             chances = [math.exp(x - max(row)) for x in row]
             assert value == pytest.approx(sum(chances[i] for i in gold) / math.fsum(chances), abs=1e-14)
+
+
+def test_nobody_asked_for_it_so_only_json_details_and_its_name_show_it(native: Any, capsys: Any) -> None:
+    """On a screen the first table has the harness's own metrics."""
+    path = str(native[2])
+
+    def said(*options: str) -> str:
+        assert main([*options, "--task", "plain"]) == 0
+        return str(capsys.readouterr().out)
+
+    assert "acc_prob" not in said("analyze", path)
+    assert "acc_prob" in said("analyze", path, "--details")
+    assert "acc_prob" in said("analyze", path, "--metric", "acc_prob")
+    assert "acc_prob" in said("analyze", path, "--metric", "acc*")
+    rows = json.loads(said("analyze", path, "--format", "json"))["estimates"]
+    assert [row["metric"] for row in rows if "not_asked_for" in row["diagnostics"]] == ["acc_prob"]

@@ -12,6 +12,7 @@ from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
 from harness_noise_adapters.lm_eval_harness.files import samples
 from support.lm_eval_files import edit, one, results_file, samples_file, score
+from support.notes import noted
 
 
 def test_clusters_by_field_path_template_task_and_none(lm_eval_runs):
@@ -36,7 +37,7 @@ def test_a_missing_cluster_field_lists_the_fields(lm_eval_runs):
 def test_auto_says_where_it_knows_nothing(lm_eval_runs):
     run = one(lm_eval_runs / "a", cluster="auto")
     assert score(run, "mc", "acc").clusters is None
-    assert any("no natural cluster is known" in note for note in run.notes)
+    assert any("no natural cluster is known" in note for note in noted(run))
 
 
 def test_a_natural_cluster_is_hinted_at_and_auto_uses_it(run_a):
@@ -48,7 +49,7 @@ def test_a_natural_cluster_is_hinted_at_and_auto_uses_it(run_a):
         samples_file(run_a, "drop"),
         lambda rows: [row | {"doc": row["doc"] | {"passage": row["doc"]["template"]}} for row in rows],
     )
-    assert any("drop" in note and "passage" in note and "`cluster` auto" in note for note in one(run_a).notes)
+    assert any("drop" in note and "passage" in note and "`cluster` auto" in note for note in noted(one(run_a)))
     part = score(one(run_a, cluster="auto", tasks=("drop",)), "drop", "acc")
     assert part.cluster_spec == "passage (auto)"
     assert len(set(part.clusters)) == 4
@@ -61,7 +62,7 @@ def test_parallel_tasks_share_their_clusters(run_a):
         samples_file(run_a, old).rename(folder / samples_file(run_a, old).name.replace(f"_{old}_", f"_{new}_"))
         text = text.replace(f'"{old}"', f'"{new}"')
     results_file(run_a).write_text(text)
-    assert any("xcopa_" in note and "and 1 more" in note for note in one(run_a).notes)
+    assert any("xcopa_" in note and "and 1 more" in note for note in noted(one(run_a)))
     run = one(run_a, cluster="auto")
     a, b = score(run, "xcopa_it", "acc"), score(run, "xcopa_sw", "acc")
     assert a.clusters[:9] == b.clusters
@@ -132,13 +133,13 @@ def test_clusters_that_only_some_samples_carry_are_not_dropped_in_silence(tmp_pa
     (run,) = hn.read(path)
     assert isinstance(run, Run)
     assert run.scores[0].clusters is None
-    assert any("1 of 12 questions carry no cluster" in note for note in run.notes)
+    assert any("1 of 12 questions carry no cluster" in note for note in noted(run))
     rows[0]["cluster"] = "c0"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     (run,) = hn.read(path)
     assert isinstance(run, Run)
     assert run.scores[0].clusters is not None
-    assert not any("carry no cluster" in note for note in run.notes)
+    assert not any("carry no cluster" in note for note in noted(run))
 
 
 def test_a_field_of_the_documents_that_contains_the_clusters_is_named(shared_data, tmp_path):
@@ -156,5 +157,5 @@ def test_a_field_of_the_documents_that_contains_the_clusters_is_named(shared_dat
     }
     found = hn.analyze(folder, cluster="passage")
     assert "inner_clusters" in found.rows[0].diagnostics
-    assert any("lies within one value of 'article'" in note for note in found.notes)
+    assert any("lies within one value of 'article'" in note for note in noted(found))
     assert not score(one(folder), "asdiv", "acc").outer

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.notes import noted
+
 pytest.importorskip("lm_eval")
 
 import harness_noise as hn
@@ -60,7 +62,7 @@ def test_copies_of_a_seeded_server_count_as_one_answer(tmp_path: Path, caplog: p
     assert "copied_repeats" in found.diagnostics
     assert found.repeats_max == 2
     assert not {"mean_mismatch", "identical_repeats"} & set(found.diagnostics)
-    assert any(f"copies of each other on {N} of {N} questions" in note for note in results["noise"]["notes"])
+    assert any(f"copies of each other on {N} of {N} questions" in note for note in noted(results["noise"]["notes"]))
     assert {len(row["scores_per_repeat"]["exact_match"]) for row in rows} == {2}
 
 
@@ -143,7 +145,7 @@ def test_votes_over_the_first_answers(tmp_path: Path, K: int | None) -> None:
         assert whole.se == pytest.approx(np.std(each, ddof=1) / np.sqrt(N))
         assert "uses_all_repeats" in whole.diagnostics
         assert whole.se_prediction is whole.se_total is None
-    assert "AssertionError" not in " ".join(session.analysis.notes)
+    assert "AssertionError" not in " ".join(noted(session.analysis))
     assert not {"mean_mismatch", "single_repeat"} & {c for row in session.analysis.estimates for c in row.diagnostics}
 
 

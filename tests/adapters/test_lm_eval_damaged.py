@@ -11,8 +11,8 @@ from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
 from harness_noise_adapters.lm_eval_harness import adapter
-from harness_noise_adapters.lm_eval_harness.files import rebuild, samples
 from support.lm_eval_files import edit, edit_results, one, results_file, samples_file, score
+from support.notes import noted
 from support.slow import rest_slow
 
 
@@ -61,71 +61,36 @@ def test_a_folder_without_a_run(tmp_path):
 
 
 # nothing of a log is run
-def test_templates_of_a_log_are_rendered_in_a_sandbox(run_a, tmp_path):
-    trap = tmp_path / "trap"
-    template = "{{ cycler.__init__.__globals__.os.system('touch " + str(trap) + "') }}"
-
-    edit_results(run_a, lambda results: results["configs"]["gen"].update({"doc_to_target": template}))
-    run = one(run_a)
-    assert not trap.exists()
-    assert score(run, "gen", "exact_match", "strict").values.shape == (24, 1)
-    assert any("it cannot be scored (" in note for note in run.notes)
-
-
 @pytest.mark.parametrize(
-    ("change", "why"),
+    "change",
     [
-        ({"doc_to_target": "{{question}}"}, "targets do not come out"),
-        ({"doc_to_target": "def f(doc):\n    return 1\n"}, "doc_to_target is a function"),
-        ({"output_type": "multiple_choice"}, "do not vary"),
-        ({"filter_list": [{"name": "strict", "filter": [{"function": "custom", "filter_fn": "x"}]}]}, "filter"),
-        ({"filter_list": [{"name": "strict", "filter": [{"function": {"x": 1}}]}]}, "filter"),
-        ({"filter_list": [{"name": "strict", "filter": 1}]}, "filter"),
-        ({"filter_list": {"name": "strict"}}, "filter"),
-        ({"filter_list": [{"name": "other", "filter": [{"function": "take_first"}]}]}, "no filter 'strict'"),
-        ({"metric_list": [{"metric": "exact_match", "hf_evaluate": True}]}, "loaded from the hub"),
-        ({"metric_list": [{"metric": "other"}]}, "not those of its configuration"),
-        ({"metric_list": -1}, "not those of its configuration"),
-        ({"process_results": "def process_results(doc, results): ..."}, "code of its own"),
+        {"doc_to_target": "{{ cycler.__init__.__globals__.os.system('touch TRAP') }}"},
+        {"doc_to_target": "{{question}}"},
+        {"doc_to_target": "def f(doc):\n    return 1\n"},
+        {"filter_list": [{"name": "strict", "filter": [{"function": "custom", "filter_fn": "x"}]}]},
+        {"filter_list": [{"name": "strict", "filter": 1}]},
+        {"filter_list": {"name": "strict"}},
+        {"metric_list": -1},
+        {"process_results": "def process_results(doc, results): ..."},
     ],
 )
-def test_tasks_that_cannot_be_rebuilt_say_why(run_a, change, why):
-    edit_results(run_a, lambda results: results["configs"]["gen"].update(change))
+def test_a_log_with_one_score_for_k_answers_is_read_as_one_answer(run_a, tmp_path, monkeypatch, change):
+    def runs(*_args, **_kwargs):
+        raise AssertionError("a filter or a task of lm-eval was made")
+
+    monkeypatch.setattr("lm_eval.api.task.ConfigurableTask.__init__", runs)
+    monkeypatch.setattr("lm_eval.api.filter.FilterEnsemble.apply", runs)
+    trap = tmp_path / "trap"
+    told = json.loads(json.dumps(change).replace("TRAP", str(trap)))
+    edit_results(run_a, lambda results: results["configs"]["gen"].update(told))
     run = one(run_a)
-    assert score(run, "gen", "exact_match", "strict").values.shape == (24, 1)
-    assert any(why in note for note in run.notes), run.notes
-
-
-def test_scores_that_do_not_agree_with_the_log_are_not_used(run_a):
-    edit(samples_file(run_a, "gen"), lambda rows: [row | {"exact_match": 1 - row["exact_match"]} for row in rows])
-    run = one(run_a)
-    assert score(run, "gen", "exact_match", "strict").values.shape == (24, 1)
-    assert any("scores the first answers differently" in note for note in run.notes)
-
-
-def test_a_file_that_changes_before_its_answers_are_scored_is_refused(run_a, monkeypatch):
-    path = samples_file(run_a, "gen")
-    read = samples.read_samples
-
-    def then_it_grows(path, wanted):
-        found = read(path, wanted)
-        with path.open("a") as file:
-            file.write(path.read_text().splitlines()[0].replace('"doc_hash": "', '"doc_hash": "f') + "\n")
-        return found
-
-    monkeypatch.setattr("harness_noise_adapters.lm_eval_harness.files.read.read_samples", then_it_grows)
-    with pytest.raises(InputError, match=f"{path.name}: the file changed while it was read"):
-        one(path)
-
-
-def test_without_lm_eval_the_first_answer_is_read(run_a, monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "lm_eval", None)
-    run = one(run_a)
-    assert score(run, "gen", "exact_match", "strict").values.shape == (24, 1)
-    assert any("lm-eval is not installed" in note for note in run.notes)
-    assert rebuild.FILTERS
+    assert not trap.exists()
+    part = score(run, "gen", "exact_match", "strict")
+    assert part.values.shape == (24, 1)
+    assert part.values[:, 0].mean() == pytest.approx(part.native)
+    (said,) = [note for note in noted(run) if "4 answers per question" in note and "gen" in note]
+    assert "single_repeat" in said
+    assert "--noise keeps the score of every answer" in said
 
 
 VALUES = [None, True, [], {}, "x", -1, 1e308, math.nan, math.inf, 10**400, "\ud800", [[1]], {"a": {"b": None}}]

@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.notes import noted
+
 pytest.importorskip("lm_eval", reason="lm-eval is not installed")
 
 
 from harness_noise.analysis.factors import factor_noise
 from harness_noise.cli import main
+from harness_noise_adapters.lm_eval_harness import noise
 from support import lm_eval_models as toys
 
 TASKS = ("sums_prompt_1", "sums_prompt_2")
@@ -44,10 +47,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     manager = TaskManager(include_path=str(tasks), include_defaults=False)
     for name, seed in (("a", 1), ("b", 2)):
         tracker = EvaluationTracker(output_path=str(folder / name))
-        found: Any = simple_evaluate(
-            model=PromptedModel(seed=seed), model_args={"pretrained": f"sim/{name}"}, tasks=["sums"],
-            task_manager=manager, evaluation_tracker=tracker, log_samples=True, bootstrap_iters=0,
-        )  # fmt: skip
+        with noise():
+            found: Any = simple_evaluate(
+                model=PromptedModel(seed=seed), model_args={"pretrained": f"sim/{name}"}, tasks=["sums"],
+                task_manager=manager, evaluation_tracker=tracker, log_samples=True, bootstrap_iters=0,
+            )  # fmt: skip
         samples = found.pop("samples")
         tracker.save_results_aggregated(results=found, samples=samples)
         for task, rows in samples.items():
@@ -74,7 +78,7 @@ def test_the_task_is_the_prompt(runs: dict[str, Path], capsys: pytest.CaptureFix
     assert rows["prompt"]["var"] > rows["question"]["var"]
     # two prompts: nobody can say where answers help
     assert "prompt has only 2 levels, so no advice can be given yet" in found["advice"]
-    assert "prompt has 2 levels" in found["notes"][0]
+    assert "prompt has 2 levels" in noted(found["notes"])[0]
 
     import harness_noise as hn
 
@@ -96,8 +100,12 @@ def test_a_question_under_two_prompts_is_one_cluster(runs: dict[str, Path], caps
         assert (whole["n_questions"], whole["n_clusters"]) == (48, 24)
         assert whole["diff"] == pytest.approx(np.mean([rows[task]["diff"] for task in TASKS]))
         assert whole["se"] is not None
+    # nobody has to ask for it in a group: what its tasks share, by its words, is one sample
     plain = output(capsys, "compare", runs["a"], runs["b"], *CHOSEN)
-    assert {row["task"]: row["n_clusters"] for row in plain["comparisons"]}["sums"] == 48
+    by_words = {row["task"]: row for row in plain["comparisons"]}
+    assert (by_words["sums"]["n_clusters"], by_words["sums"]["cluster"]) == (24, "same question")
+    assert by_words["sums"]["se"] == pytest.approx(rows["sums"]["se"], rel=1e-12)
+    assert {by_words[task]["cluster"] for task in TASKS} == {None}
 
 
 def test_tasks_as_clusters(runs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,8 @@ import numpy as np
 import pytest
 import yaml
 
+from support.notes import noted
+
 pytest.importorskip("lm_eval")
 import lm_eval
 from lm_eval import evaluator, utils
@@ -88,12 +90,15 @@ def calls(world: World, plain: Ended) -> list[walk.Point]:
 
 BEFORE = ("options.py", "stopping_options.py", "clusters.py:ClusterSpec.parse", "clusters.py:_check_ways",
           "clusters.py:ways_of", "clusters.py:joined", "settings.py:Settings.__post_init__",
-          "settings.py:counts_as_zero", "errors.py:check_", "hook.py:noise", "hook.py:installed", "hook.py:wrap:",
-          "hook.py:wrap_outer:")  # fmt: skip
+          "settings.py:Settings._check", "settings.py:counts_as_zero", "choices.py:Register.check", "errors.py:check_",
+          "sessions.py:noise", "sessions.py:installed",
+          "sessions.py:_wrap_names", "sessions.py:_unwrap_names", "sessions.py:_evaluate:",
+          "sessions.py:_simple_evaluate:", "sessions.py:_add_env_info:")  # fmt: skip
 """Calls that the user makes before lm-eval is called: what is wrong there is raised there. A `with` block of ours
 is left by one assignment, so there is nothing in it that could fail."""
 
-DOORS = ("hook.py:wrap.<locals>.evaluate", "hook.py:wrap_outer.<locals>.simple_evaluate",
+DOORS = ("hook.py:wrap.<locals>.evaluate", "sessions.py:_evaluate.<locals>.evaluate",
+         "sessions.py:_simple_evaluate.<locals>.simple_evaluate", "sessions.py:_add_env_info.<locals>.add_env_info",
          "repeats.py:Asking._answering.<locals>.answers",
          "repeats.py:Asking._filter.<locals>.apply_filters")  # fmt: skip
 """What lm-eval itself calls: no statement of ours has run at its entry, and none is left at its return. An exception
@@ -324,7 +329,7 @@ def test_a_group_that_cannot_be_made_costs_its_row_only(world: World, plain: End
     ended = world.evaluate(**OPTIONS | {"groups": {"odd": "*", "all": "g*"}})
     assert unlike(ended, plain) == []
     assert {item["task"] for item in ended.results["noise"]["estimates"]} == {"gen", "choice", "both", "all"}
-    assert any("no metric in common" in note for note in world.session.analysis.notes)
+    assert any("no metric in common" in note for note in noted(world.session.analysis))
 
 
 def test_code_that_writes_into_its_document(world: World, tmp_path: Path) -> None:

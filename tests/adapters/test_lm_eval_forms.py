@@ -10,6 +10,7 @@ from harness_noise.analysis.mean import analyze_run
 from harness_noise.settings import Settings
 from harness_noise_adapters.lm_eval_harness import adapter
 from support.lm_eval_files import edit, edit_results, one, results_file, samples_file, score, skipped
+from support.notes import noted
 
 
 def test_rows_without_filter_key_as_old_versions_wrote_them(run_a):
@@ -181,10 +182,10 @@ def test_samples_without_results_are_read_with_a_note(run_a):
     assert score(run, "mc", "acc").higher_is_better is None
     assert run.groups == ()
     assert run.model == "sim__model-1"
-    assert any("no results file" in note for note in run.notes)
+    assert any("no results file" in note for note in noted(run))
     gen = score(run, "gen", "exact_match", "strict")
     assert gen.values.shape == (24, 1)
-    assert any("no results file with the task's configuration" in note for note in run.notes)
+    assert any("the noise of the answers is not known" in note for note in noted(run))
 
 
 def test_a_perplexity_without_results_is_not_taken_for_a_mean(run_a):

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from support.notes import noted
+
 pytest.importorskip("lm_eval")
 from lm_eval import evaluator
 from lm_eval.utils import make_table
@@ -79,7 +81,7 @@ def test_scores_per_repeat_are_right(folder: Path, scorer: str) -> None:
     assert "mean_mismatch" not in ours.diagnostics
     row = results["results"]["gen"]
     assert row[f"exact_match_avg,{scorer}"] == expected.mean()
-    assert row[f"exact_match_avg_stderr,{scorer}"] == ours.se == row[f"exact_match_clustered_stderr,{scorer}"]
+    assert row[f"exact_match_avg_stderr,{scorer}"] == ours.se == row[f"exact_match_avg_clustered_stderr,{scorer}"]
     assert row[f"exact_match_total_stderr,{scorer}"] == ours.se_total
     assert row[f"exact_match_data_stderr,{scorer}"] == ours.se_data
     assert row[f"exact_match_prediction_stderr,{scorer}"] == ours.se_prediction
@@ -142,9 +144,11 @@ def test_no_rows(folder: Path) -> None:
     with noise(repeats=2, rows=False) as session:
         results = toys.simple_evaluate(folder, ["gen"])
     row, ours = results["results"]["gen"], estimate(session, "gen")
-    assert not [key for key in row if "_avg" in key]
+    limits = {f"exact_match_avg_ci_{end}_stderr,{name}" for end in ("low", "high") for name in ("strict", "flexible")}
+    assert {key for key in row if "_avg" in key} == limits  # hidden, as all carriers are
+    assert "exact_match_avg" not in make_table(results)
     assert "exact_match_total_stderr,strict" in row
-    assert (row["exact_match_ci_low_stderr,strict"], row["exact_match_ci_high_stderr,strict"]) == (
+    assert (row["exact_match_avg_ci_low_stderr,strict"], row["exact_match_avg_ci_high_stderr,strict"]) == (
         ours.ci_low, ours.ci_high,
     )  # fmt: skip
     assert make_table(results) == make_table(toys.simple_evaluate(folder, ["gen"]))
@@ -185,7 +189,7 @@ def test_a_field_that_only_some_documents_have(tmp_path: Path) -> None:
     with noise(repeats=2, cluster="template") as session:
         toys.simple_evaluate(tmp_path, ["gen"])
     assert estimate(session, "gen").cluster is None
-    assert any("not clustered" in note for note in session.analysis.notes)
+    assert any("not clustered" in note for note in noted(session.analysis))
 
 
 def test_clusters_by_task_path_and_template(folder: Path) -> None:
@@ -204,7 +208,7 @@ def test_auto_knows_drop_and_parallel_tasks(tmp_path: Path) -> None:
     toys.write_task(tmp_path, "mgsm_direct_en", [row | {"question": "Again: " + row["question"]} for row in rows])
     with noise(repeats=2) as session:
         toys.simple_evaluate(tmp_path, ["drop"])
-    assert any("natural clusters, passage (auto)" in note for note in session.analysis.notes)
+    assert any("natural clusters, passage (auto)" in note for note in noted(session.analysis))
     with noise(repeats=3, cluster="auto", groups={"mgsm": "mgsm_direct_*"}) as session:
         toys.simple_evaluate(tmp_path, ["drop", "mgsm_direct_de", "mgsm_direct_en"])
     assert estimate(session, "drop").n_clusters == 4

@@ -24,6 +24,7 @@ from harness_noise_adapters.lm_eval_harness.live import cli
 from harness_noise_adapters.lm_eval_harness.live.options import Options
 from support import lm_eval_models as toys
 from support.lm_eval_live import run, saved
+from support.processes import environment
 
 pytestmark = pytest.mark.usefixtures("quick_lm_eval")
 
@@ -74,10 +75,10 @@ def test_the_flag_adds_to_table_and_files(folder: Path, tmp_path: Path, capsys: 
     native, ours = shown.out.split("\n\n", 1)
     assert re.search(r"\|exact_match +\|↑", native)
     assert re.search(r"exact_match_avg\|↑", native)
-    for word in ("total", "few_clusters", "lm-eval's own ± "):
+    for word in ("SE (1 answer)", "few_clusters", "lm-eval's own ± "):
         assert word in ours
     results, samples = saved(tmp_path)
-    assert results["noise"]["schema_version"] == 1
+    assert results["noise"]["schema_version"] == 2
     assert {item["task"] for item in results["noise"]["estimates"]} == {"gen", "all"}
     assert all(item["model"] == "sim-hash" for item in results["noise"]["estimates"])
     first = json.loads(samples.splitlines()[0])
@@ -90,8 +91,8 @@ def test_two_tasks_explain_what_is_asked_once(folder: Path, capsys: pytest.Captu
     model = ("--model_args", "pretrained=toy/model")
     assert main(["lm-eval", *run(folder, *model, "--noise", "--noise_repeats", "3", tasks="gen,choice")]) == 0
     shown = capsys.readouterr()
-    for line in ("gen exact_match, strict: 0.", "choice acc: 0."):
-        assert f"\n{line}" in shown.out
+    for line in (r"gen exact_match, strict: \d+\.\d% ± \d+\.\d points \(", r"choice acc: \d+% ± \d+ points \("):
+        assert re.search(f"^{line}", shown.out, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +148,7 @@ def test_forms_without_run_and_abbreviations_still_work(folder: Path, capsys: py
     assert main(["lm-eval", *run(folder, "--n", "0", "--lim", "5")[1:]]) == 0
     assert "limit: 5.0, num_fewshot: 0" in capsys.readouterr().out
     assert main(["lm-eval", *run(folder, "--noise", "--noise_repeats", "2")[1:]]) == 0
-    assert "total" in capsys.readouterr().out
+    assert "SE (1 answer)" in capsys.readouterr().out
 
 
 def test_a_fault_of_lm_evals_ends_as_without_us(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,7 +175,7 @@ def test_the_block_in_lm_evals_own_yaml(folder: Path, tmp_path: Path, capsys: py
     (found, _) = results["noise"]["estimates"]
     assert (found["repeats_max"], found["cluster"], found["level"]) == (2, "template", 0.9)
     assert "exact_match_avg,strict" not in results["results"]["gen"]
-    assert "total" in capsys.readouterr().out
+    assert "SE (1 answer)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("block", "noisy"), [(True, True), ({}, True), (None, True), (False, False)])
@@ -238,7 +239,9 @@ def test_the_plugin_module(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys
         monkeypatch.setenv(f"HARNESS_NOISE_{key}", value)
     before = evaluator.evaluate
     sys.modules.pop(name, None)
-    plugin = importlib.import_module(name)
+    sys.modules.pop("harness_noise.lm_eval", None)
+    importlib.import_module("harness_noise.lm_eval")  # what `--plugins harness_noise.lm_eval` does
+    plugin = sys.modules[name]
     try:
         results = toys.simple_evaluate(folder, ["gen"])
         with noise(repeats=2) as inner:  # the nearer one wins, and is not applied twice
@@ -246,13 +249,34 @@ def test_the_plugin_module(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys
     finally:
         plugin.uninstall()
         sys.modules.pop(name)
+        sys.modules.pop("harness_noise.lm_eval")
     assert evaluator.evaluate is before
     found = {item["task"]: item for item in results["noise"]["estimates"]}
     assert set(found) == {"gen", "all"}
     assert (found["gen"]["repeats_max"], found["gen"]["cluster"]) == (3, "template")
     assert inner.analysis.estimates[0].repeats_max == 2
     cli.report(plugin.session)
-    assert "total" in capsys.readouterr().out
+    assert "SE (1 answer)" in capsys.readouterr().out
+
+
+@pytest.mark.process
+def test_the_end_of_a_process_with_the_plugin_says_nothing_but_the_table(folder: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; import harness_noise.lm_eval; "
+        "from support import lm_eval_models as toys; toys.simple_evaluate(Path(sys.argv[1]), ['gen'])"
+    )
+    variables = environment(HARNESS_NOISE_REPEATS="2")
+    done = subprocess.run([sys.executable, "-c", program, folder], env=variables, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "12 questions, 2 answers each" in done.stdout
+    assert "Exception ignored" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_short_name_of_the_plugin_hides_no_lm_eval(tmp_path: Path) -> None:
+    code = "import harness_noise.lm_eval, lm_eval, lm_eval.evaluator as e; print(lm_eval.__name__, e.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment())
+    assert done.stdout.split() == ["lm_eval", "lm_eval.evaluator"], done.stderr
 
 
 def test_the_simulated_model_says_what_it_is_for() -> None:

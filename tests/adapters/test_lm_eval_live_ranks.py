@@ -10,6 +10,7 @@ import sys
 import threading
 import types
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -25,7 +26,8 @@ from lm_eval import evaluator
 from lm_eval.tasks import TaskManager
 
 import harness_noise as hn
-from harness_noise_adapters.lm_eval_harness.live import hook
+from harness_noise_adapters.lm_eval_harness import noise
+from harness_noise_adapters.lm_eval_harness.live import hook, repeats
 from harness_noise_adapters.lm_eval_harness.live.options import Options
 from harness_noise_adapters.lm_eval_harness.live.repeats import Asking
 from support import lm_eval_models as toys
@@ -67,8 +69,8 @@ class Ranked(toys.HashModel):
 
     device = "cpu"
 
-    def __init__(self, rank: int, ranks: Ranks) -> None:
-        super().__init__()
+    def __init__(self, rank: int, ranks: Ranks, **model: Any) -> None:
+        super().__init__(**model)
         self._rank, self._world_size, self.ranks = rank, WORLD, ranks
         self.accelerator = types.SimpleNamespace(gather=self.all_gather, wait_for_everyone=self.barrier)
 
@@ -101,10 +103,21 @@ def torch() -> types.ModuleType:
     return module
 
 
-def ranked(folder: Path, tasks: list[str], **options: Any) -> tuple[list[Any], list[hook.Session], list[Ranked]]:
-    """`evaluate` on every rank at once; results, sessions and models by rank."""
+def ranked(
+    folder: Path, tasks: list[str], same: Sequence[bool] = (False, False), fail_after: int | None = None, **options: Any
+) -> tuple[list[Any], list[hook.Session], list[Ranked]]:
+    """`evaluate` on every rank at once; results, sessions and models by rank.
+
+    Args:
+        folder: of the tasks.
+        tasks: their names.
+        same: rank → whether its model gives every answer again.
+        fail_after: calls until the model of the last rank fails.
+        options: of the noise.
+    """
     ranks = Ranks()
-    models = [Ranked(rank, ranks) for rank in range(WORLD)]
+    models = [Ranked(rank, ranks, same=same[rank]) for rank in range(WORLD)]
+    models[-1].fail_after = fail_after
     sessions = [hook.Session(Options.of(options)) for _ in range(WORLD)]
     results: list[Any] = [None] * WORLD
     faults: list[BaseException] = []
@@ -144,14 +157,14 @@ def test_two_ranks_give_what_one_gives(tmp_path: Path) -> None:
     assert second.analysis is None
     assert session.problems == second.problems == []
     # every rank sends as many requests as the other: the shorter one is padded
-    assert models[0].calls == models[1].calls == [6, 12]
+    assert models[0].calls == models[1].calls == [6] * K
     assert [row["doc_id"] for row in results["samples"]["gen"]][:6] == [0, 2, 4, 6, 8, 10]
     assert {len(row["resps"][0]) for row in results["samples"]["gen"]} == {K}
     for task in ("gen", "choice"):
         assert plain["results"][task].items() <= results["results"][task].items()
 
     alone = toys.HashModel()
-    with hook.noise(repeats=K, cluster="template") as single:
+    with noise(repeats=K, cluster="template") as single:
         toys.simple_evaluate(tmp_path, ["gen", "choice"], alone)
     for ours, theirs in zip(session.collected.run.scores, single.collected.run.scores, strict=True):
         # question 9 pads its rank: it is asked more often, and this model's further answers depend on that
@@ -180,6 +193,43 @@ def test_the_padding_of_native_repeats_is_cut_off(tmp_path: Path) -> None:
     assert session.analysis.estimates[0].repeats_max == 4
 
 
+def greedily(*_: object) -> bool:
+    return True
+
+
+@pytest.mark.parametrize("differs", [False, True])
+def test_ranks_judge_copies_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, differs: bool) -> None:
+    """The first thirty questions of all ranks are asked once more; one that differs has all of them asked."""
+    K, n = 3, 80
+    monkeypatch.setattr(repeats, "decodes_greedily", greedily)
+    toys.write_task(tmp_path, "gen", toys.docs(n))
+    (results, _), (session, second), models = ranked(tmp_path, ["gen"], (True, not differs), repeats=K)
+    assert session.problems == second.problems == []
+    found, *_ = session.analysis.estimates
+    if differs:
+        # 25 others of the second further answer's round, then all of the third
+        assert [model.calls for model in models] == [[40, 15, 25, 40]] * 2
+        assert {len(row["resps"][0]) for row in results["samples"]["gen"]} == {K}
+        assert (found.repeats_min, found.repeats_max) == (K, K)
+        assert session.saved_requests == []
+    else:
+        assert [model.calls for model in models] == [[40, 15]] * 2
+        assert session.saved_requests == [f"gen: temperature 0: 30 of 30 copies, {n * (K - 1) - 30} requests saved"]
+        assert "copied_repeats" in found.diagnostics
+        assert (found.repeats_max, found.se_prediction) == (1, None)
+
+
+def test_a_rank_that_fails_leaves_no_other_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeats, "decodes_greedily", greedily)
+    toys.write_task(tmp_path, "gen", toys.docs(80))
+    (results, _), (session, second), models = ranked(tmp_path, ["gen"], (True, True), fail_after=1, repeats=3)
+    assert "0 of 15 further answers are there" in str(second.warnings)
+    assert [model.calls for model in models] == [[40, 15]] * 2
+    assert session.analysis.estimates[0].repeats_max == 1
+    assert {len(row["resps"][0]) for row in results["samples"]["gen"]} == {1}
+    assert second.problems == []
+
+
 @given(
     tasks=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3)), min_size=1, max_size=3),
     K=st.integers(1, 6),
@@ -190,7 +240,10 @@ def test_the_harness_gets_its_own_call(tasks: list[tuple[int, int]], K: int, pad
     """Whatever the tasks and the padding, the first call is the one lm-eval would have made without us."""
     blocks, made = [], {}
     for i, (n, own) in enumerate(tasks):
-        requests = [types.SimpleNamespace(repeats=own, request_type="generate_until") for _ in range(n)]
+        requests = [
+            types.SimpleNamespace(repeats=own, request_type="generate_until", args=(f"{i} {number}", {}))
+            for number in range(n)
+        ]
         config = types.SimpleNamespace(repeats=own)
         made[str(i)] = types.SimpleNamespace(
             OUTPUT_TYPE="generate_until", config=config, instances=requests, _filters=[], apply_filters=print
@@ -207,15 +260,15 @@ def test_the_harness_gets_its_own_call(tasks: list[tuple[int, int]], K: int, pad
     lm = types.SimpleNamespace(generate_until=original)
     if batched:
         lm._create_payload, lm._batch_size = print, 4
-    with Asking(print, {"lm": lm}, made, Options.of({"repeats": K}), print).installed():
+    asking = Asking(print, {"lm": lm}, made, Options.of({"repeats": K}), print)
+    with asking.installed():
         lm.generate_until(cloned)
+    assert len(calls) == 1
+    assert asking.ask() == bool(asking.raised)
     assert calls[0] is cloned
     rounds = calls[1:]
     expected = Counter(id(request) for request in blocks for _ in range(request.repeats, K))
     assert Counter(id(request) for part in rounds for request in part) == expected
-    if not batched:
-        assert len(rounds) <= 1
-        return
     for part in rounds:  # no prompt twice in one round, but for the request that pads
         often = Counter(map(id, part))
         assert all(count == 1 for key, count in often.items() if key != id(blocks[-1]))

@@ -15,6 +15,7 @@ from harness_noise_adapters.lm_eval_harness import noise
 from harness_noise_adapters.lm_eval_harness.live import hook
 from support import lm_eval_models as toys
 from support.lm_eval_server import Server, serving
+from support.notes import noted
 
 N, K = 8, 4
 MODELS = ["local-completions", "local-chat-completions"]
@@ -31,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ask(
-    folder: Path, server: Server, model: str, task: str = "gen", concurrent: int = 1, batch: int = 1, **more: Any
+    folder: Path, server: Server, model: str, task: Any = "gen", concurrent: int = 1, batch: int = 1, **more: Any
 ) -> dict[str, Any]:
     chat = "chat" in model
     arguments = {
@@ -42,7 +43,13 @@ def ask(
         "max_retries": 1,
     }
     return toys.simple_evaluate(
-        folder, [task], model, model_args=arguments, batch_size=batch, apply_chat_template=chat, **more
+        folder,
+        [task] if isinstance(task, str) else task,
+        model,
+        model_args=arguments,
+        batch_size=batch,
+        apply_chat_template=chat,
+        **more,
     )
 
 
@@ -138,11 +145,52 @@ def test_a_seed_of_the_users_is_respected(folder: Path, seed: int | None) -> Non
 
 
 def test_greedy_answers_are_announced_and_found(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with serving(honour_seed=False) as server, noise(repeats=2) as session:
-        ask(folder, server, MODELS[0], task="greedy")
+    with serving(honour_seed=False) as server, noise(repeats=5) as session:
+        results = ask(folder, server, MODELS[0], task="greedy")
     assert "greedy: the answers are generated greedily" in caplog.text
-    assert "identical_repeats" in estimate(session).diagnostics
-    assert estimate(session).se_prediction is None
+    found = estimate(session)
+    assert {"copied_repeats", "single_repeat"} <= set(found.diagnostics)
+    assert (found.repeats_max, found.se_prediction) == (1, None)
+    assert len(server.payloads) == 2 * N  # all of so few
+    assert {len(texts) for texts in answers(results, "greedy")} == {1}
+    assert results["configs"]["greedy"]["repeats"] == 1
+
+
+@pytest.mark.parametrize("differs", [None, 3, 29], ids=["all copies", "one early differs", "the last one differs"])
+def test_thirty_copies_save_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, differs: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    n, K = 50, 4
+    greedy = toys.GENERATE | {"generation_kwargs": {"until": ["\n"], "temperature": 0}}
+    toys.write_task(tmp_path, "greedy", toys.docs(n), greedy)
+    toys.write_task(tmp_path, "gen", toys.docs(5))
+    with serving(honour_seed=True) as server, noise(repeats=K) as session:
+        original, greedily = server.answer, set[str]()
+
+        def answer(prompt: str, payload: dict[str, Any]) -> str:
+            again = not payload["temperature"] and prompt in greedily
+            greedily.update({prompt} if not payload["temperature"] else ())
+            other = differs is not None and f"Item {differs} " in prompt and again
+            return " something else" if other else original(prompt, payload)
+
+        monkeypatch.setattr(server, "answer", answer)
+        results = ask(tmp_path, server, MODELS[0], task=["greedy", "gen"])
+    asked = Counter(payload["temperature"] for payload in server.payloads)
+    assert asked[0.7] == 5 * K  # the other task is asked as it was to be
+    found = next(row for row in session.analysis.estimates if row.task == "greedy")
+    text = f"greedy: temperature 0: 30 of 30 copies, {n * (K - 1) - 30} requests saved"
+    if differs is None:
+        assert asked[0] == n + 30
+        assert {"copied_repeats", "single_repeat"} <= set(found.diagnostics)
+        assert (found.repeats_max, found.se_prediction) == (1, None)
+        assert session.saved_requests == [text]
+        assert text in noted(session.analysis)
+    else:
+        assert asked[0] == n * K
+        assert "copied_repeats" not in found.diagnostics
+        assert (found.repeats_min, found.repeats_max) == (K, K)
+        assert session.saved_requests == []
+    assert {len(row["resps"][0]) for row in results["samples"]["gen"]} == {K}
 
 
 def test_credit_that_ends_in_the_repeats_costs_only_them(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -152,8 +200,10 @@ def test_credit_that_ends_in_the_repeats_costs_only_them(folder: Path, caplog: p
         server.fail_after = N + 3
         results = ask(folder, server, MODELS[0])
     assert plain["results"]["gen"].items() <= results["results"]["gen"].items()
-    assert "further answers could not be had" in caplog.text
-    assert estimate(session).repeats_max == 1
+    assert "3 of 24 further answers are there" in caplog.text
+    assert sorted(map(len, answers(results))) == [1] * (N - 3) + [2] * 3
+    assert estimate(session).repeats_max == 2
+    assert "missing_repeats" in estimate(session).diagnostics
 
 
 def test_the_model_is_as_it_was(folder: Path) -> None:

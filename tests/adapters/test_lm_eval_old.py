@@ -118,3 +118,40 @@ def test_a_results_file_may_be_called_samples(shared_data, tmp_path):
         shutil.copy(file, tmp_path / file.name.replace("results_", "samples_x_"))
     (run,) = hn.read(tmp_path)
     assert run.scores[0].native is not None
+
+
+def two_filters(folder: Path, *, results: bool) -> Path:
+    """150 documents under two filters that the rows do not name; the second is wrong more often."""
+    folder.mkdir()
+    rows = [
+        {
+            "doc_id": i,
+            "doc": {"question": f"Question {i}?"},
+            "target": "x",
+            "resps": [["x"]],
+            "exact_match": float(right),
+        }
+        for share in (7, 5)
+        for i in range(150)
+        for right in (i % 10 < share,)
+    ]
+    file = folder / ("samples_t_2024-10-01T00-00-00.jsonl")
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if results:
+        table = {"t": {"exact_match,strict": 0.7, "exact_match,loose": 0.5}}
+        content = {"results": table, "configs": {"t": {}}, "config": {"model": "hf"}, "versions": {"t": 1}}
+        (folder / "results_2024-10-01T00-00-00.json").write_text(json.dumps(content))
+    return folder
+
+
+def test_two_filters_without_a_name_are_split_by_the_results_file(tmp_path):
+    found = figures(two_filters(tmp_path / "run", results=True))
+    assert {key[2]: (n, mean) for key, (n, mean, _) in found.items()} == {
+        "strict": (150, pytest.approx(0.7)),
+        "loose": (150, pytest.approx(0.5)),
+    }
+
+
+def test_two_filters_without_a_name_and_results_are_refused(tmp_path):
+    with pytest.raises(hn.InputError, match="document 0 has 2 rows that do not name their filter"):
+        hn.analyze(two_filters(tmp_path / "run", results=False))

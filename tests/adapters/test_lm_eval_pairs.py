@@ -10,6 +10,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise_adapters.lm_eval_harness.scoring import aggregates
+from support.notes import noted
 
 DATE = "2026-01-16T16-02-26.648276"
 SOURCE = "def agg(items):\n    return 0\n"
@@ -80,7 +81,7 @@ def test_the_kind_is_the_one_that_reproduces_the_value(shared_data, tmp_path, sp
     assert 0 < estimate.ci_low < estimate.mean < estimate.ci_high < 1
     assert estimate.mean == pytest.approx(native)
     assert "mean_mismatch" not in estimate.diagnostics
-    assert [note for note in run.notes if "read as span F1, which reproduces lm-eval's own value" in note]
+    assert [note for note in noted(run) if "read as span F1, which reproduces lm-eval's own value" in note]
     (other,) = hn.read(written(tmp_path / "b", rows, "any", native * 0.99))
     (estimate,) = hn.analyze(other).estimates
     assert (estimate.se, estimate.diagnostics) == (None, ("skipped_metric",))
@@ -108,4 +109,4 @@ def test_classes_of_several_labels_have_a_macro_f1(tmp_path):
     (estimate,) = hn.analyze(run).estimates
     assert estimate.mean == pytest.approx(np.mean(per_class))
     assert estimate.se > 0
-    assert [note for note in run.notes if "macro F1" in note]
+    assert [note for note in noted(run) if "macro F1" in note]

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from support.notes import noted
+
 pytest.importorskip("lm_eval")
 
 from lm_eval.api.registry import register_model
@@ -14,8 +16,9 @@ from lm_eval.api.registry import register_model
 from harness_noise.cli import main
 from harness_noise.report.summary import summarise
 from harness_noise_adapters.lm_eval_harness import noise
-from harness_noise_adapters.lm_eval_harness.live.hook import Session, installed
+from harness_noise_adapters.lm_eval_harness.live.hook import Session
 from harness_noise_adapters.lm_eval_harness.live.options import Options
+from harness_noise_adapters.lm_eval_harness.live.sessions import installed
 from support import lm_eval_models as toys
 from support.lm_eval_live import estimate, native_part, run, saved
 
@@ -114,7 +117,7 @@ def test_the_cache_is_mentioned_only_where_it_answers(tmp_path: Path, sampled: b
     for _ in range(2):
         with noise(repeats=3) as session:
             toys.simple_evaluate(tmp_path, ["cached"], "sim-hash", use_cache=str(tmp_path / "answers"))
-        said.append([note for note in session.analysis.notes if "--use_cache" in note])
+        said.append([note for note in noted(session.analysis) if "--use_cache" in note])
     assert said[0] == []  # a fresh cache answers nothing
     assert len(said[1]) == (0 if sampled else 1)
     if not sampled:
@@ -142,7 +145,7 @@ def test_the_batch_size_is_looked_for_once(folder: Path) -> None:
     model = Adaptive()
     with noise(repeats=3):
         toys.simple_evaluate(folder, ["gen"], model)
-    assert (model.looked, model.used) == (1, [32, 32])
+    assert (model.looked, model.used) == (1, [32] * 3)
     assert not {"_detect_batch_size", "generate_until"} & set(vars(model))
 
 
@@ -152,7 +155,7 @@ def test_a_run_that_only_predicts_has_no_rows(folder: Path, capsys: pytest.Captu
     shown = capsys.readouterr()
     results, _ = saved(folder / "out")
     assert results["noise"]["estimates"] == []
-    assert any("only predicts" in note for note in results["noise"]["notes"])
+    assert any("only predicts" in note for note in noted(results["noise"]["notes"]))
     assert "only predicts" in shown.err
     assert "Mean" not in shown.out  # lm-eval's own table has the row, ours is not there
 
@@ -163,8 +166,8 @@ def test_a_run_that_only_predicts_has_no_rows(folder: Path, capsys: pytest.Captu
 def test_every_note_is_kept_with_the_numbers(folder: Path) -> None:
     with noise(repeats=3) as session:
         results = toys.simple_evaluate(folder, ["gen", "choice"])
-    kept = results["noise"]["notes"]
-    assert kept == list(session.analysis.notes)
+    kept = noted(results["noise"]["notes"])
+    assert kept == noted(session.analysis)
     assert set(session.warnings) <= set(kept)
     assert any("asked once" in note for note in kept)
 

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.notes import noted
+
 pytest.importorskip("lm_eval")
 
 from harness_noise.analysis.growing import observe
@@ -216,7 +218,7 @@ def test_the_metric_that_decides_may_be_named(folder: Path, worse: str) -> None:
     with noise(until="se=0.05", metric="f1") as session:
         results = toys.simple_evaluate(folder, ["gen"], better())
     assert session.analysis.sequential == ()
-    assert any("there is no metric f1" in note for note in session.analysis.notes)
+    assert any("there is no metric f1" in note for note in noted(session.analysis))
     assert results["n-samples"]["gen"]["effective"] == N
 
 
@@ -260,7 +262,7 @@ def test_a_server_is_asked_no_question_twice(folder: Path, worse: str, concurren
 
 
 def test_a_random_part(folder: Path, worse: str) -> None:
-    with noise(sample="0.3", seed=4, reference=worse) as session:
+    with noise(sample="0.3", seed=4, complete=worse) as session:
         results = toys.simple_evaluate(folder, ["both"], better())
     part = results["config"]["samples"]
     assert {name: len(found) for name, found in part.items()} == {"gen": 60, "few": 12}
@@ -297,7 +299,7 @@ def test_a_part_of_a_part(folder: Path, worse: str) -> None:
         ({"until": "se=0.05"}, {"limit": 50}, "leave --limit out"),
         ({"repeats": "auto"}, {"limit": 50}, "leave --limit out"),
         ({"repeats": "auto"}, {"samples": {"gen": [1, 2]}}, "leave --samples out"),
-        ({"reference": "/nowhere"}, {"limit": 50}, "not_a_random_part"),
+        ({"complete": "/nowhere"}, {"limit": 50}, "not_a_random_part"),
         ({"sample": "20"}, {"samples": {"gen": [1, 2]}}, "leave --samples out"),
         ({"until": "decided", "against": "/nowhere"}, {}, "nowhere"),
     ],
@@ -334,7 +336,7 @@ def test_a_run_that_has_answered_a_part_leaves_only_that_part_to_be_asked(folder
     (look,) = session.analysis.sequential
     assert look.n_total == N // 2
     assert all(i % 2 == 0 for i in results["config"]["samples"]["gen"])
-    assert any("only these are asked, and they are no random part" in note for note in session.analysis.notes)
+    assert any("only these are asked, and they are no random part" in note for note in noted(session.analysis))
     assert session.analysis.drawn[0].n_total == N // 2
     assert all("not_a_random_part" in row.diagnostics for row in session.analysis.estimates)
 
@@ -364,7 +366,7 @@ def test_a_random_part_of_a_random_part_is_one_of_the_benchmark(folder: Path, tm
 def test_a_part_of_an_unequal_part_is_unequal(folder: Path, worse: str, tmp_path: Path, sample: dict[str, str]) -> None:
     """The probabilities with which the run compared with drew its questions are those of the new run's, too."""
     save(folder, tmp_path / "more", ["gen"], toys.HashModel(seed=3, share=0.6))
-    with noise(sample="100", seed=3, reference=[worse, str(tmp_path / "more")]) as before:
+    with noise(sample="100", seed=3, complete=[worse, str(tmp_path / "more")]) as before:
         save(folder, tmp_path / "b", ["gen"], toys.HashModel(seed=9, share=0.35))
     theirs = before.analysis.drawn[0].chances
     assert theirs is not None

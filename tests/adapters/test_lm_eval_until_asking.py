@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from support.notes import noted
+
 pytest.importorskip("lm_eval")
 from lm_eval.api.instance import Instance
 
@@ -55,7 +57,7 @@ class Drafting(toys.HashModel):
 
 def test_the_run_compared_with_is_no_reference_of_the_looks_too(folder: Path) -> None:
     against, looks = str(folder / "b"), []
-    for more in ({}, {"reference": [against]}):
+    for more in ({}, {"complete": [against]}):
         with noise(until="decided", against=against, **more) as session:
             toys.simple_evaluate(folder, ["gen"], toys.HashModel(seed=3, share=0.4))
         (last,) = session.analysis.sequential
@@ -116,8 +118,8 @@ def test_a_run_that_stopped_early_is_refused_as_the_one_to_compare_with(folder: 
         ({"until": "decided", "against": ["a", "b"]}, "--noise", "not .'a', 'b'.: name one finished run"),
         ({"until": "se=0.1", "metric": ["a"]}, "--noise", "metric must be one text"),
         ({"until": " "}, "--noise", "until must be one text"),
-        ({"reference": 5}, "--noise", "noise_reference must be one text .* all questions"),
-        ({"reference": ["a", ""]}, "--noise", "reference must be one text"),
+        ({"complete": 5}, "--noise", "noise_complete must be one text .* all questions"),
+        ({"complete": ["a", ""]}, "--noise", "complete must be one text"),
     ],
 )
 def test_options_that_mean_nothing(given: dict[str, Any], where: str, words: str) -> None:
@@ -139,8 +141,8 @@ def test_an_lm_eval_that_asks_no_parts_is_refused(options: dict[str, str]) -> No
 def test_options_that_mean_something() -> None:
     assert Options.of({"metric": "acc", "repeats": "auto"}).metric == "acc"
     assert Options.of({"until": "decided", "against": Path("a")}).against == "a"
-    assert Options.of({"reference": ("a", "b")}).references == ("a", "b")
-    assert Options.of({"reference": []}).references == ()
+    assert Options.of({"complete": ("a", "b")}).complete == ("a", "b")
+    assert Options.of({"complete": []}).complete == ()
 
 
 def test_a_deciding_metric_that_nobody_has_measured_is_refused(folder: Path) -> None:
@@ -154,7 +156,7 @@ def test_a_deciding_metric_that_nobody_has_measured_is_refused(folder: Path) -> 
 def test_several_decisions_each_at_the_error_of_one_are_said(folder: Path) -> None:
     with noise(until="decided", against=str(folder / "b")) as session:
         toys.simple_evaluate(folder, ["gen", "choice"], toys.HashModel(seed=1, share=0.95))
-    (note,) = [note for note in session.analysis.notes if "decides at" in note]
-    assert "each of the 2 tasks decides at 5 %: of 2 that do not differ, 0.1 would be called different" in note
+    (note,) = [note for note in noted(session.analysis) if "decides at" in note]
+    assert "each of the 2 tasks decides at 5%: of 2 that do not differ, 0.1 would be called different" in note
     assert "`level='0.975'`" in note
     assert note in session.warnings

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.notes import noted
+
 pytest.importorskip("lm_eval")
 
 from harness_noise import analyze
@@ -254,7 +256,7 @@ def test_a_task_that_asks_several_times_itself_is_asked_depth_first_and_it_is_sa
         toys.simple_evaluate(folder, ["thrice"], model)
     assert session.problems == []
     assert set(Counter(model.log).values()) == {K}
-    assert any("thrice: the task itself asks each question 2 times" in note for note in session.analysis.notes)
+    assert any("thrice: the task itself asks each question 2 times" in note for note in noted(session.analysis))
 
 
 def test_ctrl_c_in_the_second_round_keeps_what_is_there(folder: Path, worse: str) -> None:
@@ -289,7 +291,7 @@ def test_answers_that_cannot_be_had_once_are_asked_for_in_the_next_round(folder:
     model = Failing(seed=9, share=0.36)
     with noise(until="decided", against=worse, repeats=K, futility=False) as session:
         toys.simple_evaluate(folder, ["gen"], model)
-    assert any("further answers could not be had" in note for note in session.analysis.notes)
+    assert any("further answers could not be had" in note for note in noted(session.analysis))
     assert Counter(model.log) == Counter(dict.fromkeys(model.asked, K))
 
 

@@ -55,7 +55,9 @@ def test_what_is_said_saved_and_known_later(folder: Path, tmp_path: Path, capsys
     assert again["drawn"] == results["noise"]["drawn"]
     assert all("stopped_early" in row["diagnostics"] for row in again["estimates"])
     assert main(["compare", str(tmp_path / "a"), against, "--format", "json"]) == 0
-    assert all("stopped_early" in row["diagnostics"] for row in json.loads(capsys.readouterr().out)["comparisons"])
+    rows = {row["scorer"]: row for row in json.loads(capsys.readouterr().out)["comparisons"]}
+    assert rows.pop(looks["scorer"])["test"] == "sequential"  # the recorded figures
+    assert all("stopped_early" in row["diagnostics"] for row in rows.values())
     # exported, and read once more
     assert main(["export", str(tmp_path / "a"), "-o", str(tmp_path / "out")]) == 0
     (exported,) = (tmp_path / "out").glob("**/results_*.json")
@@ -64,14 +66,14 @@ def test_what_is_said_saved_and_known_later(folder: Path, tmp_path: Path, capsys
     capsys.readouterr()
     # a part that was drawn is one that references accept
     whole = str(folder / "whole")
-    assert main(["analyze", str(tmp_path / "a"), "--reference", whole, "--format", "json"]) == 0
+    assert main(["analyze", str(tmp_path / "a"), "--complete", whole, "--format", "json"]) == 0
     (row,) = [row for row in json.loads(capsys.readouterr().out)["full_benchmark"] if row["scorer"] == "strict"]
     assert (row["n_asked"], row["n_total"]) == (looks["n_asked"], N)
 
 
 def test_the_block_of_the_configuration(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "config.yaml"
-    noise = {"sample": "20%", "reference": [str(folder / "whole"), str(folder / "b")], "seed": 3}
+    noise = {"sample": "20%", "complete": [str(folder / "whole"), str(folder / "b")], "seed": 3}
     config.write_text(
         yaml.safe_dump({
             "model": "sim-hash", "tasks": ["gen"], "include_path": str(folder), "log_samples": True,
@@ -87,7 +89,7 @@ def test_the_block_of_the_configuration(folder: Path, tmp_path: Path, capsys: py
     assert len(drawn["chances"]) == 30  # the references say which questions are uncertain
     assert len(set(drawn["chances"].values())) > 1
     assert all("unequal_chances" in row["diagnostics"] for row in results["noise"]["estimates"])
-    again = hn.analyze(tmp_path / "a", references=noise["reference"]).full_benchmark
+    again = hn.analyze(tmp_path / "a", complete=noise["complete"]).full_benchmark
     for ours, row in zip(again, results["noise"]["full_benchmark"], strict=True):
         assert (row["estimate"], row["se"]) == (pytest.approx(ours.estimate), pytest.approx(ours.se))
     out = capsys.readouterr().out
@@ -112,7 +114,7 @@ def test_the_seed_of_the_order_and_answers_by_task(folder: Path, tmp_path: Path)
         (("--noise_until", "decided"), "needs the run to compare with"),
         (("--noise_until", "se=0.1", "--limit", "20"), "leave --limit out"),
         (("--noise_sample", "nothing"), "neither a share"),
-        (("--noise_reference", "/nowhere"), "nowhere"),
+        (("--noise_complete", "/nowhere"), "nowhere"),
     ],
 )
 def test_a_wrong_choice_ends_it_before_the_model_is_asked(
@@ -125,8 +127,8 @@ def test_a_wrong_choice_ends_it_before_the_model_is_asked(
 
 def test_options_from_the_environment() -> None:
     found = Options.from_environment(
-        {"HARNESS_NOISE_UNTIL": "se=0.02", "HARNESS_NOISE_REPEATS": "auto", "HARNESS_NOISE_REFERENCE": "a,b"}
+        {"HARNESS_NOISE_UNTIL": "se=0.02", "HARNESS_NOISE_REPEATS": "auto", "HARNESS_NOISE_COMPLETE": "a,b"}
     )
     assert found.rule is not None
     assert found.rule.se == 0.02
-    assert (found.repeats.auto, found.repeats.begin("gen"), found.references) == (True, 2, ("a", "b"))
+    assert (found.repeats.auto, found.repeats.begin("gen"), found.complete) == (True, 2, ("a", "b"))

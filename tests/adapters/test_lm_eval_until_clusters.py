@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from support.notes import noted
+
 pytest.importorskip("lm_eval")
 
 from harness_noise.analysis.growing import observe
@@ -61,7 +63,7 @@ def test_the_clusters_that_drew_the_order_are_those_of_every_row(folder: Path, c
     assert results["samples"] == named["samples"]
     (again,) = read(str(tmp_path / "carried"), ReadOptions())
     assert all(part.clusters is not None for part in again.scores)
-    (note,) = [note for note in session.analysis.notes if "whole clusters are asked" in note]
+    (note,) = [note for note in noted(session.analysis) if "whole clusters are asked" in note]
     assert note.startswith("few and 1 more: clustered by template, as ")
 
 
@@ -75,7 +77,7 @@ def test_clusters_that_the_user_does_not_want_are_in_no_look(folder: Path, clust
     assert (part.clusters, b.clusters) == (None, None)
     assert len(part.questions) == look.n_asked == len(StoppingRule().order(N).asked(look.look))
     assert look.estimate_unadjusted == pytest.approx(observed.estimate, abs=1e-12)
-    (note,) = [note for note in session.analysis.notes if "`cluster` none" in note]
+    (note,) = [note for note in noted(session.analysis) if "`cluster` none" in note]
     assert note.startswith("gen: ")
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.notes import noted
+
 pytest.importorskip("lm_eval")
 
 from harness_noise.errors import InputError
@@ -163,7 +165,7 @@ def test_each_task_its_own_number_of_answers(folder: Path) -> None:
     assert K["more"] > 2
     asked = Counter(model.asked.values())
     assert asked == Counter({5: 40}) + Counter({3: N}) + Counter({K["more"]: 20})
-    assert not any("scored from log-likelihoods" in note for note in session.analysis.notes)
+    assert not any("scored from log-likelihoods" in note for note in noted(session.analysis))
     (row,) = [row for row in session.analysis.estimates if (row.task, row.scorer) == ("few", "strict")]
     assert (row.repeats_min, row.repeats_max) == (5, 5)
 

@@ -13,6 +13,7 @@ from harness_noise import InputError
 from harness_noise.testing import check_adapter
 from harness_noise_adapters.swe_bench import adapter
 from support.commands import refused
+from support.notes import noted
 
 IDS = [f"{repository}-{i}" for repository in ("django__django", "scikit-learn__scikit-learn") for i in range(10, 16)]
 
@@ -77,7 +78,7 @@ def test_folders_of_instance_reports_pro_results_and_details(tmp_path: Path) -> 
             (logs / name / "report.json").write_text(json.dumps(found))
     (run,) = hn.read(logs)
     assert (run.model, run.scores[0].values.sum()) == ("sim-a", 5)
-    assert any("1 instances have no report.json" in note for note in run.notes)
+    assert any("1 instances have no report.json" in note for note in noted(run))
     pro = tmp_path / "pro" / "sim-b" / "eval_results.json"
     pro.parent.mkdir(parents=True)
     hashed = f"{'0a' * 20}-v{'1b' * 20}"
@@ -119,7 +120,7 @@ def test_a_report_that_cannot_be_used_is_refused_in_one_paragraph(
 
 def test_a_report_that_lists_fewer_instances_than_it_counts_is_read_with_a_note(path: Path) -> None:
     path.write_text(json.dumps(report() | {"total_instances": 300}))
-    assert any("of 300 instances 12 are listed" in note for note in hn.analyze(path).notes)
+    assert any("of 300 instances 12 are listed" in note for note in noted(hn.analyze(path)))
 
 
 def test_a_report_of_the_service_names_its_run_and_what_it_did_not_grade(tmp_path: Path) -> None:
@@ -145,3 +146,30 @@ def test_a_submission_that_lists_all_it_tried_is_a_report(tmp_path: Path) -> Non
     (row,) = hn.analyze(path).estimates
     assert (row.model, row.mean, row.n_questions) == ("20240825_sim", 5 / 11, 11)
     assert "mean_mismatch" not in row.diagnostics
+
+
+def test_links_that_lead_out_are_left_out(tmp_path):
+    """Also into a hub of models, which is none of the folder that was named."""
+    place, away = tmp_path / "place", tmp_path / "away"
+
+    def report(folder, name):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "report.json").write_text(
+            json.dumps({name: {"patch_successfully_applied": True, "resolved": name[-1] != "2"}})
+        )
+
+    for i in (1, 2):
+        report(place / f"r__r-{i}", f"r__r-{i}")
+    report(away / "plain", "r__r-4")
+    report(away / "blobs", "r__r-3")
+    snapshot = away / "snapshots" / "abc"
+    snapshot.mkdir(parents=True)
+    (snapshot / "report.json").symlink_to(away / "blobs" / "report.json")
+    (place / "r__r-3").symlink_to(snapshot)
+    (place / "r__r-4").symlink_to(away / "plain")
+    (run,) = hn.read(place)
+    assert sorted(run.scores[0].questions.keys) == ["r__r-1", "r__r-2"]
+    (note,) = [note.as_text() for note in run.notes if "lead out" in note.as_text()]
+    assert "r__r-3" in note
+    assert "r__r-4" in note
+    assert len(hn.read(place, follow_links=True)[0].scores[0].questions) == 4

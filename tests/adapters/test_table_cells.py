@@ -10,6 +10,7 @@ import pytest
 import harness_noise as hn
 from harness_noise.errors import InputError
 from harness_noise_adapters.tables import adapter
+from support.notes import noted
 from support.tables import array, one, table
 
 
@@ -26,9 +27,8 @@ from support.tables import array, one, table
 )
 def test_the_words_of_a_verdict_are_scores(csv_file, right, wrong):
     path = table(csv_file, ("question", "verdict"), ("a", right), ("b", wrong), ("c", f" {right} "), ("d", ""))
-    np.testing.assert_array_equal(array(one(path, columns={"score": "verdict"}))[:, 0], [1, 0, 1, np.nan])
-    with pytest.raises(InputError, match=r"`columns={'score': 'verdict'}`"):
-        one(path)
+    np.testing.assert_array_equal(array(one(path))[:, 0], [1, 0, 1, np.nan])
+    assert "score: verdict, 0/1, 67% ones" in noted(one(path))[0]
 
 
 def test_letters_of_inspect(csv_file):
@@ -47,7 +47,7 @@ def test_a_list_of_scores_is_that_of_several_answers(tmp_path, csv_file):
     path.write_text('{"id": 1, "score": [1, 0, null]}\n{"id": 2, "score": [true, false, true]}\n')
     run = one(path)
     np.testing.assert_array_equal(array(run), [[1, 0, np.nan], [1, 0, 1]])
-    assert "the items of a list in score are the repeats" in run.notes[0]
+    assert "the items of a list in score are the repeats" in noted(run)[0]
     quoted = one(table(csv_file, ("id", "score"), (1, "[1, 0, None]"), (2, "[True, False, True]")))
     np.testing.assert_array_equal(array(quoted), array(run))
 
@@ -59,8 +59,9 @@ def test_rows_inside_an_object(tmp_path):
     path = tmp_path / "t.json"
     path.write_text(json.dumps({"model": "m", "results": ROWS, "config": {"seeds": [1, 2]}}))
     assert adapter.sniff(path)
-    run = one(path, columns={"score": "outcome.right"})
+    run = one(path)
     assert run.model == "m"
+    assert "score: outcome.right, 0/1, 33% ones; question: id" in noted(run)[0]
     assert array(run).ravel().tolist() == [1, 0, 0, 1, 0, 0]
     assert run.scores[0].questions.log.read([2], "none")
     path.write_text(json.dumps({"a": {"rows": ROWS}, "b": ROWS}))
@@ -69,15 +70,25 @@ def test_rows_inside_an_object(tmp_path):
     assert len(array(one(path, columns={"rows": "a.rows", "score": "outcome.right"}))) == 6
     with pytest.raises(InputError, match="rows=c: no such field; there are a, b"):
         one(path, columns={"rows": "c", "score": "outcome.right"})
-    with pytest.raises(InputError, match=r"no column holds the scores.*`columns={'score': 'outcome.right'}`"):
-        one(path, columns={"rows": "b"})
+    assert array(one(path, columns={"rows": "b"})).tolist() == array(run).tolist()
 
 
-def test_lists_under_the_names_of_questions_are_no_table(tmp_path):
+def test_lists_under_the_names_of_questions_are_rows(tmp_path):
     path = tmp_path / "t.json"
-    path.write_text(json.dumps({"eval": {f"HumanEval/{i}": [{"status": "pass"}] for i in range(9)}}))
-    with pytest.raises(InputError, match="not a table: eval holds 9 lists of objects"):
+    rows = {f"HumanEval/{i}": [{"status": "pass"}, {"status": "fail"}] for i in range(9)}
+    path.write_text(json.dumps({"eval": rows, "date": "today"}))
+    assert adapter.sniff(path)
+    with pytest.raises(InputError, match="no column is surely the score, but 'status' may be"):
         one(path)
+    assert array(one(path, columns={"score": "status"})).tolist() == [[1, 0]] * 9
+    assert array(one(path, columns={"rows": "eval.*", "score": "status"})).shape == (9, 2)
+    path.write_text(json.dumps({"a": {f"q{i}": i for i in range(9)}, "b": 1}))
+    with pytest.raises(InputError, match=r"no such list is in this file, which is an object with the keys .a., .b."):
+        one(path)
+
+
+def test_rows_that_were_not_there_are_not_made_up(tmp_path):
+    path = tmp_path / "t.json"
     path.write_text(json.dumps({"rows": [], "settings": {"seeds": [1]}}))
     assert not adapter.sniff(path)
 
@@ -86,7 +97,7 @@ def test_random_ids_of_rows_are_not_the_questions(csv_file):
     rows = [(f"{i:08x}-0000-4000-8000-{k:012x}", f"task-{i}", k, (i + k) % 2) for i in range(9) for k in range(2)]
     run = one(table(csv_file, ("id", "taskId", "attempt", "isCorrect"), *rows))
     assert array(run).shape == (9, 2)
-    assert "took taskId as question" in run.notes[0]
+    assert "question: taskId" in noted(run)[0]
 
 
 def test_a_template_names_the_question(tmp_path):
@@ -123,11 +134,11 @@ def test_a_packed_table_that_is_cut_behind_its_first_rows(tmp_path):
 
 
 def test_what_packs_too_well_is_no_table(tmp_path, monkeypatch):
-    monkeypatch.setattr("harness_noise_adapters.tables.files._SPARE_BYTES", 1 << 20)
+    monkeypatch.setattr("harness_noise_adapters.tables.opening._SPARE_BYTES", 1 << 20)
     path = tmp_path / "m.csv.gz"
     path.write_bytes(gzip.compress(b"id,score\n" + b"1,1\n" * (1 << 21)))
     with pytest.raises(InputError, match="unpacks to more than 100 times its size"):
-        one(path)
+        one(path, columns={"question": "id"})
 
 
 @pytest.mark.parametrize(
@@ -135,8 +146,8 @@ def test_what_packs_too_well_is_no_table(tmp_path, monkeypatch):
     [
         (("instance_id", "train_trial_index", "stats"), "COLUMN", None),
         (("run_id", "event_id", "sample_id", "type"), "COLUMN", None),
-        (("testIdx", "promptIdx", "latencyMs", "outcome"), "outcome", None),
-        (("index", "sentence", "acc"), None, "sentence"),
+        (("testIdx", "promptIdx", "latencyMs", "outcome"), None, "COLUMN"),
+        (("row", "sentence", "acc"), None, "sentence"),
         (("", "n_tokens", "acc"), None, "COLUMN"),
     ],
 )

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from harness_noise.errors import InputError
+from support.notes import noted
 from support.tables import array, one, table
 
 QUESTIONS = [f"q{i}" for i in range(40)]
@@ -33,8 +34,8 @@ def test_what_is_under_every_question_is_a_condition(csv_file, column, values, t
         one(path)
     run = one(path, columns={"question": f"question*{column}"})
     assert array(run).shape == (4 * len(values), times)
-    assert f"took question*{column} as question" in run.notes[0]
-    assert "not used" not in run.notes[0]
+    assert f"question: question*{column}" in noted(run)[0]
+    assert "not used" not in noted(run)[0]
     assert array(one(path, columns={"repeat": "none"})).shape == (4, len(values) * times)
 
 
@@ -86,10 +87,14 @@ def test_a_few_questions_with_the_same_words_pool_nothing(csv_file):
     flip = coin(3)
     texts = [f"what is {i} and {i}?" for i in (*range(60), 0, 0, 3)]
     rows = [(text, f"a response {i}", i, f"judged {flip()}", flip()) for i, text in enumerate(texts)]
-    run = one(table(csv_file, ("question", "response", "line", "gpt-4", "score"), *rows))
+    path = table(csv_file, ("question", "response", "line", "gpt-4", "score"), *rows)
+    run = one(path)
     assert array(run).shape == (63, 1)
-    assert len(run.notes) == 2
-    assert "different questions with the same words" in run.notes[1]
+    assert len(noted(run)) == 2
+    assert "different questions with the same words" in noted(run)[1]
+    (part,) = one(path, cluster="gpt-4").scores  # a label for each row, in the order of the questions that it is of
+    judged = {text: [row[3] for row in rows if row[0] == text] for text in texts}
+    assert part.clusters == tuple(label for text in dict.fromkeys(texts) for label in judged[text])
 
 
 def test_a_factor_that_is_asked_about_is_no_oversight(csv_file):

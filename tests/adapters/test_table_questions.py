@@ -5,6 +5,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.errors import InputError
+from support.notes import noted
 from support.tables import array, one, table
 
 
@@ -16,7 +17,7 @@ def test_a_unique_id_wins_over_texts_that_collide(csv_file):
     rows = [(i, text, i % 2) for i, text in enumerate(texts(60, (0, 0, 3, 5)))]
     run = one(table(csv_file, ("id", "question", "score"), *rows))
     assert array(run).shape == (64, 1)
-    assert [note for note in run.notes if "3 texts in 'question' stand beside several 'id'" in note]
+    assert [note for note in noted(run) if "3 texts in 'question' have several 'id' each" in note]
     (row,) = hn.analyze(csv_file).estimates
     assert (row.n_questions, row.repeats_min, row.repeats_max, row.se_prediction) == (64, 1, 1, None)
     assert array(one(csv_file, columns={"question": "question"})).shape == (60, 3)
@@ -60,7 +61,7 @@ def test_a_few_equal_texts_are_different_questions(csv_file):
     rows = [(text, i % 2) for i, text in enumerate(texts(60, (0, 0, 3)))]
     run = one(table(csv_file, ("question", "score"), *rows))
     assert array(run).shape == (63, 1)
-    assert [note for note in run.notes if "2 of 60 texts in 'question' come more than once" in note]
+    assert [note for note in noted(run) if "2 of 60 texts in 'question' come more than once" in note]
     most = [(text, i % 2) for i, text in enumerate(texts(60, range(40)))]
     assert array(one(table(csv_file, ("question", "score"), *most))).shape == (60, 2)
 
@@ -86,15 +87,15 @@ def test_the_names_of_agent_benchmarks(csv_file, header, shape):
     rows = [(f"q{i}", k, (i + k) % 2) for i in range(4) for k in range(3)]
     run = one(table(csv_file, header, *rows))
     assert array(run).shape == shape
-    assert f"took {header[0]} as question, {header[2]} as score, {header[1]} as repeat" in run.notes[0]
+    assert f"score: {header[2]}, 0/1, 50% ones; question: {header[0]}; repeat: {header[1]}" in noted(run)[0]
 
 
-def test_a_usual_name_wins_over_a_further_one(csv_file):
-    run = one(table(csv_file, ("question", "reward", "correct"), ("q", 7, 1), ("r", 8, 0)))
-    assert array(run).ravel().tolist() == [1, 0]
-    assert "not used: reward" in run.notes[0]
-    with pytest.raises(InputError, match="'reward' and 'success' could each be the score"):
-        one(table(csv_file, ("question", "reward", "success"), ("q", 7, 1)))
+@pytest.mark.parametrize("other", ["correct", "success"])
+def test_two_columns_of_scores_are_asked_about_with_both_means(csv_file, other):
+    path = table(csv_file, ("question", "reward", other), ("q", 7, 1), ("r", 8, 0))
+    with pytest.raises(InputError, match=rf"'reward' and '{other}' could each be the score.*mean 7.5.*mean 0.5"):
+        one(path)
+    assert array(one(path, columns={"score": other})).ravel().tolist() == [1, 0]
 
 
 def test_columns_can_be_named_for_one_file(tmp_path):
@@ -106,8 +107,8 @@ def test_columns_can_be_named_for_one_file(tmp_path):
 
 def test_an_id_or_the_number_of_a_try_is_not_taken_for_a_model(csv_file):
     csv_file.write_text("id,attempt,gpt,llama\n1,1,0.5,0.2\n2,1,0.1,0.9\n")
-    with pytest.raises(InputError, match="each of the 2 columns of numbers is a model"):
-        hn.read(csv_file)
+    runs = hn.read(csv_file)
+    assert [(run.model, array(run).ravel().tolist()) for run in runs] == [("gpt", [0.5, 0.1]), ("llama", [0.2, 0.9])]
 
 
 def numbered(texts, name="id", answers=5):

@@ -9,6 +9,7 @@ import pytest
 import harness_noise as hn
 from harness_noise.data.questions import content_hash
 from harness_noise.errors import InputError
+from support.notes import noted
 from support.tables import one, table
 
 TEXTS = [f"How many are {i} and {2 * i}, taken together?" for i in range(50)]
@@ -47,7 +48,7 @@ def test_shuffled_ids_are_paired_by_the_words(pair, tmp_path):
     )
     row = difference(*pair)
     assert (row.n_questions, row.diff, row.se) == (50, pytest.approx(words.diff), pytest.approx(words.se))
-    assert "share an id but not their text: matched by text" in " ".join(hn.compare(*pair).notes)
+    assert "share an id but not their text: matched by text" in " ".join(noted(hn.compare(*pair)))
     vouched = difference(*pair, columns={"question": "qid"})  # somebody who names the id answers for it
     assert vouched.se != pytest.approx(words.se)
     unnumbered = table(tmp_path / "c.csv", HEADER[1:], *(row[1:] for row in rows(shuffled(TEXTS, 2), 0.6, "b")))
@@ -83,7 +84,7 @@ def test_names_stand_above_prompts_that_are_worded_in_another_way(tmp_path):
     ]  # fmt: skip
     found = hn.compare(*tables)
     assert found.comparisons[0].n_questions == 50
-    assert "matched by id, which is a name" in " ".join(found.notes)
+    assert "matched by id, which is a name" in " ".join(noted(found))
 
 
 def test_an_arena_keeps_apart_what_only_shares_ids(pair, tmp_path):
@@ -93,13 +94,13 @@ def test_an_arena_keeps_apart_what_only_shares_ids(pair, tmp_path):
     assert sorted((item.task, item.n_questions, item.n_pairs) for item in found.benchmarks) == [
         ("table", 50, 1), ("table#2", 50, 1),
     ]  # fmt: skip
-    assert "2 sets of questions that share none" in " ".join(found.notes)
+    assert "2 sets of questions that share none" in " ".join(noted(found))
 
 
 def test_a_row_without_words_leaves_the_id_unverified(pair, tmp_path):
     bare = table(tmp_path / "c.csv", ("qid", "score"), *((i, 1) for i in range(1, 51)))
     assert one(bare).scores[0].questions.inputs is None
-    notes = hn.compare(pair[0], bare).notes
+    notes = noted(hn.compare(pair[0], bare))
     assert any("paired by ids that only number them" in note for note in notes)
 
 

@@ -1,4 +1,4 @@
-"""`arena --jobs N` and `--dask ADDRESS`: the same bytes whoever reads, and what happens when a reader fails."""
+"""`arena --jobs N|ADDRESS`: the same bytes whoever reads, and what happens when a reader fails."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_any_number_of_dask_workers_gives_the_same_bytes(
 ) -> None:
     for names in (("one",), ("one", "two")):
         cluster.with_workers(*names)
-        done = arena(*runs, "--dask", cluster.address)
+        done = arena(*runs, "--jobs", cluster.address)
         assert (done.stdout, done.stderr) == (alone.stdout, alone.stderr)
 
 
@@ -211,7 +211,7 @@ def test_another_worker_takes_over_from_one_that_is_killed(arena: Arena, cluster
     cluster.with_workers("one", "two")
     before = [process for process in cluster.processes if process.poll() is None]
     write_odd(files[2], 2, deaths=1)
-    done = arena(*files, "--dask", cluster.address)
+    done = arena(*files, "--jobs", cluster.address)
     assert (done.stdout, done.stderr) == (plain.stdout, "")
     (dead,) = [process for process in before if process.poll() is not None]
     assert dead.returncode == -signal.SIGKILL
@@ -223,7 +223,7 @@ def test_what_one_worker_cannot_read_this_process_reads(arena: Arena, cluster: C
     plain = arena(*files)
     for i, path in enumerate(files):
         write_odd(path, i, not_on="two", tried=str(tmp_path / "tried"))
-    done = arena(*files, "--dask", cluster.with_workers("one", "two").address)
+    done = arena(*files, "--jobs", cluster.with_workers("one", "two").address)
     assert done.stdout == plain.stdout
     (hint,) = done.stderr.splitlines()
     assert "of 6 files failed on a worker and were read by this process instead" in hint
@@ -243,7 +243,7 @@ def test_ctrl_c_ends_all_processes_with_one_line(
     how = (
         ["--jobs", "2"]
         if where == "processes"
-        else ["--dask", request.getfixturevalue("cluster").with_workers("one", "two").address]
+        else ["--jobs", request.getfixturevalue("cluster").with_workers("one", "two").address]
     )
     command = [sys.executable, "-m", "harness_noise", "arena", *map(str, files), *how]
     process = subprocess.Popen(
@@ -262,7 +262,7 @@ def test_ctrl_c_ends_all_processes_with_one_line(
 def test_a_file_that_kills_every_worker_is_named(arena: Arena, cluster: Cluster, tmp_path: Path) -> None:
     files = [write_odd(tmp_path / f"m{i}.odd", i) for i in range(4)]
     write_odd(files[1], 1, deaths=1000)
-    done = arena(*files, "--dask", cluster.with_workers("one", "two").address)
+    done = arena(*files, "--jobs", cluster.with_workers("one", "two").address)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert ".odd: every worker that was to read it died" in line  # Dask also blames what waits beside it
@@ -273,7 +273,7 @@ def test_a_scheduler_that_goes_away_is_one_line(environment: dict[str, str], clu
     cluster.with_workers("three")
     files = [write_odd(tmp_path / f"m{i}.odd", i, mark=str(tmp_path / "begun")) for i in range(2)]
     files.append(write_odd(tmp_path / "m2.odd", 2, wait=str(tmp_path / "never")))
-    command = [sys.executable, "-m", "harness_noise", "arena", *map(str, files), "--dask", cluster.address]
+    command = [sys.executable, "-m", "harness_noise", "arena", *map(str, files), "--jobs", cluster.address]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not (tmp_path / "begun").exists():
         assert process.poll() is None
@@ -307,18 +307,24 @@ def test_a_file_that_kills_every_process_is_named(arena: Arena, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("address", "words"),
-    rest_slow([("nonsense", "port number"), ("tcp://127.0.0.1:9", "no scheduler answers there"), ("foo://x:1", "foo")]),
+    rest_slow(
+        [
+            ("no:", "no scheduler answers there"),
+            ("tcp://127.0.0.1:9", "no scheduler answers there"),
+            ("foo://x:1", "foo"),
+        ]
+    ),
 )
 def test_a_cluster_that_is_not_there_is_one_paragraph(
     address: str, words: str, runs: Sequence[Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("distributed", reason="dask is not installed")
     monkeypatch.setattr("harness_noise.io.workers.CONNECT", 0.5)
-    assert main(["arena", *map(str, runs), "--dask", address]) == 2
+    assert main(["arena", *map(str, runs), "--jobs", address]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert len(err.splitlines()) == 1
-    assert f"--dask {address}" in err
+    assert f"--jobs {address}" in err
     assert words in err
 
 
@@ -326,10 +332,12 @@ def test_without_dask_it_says_what_to_install(
     runs: Sequence[Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    assert main(["arena", *map(str, runs), "--dask", "tcp://127.0.0.1:9"]) == 2
+    assert main(["arena", *map(str, runs), "--jobs", "tcp://127.0.0.1:9"]) == 2
     assert "pip install 'harness-noise[dask]'" in capsys.readouterr().err
 
 
-def test_processes_or_a_cluster_but_not_both(runs: Sequence[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["arena", *map(str, runs), "--jobs", "2", "--dask", "tcp://127.0.0.1:9"]) == 2
-    assert "give one of them" in capsys.readouterr().err
+def test_jobs_are_a_number_or_an_address(runs: Sequence[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["arena", *map(str, runs), "--jobs", "many"]) == 2
+    assert "--jobs many is neither a number of processes nor the address" in capsys.readouterr().err
+    assert main(["arena", *map(str, runs), "--jobs", "0"]) == 2
+    assert "--jobs 0 is not a whole number of 1 or more" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from itertools import combinations
 from typing import Any
@@ -10,15 +11,15 @@ import click
 import pytest
 
 from harness_noise import InputError
-from harness_noise.cli import main
+from harness_noise.cli import helps, main
 from harness_noise.cli.commands import COMMANDS, cli
-from harness_noise.settings import Settings
+from harness_noise.settings import Settings, consumers
 
-CONSUMERS = ("analyze", "arena", "compare", "explain", "factors", "plan", "export")
+CONSUMERS = ("analyze", "arena", "compare", "regress", "factors", "plan", "export")
 FIELDS = Settings.__dataclass_fields__
 ANOTHER: dict[str, Any] = {
     "level": 0.8, "margin": 0.1, "unpaired": True, "runs_shared": True, "range": (0.0, 1.0), "cluster": "x", "seed": 3,
-    "resamples": 300, "missing": "zero",
+    "resamples": 300, "missing": "zero", "weights": "size", "chance": 0.2, "only": ("a = 1",),
 }  # fmt: skip
 """A value beside the default of each setting that is not one of a few words."""
 
@@ -54,14 +55,14 @@ def refused(consumer: str, **choices: Any) -> bool:
 @pytest.mark.parametrize("name", CONSUMERS)
 def test_a_command_offers_what_it_obeys_and_nothing_that_is_always_refused(name: str) -> None:
     options = offered(name)
-    obeyed = {field for field, item in FIELDS.items() if name in item.metadata["consumers"]}
+    obeyed = {field for field in FIELDS if name in consumers(field)}
     assert set(options) == obeyed
     for field, param in options.items():
         beside = {"repeats_are": "runs"} if field == "runs_shared" else {}
         assert [value for value in values(param) if refused(name, **{field: value}, **beside)] == [], field
 
 
-@pytest.mark.parametrize(("name", "pairs", "apart"), [("compare", 23, 158), ("arena", 10, 109), ("analyze", 10, 73)])
+@pytest.mark.parametrize(("name", "pairs", "apart"), [("compare", 26, 218), ("arena", 11, 160), ("analyze", 11, 118)])
 def test_pairs_of_values_that_are_refused_together_are_few(name: str, pairs: int, apart: int) -> None:
     """Each of them is explained where `settings` refuses it; a new one is a decision, and is counted here."""
     left_out = ("cluster", "seed", "resamples", "runs_shared")
@@ -89,17 +90,24 @@ def test_no_option_has_two_meanings() -> None:
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["arena", "x", "--baseline", "m"], "--baseline-model"),
+        (["arena", "x", "--baseline-model", "m"], "--baseline-model is now --against"),
+        (["compare", "x", "--baseline", "m"], "--baseline is now --against"),
+        (["analyze", "x", "--explain"], "--explain is now --legend"),
+        (["plan", "--k-max", "3"], "--k-max is now `hn.plan(k_max=…)`"),
+        (["plan", "--assurance", "0.9"], "--assurance is now `hn.plan(assurance=…)`"),
+        (["plan", "--sigma2-judge", "1"], "--sigma2-judge is now `hn.plan(sigma2_judge=…)`"),
+        (["factors", "x", "--more", "5"], "--more is now `hn.factors(more=…)`"),
+        (["plan", "--reference", "x"], "--reference is now --profile NAME|FILE (whose noise), or --complete RUN"),
         (["arena", "x", "--questions"], "--with-questions"),
-        (["arena", "x", "--reference", "f"], "--write-profile FILE"),
+        (["arena", "x", "--profile", "f"], "--write-profile FILE"),
         (["plan", "--clusters", "x"], "write --cluster"),
         (["factors", "x", "--as-repeats", "--factor", "run"], "--factor run"),
         (["export", "x", "--task", "t"], "whole runs"),
-        (["factors", "x", "--cluster", "c"], "noise by factor has no clusters"),
+        (["factors", "x", "--cluster", "c"], "what questions share is a factor"),
         (["arena", "x", "--repeats-are", "runs"], "use `compare` on the pairs"),
         (["analyze", "x", "--margin", "0.1"], "about a difference"),
         (["compare", "x", "y", "--interval", "wilson"], "a difference has t"),
-        (["arena", "x", "--test", "permutation"], "use `compare` for the pairs"),
+        (["arena", "x", "--test", "permutation"], "use `compare` on the pairs"),
     ],
 )
 def test_an_option_that_is_not_offered_says_why(
@@ -125,10 +133,43 @@ def test_help_has_groups_and_the_width_of_the_terminal(
     widest = {}
     for columns in (80, 160):
         monkeypatch.setenv("COLUMNS", str(columns))
-        assert main(["compare", "--help"]) == 0
+        assert main(["compare", "--help-all"]) == 0
         out = capsys.readouterr().out
         titles = [line for line in out.splitlines() if line.endswith(":") and not line.startswith(" ")]
         assert titles == ["What to read:", "What to compute:", "What to show:", "Other options:"]
         widest[columns] = max(map(len, out.splitlines()))
     assert 70 < widest[80] < 80
     assert 140 < widest[160] < 160
+
+
+MOST_COMMANDS, MOST_OPTIONS = 14, 99
+"""The budget of the command line: whoever adds one names the one that goes."""
+
+
+def test_the_command_line_keeps_its_budget() -> None:
+    flags = {helps.longest(param) for name in COMMANDS for param in command(name).params if hasattr(param, "hidden")}
+    assert len(COMMANDS) <= MOST_COMMANDS
+    assert len(flags) <= MOST_OPTIONS, sorted(flags)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "lm-eval"])
+def test_help_is_short_and_help_all_names_every_option(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = {}
+    for flag in ("-h", "--help", "--help-all"):
+        assert main([name, flag]) == 0
+        shown[flag] = capsys.readouterr().out
+    assert shown["-h"] == shown["--help"]
+    every = [helps.longest(param) for param in command(name).params if isinstance(param, click.Option)]
+    assert len(re.findall(r"^  -", shown["-h"], re.M)) <= helps.MOST_SHOWN + 1
+    assert [flag for flag in every if not re.search(rf"{flag}\b", shown["--help-all"])] == []
+
+
+def test_what_says_how_files_are_read_is_explained_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", "reading"]) == 0
+    told = capsys.readouterr().out
+    for name in COMMANDS:
+        for param in command(name).params:
+            if isinstance(param, click.Option) and helps.is_shared(param):
+                assert re.search(rf"^  {helps.longest(param)}\b", told, re.M), param.name
+                main([name, "--help-all"])
+                assert str(param.help)[:40] not in " ".join(capsys.readouterr().out.split())

@@ -52,9 +52,9 @@ def test_a_plan_from_runs_is_the_comparisons_noise(scores: Path, capsys: pytest.
     assert plan["plug_in"]["mde"] == pytest.approx(float(noncentrality(0.05, 0.8, row["df"])) * row["se"], rel=1e-9)
     assert plan["mde"] > plan["plug_in"]["mde"]
     assert (plan["assurance"], plan["n_clusters"], plan["cluster_size"]) == (0.8, 24, 5)
-    assert main(["plan", "--effect", "0.1", "--from", str(one), str(two)]) == 0
+    assert main(["plan", "--effect", "0.1", "--from", str(one), str(two), "--details"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "80 % assured" in shown
+    assert "80% assured" in shown
     assert "estimate" in shown
     assert "clusters of 5 questions" in shown
     assert "The plan is for A − B of two runs like these" in shown
@@ -102,11 +102,10 @@ def test_without_data_three_theories_are_shown(capsys: pytest.CaptureFixture[str
         (["--omega2", "0.1", "--sigma2", "a,b", "--effect", "0.1"], "'--sigma2': 'a,b' is not one number, or two"),
         (["--accuracy", "0.5", "--effect", "0.1", "--cluster", "x"], "--cluster"),
         (["--accuracy", "0.5", "--effect", "0.1", "--clusters", "x"], "write --cluster"),
-        (["--accuracy", "0.5", "--effect", "0.1", "--level", "0.9", "--alpha", "0.1"], "give one of them"),
+        (["--accuracy", "0.5", "--effect", "0.1", "--alpha", "0.1"], "--alpha is now --level"),
         (["--accuracy", "0.5", "--effect", "2"], "did you mean 0.02?"),
-        (["--accuracy", "0.5", "--effect", "0.1", "--assurance", "0.9"], "--assurance is about --from"),
         (["--omega2", "0.1", "--effect", "0.1", "--range", "0,1"], "name a run"),
-        (["--reference", "{missing}", "--effect", "0.1"], "cannot be read"),
+        (["--profile", "{missing}", "--effect", "0.1"], "cannot be read"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused(
@@ -118,10 +117,12 @@ def test_a_plan_that_makes_no_sense_is_refused(
 
 def test_the_plan_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "curve.svg"
-    arguments = ["--n", "100", "--omega2", "0.1", "--sigma2", "0.1", "--plot", str(path)]
+    arguments = ["--n", "100", "--omega2", "0.1", "--sigma2", "0.1", "--format", "svg", "-o", str(path)]
     assert main(["plan", *arguments]) == 0
+    capsys.readouterr()
     marks = [title.text for title in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}title")]
     assert any(text and "questions, K = 4: 0." in text for text in marks)
+    assert main(["plan", *arguments[:6], "--details"]) == 0
     assert "K = 4" in capsys.readouterr().out
 
 
@@ -142,12 +143,14 @@ def test_bare_numbers_are_judged_by_the_benchmarks_profile(
     profile = tmp_path / "profile.json"
     assert main(["arena", str(scores), "--write-profile", str(profile), "-q"]) == 0
     capsys.readouterr()
-    (row,) = run(capsys, "compare", "0.9", "0.2", "--reference", str(profile), "--models", "x,y")["comparisons"]
+    (row,) = run(capsys, "compare", "0.9", "0.2", "--profile", str(profile), "--models", "x,y")["comparisons"]
     assert (row["model_a"], row["verdict"], row["test"]) == ("x", "A better", "reference")
-    (close,) = run(capsys, "compare", "0.51", "0.50", "--reference", str(profile))["comparisons"]
+    (close,) = run(capsys, "compare", "0.51", "0.50", "--profile", str(profile))["comparisons"]
     assert close["verdict"] == "not separable"
-    assert run(capsys, "plan", "--n", "500", "--reference", str(profile))["plan"]["mde"] > 0
-    assert main(["compare", "x", "0.5", "--reference", str(profile)]) == 2
+    assert run(capsys, "plan", "--n", "500", "--profile", str(profile))["plan"]["mde"] > 0
+    assert main(["compare", "x", "0.5", "--profile", str(profile)]) == 2
+    assert "--profile is the noise of two bare numbers" in capsys.readouterr().err
+    assert main(["compare", "0.9", "0.5", "0.3", "--profile", str(profile)]) == 2
     assert "two numbers" in capsys.readouterr().err
 
 
@@ -157,7 +160,7 @@ def test_nothing_of_a_users_is_overwritten_by_a_profile(
     precious, profile = tmp_path / "precious.csv", tmp_path / "profile.json"
     precious.write_text("question,score\n1,1\n")
     before = precious.read_text()
-    assert main(["arena", str(scores), "--reference", str(precious)]) == 2
+    assert main(["arena", str(scores), "--profile", str(precious)]) == 2
     assert "use --write-profile FILE" in capsys.readouterr().err
     assert main(["arena", str(scores), "--write-profile", str(precious)]) == 2
     assert "is not a noise profile" in capsys.readouterr().err
@@ -209,7 +212,7 @@ def test_what_is_written_is_named(scores: Path, tmp_path: Path, capsys: pytest.C
         assert main([command, str(scores), *models, option, str(path)]) == 0
         assert f"wrote {path}" in capsys.readouterr().err
     plot = tmp_path / "plan.svg"
-    assert main(["plan", "--n", "100", "--accuracy", "0.7", "--plot", str(plot)]) == 0
+    assert main(["plan", "--n", "100", "--accuracy", "0.7", "--format", "svg", "-o", str(plot)]) == 0
     assert f"wrote {plot}" in capsys.readouterr().err
 
 
@@ -241,6 +244,10 @@ def test_a_folder_of_several_harnesses_with_broken_files_in_it(
     (folder / "notes.txt").write_text("not a run at all")
     assert main(["arena", str(folder), "--format", "json"]) == 0
     out, err = capsys.readouterr()
+    assert {row["task"] for row in json.loads(out)["benchmarks"]} == {"table"}
+    assert sum("--follow-links" in line for line in err.splitlines()) == 1  # the links lead out of the folder
+    assert main(["arena", str(folder), "--follow-links", "--format", "json"]) == 0
+    out, err = capsys.readouterr()
     found = json.loads(out)
     assert {(row["task"], row["scorer"]) for row in found["benchmarks"]} >= {("asdiv", "none"), ("popularity", "match")}
     assert {"m0", "m1"} <= {row["model"] for row in found["models"]}
@@ -249,6 +256,7 @@ def test_a_folder_of_several_harnesses_with_broken_files_in_it(
         assert sum(name in line for line in left_out) == 1
     assert "notes.txt" not in err
     assert main(["arena", str(folder), "--strict"]) == 2
+    assert main(["arena", str(folder), "--follow-links", "--strict"]) == 2
 
 
 @pytest.mark.process
@@ -293,22 +301,27 @@ def test_two_counts_are_fishers_test_and_a_warning(capsys: pytest.CaptureFixture
     assert "p < 0.0001" in capsys.readouterr().out
 
 
-def test_several_tasks_are_combined_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_tasks_have_an_overall_row_and_other_methods(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from scipy.stats import wilcoxon
 
     rng = np.random.default_rng(5)
     for name, p in (("a", 0.65), ("b", 0.5)):
         rows = [f"t{t},q{i},{int(rng.random() < p)}" for t in range(7) for i in range(60)]
         (tmp_path / f"{name}.csv").write_text("task,question,score\n" + "\n".join(rows) + "\n")
-    found = run(capsys, "compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), "--combine")
-    diffs = [row["diff"] for row in found["comparisons"]]
+    found = run(capsys, "compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"))
+    *tasks, overall = found["comparisons"]
+    diffs, ses = (np.array([row[name] for row in tasks]) for name in ("diff", "se"))
     methods = {item["method"]: item for item in found["combined"]}
-    assert methods["equal weights"]["diff"] == pytest.approx(np.mean(diffs))
-    ses = np.array([row["se"] for row in found["comparisons"]])
+    assert (overall["task"], overall["weights"], overall["p_adjusted"]) == ("overall", "equal", overall["p_value"])
+    assert (overall["diff"], overall["se"]) == pytest.approx((diffs.mean(), (ses @ ses) ** 0.5 / 7))
     assert methods["inverse variance"]["se"] == pytest.approx((ses**-2.0).sum() ** -0.5)
     if len(np.unique(np.abs(diffs))) == 7:
         assert methods["Wilcoxon signed-rank"]["p_value"] == pytest.approx(wilcoxon(diffs).pvalue)
-    assert "combined" not in run(capsys, "compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"))
+    alone = run(capsys, "compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), "--weights", "none")
+    assert "combined" not in alone
+    assert alone["comparisons"] == tasks
 
 
 def test_noise_by_factor_of_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -354,12 +367,17 @@ def test_a_plan_reads_its_runs_as_other_commands_do(tmp_path: Path, capsys: pyte
     assert run(capsys, *asked)["plan"] == want
     alone = run(capsys, "plan", "--effect", "0.1", "--from", str(path), *columns, "--models", "c")["plan"]
     assert alone["sigma2_b"] is None
-    one, two = tmp_path / "m.csv", tmp_path / "again"
-    two.mkdir()
-    for k, place in enumerate((one, two / "m.csv")):
-        some = [row for row in zero if row[0] == "a" and row[2] == k]
-        place.write_text("model,question,score\n" + "".join(f"a,{row[1]},{row[3]}\n" for row in some))
-    joined = run(capsys, "plan", "--effect", "0.1", "--from", str(one), str(two / "m.csv"), "--as-repeats")["plan"]
+    again = tmp_path / "again"
+    again.mkdir()
+    for names in (("m_1.csv", "m_2.csv"), ("m.csv", "again/m.csv")):
+        for k, name in enumerate(names):
+            some = [row for row in zero if row[0] == "a" and row[2] == k]
+            (tmp_path / name).write_text("model,question,score\n" + "".join(f"a,{row[1]},{row[3]}\n" for row in some))
+    runs = [str(tmp_path / name) for name in ("m_1.csv", "m_2.csv")]
+    joined = run(capsys, "plan", "--effect", "0.1", "--from", *runs, "--as-repeats")["plan"]
+    unlike = [str(tmp_path / name) for name in ("m.csv", "again/m.csv")]
+    assert main(["plan", "--effect", "0.1", "--from", *unlike, "--as-repeats"]) == 2
+    assert "cannot be taken for repeats: their ids only number the questions" in capsys.readouterr().err
     both = run(capsys, "plan", "--effect", "0.1", "--from", str(plain), "--models", "a")["plan"]
     assert joined["n_questions"] == both["n_questions"]
     assert main(["plan", "--effect", "0.1", "--accuracy", "0.7", *columns]) == 2

@@ -15,6 +15,7 @@ from harness_noise.data.questions import content_hash
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError, NotThereError
 from harness_noise.io import registry as adapters
+from support.notes import noted
 
 DATE = "2026-01-{:02}T10-00-00.000001"
 
@@ -37,9 +38,9 @@ def results(
         table[task] = {"alias": task, f"{metric},none": mean, f"{metric}_stderr,none": 0.1}
         lines = [
             {
-                "doc_id": i, "doc": {"question": f"{task} {i}"}, "target": "x", "arguments": {}, "resps": [["x"]],
-                "filtered_resps": ["x"], "filter": "none", "metrics": [metric], "doc_hash": content_hash(f"{task} {i}"),
-                "prompt_hash": "a", "target_hash": "b", metric: score,
+                "doc_id": i, "doc": {"question": f"{task} {i}"}, "target": "x", "arguments": {},
+                "resps": [[f"{score}"]], "filtered_resps": [f"{score}"], "filter": "none", "metrics": [metric],
+                "doc_hash": content_hash(f"{task} {i}"), "prompt_hash": "a", "target_hash": "b", metric: score,
             }
             for i, score in enumerate(scores)
         ]  # fmt: skip
@@ -75,18 +76,20 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize("more", [(), ("--models", "A,B")])
 def test_every_task_of_two_folders_is_compared(folders, capsys, more):
-    assert main(["compare", *map(str, folders), *more, "--format", "json", "--fail-on", "regression"]) == 1
-    out, err = capsys.readouterr()
-    rows = json.loads(out)["comparisons"]
-    assert [(row["task"], row["n_questions"]) for row in rows] == [(f"t{i}", 40) for i in range(4)]
+    assert main(["compare", *map(str, folders), *more, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["comparisons"]
+    each = [(f"t{i}", 40) for i in range(4)]
+    assert [(row["task"], row["n_questions"]) for row in rows] == [*each, ("overall", 160)]
     assert {(row["model_a"], row["model_b"]) for row in rows} == {("A", "B")}
-    assert "--fail-on regression: fail: t2 acc: A − B = −0.475 is shown to be below 0" in err
+    assert main(["gate", str(folders[0]), "--against", str(folders[1])]) == 1
+    assert "fail: t2 acc: A − B = −47.5 points is shown to be below 0" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_files_of_two_models_may_be_named_one_by_one(folders, capsys):
     files = [str(path) for folder in folders for path in sorted(folder.glob("results_*"))]
     assert main(["compare", *files, "--format", "json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["comparisons"]) == 4
+    rows = json.loads(capsys.readouterr().out)["comparisons"]
+    assert [row["task"] for row in rows] == [*(f"t{i}" for i in range(4)), "overall"]
 
 
 def test_one_model_name_in_two_folders_is_two_runs(tmp_path, capsys):
@@ -95,7 +98,7 @@ def test_one_model_name_in_two_folders_is_two_runs(tmp_path, capsys):
             results(tmp_path / name, {f"t{i}": coin(i + 10 * (name == "new"))}, day=i + 1)
     assert main(["compare", str(tmp_path / "new"), str(tmp_path / "old"), "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)["comparisons"]
-    assert [row["task"] for row in rows] == ["t0", "t1"]
+    assert [row["task"] for row in rows] == ["t0", "t1", "overall"]
     assert {Path(row["run_a"]).name for row in rows} == {"new"}
 
 
@@ -106,7 +109,7 @@ def test_of_a_task_that_was_run_twice_the_newest_counts_and_the_rest_is_said(tmp
     assert {item.task: float(item.values.mean()) for item in run.scores} == {
         "t0": np.mean(coin(2, 20)), "t1": np.mean(coin(1)),
     }  # fmt: skip
-    (note,) = [note for note in run.notes if "older run" in note]
+    (note,) = [note for note in noted(run) if "older run" in note]
     assert note.startswith("t0: read from")
     assert DATE.format(1) in note.split(", not from ")[1]
 
@@ -120,7 +123,7 @@ def test_a_newer_run_without_samples_hides_no_older_one_with_them(tmp_path):
         "t0": np.mean(coin(2, 20)), "t1": np.mean(coin(1)),
     }  # fmt: skip
     assert run.skipped == ()
-    (note,) = [note for note in run.notes if "without the samples" in note]
+    (note,) = [note for note in noted(run) if "without the samples" in note]
     assert note.startswith(f"t0: read from {tmp_path / f'results_{DATE.format(1)}.json'}")
     assert DATE.format(2) in note.split(", not from ")[1]
 
@@ -148,7 +151,7 @@ def test_a_copy_counts_once(tmp_path):
     for name in ("one", "two"):
         results(tmp_path / name, {"t0": coin(1)})
     (run,) = adapters.read(tmp_path)
-    assert [note for note in run.notes if "its copy" in note]
+    assert [note for note in noted(run) if "its copy" in note]
 
 
 def test_one_name_for_two_sets_of_questions_does_not_hide_one(tmp_path):
@@ -178,7 +181,7 @@ def test_as_repeats_joins_what_was_run_twice_and_keeps_what_was_not(tmp_path, ca
     results(tmp_path / "m", {"t0": coin(2), "t1": coin(3)}, day=2)
     assert main(["analyze", str(tmp_path), "--as-repeats", "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)["estimates"]
-    assert [(row["task"], row["repeats_max"]) for row in rows] == [("t0", 2), ("t1", 1)]
+    assert [(row["task"], row["repeats_max"]) for row in rows] == [("t0", 2), ("t1", 1), ("overall", 2)]
 
 
 def test_as_repeats_does_not_show_the_value_of_one_run_for_all(tmp_path, capsys):
@@ -201,7 +204,7 @@ def test_a_group_is_of_the_tasks_in_all_files(folders, capsys):
 
 def test_arena_and_analyze_take_the_same_runs(folders):
     board = hn.arena(folders[0].parent)
-    assert [item.benchmark.task for item in board.boards] == [f"t{i}" for i in range(4)]
+    assert [item.benchmark.task for item in board.boards] == [*(f"t{i}" for i in range(4)), "overall"]
     assert [model.model for model in board.boards[0].models] == ["A", "B"]
     rows = {(item.model, item.task): item.mean for item in hn.analyze(folders[0].parent).estimates}
     for item in board.boards:
@@ -250,9 +253,10 @@ def test_a_baseline_in_the_folder_is_not_compared_with_itself(tmp_path, capsys):
     for name in ("new", "old"):
         for i in range(2):
             results(tmp_path / name, {f"t{i}": coin(len(name) + 7 * i)}, model=name, day=i + 1)
-    assert main(["compare", str(tmp_path), "--baseline", str(tmp_path / "old"), "--format", "json"]) == 0
+    assert main(["compare", str(tmp_path), "--against", str(tmp_path / "old"), "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)["comparisons"]
-    assert [(row["model_a"], row["model_b"], row["task"]) for row in rows] == [("new", "old", f"t{i}") for i in (0, 1)]
+    tasks = "t0", "t1", "overall"
+    assert [(row["model_a"], row["model_b"], row["task"]) for row in rows] == [("new", "old", task) for task in tasks]
 
 
 @pytest.mark.process
@@ -262,14 +266,14 @@ def test_workers_give_the_same_union(folders, capsys):
         assert main(["arena", *map(str, folders), "--jobs", jobs, "--format", "json"]) == 0
         outputs.append(json.loads(capsys.readouterr().out))
     assert outputs[0] == outputs[1]
-    assert len(outputs[0]["benchmarks"]) == 4
+    assert [row["task"] for row in outputs[0]["benchmarks"]] == [*(f"t{i}" for i in range(4)), "overall"]
 
 
 def test_compare_needs_it_in_both(tmp_path, capsys):
     results(tmp_path / "a", {"t0": coin(0)}, model="A")
     results(tmp_path / "b", {"t1": coin(1)}, model="B")
     assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--task", "t1"]) == 2
-    assert "--task t1 is not in this run; there are t0" in capsys.readouterr().err
+    assert "--task t1 is not in this run; there is only t0" in capsys.readouterr().err
 
 
 def test_runs_of_one_model_have_a_column_that_tells_them_apart(tmp_path, capsys):
@@ -323,7 +327,7 @@ def test_of_many_runs_of_a_task_the_one_that_counts_is_named_once(tmp_path):
         results(tmp_path, {"t": coin(day), "u": coin(day)}, day=day)
     results(tmp_path, {"v": coin(7)}, day=5)
     (run,) = hn.read(tmp_path)
-    (note,) = [item for item in run.notes if "read from" in item]
+    (note,) = [item for item in noted(run) if "read from" in item]
     kept, *others = (str(tmp_path / f"results_{DATE.format(day)}.json") for day in (4, 1, 2, 3))
     assert note.startswith(f"t, u: read from {kept}, not from {', '.join(others)} (older runs of it)")
 
@@ -349,7 +353,7 @@ def partly_kept(tmp_path):
      ["compare", "--format", "latex"], ["arena", "--format", "sentence"], ["plan", "--n", "100", "--from"]],
 )  # fmt: skip
 def test_scores_that_are_not_those_of_the_native_value_are_told_by_every_command(partly_kept, command, capsys):
-    assert main([command[0], "--task", "t", *command[1:], *map(str, partly_kept)]) == 0
+    assert main([command[0], "--task", "t", *command[1:], *map(str, partly_kept), "--details"]) == 0
     out = capsys.readouterr()
     shown = " ".join((out.out + out.err).split())
     legend = "the mean of the scores is not the harness"  # LaTeX has the table and what its letters mean
@@ -361,18 +365,20 @@ def test_scores_that_are_not_those_of_the_native_value_are_told_by_every_command
 
 def test_a_gate_does_not_judge_scores_that_are_not_those_of_the_native_value(partly_kept, capsys):
     files = list(map(str, partly_kept))
-    assert main(["compare", *files, "--task", "t", "--fail-on", "regression"]) == 2
-    assert "--fail-on regression: cannot judge: t acc: " in capsys.readouterr().err
-    assert main(["compare", *files, "--task", "u", "--fail-on", "regression"]) == 0
-    assert main(["compare", *files, "--fail-on", "regression"]) == 2  # u alone would pass
-    said = capsys.readouterr().err
+    gate = ["gate", files[0], "--against", files[1]]
+    assert main([*gate, "--task", "t"]) == 2
+    assert "cannot judge: t acc: " in capsys.readouterr().out
+    assert main([*gate, "--task", "u"]) == 0
+    assert main(gate) == 2  # u alone would pass
+    said = " ".join(capsys.readouterr().out.split())
     assert "cannot judge: t acc: its scores do not have the mean that the harness reports (mean_mismatch)" in said
-    t, u = hn.compare(*files).rows
-    assert ("mean_mismatch" in t.diagnostics, "mean_mismatch" in u.diagnostics) == (True, False)
-    assert [
-        [bool(pairs.flags.get("mean_mismatch", [False])[0]) for pairs in [board.pairs]]
+    assert {row.task: "mean_mismatch" in row.diagnostics for row in hn.compare(*files).rows} == {
+        "t": True, "u": False, "overall": True,
+    }  # fmt: skip
+    assert {
+        board.benchmark.task: bool(board.pairs.flags.get("mean_mismatch", [False])[0])
         for board in hn.arena(files).boards
-    ] == [[True], [False]]
+    } == {"t": True, "u": False, "overall": True}
     assert "mean_mismatch" in hn.compare(*hn.read(files[0]), *hn.read(files[1]), tasks="t").rows[0].diagnostics
 
 
@@ -473,3 +479,16 @@ def test_clusters_of_a_task_that_no_run_has_are_refused(folders, capsys, command
 def test_so_they_are_in_python(folders):
     with pytest.raises(InputError, match="there is no task t9"):
         hn.analyze(folders[0], cluster="t9=question")
+
+
+def test_as_repeats_says_that_it_joined_nothing(tmp_path, capsys):
+    for model in "ab":
+        (tmp_path / f"{model}.csv").write_text("question,score\n" + "".join(f"q{i},{i % 3}\n" for i in range(9)))
+    paths = [str(tmp_path / f"{model}.csv") for model in "ab"]
+    said = "--as-repeats joined nothing: every run is of another model (a, b)"
+    assert main(["analyze", *paths, "--as-repeats"]) == 0
+    assert said in capsys.readouterr().err
+    (tmp_path / "b.csv").rename(tmp_path / "a_run2.csv")
+    (tmp_path / "a.csv").rename(tmp_path / "a_run1.csv")
+    assert main(["analyze", *map(str, tmp_path.iterdir()), "--as-repeats"]) == 0
+    assert said[:20] not in capsys.readouterr().err

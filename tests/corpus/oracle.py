@@ -29,7 +29,18 @@ with contextlib.suppress(ImportError):  # teaches zipfile the packing of today's
 Key = tuple[str, str, str, str]
 Answer = tuple[Key, object, float]
 """Row, question and score of one answer."""
-GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+GRADES = {
+    "C": 1.0,
+    "I": 0.0,
+    "P": 0.5,
+    "N": 0.0,
+    "true": 1.0,
+    "false": 0.0,
+    "yes": 1.0,
+    "no": 0.0,
+    "passed": 1.0,
+    "failed": 0.0,
+}
 
 
 def number(value: object) -> float | None:
@@ -97,11 +108,14 @@ def table(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
         records = list(csv.DictReader(io.StringIO(text)))
     else:
         records = json.loads(text) if paths[0].suffix == ".json" else [json.loads(line) for line in text.splitlines()]
+    wide = next((role for role in ("models", "metrics") if role in columns), "")
     for record in records if isinstance(records, list) else at(records, columns["rows"]):
-        score = number(record.get(columns["score"], at(record, columns["score"])))
-        if score is not None:
-            key = (str(record.get(columns.get("model", ""), "")), str(record.get(columns.get("task", ""), "")), "", "")
-            yield key, str(record[columns["question"]]), score
+        for name in columns[wide or "score"].split("+" if wide else None):
+            score = number(record.get(name, at(record, name)))
+            if score is not None:
+                model, task = (str(record.get(columns.get(role, ""), "")) for role in ("model", "task"))
+                key = (name if wide == "models" else model, task, name if wide == "metrics" else "", "")
+                yield key, str(record[columns["question"]]), score
 
 
 def promptfoo(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
@@ -232,6 +246,72 @@ def lighteval(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
                 yield ("", task, metric, ""), row["doc"]["id"], float(value)
 
 
+RAGAS = {
+    "faithfulness", "answer_relevancy", "context_precision", "context_recall", "llm_context_precision_with_reference",
+}  # fmt: skip
+
+
+def ragas(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
+    """Metrics in columns, by the words of the user."""
+    for row in csv.DictReader(io.StringIO(paths[0].read_text(encoding="utf-8-sig"))):
+        for name in RAGAS & row.keys():
+            if (score := number(row[name])) is not None:
+                yield ("", "", name, ""), row["user_input"], score
+
+
+def evalscope(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
+    """Reviews: every score of a sample."""
+    for line in paths[0].read_text(encoding="utf-8").split("\n"):
+        if line:
+            found = json.loads(line)["sample_score"]
+            for metric, value in found["score"]["value"].items():
+                yield ("", "", metric, ""), found["group_id"], float(value)
+
+
+def mathvista(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
+    """Problems by their number, right or wrong."""
+    for pid, problem in json.loads(paths[0].read_text(encoding="utf-8")).items():
+        if (score := number(problem.get("true_false"))) is not None:
+            yield ("", "", "accuracy", ""), pid, score
+
+
+def graded_lists(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
+    """CRUXEval and LiveCodeBench: a list of right and wrong answers to each question."""
+    data = json.loads(paths[0].read_text(encoding="utf-8"))
+    by_question = data["raw_scored_generations"].items() if isinstance(data, dict) else None
+    for question, marks in by_question or ((row["question_id"], row["graded_list"]) for row in data):
+        for right in marks:
+            yield ("", "", "pass", ""), question, float(right)
+
+
+def terminal_bench(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
+    """Trials of the first terminal-bench; one that nobody graded has no score."""
+    for trial in json.loads(paths[0].read_text(encoding="utf-8"))["results"]:
+        if trial["is_resolved"] is not None:
+            yield ("", "", "resolved", ""), trial["task_id"], float(trial["is_resolved"])
+
+
+def evalplus(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
+    """The base tests, and both sets of tests."""
+    for task, answers in json.loads(paths[0].read_text(encoding="utf-8"))["eval"].items():
+        for answer in answers:
+            base, plus = answer["base_status"] == "pass", answer["plus_status"] == "pass"
+            yield ("", "", "base", ""), task, float(base)
+            yield ("", "", "plus", ""), task, float(base and plus)
+
+
+def tau_bench(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
+    """Trials of the first tau-bench; one that ended in an exception has no score."""
+    for trial in json.loads(paths[0].read_text(encoding="utf-8")):
+        if not trial["info"].get("error"):
+            yield ("", "", "reward", ""), trial["task_id"], trial["reward"]
+
+
+KINDS |= {
+    "evalplus": evalplus, "tau-bench": tau_bench,
+    "ragas": ragas, "evalscope": evalscope, "mathvista": mathvista, "cruxeval": graded_lists,
+    "livecodebench": graded_lists, "terminal-bench": terminal_bench,
+}  # fmt: skip
 KINDS |= {
     "helm": helm,
     "swe-bench": swe_bench,

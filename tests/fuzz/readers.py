@@ -25,8 +25,9 @@ from harness_noise.report import html, terminal
 from harness_noise.report import text as texts
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
+from support.notes import noted
 
-from . import mutate
+from . import mutate, private
 
 Files = dict[str, bytes]
 """Name → content of the files that are one run."""
@@ -100,7 +101,7 @@ def _beside(path: Path) -> bool:
     runs = adapters.read(path.parent)
     (intact,) = [run for run in runs if run.model == "intact"]
     assert [item.values.ravel().tolist() for item in intact.scores] == [[0, 1, 0, 1]]
-    return not any(note.startswith("left out") for note in intact.notes)
+    return not any(note.startswith("left out") for note in noted(intact))
 
 
 def _profile(path: Path) -> bool:
@@ -293,6 +294,9 @@ READERS = {
         Reader("parquet", _alone("tables/*.parquet"), _parquet, used),
         Reader("reference", _alone("profile/*.json"), _json, _profile),
         Reader("config", _alone("config/*.yaml"), _bytes, _options),
+        Reader("kept-runs", private.kept, private.packed, private.check_kept),
+        Reader("looks", private.looks, _json, private.check_looks),
+        Reader("thresholds", private.thresholds, private.yaml, private.check_thresholds),
     )
 }
 

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.notes import noted
+
 pytest.importorskip("torch", reason="torch is not installed: make models")
 pytest.importorskip("transformers", reason="transformers is not installed: make models")
 pytest.importorskip("uvicorn", reason="transformers' server is not installed: make models")
@@ -94,4 +96,4 @@ def test_a_tasks_own_repeats_come_back_as_copies(tasks: Path, model: str, port: 
     found = estimate(session, "votes", scorer="vote")
     assert "copied_repeats" in found.diagnostics
     assert found.repeats_max == 3  # one of lm-eval's own, and two more
-    assert any("sends one seed with all of them" in note for note in session.analysis.notes)
+    assert any("sends one seed with all of them" in note for note in noted(session.analysis))

@@ -45,9 +45,17 @@ def check_install(wheel: Path) -> None:
         table = home / "scores.csv"
         rows = [f"q{i},m{m},{int((i * 7 + m) % 3 > 0)},{i // 4}" for i in range(40) for m in (1, 2)]
         table.write_text("question,model,score,cluster\n" + "\n".join(rows) + "\n")
-        bare = ["compare", "0.71", "0.68", "--reference", "gpqa_diamond"]
+        bare = ["compare", "0.71", "0.68", "--profile", "gpqa_diamond"]
         pages = ["arena", str(table), "--html", str(home / "pages"), "--figures", str(home / "figures")]
-        for arguments in (["--version"], ["adapters"], ["analyze", str(table)], ["compare", str(table)], bare, pages):
+        for arguments in (
+            ["--version"],
+            ["list"],
+            ["demo"],
+            ["analyze", str(table)],
+            ["compare", str(table)],
+            bare,
+            pages,
+        ):
             command = [str(home / "venv" / "bin" / "harness-noise"), *arguments]
             done = subprocess.run(command, cwd=home, capture_output=True, text=True)
             if done.returncode or "Traceback" in done.stderr:

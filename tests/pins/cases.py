@@ -64,19 +64,15 @@ COMPARE: Mapping[str, Arguments] = {
     "wild-margin": ("--test", "wild", "--margin", "0.05"),
     "margin": ("--margin", "0.1"),
     "margin0": ("--margin", "0"),
-    "perm-margin": ("--test", "permutation", "--margin", "0.1"),
-    "gate": ("--fail-on", "regression"),
-    "gate-margin": ("--fail-on", "regression", "--margin", "0.02"),
-    "gate-runs": ("--fail-on", "regression", "--repeats-are", "runs"),
     "bh": ("--adjust", "bh"),
     "unadjusted": ("--adjust", "none"),
-    "combine": ("--combine",),
+    "by-size": ("--weights", "size"),
     "unpaired": ("--unpaired",),
     "unpaired-boot": ("--unpaired", "--test", "bootstrap"),
     "unpaired-cr3": ("--unpaired", "--se", "cr3"),
     "shared": ("--repeats-are", "runs", "--runs-shared"),
     "questions": ("--questions", "4"),
-    "fixed-margin": ("--questions-are", "fixed", "--margin", "0.1", "--fail-on", "regression"),
+    "fixed-margin": ("--questions-are", "fixed", "--margin", "0.1"),
 }
 ARENA: Mapping[str, Arguments] = {
     "default": (),
@@ -103,9 +99,7 @@ WIDE = frozenset(
 SLOW = frozenset(("live-lm-eval", "live", "truthfulqa", "masakhaner", "demo", "demo-all", "cruxeval", "mmlu"))
 """Many resamples of metrics that are not means, or many answers."""
 _FEW = frozenset(("default", "cr0", "runs", "fixed"))
-_SOME = frozenset(
-    ("default", "cr0", "cr3", "runs", "fixed", "zero", "uncl", "t", "sign", "wild", "margin", "gate", "unpaired")
-)
+_SOME = frozenset(("default", "cr0", "cr3", "runs", "fixed", "zero", "uncl", "t", "sign", "wild", "margin", "unpaired"))
 _ARENA_TABLES = ("plain", "clustered", "grouped", "missing", "percent", "zero", "many", "arena_counts", "crossed")
 _EXTRA: Mapping[str, Mapping[str, Arguments]] = {
     "crossed": {
@@ -155,13 +149,12 @@ _COMPARE_EXTRA: Mapping[str, Mapping[str, Arguments]] = {
         "groups-wild": ("--group", "sums=sum_*", "--test", "wild"),
         "groups-sign": ("--group", "sums=sum_*", "--test", "sign"),
         "groups-perm": ("--group", "sums=sum_*", "--test", "permutation"),
-        "groups-gate": ("--group", "sums=sum_*", "--fail-on", "regression", "--margin", "0.01"),
-        "groups-combine": ("--group", "sums=sum_*", "--combine"),
+        "groups-by-size": ("--group", "sums=sum_*", "--weights", "size"),
         "groups-unpaired": ("--group", "sums=sum_*", "--unpaired"),
         "groups-shared": ("--group", "sums=sum_*", "--repeats-are", "runs", "--runs-shared"),
     },
     "tasks57": {
-        "groups-combine": ("--group", "subjects=subject_*", "--combine"),
+        "groups-by-size": ("--group", "subjects=subject_*", "--weights", "size"),
         "groups-bh": ("--group", "subjects=subject_*", "--adjust", "bh"),
         "groups-unpaired": ("--group", "subjects=subject_*", "--unpaired"),
     },
@@ -170,6 +163,20 @@ _COMPARE_EXTRA: Mapping[str, Mapping[str, Arguments]] = {
         "two-ways-unpaired": ("--cluster", "template*language", "--unpaired"),
     },
     "percent": {"margin-points": ("--range", "0,100", "--margin", "5"), "margin-huge": ("--margin", "150")},
+}
+GATE: Mapping[str, Arguments] = {
+    "default": (),
+    "margin": ("--margin", "0.05"),
+    "no-loss": ("--rule", "no-loss", "--margin", "0.1", "--self-test"),
+    "ratio": ("--ratio", "0.9"),
+    "pooled": ("--pooled",),
+    "sign": ("--test", "sign"),
+    "wild": ("--test", "wild", "--margin", "0.05"),
+    "unadjusted": ("--adjust", "none"),
+    "skip": ("--skip-missing",),
+    "zero": ("--missing", "zero"),
+    "vouched": ("--vouch", "limit"),
+    "fixed": ("--questions-are", "fixed"),
 }
 _CLASHES: Mapping[str, Arguments] = {
     "level": ("--level", "1.5"),
@@ -198,7 +205,7 @@ _CLASHES: Mapping[str, Arguments] = {
     "group": ("--group", "sums"),
     "models": ("--models", "a"),
     "models-absent": ("--models", "a,z"),
-    "baseline-models": ("--baseline", "tables/side_a.csv", "--models", "a,b"),
+    "baseline-models": ("--against", "tables/side_a.csv", "--models", "a,b"),
     "option": ("--no-such-option",),
     "questions": ("--questions=-1",),
 }
@@ -211,6 +218,7 @@ def every(inputs: Path) -> list[Case]:
         *_arenas(),
         *_harnesses(inputs),
         *_harness_arenas(),
+        *_gates(),
         *_plans(),
         *_factors(),
         *_exports(inputs),
@@ -258,15 +266,14 @@ def _tables() -> Iterator[Case]:
         yield from _settings(command, "repeats", (*repeats, *more), {"apart": (), "joined": ("--as-repeats",)})
         joined = (*repeats, *more, "--as-repeats", "--repeats-are", "runs")
         yield Case(f"{command}/repeats/runs", (command, *joined, *JSON))
-    baseline = ("tables/many.csv", "--baseline", "tables/side_a.csv")
+    baseline = ("tables/many.csv", "--against", "tables/side_a.csv")
     yield Case("compare/many/baseline", ("compare", *baseline, *JSON))
     yield Case("compare/many/too-many", ("compare", "tables/many.csv", *JSON))
     models = ("compare", "tables/many.csv", "--models", "c,f")
     yield Case("compare/many/models", (*models, *JSON))
-    yield Case("compare/many/models-combine", (*models, "--combine"))
     side = ("compare", "tables/side_a.csv", "tables/repeats/run0.csv", "tables/repeats/run1.csv")
-    yield Case("compare/sides/baseline", (*side, "--baseline", "tables/side_b.csv", *JSON))
-    yield Case("compare/sides/baseline-bh", (*side, "--baseline", "tables/side_b.csv", "--adjust", "bh"))
+    yield Case("compare/sides/baseline", (*side, "--against", "tables/side_b.csv", *JSON))
+    yield Case("compare/sides/baseline-bh", (*side, "--against", "tables/side_b.csv", "--adjust", "bh"))
     for name in ("side_a.jsonl", "list.json", "arena_counts.csv"):
         yield from _settings("analyze", name, (f"tables/{name}",), {"default": (), "cr0": ("--se", "cr0")})
 
@@ -280,13 +287,12 @@ def _arenas() -> Iterator[Case]:
         yield from _settings("arena", name, (path,), {**groups, **crossed})
         yield from _texts("arena", name, (path,))
     many = ("arena", "tables/many.csv")
-    yield Case("arena/many/baseline", (*many, "--baseline-model", "b", *JSON))
-    yield Case("arena/many/baseline-absent", (*many, "--baseline-model", "z", *JSON))
+    yield Case("arena/many/baseline", (*many, "--against", "b", *JSON))
+    yield Case("arena/many/baseline-absent", (*many, "--against", "z", *JSON))
     yield Case("arena/many/html", (*many, "--html", "out/pages", "-q"))
     yield Case("arena/many/figures", (*many, "--figures", "out/figures", "-q"))
     yield Case("arena/many/jobs", (*many, "--jobs", "1", "--task", "hard", *JSON))
-    for kind in ("csv", "json", "parquet"):
-        yield Case(f"arena/many/tables-{kind}", (*many, "--tables", "out/tables", "--tables-format", kind, "-q"))
+    yield Case("arena/many/tables", (*many, "--tables", "out/tables", "-q"))
     yield Case("arena/many/profile", (*many, "--write-profile", "out/profile.json", "-q"))
     yield Case("arena/one", ("arena", "tables/side_a.csv", *JSON))
     bad = ("arena", "tables/side_a.csv", "tables/damaged/words.csv", "tables/side_b.csv")
@@ -352,6 +358,19 @@ def _logs(inputs: Path) -> list[Path]:
     return sorted((inputs / "data/inspect/versions").iterdir())
 
 
+def _gates() -> Iterator[Case]:
+    side, old, repeats = "tables/side_a.csv", ("--against", "tables/side_b.csv"), ("run0", "run1")
+    yield from _settings("gate", "sides", (side, *old), GATE)
+    for form in TEXTS:
+        yield Case(f"gate/sides/as-{form}", ("gate", side, *old, "--format", form))
+    several = tuple(word for name in repeats for word in ("--against", f"tables/repeats/{name}.csv"))
+    yield from _settings("gate", "several", (side, *several), {"default": (), "no-loss": GATE["no-loss"]})
+    floors = {"floor": (), "measured": ("--n", "200"), "same": ("--answers-b", "4"), "no-loss": GATE["no-loss"]}
+    yield from _settings("gate", "floor", (side, "--floor", "0.5"), floors)
+    yield Case("gate/each", ("gate", side, *old, "--each", *JSON))
+    yield Case("gate/itself", ("gate", side, "--against", side, *JSON))
+
+
 def _plans() -> Iterator[Case]:
     def plan(name: str, *arguments: str, forms: Arguments = ("json", "table")) -> Iterator[Case]:
         for form in forms:
@@ -366,7 +385,7 @@ def _plans() -> Iterator[Case]:
     yield from plan("omega-two", "--omega2", "0.1", "--sigma2", "0.1,0.05", "--effect", "0.02", forms=TEXTS)
     yield from plan("omega-deff", "--omega2", "0.1", "--sigma2", "0.1", "--n", "300", "--design-effect", "2.5")
     yield from plan("omega-size", "--omega2", "0.1", "--sigma2", "0.1", "--n", "300", "--cluster-size", "5")
-    money = ("--cost-question", "2", "--cost-answer", "0.1")
+    money = ("--costs", "question=2,answer=0.1")
     yield from plan("money", "--omega2", "0.1", "--sigma2", "0.2", "--effect", "0.02", *money)
     runs = {
         "plain": ("tables/plain.csv",),
@@ -385,18 +404,18 @@ def _plans() -> Iterator[Case]:
         for goal in (
             ("--effect", "0.05"),
             ("--n", "400"),
-            ("--effect", "0.05", "--power", "0.9", "--assurance", "0.6"),
+            ("--effect", "0.05", "--power", "0.9"),
         ):
             yield from plan(f"{name}{''.join(goal)}", *source, *goal, forms=("json",))
         yield from plan(f"{name}-text", *source, "--effect", "0.05", forms=("table", "markdown"))
         yield from plan(f"{name}-like", *source, "--two-like-this", "--effect", "0.05", forms=("json",))
-        yield from plan(f"{name}-k", *source, "--repeats", "4", "--n", "200", "--alpha", "0.01", forms=("json",))
+        yield from plan(f"{name}-k", *source, "--repeats", "4", "--n", "200", "--level", "0.99", forms=("json",))
     yield from plan("task", "--from", "tables/grouped.csv", "--task", "alone", "--effect", "0.1")
     yield from plan("clusters", "--from", "tables/crossed.csv", "--cluster", "template", "--effect", "0.1")
     yield from plan("range", "--from", "tables/percent.csv", "--range", "0,100", "--effect", "3")
     yield from plan("scale", "--from", "tables/side_a.csv", "--effect", "5")
-    yield Case("plan/plot", ("plan", "--effect", "0.03", "--accuracy", "0.7", "--plot", "out/curve.svg"))
-    profile = ("--reference", "profile.json")
+    yield Case("plan/plot", ("plan", "--effect", "0.03", "--accuracy", "0.7", "--format", "svg", "-o", "out/curve.svg"))
+    profile = ("--profile", "profile.json")
     for task in ("easy", "hard"):
         yield from plan(f"profile-{task}", *profile, "--task", task, "--n", "500")
         bare = ("compare", "0.74", "0.66", *profile, "--task", task)
@@ -470,7 +489,6 @@ def _others() -> Iterator[Case]:
             "default": (),
             "margin": ("--margin", "0.1"),
             "level80": ("--level", "0.8"),
-            "gate": ("--fail-on", "regression"),
             "sign": ("--test", "sign"),
             "cr3": ("--se", "cr3"),
             "models": ("--models", "new,old"),
@@ -490,9 +508,9 @@ def _others() -> Iterator[Case]:
     yield Case("analyze/some", ("analyze", "tables/side_a.csv", "tables/grouped.csv", "--task", "alone", *JSON))
     yield Case("analyze/file", ("analyze", "tables/plain.csv", "-o", "out/plain.json", *JSON))
     yield Case("compare/file", ("compare", "tables/plain.csv", "--models", "a,b", "-o", "out/plain.txt"))
-    yield Case("adapters", ("adapters",))
+    yield Case("list", ("list",))
     yield Case("version", ("--version",))
     yield Case("help", ("--help",))
     yield Case("unknown", ("no-such-command",))
-    for command in ("analyze", "compare", "arena", "factors", "plan", "export", "demo", "adapters"):
+    for command in ("analyze", "compare", "arena", "factors", "plan", "export", "demo", "list"):
         yield Case(f"help/{command}", (command, "--help"))

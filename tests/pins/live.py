@@ -225,7 +225,7 @@ def inspect(folder: Path) -> None:
     flag = {"noise": True, "noise_cluster": "passage"}
     runs: dict[str, tuple[str, str, int, dict[str, Any]]] = {
         "inspect": ("one", "eval", K, flag),
-        "inspect-json": ("two", "json", K, flag | {"noise_level": 0.9, "noise_se": "cr3"}),
+        "inspect-json": ("two", "json", K, flag | {"noise_level": 0.9, "noise_estimator": "cr3"}),
         "inspect-single": ("one", "json", 1, {"noise": True}),
         "inspect-plain": ("one", "eval", K, {}),
     }

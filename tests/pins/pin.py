@@ -41,7 +41,7 @@ Record = dict[str, Any]
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("make", "check"))
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=lambda text: Path(text).resolve())  # every case has a folder of its own
     parser.add_argument("--only", default="*", metavar="GLOB", help="cases by name, such as 'compare/plain/*'")
     parser.add_argument("--order", type=int, metavar="SEED", help="ask in another order")
     parser.add_argument("--data", type=Path, default=DATA, help="real files of others, copied to the inputs")
@@ -87,7 +87,11 @@ def _make_inputs(folder: Path, data: Path) -> None:
         shutil.rmtree(folder / "live/cache", ignore_errors=True)
     if not (folder / "demo").exists():
         with contextlib.chdir(folder):
-            subprocess.run([*_own_python(), "demo", "--out", "demo"], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(
+                [sys.executable, "-m", "harness_noise.cli.full_demo", "-o", "demo"],
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
         shutil.rmtree(folder / "demo/.cache", ignore_errors=True)
     if not (folder / "profile.json").exists():
         many, profile = str(folder / "tables/many.csv"), str(folder / "profile.json")

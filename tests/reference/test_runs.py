@@ -137,7 +137,7 @@ def test_coverage_of_a_difference_over_runs(K, n):
 @pytest.mark.simulation
 @pytest.mark.parametrize(("K", "seen", "at_001"), [(3, 0.62, 0.36), (5, 0.90, 0.74)])
 def test_what_the_diagnostic_sees(K, seen, at_001):
-    """Graded answers of 200 questions to K prompts whose interval, taken as that of answers, covers 79 %."""
+    """Graded answers of 200 questions to K prompts whose interval, taken as that of answers, covers 79%."""
     draw, rng = simulation("coverage_weak").shared_cause("graded", 200, K, 1.5), np.random.default_rng(5)
     found = covered = 0
     for row, truth in (draw(rng) for _ in range(400)):
@@ -162,7 +162,7 @@ def test_false_alarms_of_the_diagnostic():
 
 @pytest.mark.slow
 def test_coverage_of_the_mean_over_runs():
-    """Nominal 95 %, K = 3 and 5 runs: at least .93, where the interval that ignores runs fails."""
+    """Nominal 95%, K = 3 and 5 runs: at least .93, where the interval that ignores runs fails."""
     from harness_noise.stats.intervals import critical
 
     rng = np.random.default_rng(1)

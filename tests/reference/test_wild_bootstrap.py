@@ -181,7 +181,7 @@ def test_arena_says_what_compare_says(missing):
 
 @pytest.mark.simulation
 def test_type_one_error_with_skewed_clusters_of_very_unequal_size():
-    """Zipf sizes, skewed effects: closer to 5 % than the t test, at most 8 %."""
+    """Zipf sizes, skewed effects: closer to 5% than the t test, at most 8%."""
     rng = np.random.default_rng(12)
     R, rejected, by_t = 500, 0, 0
     for _ in range(R):

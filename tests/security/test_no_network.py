@@ -50,4 +50,4 @@ def test_every_command_on_files(run, real_files: Path, tmp_path: Path) -> None: 
     run(*noise, "plan", "--from", lm_eval / "a", "--task", "mc", "--metric", "acc", "--effect", "0.1")
     run(*noise, "export", lm_eval / "a", "-o", tmp_path / "exported")
     run(*noise, "export", real_files / "inspect" / "plain.eval", "-o", tmp_path / "exported")
-    run(*noise, "adapters")
+    run(*noise, "list")

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+import harness_noise as hn
 from harness_noise.cli import main
 
 NAMES = (
@@ -125,6 +126,6 @@ def test_half_a_surrogate_pair_in_every_name_of_an_lm_eval_run(kind: str, tmp_pa
         (folder / f"results_{date}.json").write_text(json.dumps(results))
         (folder / f"samples_t_{date}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "tables"
-    assert main(["arena", str(tmp_path / "runs"), "-q", "--tables", str(out), "--tables-format", kind]) == 0
+    hn.write_tables(hn.arena(tmp_path / "runs"), out, kind)
     names = ("models", "pairs", "benchmarks", "questions")
     assert {path.name for path in out.iterdir()} == {f"{name}.{kind}" for name in names}

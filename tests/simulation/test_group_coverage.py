@@ -19,7 +19,7 @@ replications = pytest.mark.parametrize("replications", rest_slow([100, 1000]))
 
 
 def slack(replications):
-    """3.5 standard errors of a coverage of 95 %."""
+    """3.5 standard errors of a coverage of 95%."""
     return 3.5 * math.sqrt(0.95 * 0.05 / replications)
 
 

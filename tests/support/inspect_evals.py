@@ -32,6 +32,8 @@ def expected(table, clusters=None, key=None, **settings):
     """What our metrics have to be; `key` is that of scores which are dictionaries."""
     found = hn.estimate(table, clusters, **settings)
     values = {name: getattr(found, field) for name, field in zip(NAMES, FIELDS, strict=True)}
+    if found.var_data is not None and found.var_data < 0:
+        values["noise_data"], values["noise_data_upper"] = None, found.se_data_upper
     return {name if key is None else f"{name}_{key}": value for name, value in values.items() if value is not None}
 
 

@@ -57,7 +57,7 @@ def native_part(results: dict[str, Any]) -> dict[str, Any]:
             for key in [
                 k
                 for k in row
-                if re.search(r"_(total|data|prediction|ci_(low|high)|clustered)_stderr,|_avg(_stderr)?,", k)
+                if re.search(r"_(total|data|data_upper|prediction|ci_(low|high)|clustered)_stderr,|_avg(_stderr)?,", k)
             ]:
                 del row[key]
     for arrows in out["higher_is_better"].values():

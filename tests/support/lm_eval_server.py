@@ -28,6 +28,13 @@ class Server(ThreadingHTTPServer):
         self.honour_seed, self.share = honour_seed, share
         self.payloads: list[dict[str, Any]] = []
         self.fail_after: int | None = None
+        self.faults: dict[int, int | str] = {}
+        """Number of a request, from 1 → the status it gets in place of an answer, or hang, or cut: half a body."""
+        self.let_go = threading.Event()
+        self.drawn: list[tuple[str, str]] = []
+        """Every prompt with the answer that was sent, whole, to it."""
+        self.served: dict[str, str] = {}
+        """What every response says of the server: model, system_fingerprint."""
         self.draw = random.Random(0)
         self.lock = threading.Lock()
 
@@ -52,9 +59,14 @@ class Handler(BaseHTTPRequestHandler):
         payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with self.server.lock:
             self.server.payloads.append(payload)
-            failing = self.server.fail_after is not None and len(self.server.payloads) > self.server.fail_after
-        if failing:
-            self.send_error(400, "out of credit")
+            number = len(self.server.payloads)
+            failing = self.server.fail_after is not None and number > self.server.fail_after
+            fault = 400 if failing else self.server.faults.get(number)
+        if isinstance(fault, int):
+            self.send_error(fault, "out of credit" if failing else "a fault")
+            return
+        if fault == "hang":
+            self.server.let_go.wait(30)
             return
         if "messages" in payload:
             prompts = [payload["messages"][-1]["content"]]
@@ -62,7 +74,12 @@ class Handler(BaseHTTPRequestHandler):
             prompts = payload["prompt"] if isinstance(payload["prompt"], list) else [payload["prompt"]]
         texts = [self.server.answer(prompt, payload) for prompt in prompts]
         choices = [{"index": i, "text": text, "message": {"content": text}} for i, text in enumerate(texts)]
-        body = json.dumps({"choices": choices}).encode()
+        body = json.dumps({"choices": choices, **self.server.served}).encode()
+        if fault == "cut":
+            body = body[: len(body) // 2]
+        else:
+            with self.server.lock:
+                self.server.drawn += zip(prompts, texts, strict=True)
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -78,6 +95,7 @@ def serving(**options: Any) -> Iterator[Server]:
     try:
         yield server
     finally:
+        server.let_go.set()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 import yaml
 
+from support.notes import noted
+
 pytest.importorskip("lm_eval")
 import jsonschema
 import lm_eval
@@ -23,6 +25,7 @@ from lm_eval import evaluator, utils
 from lm_eval.api.registry import register_model
 
 from harness_noise.cli import main
+from harness_noise.io.paths import BESIDE
 from harness_noise.results.schema import json_schema
 from harness_noise_adapters.lm_eval_harness import noise
 from support import lm_eval_models as toys
@@ -115,7 +118,7 @@ class World:
             code = main(["lm-eval", *argv])
         said += [line for line in errors.getvalue().splitlines() if line.startswith("harness-noise")]
         results, samples = {}, {}
-        for path in out.glob("**/*.json*"):
+        for path in (path for path in out.glob("**/*.json*") if BESIDE not in path.parts):
             if path.name.startswith("samples_"):
                 samples[path.name.split("_20")[0]] = [strict(line) for line in path.read_text().splitlines()]
             else:
@@ -148,7 +151,7 @@ def leaves(tasks: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
 TIMES = ("date", "start_time", "end_time", "total_evaluation_time_seconds", "config", "git_hash")
 """What differs between two runs of lm-eval: somebody may commit meanwhile."""
 
-OURS = re.compile(r"(.+)_(total|data|prediction|clustered|ci_low|ci_high)_stderr,.+|(.+)_avg(_stderr)?,.+")
+OURS = re.compile(r"(.+)_(total|data|data_upper|prediction|clustered|ci_low|ci_high)_stderr,.+|(.+)_avg(_stderr)?,.+")
 
 
 def unlike(ended: Ended, plain: Ended) -> list[str]:
@@ -208,9 +211,12 @@ def additions(item: dict[str, Any], native: dict[str, Any]) -> dict[str, float]:
         return {}
     metric, scorer = item["metric"], item["scorer"]
     clustered = item["cluster"] is not None
-    out = {f"{metric}_{name}_stderr,{scorer}": item[f"se_{name}"] for name in ("total", "data", "prediction")}
-    out |= {f"{metric}_{name}_stderr,{scorer}": item[name] for name in ("ci_low", "ci_high")}
-    out[f"{metric}_clustered_stderr,{scorer}"] = item["se"] if clustered else None
+    out = {f"{metric}_{name}_stderr,{scorer}": item[f"se_{name}"] for name in ("total", "prediction")}
+    below = item["var_data"] is not None and item["var_data"] < 0
+    data = "data_upper" if below else "data"
+    out[f"{metric}_{data}_stderr,{scorer}"] = item[f"se_{data}"]
+    out |= {f"{metric}_avg_{name}_stderr,{scorer}": item[name] for name in ("ci_low", "ci_high")}
+    out[f"{metric}_avg_clustered_stderr,{scorer}"] = item["se"] if clustered else None
     if item["repeats_max"] > 1 or clustered or asked:
         out |= {f"{metric}_avg,{scorer}": item["mean"], f"{metric}_avg_stderr,{scorer}": item["se"]}
     return {name: value for name, value in out.items() if value is not None}
@@ -236,6 +242,6 @@ def _unlike_samples(samples: dict[str, Any], plain: dict[str, Any], noisy: bool)
 
 def told(world: World, ended: Ended, text: str) -> bool:
     """Whether a fault was said once: as a warning, or as a note of the analysis."""
-    notes = world.session.analysis.notes if world.session is not None and world.session.analysis else ()
+    notes = noted(world.session.analysis) if world.session is not None and world.session.analysis else ()
     once = [line for line in ended.said if text in line]
     return len(once) == 1 or (not once and any(text in note for note in notes))

@@ -9,6 +9,7 @@ from harness_noise.data.native_values import checked
 from harness_noise.data.scores import ReadOptions, Scores
 from harness_noise.errors import FaultyScoresError, FinalError, InputError
 from harness_noise.settings import Settings
+from support.notes import noted
 
 ROWS = [(f"q{i}", k, float((i * k + i) % 3 == 0), {"passage": f"p{i // 2}", "prompt": f"v{k}"})
         for i in range(6) for k in (1, 2, 3)]  # fmt: skip
@@ -117,10 +118,10 @@ def test_auto_asks_the_adapter_and_without_a_spec_the_user_hears_of_it():
     assert (part.clusters[0], part.cluster_spec) == ("p0", "passage (auto)")
     plain = built(auto=auto)
     assert single(plain).clusters is None
-    assert plain.notes == ["drop: the questions have natural clusters, passage: ask with `cluster='auto'`"]
+    assert noted(plain) == ("drop: the questions have natural clusters, passage: ask with `cluster='auto'`",)
     unknown = built(ReadOptions(cluster="auto"))
     assert single(unknown).clusters is None
-    assert unknown.notes == ["drop: no natural cluster is known: the questions count as independent"]
+    assert noted(unknown) == ("drop: no natural cluster is known: the questions count as independent",)
 
 
 def test_the_cluster_that_documents_carry_counts_where_all_have_one():
@@ -128,7 +129,7 @@ def test_the_cluster_that_documents_carry_counts_where_all_have_one():
     assert single(built(rows=carried)).clusters == ("p0", "p0", "p1", "p1", "p2", "p2")
     some = built(rows=[*carried, ("more", 1, 1.0, {})])
     assert single(some).clusters is None
-    assert "1 of 7 questions carry no cluster" in some.notes[0]
+    assert "1 of 7 questions carry no cluster" in noted(some)[0]
 
 
 def test_a_field_that_is_not_there_is_refused_with_the_line_and_what_there_is():
@@ -164,7 +165,7 @@ def test_one_repeat_under_two_levels_is_two_answers():
 def test_an_answer_that_is_said_twice_counts_once():
     answers = built(rows=[*ROWS, ROWS[0]])
     assert single(answers).values.shape == (6, 3)
-    assert answers.notes == ["drop: 1 answers say again what another said and are left out"]
+    assert noted(answers) == ("drop: 1 answer repeats another answer and is left out",)
 
 
 def test_a_grid_that_would_be_all_but_empty_is_refused():

@@ -85,13 +85,38 @@ class TestDataFrames:
         assert row == hn.compare(a.set_index("question"), b).rows[0]
         with pytest.raises(InputError, match="DataFrame: no column holds the scores; there are question, story, right"):
             hn.analyze(a.rename(columns={"score": "right"}).assign(right="x"))
+        with pytest.raises(InputError, match="DataFrame: two columns are called 'score'"):
+            hn.analyze(a.rename(columns={"story": "score"}))
+
+    def test_dates_and_lists_are_read_as_in_its_file(self, tmp_path: Path) -> None:
+        pd = pytest.importorskip("pandas")
+        pytest.importorskip("pyarrow")
+        frame = pd.DataFrame({"question": [f"q{i}" for i in range(20)], "score": [[i % 2, 1, 0] for i in range(20)]})
+        frame["date"] = pd.date_range("2024-01-01", periods=20)
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        frame.to_parquet(tmp_path / "t.parquet")
+        again = pd.read_parquet(tmp_path / "t.parquet")  # whose lists are arrays
+        days = again.assign(date=again.date.dt.date)
+        for source in (tmp_path / "t.csv", tmp_path / "t.parquet", again, days):
+            (row,) = hn.analyze(source, only=["date < 2024-01-05"]).rows
+            assert (row.n_questions, row.repeats_max) == (4, 3)
+            assert row.mean == pytest.approx(0.5)
+            assert hn.analyze(source, cluster="date").rows[0].n_clusters == 20
+        with pytest.raises(InputError, match="DataFrame: two columns are called 'score'"):
+            hn.analyze(again.rename_axis("score"))
+
+    def test_one_of_polars_is_read_as_one_of_pandas(self) -> None:
+        pl = pytest.importorskip("polars")
+        frame = self.frame()
+        ours, theirs = (hn.analyze(x, cluster="story").rows for x in (pl.DataFrame(frame.to_dict("list")), frame))
+        assert ours == theirs
 
 
 def test_counts_and_scores_may_be_numbers_of_numpy() -> None:
     right = np.array([1.0] * 74 + [0.0] * 26)
     assert hn.compare((right.sum(), right.size), (np.int64(66), 100)) == hn.compare((74, 100), (66, 100))
-    known = hn.compare(0.75, 0.5, references="gpqa_diamond")
-    assert hn.compare(np.float32(0.75), np.float64(0.5), references="gpqa_diamond") == known
+    known = hn.compare(0.75, 0.5, profile="gpqa_diamond")
+    assert hn.compare(np.float32(0.75), np.float64(0.5), profile="gpqa_diamond") == known
 
 
 @pytest.mark.parametrize("value", [3, None, 0.5, {"question": ["a"], "score": [1]}, [1, 0, 1]])
@@ -106,7 +131,7 @@ def test_what_is_no_run_is_refused(value: Any) -> None:
         (lambda: hn.analyze(""), "'' is no path: name a file or a folder"),
         (lambda: hn.read(None), "None is no path"),  # type: ignore[arg-type]
         (lambda: hn.compare([1, 0, 1], [0, 0, 1]), "for arrays of scores there is `estimate_difference`"),
-        (lambda: hn.compare(0.7, 0.6), r"350/500 and 300/500.*`references='gpqa_diamond'` \(`profiles` lists"),
+        (lambda: hn.compare(0.7, 0.6), r"350/500 and 300/500.*`profile='gpqa_diamond'` \(`profiles` lists"),
         (lambda: hn.compare((1, 2), (1, 2), questions=-5), "`questions` -5 is not a whole number of 0 or more"),
         (lambda: hn.arena([], top="2"), "`top` '2' is not a whole number"),  # type: ignore[arg-type]
         (lambda: hn.arena([], jobs=0), "`jobs` 0 is not a whole number of 1 or more"),
@@ -121,3 +146,12 @@ def test_what_is_no_run_is_refused(value: Any) -> None:
 def test_what_would_be_taken_for_something_else_is_refused(call: Callable[[], object], said: str) -> None:
     with pytest.raises(hn.InputError, match=said):
         call()
+
+
+def test_a_former_keyword_or_function_says_what_it_is_now() -> None:
+    with pytest.raises(TypeError, match="baseline= is now against="):
+        hn.compare("a.csv", baseline="b.csv")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"references= is now profile= \(whose noise\), or complete="):
+        hn.analyze("a.csv", references="b.csv")  # type: ignore[call-arg]
+    with pytest.raises(AttributeError, match="explain is now regress"):
+        hn.explain  # noqa: B018

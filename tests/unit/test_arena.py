@@ -25,11 +25,13 @@ from harness_noise.leaderboard.ranks import best_p
 from harness_noise.report import terminal, text
 from harness_noise.report.arena_summary import sentences
 from harness_noise.report.figures import heatmap
+from harness_noise.results.forms import shown_fields
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
 from harness_noise.stats.benchmark import fit_beta
 from harness_noise.stats.passk import steps_of_k
 from support.boards import N, board, values_of, with_values
+from support.notes import noted
 
 
 # Models
@@ -37,7 +39,7 @@ def test_a_model_is_its_estimate_with_win_rate_and_pass_at_k() -> None:
     runs = board()
     found = arena(runs, Settings())
     for model, estimate in zip(found.models, analyze_runs(runs, Settings()).estimates, strict=True):
-        for name in estimate.__dataclass_fields__:
+        for name in shown_fields(estimate):
             assert getattr(model, name) == getattr(estimate, name), name
         assert model.pass_at_k is not None
         assert list(model.pass_at_k) == [1, 2, 3]
@@ -90,13 +92,13 @@ def test_data_noise_that_is_not_seen_is_shown_by_its_limit() -> None:
     assert row.se_data.median == 0
     assert row.se_data_upper.median == pair.se_data_upper > 0
     shown = terminal.text(found, "never", details=True)
-    assert re.search(r"\bdata +< 0\.0", shown)
-    assert not re.search(r"\bdata +0\.0", shown)
+    assert re.search(r"\bdata +< \d+\.\d", shown)
+    assert not re.search(r"\bdata +0\.0\b", shown)
 
 
 @pytest.mark.slow
 def test_the_best_set_holds_the_best_model_as_often_as_it_says() -> None:
-    """All models equal, the worst case: each is the best, and leaves the set at most 5 % of the time."""
+    """All models equal, the worst case: each is the best, and leaves the set at most 5% of the time."""
     out = trials = 0
     for seed in range(150):
         found = arena(board(M=4, K=1, spread=0.0, seed=seed), Settings())
@@ -143,7 +145,7 @@ def test_questions_are_matched_by_text_where_ids_lie() -> None:
         runs.append(Run(f"m{m}", f"r{m}", "array", scores=(Scores("t", "acc", "none", questions, values),)))
     found = arena(runs, Settings())
     assert found.benchmarks[0].n_questions == 20
-    assert any("matched by text" in note for note in found.notes)
+    assert any("matched by text" in note for note in noted(found))
     first = next(iter(found.pairs))
     theirs = compare_runs([(runs[0], runs[1])], Settings()).comparisons[0]
     assert (first.wins_a, first.wins_b, first.n_questions) == (0, 5, 20)
@@ -162,7 +164,7 @@ def test_runs_of_one_question_each_form_a_union() -> None:
     assert [pair.n_only_a for pair in found.pairs] == [4, 8, 4]
     empty = found.boards[0].pairs.find("m0", "m2")
     assert (empty.diff, empty.se, empty.p_value, empty.verdict) == (None, None, None, "not separable")
-    assert any("share no question" in note for note in found.notes)
+    assert any("share no question" in note for note in noted(found))
     json.loads(found.to_json())
 
 
@@ -188,14 +190,14 @@ def test_different_metrics() -> None:
         arena([a, other], Settings())
     found = arena([a, b, replace(b, model="third", scores=(*other.scores, *b.scores))], Settings())
     assert [row.metric for row in found.benchmarks] == ["acc"]
-    assert any("only third has it" in note for note in found.notes)
+    assert any("only third has it" in note for note in noted(found))
 
 
 def test_what_is_left_out_is_said_once_for_a_task() -> None:
     a, b = board(M=2)
     more = tuple(replace(b.scores[0], metric=f"f{i}") for i in range(6))
     found = arena([a, replace(b, scores=(*b.scores, *more))], Settings())
-    notes = [note for note in found.notes if "nothing to compare" in note]
+    notes = [note for note in noted(found) if "nothing to compare" in note]
     assert notes == [f"task, f0, f1, f2, f3 and 2 more: only {b.model} has them: nothing to compare"]
 
 
@@ -204,7 +206,7 @@ def test_a_corpus_metric_is_left_to_compare_and_the_arena_says_so() -> None:
     whole = CorpusScores("task", "bleu", "none", runs[0].scores[0].questions)
     found = arena([replace(run, corpus=(whole,)) for run in runs], Settings())
     assert [row.metric for row in found.benchmarks] == ["acc"]
-    notes = [note for note in found.notes if "bleu" in note]
+    notes = [note for note in noted(found) if "bleu" in note]
     assert len(notes) == 1
     assert notes[0].startswith("task, bleu: not in the arena")
 
@@ -214,12 +216,12 @@ def test_a_run_that_was_given_twice_counts_once(tmp_path: Path) -> None:
     again = replace(a, path=f"{tmp_path}/../{tmp_path.name}/0.csv")
     found = arena([a, b, again], Settings())
     assert len(found.models) == 2
-    assert any("counts once" in note for note in found.notes)
+    assert any("counts once" in note for note in noted(found))
     with pytest.raises(InputError, match="at least two"):
         arena([a, again], Settings())
     (joined,) = as_repeats([a, again])  # else K would double, and the noise would shrink, from nothing
     assert joined.scores == a.scores
-    assert any("counts once" in note for note in joined.notes)
+    assert any("counts once" in note for note in noted(joined))
 
 
 def test_unknown_baseline() -> None:
@@ -293,8 +295,8 @@ def test_many_benchmarks_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = text.markdown(found)
     assert all(f"task {i} " in shown for i in range(20))
     assert "these 20 benchmarks" in shown
-    assert "Pairs**" not in shown
-    assert "Pairs**" in text.markdown(arena([replace(run, scores=run.scores[:8]) for run in runs], Settings()))
+    assert "Pairs; " not in shown
+    assert "Pairs; " in text.markdown(arena([replace(run, scores=run.scores[:8]) for run in runs], Settings()))
 
 
 def test_small_tools() -> None:
@@ -317,7 +319,7 @@ def test_the_public_function_reads_and_compares(tmp_path: Path) -> None:
         lines += [f"{run.model},q{i},{value:g}" for i, value in enumerate(values_of(run)[:, 0])]
     path = tmp_path / "scores.csv"
     path.write_text("\n".join(lines) + "\n")
-    found = hn.arena(path, baseline_model="model 0", adjust="bh")
+    found = hn.arena(path, against="model 0", adjust="bh")
     assert isinstance(found, hn.Arena)
     expected = arena(board(M=3, K=1), Settings(adjust="bh"), baseline="model 0")
     assert [pair.p_adjusted for pair in found.pairs] == pytest.approx([pair.p_adjusted for pair in expected.pairs])

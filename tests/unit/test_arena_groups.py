@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -19,10 +19,11 @@ from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.errors import InputError
 from harness_noise.leaderboard.build import arena
-from harness_noise.results.rows import Difference
 from harness_noise.settings import Settings
 from harness_noise.stats import pairs as engine
 from harness_noise.stats.intervals import bonett_price
+from support.notes import noted
+from support.same_rows import assert_same_row
 
 TASKS = ("french", "german", "swahili")
 SIZES = (12, 20, 7)
@@ -74,14 +75,7 @@ def assert_same(runs: list[Run], choices: Settings, with_tasks: bool = False) ->
     for ours, (a, b) in zip(board.pairs, combinations(runs, 2), strict=True):
         theirs = compare_runs([(a, b)], choices).comparisons[-1]
         assert theirs.task == "languages"
-        for field in fields(Difference):
-            x, y = getattr(ours, field.name), getattr(theirs, field.name)
-            if field.name == "diagnostics":
-                x, y = set(x), set(y)
-            if isinstance(y, float) and isinstance(x, float):
-                assert x == pytest.approx(y, rel=1e-11, abs=1e-12), (field.name, a.model, b.model)
-            else:
-                assert x == y, (field.name, a.model, b.model)
+        assert_same_row(ours, theirs, 1e-11)
     means = [analyze_run(run, choices).estimates[-1] for run in runs]
     for model, estimate in zip(board.models, means, strict=True):
         assert (model.task, model.mean, model.se) == (estimate.task, estimate.mean, estimate.se)
@@ -145,7 +139,8 @@ def test_groups_without_variance() -> None:
         )
         flat.append(replace(run, scores=parts))
     assert_same(flat, Settings())
-    assert_same(flat, Settings(test="sign", margin=0.9))
+    assert_same(flat, Settings(margin=0.9))
+    assert_same(flat, Settings(test="sign"))
     first = arena(flat, Settings()).boards[-1].pairs[0]
     assert "zero_variance" in first.diagnostics
     assert first.ci_low is not None
@@ -200,7 +195,7 @@ def test_missing_answers_in_a_group_count_where_both_runs_were_asked() -> None:
     others = Questions(tuple(f"other {i}" for i in range(SIZES[2])))
     b = replace(b, scores=(*b.scores[:2], replace(b.scores[2], questions=others)))
     assert_same([a, b, c], Settings())
-    (note,) = [note for note in compare_runs([(a, b)], Settings()).notes if note.startswith("languages")]
+    (note,) = [note for note in noted(compare_runs([(a, b)], Settings())) if note.startswith("languages")]
     low, high = map(float, re.findall(r"between (\S+) and (\S+)", note.replace("−", "-"))[0])
     assert high - low == pytest.approx(6 / 32, rel=0.01)
 
@@ -236,10 +231,12 @@ def test_a_group_with_the_name_of_another_of_the_run_is_refused() -> None:
         hn.analyze(run, groups={"all": "french"})
 
 
-def test_runs_without_the_whole_group_are_not_in_it() -> None:
+def test_a_group_is_over_the_tasks_that_all_its_runs_have() -> None:
     runs = drawn(3)
     found = arena([*runs[:2], replace(runs[2], scores=runs[2].scores[:2])], Settings())
-    assert [len(board.models) for board in found.boards] == [3, 3, 2, 2]
+    assert [len(board.models) for board in found.boards] == [3, 3, 2, 3]
+    assert found.boards[-1].benchmark.n_questions == sum(SIZES[:2])
+    assert any(f"over the 2 tasks that all its runs have, without {TASKS[2]}" in note for note in noted(found))
 
 
 def test_weights_that_do_not_fit_are_refused() -> None:

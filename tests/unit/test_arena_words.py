@@ -40,8 +40,8 @@ def test_the_smallest_difference_that_is_called_significant_has_such_a_verdict()
     assert min(told) > summary.smallest_significant_diff  # by its own interval, which the field is about
     digits = decimals(summary.se_total.median)
     assert (
-        f"smallest difference found significant after adjustment is {number(min(told), digits)}, "
-        f"the largest found not significant is {number(max(rest), digits)}."
+        f"smallest difference found significant after adjustment is {number(100 * min(told), digits - 2)} points, "
+        f"the largest found not significant is {number(100 * max(rest), digits - 2)} points."
     ) in " ".join(sentences(BOARD))
 
 
@@ -66,7 +66,7 @@ def test_a_share_of_resamples_is_called_stability_and_no_forecast(tau: float, st
     (leader,) = [item.model for item in BOARD.models if item.rank == 1]
     said = " ".join(sentences(replace(BOARD, benchmark=replace(BOARD.benchmark, order_tau=tau, same_best=0.991))))
     assert f"When the questions are resampled, the ranking {stays} (median Kendall τ {tau}) and {leader} is" in said
-    assert "first in 99 % of resamples; that is stability, not a test." in said
+    assert "first in 99% of resamples; that is stability, not a test." in said
     assert "other questions" not in said
     tied = tuple(replace(item, rank=1) for item in BOARD.models)
     assert "the same model is first in" in " ".join(sentences(replace(BOARD, models=tied)))
@@ -83,7 +83,7 @@ def test_a_model_that_is_only_excluded_from_the_best_is_named_beside_the_verdict
     assert found.benchmark.best == ("a",)
     assert found.pairs.find("a", "b").verdict == "not separable"
     assert sentences(found)[0] == (
-        "a is the best of 4 models (95 %). That is tested one-sided and for the best alone; tested two-sided, "
+        "a is the best of 4 models (95%). That is tested one-sided and for the best alone; tested two-sided, "
         "as the pairs are, b is not shown to be worse than another model."
     )
     assert "one-sided" not in " ".join(sentences(replace(found, pairs=hn.arena(runs, adjust="none").boards[0].pairs)))

@@ -19,6 +19,7 @@ from harness_noise.leaderboard.checkpoints import in_name
 from harness_noise.report import arena_summary, figures, html
 from harness_noise.results.arena import Arena, Checkpoint
 from support.boards import board, values_of, with_values
+from support.notes import noted
 from support.tables import table
 
 STEPS = (0, 1000, 2000, 10_000)
@@ -78,7 +79,7 @@ def test_each_row_is_the_pair_that_compare_has() -> None:
 def test_neither_the_order_of_the_files_nor_a_baseline_changes_anything() -> None:
     runs = trained()
     found = rows_of(runs)
-    for again in (rows_of(runs[::-1]), rows_of(runs, baseline_model="run/step_1000")):
+    for again in (rows_of(runs[::-1]), rows_of(runs, against="run/step_1000")):
         for row, other in zip(found, again, strict=True):
             for field in Checkpoint.__dataclass_fields__:
                 assert getattr(row, field) == pytest.approx(getattr(other, field), abs=1e-12), field
@@ -112,7 +113,7 @@ def test_two_series_are_two_lines_and_one_run_without_a_step_is_named() -> None:
     runs = [*trained(), *trained(seed=1, name="other/step_{}"), *board(1, names=["llama"], seed=2)]
     found = hn.arena(runs, over="step")
     assert [row.series for row in found.checkpoints] == ["run"] * 4 + ["other"] * 4
-    assert any("no step is known of llama" in note for note in found.notes)
+    assert any("no step is known of llama" in note for note in noted(found))
     assert len(arena_summary.checkpoint_sentences(found)) == 2
     picture = figures.steps(found, found.boards[0])
     assert picture is not None
@@ -158,7 +159,7 @@ def test_a_field_with_one_number_in_each_run_orders_them_too() -> None:
 
 @pytest.mark.simulation
 def test_under_no_change_few_series_have_any_that_changed() -> None:
-    """Holm over a series: at most 5 % of series say anything, up to simulation error (3 standard errors)."""
+    """Holm over a series: at most 5% of series say anything, up to simulation error (3 standard errors)."""
     false = [any(row.changed for row in rows_of(trained(K=1, seed=seed, spread=0.0))) for seed in range(100)]
     assert np.mean(false) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 100)
 

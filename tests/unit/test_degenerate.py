@@ -14,8 +14,10 @@ from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.errors import InputError
+from harness_noise.report import fmt
 from harness_noise.settings import Settings
 from harness_noise.stats.tolerances import short_of
+from support.notes import noted
 
 NAN = math.nan
 SPLIT = ("se_data", "se_prediction", "var_data", "var_prediction")
@@ -264,7 +266,7 @@ class TestDifference:
         b = run(scores("s", [[0.0], [0.0]]), scores("t", [[1.0], [0.0]], keys="uv"), model="o")
         found = compare_runs([(a, b)], Settings())
         assert [(row.task, row.diff) for row in found.comparisons] == [("s", 0.5)]
-        note = found.notes[0]
+        note = noted(found)[0]
         assert note.startswith("left out: t: ")
         assert "(2 and 2 questions)" in note
 
@@ -338,3 +340,17 @@ def test_all_right_against_all_wrong_unpaired_is_judged_by_the_interval(n: int, 
     assert (row.verdict, row.ci_low > 0) == (verdict, verdict == "A better")
     same = hn.estimate_difference(np.ones((n, 3)), np.ones((n, 3)), unpaired=True)
     assert (same.verdict, same.p_value) == ("not separable", 1.0)
+
+
+def test_degrees_of_freedom_are_printed_whole_whatever_their_last_digit():
+    assert [fmt.degrees(df) for df in (1.0, 1.0 + 4e-16, 1 - 2e-16, 13.6, 1e6)] == ["1", "1", "1", "13.6", "1,000,000"]
+
+
+def test_the_interval_of_a_difference_is_in_the_units_of_the_difference():
+    """Two judges of one model, and a coefficient, are rows of a model and no means."""
+    from types import SimpleNamespace
+
+    for of in ("diff", "coefficient"):
+        assert not fmt.is_mean(SimpleNamespace(model="m", **{of: 0.1}), "ci_low")
+    assert fmt.is_mean(SimpleNamespace(model="m", mean=0.1), "ci_low")
+    assert fmt.is_mean(SimpleNamespace(rule="se", diff=None, estimate=0.1), "ci_low")

@@ -13,9 +13,11 @@ import pytest
 import harness_noise as hn
 from harness_noise import Analysis, Comparison
 from harness_noise.analysis import mean, ranges, sample
+from harness_noise.cli import commands  # noqa: F401  they know the flags
 from harness_noise.cli.flags import in_flags
+from harness_noise.report.diagnostics import page
 from harness_noise.report.text import render as rendered
-from harness_noise.results.diagnostics import DIAGNOSTICS, explained
+from harness_noise.results.diagnostics import DIAGNOSTICS, Diagnostic, explained
 from harness_noise.stats import tolerances
 
 
@@ -24,20 +26,23 @@ def documented(root: Path) -> dict[str, tuple[str, str]]:
     text = (root / "docs" / "diagnostics.md").read_text(encoding="utf-8").replace("`", "")
     return {
         code: (said, to_do)
-        for code, said, to_do in re.findall(r"^\| (\w+_\w+|unpaired) \| (.*) \| (.*?) \|$", text, re.M)
+        for code, said, to_do in re.findall(r"^\| (\w+_\w+|unpaired|skewed|separated) \| (.*) \| (.*?) \|$", text, re.M)
     }
 
 
-def test_the_docs_say_what_to_do_in_the_words_of_the_screen(root: Path) -> None:
-    said_in_docs = documented(root)
-    assert len(said_in_docs) > 40
-    for code, (_, to_do) in said_in_docs.items():
-        item, rest, said = DIAGNOSTICS[code], to_do, []
-        for case in (" With labels: ", " Without clusters: "):
-            rest, _, other = rest.partition(case)
-            said.append(other[:1].upper() + other[1:])
-        written = (rest, said[1], said[0])
-        assert written == tuple(map(in_flags, (item.to_do, item.without_clusters, item.with_labels))), code
+def test_the_page_is_made_from_the_diagnostics(root: Path) -> None:
+    written = (root / "docs" / "diagnostics.md").read_text(encoding="utf-8")
+    assert written == page(in_flags), "python -m harness_noise.cli.diagnostics > docs/diagnostics.md"
+    assert set(documented(root)) == set(DIAGNOSTICS)
+
+
+@pytest.mark.parametrize("item", DIAGNOSTICS.values(), ids=list(DIAGNOSTICS))
+def test_a_diagnostic_says_all_that_it_must(item: Diagnostic) -> None:
+    assert item.meaning
+    assert not item.meaning.endswith(".")
+    assert item.to_do.endswith(".")
+    assert item.page.endswith((".", ")."))
+    assert "|" not in item.page + item.to_do
 
 
 @pytest.mark.parametrize(
@@ -84,7 +89,11 @@ def test_nothing_speaks_of_clusters_where_there_are_none() -> None:
     assert "few_clusters" in two.diagnostics
     for table in (Analysis({}, (one,)), Comparison({}, (two,))):
         for form in ("table", "markdown"):
-            text = " ".join(rendered(table, form).split()).replace("few\\_clusters", "").replace("few_clusters", "")
+            text = (
+                " ".join(rendered(table, form, details=True).split())
+                .replace("few\\_clusters", "")
+                .replace("few_clusters", "")
+            )
             assert "cluster" not in text
             assert "What to do: more questions help" in text
 
@@ -92,6 +101,6 @@ def test_nothing_speaks_of_clusters_where_there_are_none() -> None:
 def test_with_clusters_it_says_what_helps_and_what_does_not() -> None:
     scores = np.random.default_rng(5).integers(0, 2, (40, 2)).astype(float)
     row = replace(hn.estimate(scores, clusters=np.arange(40) // 10), task="t", metric="acc", cluster="passage")
-    text = " ".join(rendered(Analysis({}, (row,)), "table").split())
+    text = " ".join(rendered(Analysis({}, (row,)), "table", details=True).split())
     assert "few clusters" in text
     assert "What to do: more clusters help; more questions in the same clusters do not." in text

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import shutil
+import subprocess
+from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -18,7 +23,7 @@ def test_every_page_has_one_place_in_the_navigation() -> None:
     places = re.findall(r"([\w/-]+\.md)$", text, re.M)
     assert sorted(places) == PAGES
     tabs = re.findall(r"^  - ([\w-]+):$", text, re.M)
-    assert tabs == ["Start", "lm-eval", "Inspect", "Compare", "Leaderboards", "Methods", "Python", "Formats"]
+    assert tabs == ["Start", "How-to", "Reference", "Methods", "Validation"]
 
 
 @pytest.mark.parametrize("page", [*PAGES, "../README.md", "../CONTRIBUTING.md", "../SECURITY.md"])
@@ -76,12 +81,12 @@ def test_simulated_figures_stand_in_generated_tables_only(page: str) -> None:
     """Prose that repeats what a simulation found is wrong after the next one: it links to the row."""
     prose = (DOCS / page).read_text(encoding="utf-8").partition("<!-- tables")[0]
     prose = re.sub(r"^```.*?^```$", "", prose, flags=re.M | re.S)
-    prose = re.sub(r"\b(?:95 % (?:interval|limit|CI)|80 % power)", "", " ".join(prose.split()))
+    prose = re.sub(r"\b(?:95 ?% (?:interval|limit|CI)|80 ?% power)", "", " ".join(prose.split()))
     of_simulations = re.compile(r"\b(?:cover(?:s|ed|age)?|simulat\w+|rejects?|trips?|errs?|type I)\b", re.I)
     repeated = [
         sentence
         for sentence in re.split(r"(?<=[.;]) (?=[A-Z`*(|])", prose)
-        if of_simulations.search(sentence) and re.search(r"\d %", sentence)
+        if of_simulations.search(sentence) and re.search(r"\d ?%", sentence)
     ]
     assert repeated == []
 
@@ -103,6 +108,35 @@ def test_the_list_for_language_models_names_pages_that_are_there() -> None:
         assert link.startswith(site[1])
         name = link.removeprefix(site[1])
         assert (DOCS / name).is_file() or (DOCS / f"{name.rstrip('/')}.md").is_file(), link
+
+
+@pytest.mark.parametrize(
+    ("patch", "package", "import_name", "root"),
+    [
+        ("lm-eval-doc-scored.patch", "lm-eval", "lm_eval", ""),
+        ("inspect-task-scored.patch", "inspect-ai", "inspect_ai", "src"),
+    ],
+)
+def test_patches_apply_to_the_release_that_they_are_for(
+    patch: str, package: str, import_name: str, root: str, tmp_path: Path
+) -> None:
+    pytest.importorskip(import_name)
+    folder = DOCS / "upstream"
+    told = re.search(r"lm-eval ([\d.]+\d) and Inspect ([\d.]+\d)", (folder / "README.md").read_text(encoding="utf-8"))
+    assert told is not None
+    release = told[1 if package == "lm-eval" else 2]
+    if version(package) != release:
+        pytest.skip(f"the patch is for {package} {release}, and {version(package)} is installed")
+    source = Path(str(files(import_name)))
+    place = tmp_path / root / import_name
+    for name in re.findall(rf"^--- a/{root and root + '/'}{import_name}/(\S+)$", (folder / patch).read_text(), re.M):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / name, place / name)
+    assert any(place.rglob("*.py"))
+    command = ["git", "apply", "--check", f"--include={root and root + '/'}{import_name}/*", str(folder / patch)]
+    outside = {**os.environ, "GIT_DIR": str(tmp_path / "none")}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=outside)
+    assert done.returncode == 0, done.stderr
 
 
 def test_patches_for_upstream_are_whole() -> None:

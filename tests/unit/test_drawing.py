@@ -209,11 +209,13 @@ def test_parts_that_were_drawn_apart_have_no_known_chances() -> None:
             of_runs([both], [whole], Settings())
     for runs in ([replace(whole, model="m"), one], [one, replace(whole, model="m")]):
         (both,) = as_repeats(runs)
-        assert "has answered all 200 questions" in of_runs([both], [replace(whole, name="r")], Settings())[1][0]
+        assert (
+            "has answered all 200 questions" in of_runs([both], [replace(whole, name="r")], Settings())[1][0].as_text()
+        )
     for run in (equal, one):  # nor is what two such parts share a part with known chances
         rows, (note,) = of_pairs([(run, replace(other, model="b"))], [whole], Settings())
         assert not rows
-        assert "of 200 questions only" in note
+        assert "of 200 questions only" in note.as_text()
 
 
 def test_a_part_of_an_unequal_part_has_its_chances_twice() -> None:
@@ -270,8 +272,10 @@ def test_a_run_that_stopped_says_so_everywhere() -> None:
     summary = summarise(found)
     (looks,) = [section for section in summary.sections if section.title]
     assert "40 of 100" in looks.rows[0]
-    assert "A − B = 0.310, 95 % CI [0.120, 0.490], both allowing for the looks (plain: 0.330)" in summary.sentences[0]
-    assert "stopped early at look 2 of 5" in summary.sentences[0]
+    assert (
+        "A − B = 31.0 points, 95% CI [12.0, 49.0], both allowing for the looks (plain: 33.0 points)" in summary.lead[0]
+    )
+    assert "stopped early at look 2 of 5" in summary.lead[0]
     (code,) = [text for _, code, text in summary.legend if code == "stopped_early"]
     assert "decided" in code
     # reading again marks nothing twice
@@ -317,7 +321,7 @@ def test_a_part_that_the_run_says_was_drawn_needs_not_look_random() -> None:
         of_runs([part], [whole], Settings())
     ((row,), notes) = of_runs([part], [whole], Settings(), refuse=False)
     assert (row.estimate, row.se, row.diagnostics) == (None, None, ("not_a_random_part",))
-    assert "not drawn at random" in notes[0]
+    assert "not drawn at random" in notes[0].as_text()
     assert len(notes) == 1
     with pytest.raises(InputError, match="not drawn at random"):
         of_runs([replace(part, drawn=(DRAWN | {"n_total": 50},))], [whole], Settings())  # of half of them

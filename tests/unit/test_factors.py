@@ -13,6 +13,7 @@ from harness_noise.analysis.factors import factor_noise, factors_of_runs
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
 from harness_noise.stats.factors import components
+from support.notes import noted
 from support.slow import rest_slow
 
 
@@ -93,7 +94,7 @@ def test_limits_of_a_balanced_design_are_williams_and_tukeys():
 @pytest.mark.parametrize("L", [3, 5])
 @pytest.mark.parametrize("replications", rest_slow([100, 800]))
 def test_limits_cover(L, replications):
-    """95 % nominal, within four standard errors of the replications."""
+    """95% nominal, within four standard errors of the replications."""
     rng = np.random.default_rng(L)
     Q, K, truth = 30, 3, np.array([1.0, 0.25, 0.16, 0.49])
     q, p, _ = (x.ravel() for x in np.meshgrid(range(Q), range(L), range(K), indexing="ij"))
@@ -187,11 +188,11 @@ class TestRows:
         found = factor_noise(y.ravel(), questions, {"prompt": prompts})
         assert f"prompt has only {levels} levels, so no advice can be given yet; so far the " in found.advice
         assert {row.gain for row in found.factors} == {None}
-        assert found.notes[0].startswith(f"prompt has {levels} levels: its variance lies anywhere between")
+        assert noted(found)[0].startswith(f"prompt has {levels} levels: its variance lies anywhere between")
         row = found.factors[1]
         assert row.var_high > 10 * row.var_low
-        assert found.to_dict()["notes"] == list(found.notes)
-        assert factor_noise(*(lambda y, q, p: (y.ravel(), q, {"prompt": p}))(*crossed(40, 5, 3))).notes == ()
+        assert noted(found.to_dict()["notes"]) == noted(found)
+        assert noted(factor_noise(*(lambda y, q, p: (y.ravel(), q, {"prompt": p}))(*crossed(40, 5, 3)))) == ()
 
     def test_one_level(self):
         y, questions, _ = crossed(20, 3, 1)
@@ -289,10 +290,10 @@ class TestTables:
         import harness_noise as hn
 
         self.write(tmp_path / "t.csv")
-        with pytest.raises(InputError, match="line 2: factor column 'judge' is not there"):
+        with pytest.raises(InputError, match="line 2: factor 'judge' is not there or empty; there are question, "):
             hn.read(tmp_path / "t.csv", factors=("judge",))
         (tmp_path / "u.csv").write_text("question,score,judge\na,1,x\na,0,\n")
-        with pytest.raises(InputError, match="line 3: factor column 'judge'"):
+        with pytest.raises(InputError, match="line 3: factor 'judge' is not there or empty"):
             hn.read(tmp_path / "u.csv", factors=("judge",))
 
     def test_labels_that_questions_do_not_share(self, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from itertools import combinations
 from typing import Any
 
@@ -15,7 +14,6 @@ from harness_noise.analysis.comparison import compare_runs
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.leaderboard.build import arena
-from harness_noise.results.rows import Difference
 from harness_noise.settings import Estimator, Settings
 from harness_noise.stats.cluster_variance import Cells, cells, clustered_variance
 from harness_noise.stats.contrast import Design, design
@@ -29,6 +27,7 @@ from harness_noise.stats.intervals import (
 )
 from harness_noise.stats.moments import mean_variance
 from harness_noise.stats.pairs import far_limits
+from support.same_rows import assert_same_row
 
 
 def extended(d: np.ndarray, plan: Design, estimator: Estimator = "cr2") -> ExtendedSample:
@@ -286,12 +285,8 @@ def assert_same(runs: list[Run], choices: Settings) -> int:
     few = 0
     for ours, (a, b) in zip(arena(runs, choices).boards[-1].pairs, combinations(runs, 2), strict=True):
         theirs = compare_runs([(a, b)], choices).comparisons[-1]
-        for field in fields(Difference):
-            x, y = getattr(ours, field.name), getattr(theirs, field.name)
-            if isinstance(y, float) and isinstance(x, float):
-                assert x == pytest.approx(y, rel=1e-11, abs=1e-12), (field.name, a.model, b.model)
-            else:
-                assert x == y, (field.name, a.model, b.model)
+        assert ours.diagnostics == theirs.diagnostics
+        assert_same_row(ours, theirs, 1e-11)
         few += "few_flips" in ours.diagnostics
     return few
 

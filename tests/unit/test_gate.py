@@ -16,7 +16,6 @@ from scipy import stats
 import harness_noise as hn
 from harness_noise import estimate_difference
 from harness_noise.analysis.comparison import compare_runs
-from harness_noise.analysis.gate import gated
 from harness_noise.cli import main
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
@@ -131,59 +130,106 @@ class TestVerdict:
 
 class TestGate:
     @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.1, 0.3]), st.booleans(), st.sampled_from([0.9, 0.95]))
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=60, deadline=None)
     def test_with_one_row_it_is_the_interval(self, seed: int, margin: float, lower: bool, level: float) -> None:
         rng = np.random.default_rng(seed)
         n, spread = int(rng.integers(3, 40)), float(rng.choice([0.1, 1.0]))
-        row = estimate_difference(rng.normal(-0.3, spread, n), rng.normal(0, spread, n), level=level)
-        row = replace(row, higher_is_better=not lower)
+        a, b = (run(m, {"t": rng.normal(mean, spread, n)}) for m, mean in (("a", -0.3), ("b", 0.0)))
+        if lower:
+            a, b = (replace(x, scores=(replace(x.scores[0], higher_is_better=False),)) for x in (a, b))
+        row = hn.compare(a, b, level=level).rows[0]
+        gate = hn.gate(a, b, level=level, margin=margin)
         best = -row.ci_low if lower else row.ci_high
-        assert gated(Comparison({}, (row,)), margin=margin).failed == (best < -margin)
+        assert gate.failed == (best < -margin)
+        assert gate.rows[0].limit == pytest.approx(-best if lower else best)
 
-    @pytest.mark.parametrize("test", ["bootstrap", "sign", "permutation"])
-    @pytest.mark.parametrize("margin", [0.0, 0.05, 0.2])
-    def test_of_other_tests_it_is_the_interval_too(self, test: Any, margin: float) -> None:
-        rng = np.random.default_rng(2)
-        for _ in range(10):
-            b = (rng.random(60) < 0.7).astype(float)
-            a = np.where(rng.random(60) < 0.3, 0.0, b)
-            found = only(a, b, test=test, margin=margin, resamples=500)
-            assert gated(found).failed == (found.comparisons[0].ci_high < -margin)
+    @pytest.mark.parametrize("test", ["t", "sign", "permutation", "bootstrap", "wild"])
+    def test_it_fails_where_compare_says_worse_whatever_the_test(self, test: Any) -> None:
+        """40 pairs near the border: test, p and limit are those of `compare`."""
+        rng, worse = np.random.default_rng(3), 0
+        for _ in range(40):
+            a, b = borderline(rng)
+            row = hn.compare(a, b, test=test, resamples=500).rows[0]
+            gate = hn.gate(a, b, test=test, resamples=500)
+            worse += gate.failed
+            assert gate.failed == (row.verdict == "B better")
+            assert gate.rows[0].p_value == pytest.approx(row.p_value / 2, rel=1e-9)
+            if test in ("sign", "permutation"):
+                assert gate.rows[0].limit is None
+            else:
+                assert gate.rows[0].limit == row.ci_high
+                assert gate.failed == (row.ci_high < 0)
+        assert 5 < worse < 38
+
+    @pytest.mark.parametrize("test", ["t", "bootstrap", "wild"])
+    def test_at_a_margin_p_and_limit_agree(self, test: Any) -> None:
+        rng, seen = np.random.default_rng(4), set()
+        for _ in range(20):
+            a, b = borderline(rng)
+            for rule in ("regression", "no-loss"):
+                row = hn.gate(a, b, test=test, resamples=500, margin=0.06, rule=rule).rows[0]
+                beyond = row.limit < -0.06 if rule == "regression" else row.limit > -0.06
+                assert (row.p_value < 0.025) == beyond
+                seen.add((rule, beyond))
+        assert len(seen) >= 3
+
+    @pytest.mark.parametrize("test", ["sign", "permutation"])
+    def test_a_test_without_a_limit_knows_no_margin(self, test: Any) -> None:
+        a, b = borderline(np.random.default_rng(1))
+        with pytest.raises(hn.InputError, match="leave `margin` out"):
+            hn.gate(a, b, test=test, margin=0.02)
+        with pytest.raises(hn.InputError, match="`ratio`"):
+            hn.gate(a, b, test=test, ratio=0.98)
+        with pytest.raises(hn.InputError, match="leave `interval` out"):
+            hn.gate(a, b, test=test, interval="t")
+
+    def test_a_few_large_losses_are_not_what_the_sign_test_shows(self) -> None:
+        d = np.concatenate([np.full(20, 0.1), np.full(4, -9.0), np.zeros(6)])
+        a, b = run("a", {"t": d + 1}), run("b", {"t": np.ones(30)})
+        row = hn.compare(a, b, test="sign").rows[0]
+        assert row.p_value < 0.05
+        assert row.diff < 0
+        assert row.verdict == "not separable"
+        assert hn.gate(a, b, test="sign").passed
 
     def test_p_is_that_of_a_one_sided_t_test(self) -> None:
         rng = np.random.default_rng(5)
-        a, b = rng.normal(-0.2, 1, 30), rng.normal(0, 1, 30)
+        x, y = rng.normal(-0.2, 1, 30), rng.normal(0, 1, 30)
         for margin in (0.0, 0.1):
-            expected = stats.ttest_1samp(a - b, -margin, alternative="less").pvalue
-            assert gated(only(a, b), margin=margin).rows[0].p_value == pytest.approx(expected, rel=1e-9)
+            expected = stats.ttest_1samp(x - y, -margin, alternative="less").pvalue
+            found = hn.gate(run("a", {"t": x}), run("b", {"t": y}), margin=margin)
+            assert found.rows[0].p_value == pytest.approx(expected, rel=1e-9)
 
     def test_it_is_holms_over_all_rows_whatever_their_groups(self) -> None:
-        group = Group("g", "acc", "none", ("a", "b"))
-        pair = two({"a": -0.1, "b": -0.05, "c": -0.02}, (group,))
-        found = gated(compare_runs([pair], Settings()))
+        a, b = two({"a": -0.1, "b": -0.05, "c": -0.02})
+        a, b = (replace(x, groups=(Group("g", "acc", "none", ("a", "b")),)) for x in (a, b))
+        found = hn.gate(a, b)
         p = [row.p_value for row in found.rows]
         assert [row.p_adjusted for row in found.rows] == pytest.approx(list(holm(p)))
-        plain = gated(compare_runs([pair], Settings(adjust="none")))
+        plain = hn.gate(a, b, adjust="none")
         assert [row.p_adjusted for row in plain.rows] == [row.p_value for row in plain.rows]
         assert sorted(row.p_value for row in plain.rows) == sorted(p)
-        assert gated(compare_runs([pair], Settings(adjust="bh"))).rows == found.rows
-
-    def test_the_margin_is_the_comparisons_unless_another_is_given(self) -> None:
-        pair = two({"t": -0.5})
-        found = compare_runs([pair], Settings(margin=2.0))
-        assert (gated(found).margin, gated(found).failed, gated(found, margin=0.0).failed) == (
-            2.0,
-            False,
-            True,
-        )
-        with pytest.raises(ValueError, match="must not be negative"):
-            gated(found, margin=-1.0)
+        assert hn.gate(a, b, adjust="bh").rows == found.rows
 
     def test_one_bad_task_of_twenty_is_found_and_noise_is_not(self) -> None:
         quiet = {f"t{i}": 0.0 for i in range(20)}
-        assert not gated(compare_runs([two(quiet)], Settings())).failed
-        found = gated(compare_runs([two(quiet | {"t7": -0.4})], Settings()))
-        assert [row.task for row in found.failing] == ["t7"]
+        assert not hn.gate(*two(quiet)).failed
+        assert [row.task for row in hn.gate(*two(quiet | {"t7": -0.4})).failing] == ["t7"]
+
+    def test_compare_says_what_took_the_place_of_old_options(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["compare", "a", "b", "--fail-on", "regression"]) == 2
+        assert "harness-noise gate A --against B" in " ".join(capsys.readouterr().err.split())
+        assert main(["compare", "a", "b", "--combine", "stouffer"]) == 2
+        assert "No such option --combine: the row `overall` is there" in " ".join(capsys.readouterr().err.split())
+
+
+def borderline(rng: np.random.Generator) -> tuple[Run, Run]:
+    """Two runs of 60 right or wrong answers of which 8 to 17 flip, most of them to wrong."""
+    flips = int(rng.integers(8, 18))
+    gained = int(flips * rng.uniform(0.1, 0.3))
+    d = np.concatenate([np.ones(gained), -np.ones(flips - gained), np.zeros(60 - flips)])
+    old = np.where(d < 0, 1.0, np.where(d > 0, 0.0, rng.integers(0, 2, 60)))
+    return run("new", {"t": old + d}), run("old", {"t": old})
 
 
 class TestSaid:
@@ -201,17 +247,16 @@ class TestSaid:
     @pytest.mark.parametrize(
         ("shift", "code", "words"),
         [
-            (0.0, 0, "pass: no loss beyond the margin 0.1 is shown in 3 rows; a loss of "),
+            (0.0, 0, "pass: no loss beyond the margin of 0.1 is shown in 3 rows; a loss of "),
             (-0.5, 1, r"fail: t\d score: A − B = −0\.\d+ is shown to be below −0.1, p (< )?\S+ and 2 more"),
         ],
     )
     def test_the_gate_says_what_it_did(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str], shift: float, code: int, words: str
     ) -> None:
-        gate = ["--fail-on", "regression", "--margin", "0.1"]
-        assert main(["compare", *self.files(tmp_path, shift), *gate]) == code
-        shown = " ".join(capsys.readouterr().err.split())
-        assert re.search(f"--fail-on regression: {words}", shown)
+        new, old = self.files(tmp_path, shift)
+        assert main(["gate", new, "--against", old, "--margin", "0.1"]) == code
+        assert re.search(words, " ".join(capsys.readouterr().out.split()))
 
     @pytest.mark.parametrize(
         ("choices", "name"),
@@ -220,7 +265,7 @@ class TestSaid:
             ({"test": "sign"}, "sign test; CI: t, 39 df"),
             ({"test": "permutation"}, "permutation; CI: t, 39 df"),
             ({"test": "bootstrap"}, "bootstrap"),
-            ({"interval": "bootstrap"}, "t, 39 df; CI: bootstrap"),
+            ({"interval": "bootstrap"}, "bootstrap"),
             ({"test": "bootstrap", "clusters": np.arange(40) // 4}, "cluster bootstrap"),
             ({"clusters": np.arange(40) // 4}, "t, 9 df"),
         ],
@@ -240,3 +285,32 @@ class TestSaid:
         row: Difference = estimate_difference(np.ones(12), np.zeros(12))
         assert (row.p_value, row.interval, by_test(row)) == (None, "bonett-price", "sign test; CI: Bonett–Price")
         assert hn.estimate_difference(np.ones(12), np.zeros(9), unpaired=True).interval == "agresti-caffo"
+
+
+def test_a_row_without_p_is_no_pass() -> None:
+    from harness_noise.analysis import gate as analysis
+    from harness_noise.results.gate import GateRow
+
+    row = GateRow("t", "acc", "none", threshold=0.0, estimate=0.1, n_questions=9)
+    blank = analysis.Candidate(row, p=(float("nan"), float("nan")))
+    sure = analysis.Candidate(GateRow("u", "acc", "none", threshold=0.0, estimate=0.1, n_questions=9), p=(0.9, 1e-9))
+    for rule in ("regression", "no-loss"):
+        for skip in (False, True):
+            bar = analysis.Bar(rule=rule, skip_missing=skip)
+            found = analysis.decide([blank, sure], bar, {"level": 0.95})
+            assert found.outcome == ("pass" if skip else "cannot judge")
+            assert [each.task for each in found.rows if each.reason] == ([] if skip else ["t"])
+            assert analysis.decide([blank], bar, {"level": 0.95}).outcome == "cannot judge"
+
+
+@pytest.mark.parametrize("answers", [1, 10, float("inf")])
+def test_a_pooled_floor_of_one_row_is_that_row(answers: float) -> None:
+    rng = np.random.default_rng(4)
+    scores = hn.as_scores((rng.random((150, 2)) < 0.7).astype(float), task="t", higher_is_better=True)
+    run = hn.Run("a", "a", "x", scores=(scores,))
+    pooled, alone = hn.gate(run, floor=0.75, answers_b=answers, pooled=True).rows
+    assert not alone.decides
+    assert (pooled.se, pooled.df, pooled.limit) == (alone.se, alone.df, alone.limit)
+    assert pooled.p_value == pytest.approx(alone.p_value, rel=1e-12)
+    by_itself = hn.gate(run, floor=0.75, answers_b=answers).rows[0]
+    assert (by_itself.se, by_itself.df, by_itself.limit) == (pooled.se, pooled.df, pooled.limit)

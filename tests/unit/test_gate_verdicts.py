@@ -15,18 +15,17 @@ import pytest
 from scipy import stats
 
 import harness_noise as hn
-from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.drawing import with_record
-from harness_noise.analysis.gate import Bar, Floor, gated, judge
-from harness_noise.analysis.growing import judged_by_looks, observe
-from harness_noise.analysis.mean import looks_of
+from harness_noise.analysis.gate import Bar, Floor, judge
+from harness_noise.analysis.growing import observe
 from harness_noise.analysis.sequential import Look, StoppingRule
 from harness_noise.cli import main
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores, Skipped
-from harness_noise.settings import Settings
+from harness_noise.settings import InPoints, Settings
 from harness_noise.stats.intervals import wilson
 from harness_noise.stats.planning import noncentrality
+from support.notes import noted
 
 pytest_plugins = ["pytester"]
 
@@ -95,7 +94,7 @@ class TestRules:
         gate = hn.gate(b, a, margin=0.02)
         assert gate.failed
         assert gate.rows[0].threshold == 0.02
-        assert "above 0.02" in gate.sentence
+        assert "above 2 points" in gate.sentence
 
     def test_a_ratio_is_a_contrast(self) -> None:
         a, b = pair(0.03, tasks=("arc",))
@@ -126,7 +125,7 @@ class TestRules:
         assert "baseline above 0" in gate.rows[0].reason
 
     def test_equal_answers_leave_a_ratio_its_doubt(self) -> None:
-        """A − R·B varies only as B does there: 100 equal answers are no proof that 99 % are kept."""
+        """A − R·B varies only as B does there: 100 equal answers are no proof that 99% are kept."""
         _, b = pair(n=100, tasks=("arc",))
         a = replace(b, name="a", model="a")
         gate = hn.gate(a, b, ratio=0.99, rule="no-loss")
@@ -203,18 +202,18 @@ class TestFloors:
 
     def test_a_published_number_has_its_own_noise(self) -> None:
         a, _ = pair(tasks=("arc",))
-        exact, noisy = (hn.gate(a, floor=0.76, floor_questions=n).rows[0] for n in (None, 1319))
+        exact, noisy = (hn.gate(a, floor=0.76, n=n).rows[0] for n in (None, 1319))
         own = math.sqrt(0.76 * 0.24 / 1319)
         assert noisy.se == pytest.approx(math.hypot(exact.se, own))
         assert noisy.p_value > exact.p_value
 
     def test_published_numbers_have_it_in_a_pool_too(self) -> None:
         a, _ = pair()
-        exact, noisy = (hn.gate(a, floor=0.76, floor_questions=n, pooled=True).rows[0] for n in (None, 1319))
+        exact, noisy = (hn.gate(a, floor=0.76, n=n, pooled=True).rows[0] for n in (None, 1319))
         assert noisy.se == pytest.approx(math.hypot(exact.se, math.sqrt(0.76 * 0.24 / 1319 / 2)))
         assert noisy.p_value > exact.p_value
         again = replace(a, scores=(*a.scores, *(replace(part, metric="em") for part in a.scores)))
-        same = hn.gate(again, floor=0.76, floor_questions=1319, pooled=True).rows[0]
+        same = hn.gate(again, floor=0.76, n=1319, pooled=True).rows[0]
         assert same.se == pytest.approx(noisy.se)  # two metrics of the same questions are one number twice
 
     @pytest.mark.parametrize("code", ["stopped_early", "not_a_random_part", "unequal_chances"])
@@ -321,8 +320,42 @@ class TestSeveralBaselines:
         assert gate.rows[0].estimate == pytest.approx(d.mean())
         assert gate.rows[0].se == pytest.approx(math.sqrt(expected))
         assert gate.rows[0].df < 10
-        assert "few_clusters" in gate.rows[0].diagnostics
-        assert any("4 baseline runs" in note for note in gate.notes)
+        assert "few_runs" in gate.rows[0].diagnostics
+        assert "few_clusters" not in gate.rows[0].diagnostics
+        assert any("4 baseline runs" in note for note in noted(gate))
+        assert gate.rows[0].against == "mean of 4 runs"
+        # the fiducial p, written out; its root is the limit
+        q = stats.chi2.ppf((np.arange(1500) + 0.5) / 1500, R - 1)
+        left = np.maximum(between * (R - 1) / q - within, 0.0)
+        s = np.sqrt(d.var(ddof=1) / n + (1 + 1 / R) * left)
+
+        def below(null: float) -> float:
+            return stats.t.cdf((d.mean() - null) / s, n - 1).mean()
+
+        assert gate.rows[0].p_value == pytest.approx(below(0.0), rel=1e-6)
+        assert below(gate.rows[0].limit) == pytest.approx(0.025, rel=1e-6)
+        lossless = hn.gate(run("a", {"t": a}, **plain), sides, rule="no-loss", margin=0.3).rows[0]
+        assert lossless.p_value == pytest.approx(1 - below(-0.3), rel=1e-6)
+        ratio = hn.gate(run("a", {"t": a + 9}, **plain), [run(f"b{i}", {"t": v + 9}, **plain) for i, v in
+                        enumerate(runs)], ratio=0.5).rows[0]  # fmt: skip
+        d = a + 9 - 0.5 * (table + 9).mean(axis=1)
+        s = np.sqrt(d.var(ddof=1) / n + (1 + 0.25 / R) * left)
+        assert ratio.p_value == pytest.approx(stats.t.cdf(d.mean() / s, n - 1).mean(), rel=1e-6)
+
+    def test_one_test_knows_what_runs_differ_by(self) -> None:
+        a, b = pair()
+        sides = [b, replace(pair(seed=1)[0], name="b1")]
+        for choices in ({"test": "sign"}, {"unpaired": True}, {"repeats_are": "runs"}):
+            with pytest.raises(hn.InputError, match="several baseline runs"):
+                hn.gate(a, sides, **choices)
+        assert any("a third one would" in note for note in noted(hn.gate(a, sides)))
+
+    def test_questions_that_one_of_them_lacks_are_left_out_and_counted(self) -> None:
+        a, b = pair(tasks=("arc",))
+        short = replace(without(pair(seed=1, tasks=("arc",))[0], 40), name="b1")
+        gate = hn.gate(a, [b, short], margin=0.5)
+        assert gate.rows[0].n_questions == 360
+        assert any("40 questions that a baseline run lacks" in note for note in noted(gate))
 
     def test_questions_that_all_differ_alike_have_the_noise_between_runs(self) -> None:
         sides = [run(f"b{i}", {"t": np.full(40, value)}) for i, value in enumerate((1.0, 0.0, 1.0))]
@@ -331,14 +364,7 @@ class TestSeveralBaselines:
         assert "zero_variance" not in row.diagnostics
 
     def test_with_one_it_is_said_that_it_cannot_be_known(self) -> None:
-        assert any("cannot be known" in note for note in hn.gate(*pair()).notes)
-
-    def test_what_it_would_have_said_of_each(self) -> None:
-        a, b = pair()
-        sides = [b, *(replace(pair(seed=i)[0], name=f"b{i}") for i in (0, 1))]
-        test = hn.gate(a, sides[:2], self_test=True).self_test
-        assert test is not None
-        assert [one.run for one in test.stored_runs] == ["old", "b0"]
+        assert any("cannot be known" in note for note in noted(hn.gate(*pair())))
 
 
 class TestRatiosOfSums:
@@ -390,9 +416,22 @@ class TestSelfTest:
         assert row.sees == pytest.approx(test.sees[1].loss, rel=0.03)
 
     def test_identical_models_that_cannot_be_told_do_not_pass_no_loss(self) -> None:
-        test = hn.gate(*pair(tasks=("arc",)), rule="no-loss", margin=0.005, self_test=True).self_test
+        gate = hn.gate(*pair(tasks=("arc",)), rule="no-loss", margin=0.005, self_test=True)
+        test = gate.self_test
         assert test is not None
         assert test.false_alarm > 0.8
+        assert all(seen.power > test.false_alarm for seen in test.sees)
+        assert all(seen.loss > 0 for seen in test.sees)
+        assert test.n_needed == pytest.approx(gate.rows[0].n_needed, rel=0.05)
+
+    def test_what_must_hold_in_every_row_is_not_adjusted(self) -> None:
+        """Ten rows of which each excludes the loss by itself: the run passes, and no row asks for more questions."""
+        gate = hn.gate(*pair(tasks=tuple(f"t{i}" for i in range(10)), n=2000), rule="no-loss", margin=0.02,
+                       self_test=True)  # fmt: skip
+        assert gate.passed
+        assert all(row.p_adjusted == row.p_value for row in gate.rows)
+        assert all(row.n_needed is None for row in gate.rows)
+        assert max(row.p_value for row in gate.rows) * 10 > 0.025
 
     @pytest.mark.slow
     def test_twenty_rows_together_alarm_as_rarely_as_one(self) -> None:
@@ -484,7 +523,7 @@ class TestCannotJudge:
         ("choices", "words"),
         [
             ({"margin": 2.0}, "margin"), ({"margin": -1.0}, "negative"), ({"ratio": 99}, "did you mean 0.99"),
-            ({"ratio": 0.9, "margin": 0.1}, "leave one"), ({"margin": math.nan}, "margin"), ({"budget": 1}, "budget"),
+            ({"ratio": 0.9, "margin": 0.1}, "leave one"), ({"margin": math.nan}, "margin"),
         ],
     )  # fmt: skip
     def test_numbers_on_the_wrong_scale_are_refused(self, choices: Any, words: str) -> None:
@@ -492,15 +531,48 @@ class TestCannotJudge:
             hn.gate(*pair(), **choices)
         with pytest.raises(hn.InputError, match="did you mean"):
             hn.gate(pair()[0], floor=70)
+        with pytest.raises(hn.InputError, match=r"`floor` 150% is outside the range of acc, 0 to 1$"):
+            hn.gate(pair()[0], floor=InPoints(1.5))
+        with pytest.raises(hn.InputError) as refused:
+            hn.gate(*pair(), margin=InPoints(1.5))
+        assert "`margin` 150% is" in str(refused.value)
+        assert "did you mean" not in str(refused.value)
         with pytest.raises(hn.InputError, match="what must the run reach"):
             hn.gate(pair()[0])
 
-    def test_a_run_against_itself_is_a_loud_warning(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("choices", [{}, {"rule": "no-loss", "margin": 0.1}, {"pooled": True}, {"ratio": 0.9}])
+    def test_a_run_against_itself_cannot_be_judged(self, tmp_path: Path, choices: Any) -> None:
+        path, other = tmp_path / "run.csv", tmp_path / "other.csv"
+        path.write_text("question,task,score\n" + "".join(f"q{i},t{i % 3},{i % 2}\n" for i in range(60)))
+        other.write_text("question,task,score\n" + "".join(f"q{i},t{i % 3},{i % 7 < 3:d}\n" for i in range(60)))
+        for against in (path, [other, path]):
+            gate = hn.gate(path, against, **choices)
+            assert (gate.outcome, "its own baseline" in gate.sentence) == ("cannot judge", True)
+            assert "one_run_twice" in {note.code for note in gate.warnings}
+            assert hn.gate(path, against, skip_missing=True, **choices).outcome == "cannot judge"
+        assert hn.gate(path, path, floor=0.1).outcome == "cannot judge"
+        assert hn.gate(path, path, floor=0.1, skip_missing=True).outcome == "pass"  # the number alone decides
+        assert hn.gate(path, other, margin=0.9).outcome == "pass"
+
+    def test_equal_files_are_one_run_only_where_they_say_when_it_was(self, tmp_path: Path) -> None:
+        """A model that always answers alike writes the same table again; a log holds its time."""
+        a, b = (tmp_path / f"{name}.csv" for name in "ab")
+        for path in (a, b):
+            path.write_text("question,score\n" + "".join(f"q{i},{i % 2}\n" for i in range(50)))
+        gate = hn.gate(a, b)
+        assert (gate.outcome, [note.code for note in gate.warnings]) == ("pass", ["one_run_twice"])
+        new, old = (replace(hn.read(path)[0], date="2026-01-01") for path in (a, b))
+        assert hn.gate(new, old).outcome == "cannot judge"
+
+    def test_each_question_of_a_run_against_itself(self, tmp_path: Path) -> None:
         path = tmp_path / "run.csv"
-        path.write_text("question,score\n" + "".join(f"q{i},{i % 2}\n" for i in range(50)))
-        assert any("ONE RUN TWICE" in text for text in hn.gate(path, path).warnings)
+        path.write_text("question,repeat,score\n" + "".join(f"q{i % 5},{i // 5},1\n" for i in range(50)))
+        assert hn.gate(path, path, each=True).outcome == "cannot judge"
+
+    def test_other_runs_with_the_same_scores_are_a_loud_warning(self) -> None:
         a, b = pair()
-        assert hn.gate(b, replace(b, name="other")).warnings[0].startswith("THE SAME SCORES")
+        (warned,) = hn.gate(b, replace(b, name="other")).warnings
+        assert warned.code == "same_scores"
         assert not hn.gate(a, b).warnings
 
 
@@ -546,6 +618,24 @@ class TestStoppedEarly:
         assert (row.passed, row.estimate, row.limit) == (True, shown.estimate, pytest.approx(shown.ci_high))
         other = run("other", {"t": 1 - right[:, 1]})
         assert hn.gate(new, other, margin=0.5).outcome == "cannot judge"
+        # one with the same mean of these questions is another one, too; as B again, whatever the order of its questions
+        moved = right[:, 1].copy()
+        moved[rows] = np.sort(moved[rows])
+        alike = run("alike", {"t": moved})
+        plain = [hn.compare(new, side).comparisons[0] for side in (b, alike)]
+        assert plain[1].diff == pytest.approx(shown.diff)
+        assert [row.test for row in plain] == ["sequential", "t"]
+        assert "stopped_early" in plain[1].diagnostics
+        assert hn.compare(alike, new).comparisons[0].test == "t"
+        gate = hn.gate(new, alike, margin=0.5)
+        assert gate.outcome == "cannot judge"
+        assert ("unequal_chances" if unequal else "against another baseline") in gate.sentence
+        turned = replace(b.scores[0], questions=Questions(b.scores[0].questions.keys[::-1]),
+                         values=b.scores[0].values[::-1])  # fmt: skip
+        assert hn.compare(replace(b, scores=(turned,)), new).comparisons[0].test == "sequential"
+        # a record of before says nothing of B but the difference
+        older = replace(new, sequential=tuple(row | {"baseline": None} for row in new.sequential))
+        assert hn.compare(older, alike).comparisons[0].test == "sequential"
 
     def test_another_baseline_or_another_quantity_cannot_be_judged(self) -> None:
         a, b = self.stopped(estimate_unadjusted=-0.5)
@@ -558,19 +648,6 @@ class TestStoppedEarly:
         with pytest.raises(hn.InputError, match=r"`level` 0.95 only: judge it at that level, not at 0.9"):
             hn.gate(*self.stopped(), level=0.9)  # a file of before says no level
         assert hn.gate(*self.stopped(level=0.9), level=0.9).rows[0].limit == pytest.approx(-0.03)
-        with pytest.raises(hn.InputError, match=r"`level` 0.9 only"):
-            hn.compare(*self.stopped(level=0.9), fail_on="regression")
-
-    def test_looks_from_outside_are_of_the_same_task_too(self) -> None:
-        """`compare --looks` of a run that grows: it lacks questions, and all else must be as in the baseline."""
-        a, b = self.stopped()
-        (look,) = looks_of([a])["sequential"]
-        sides = [each(side, version="1", diagnostics=()) for side in (replace(a, sequential=(), drawn=()), b)]
-        for new, words in ((sides[0], "is shown to be below"), (each(sides[0], version="2"), "versions 2 and 1")):
-            compared = compare_runs([(new, sides[1])], Settings())
-            gate = gated(judged_by_looks(compared, [look], Settings()), [(new, sides[1])])
-            assert words in gate.sentence
-            assert gate.rows[0].estimate == look.estimate
 
     def test_its_own_mean_is_too_extreme_for_a_floor(self) -> None:
         assert "too extreme" in hn.gate(self.stopped()[0], floor=0.5).sentence
@@ -586,7 +663,7 @@ class TestKept:
                           + new.scores[1:])  # fmt: skip
             gate = hn.gate(new, b, store=store, keep=3, margin=0.9)
             assert gate.passed
-            assert any(str(store) in note for note in gate.notes)
+            assert any(str(store) in note for note in noted(gate))
         kept = sorted(store.iterdir())
         assert len(kept) == 3
         assert max(path.stat().st_size for path in kept) <= 64 * 10_000
@@ -637,7 +714,7 @@ class TestShown:
         jsonschema = pytest.importorskip("jsonschema")
         schema = json.loads((files("harness_noise") / "schema.json").read_text())
         for gate in (
-            hn.gate(*pair(), self_test=True, budget=500),
+            hn.gate(*pair(), self_test=True),
             hn.gate(pair()[0], floor=0.5),
             hn.gate(pair(n=9)[0], pair()[1]),
         ):
@@ -683,7 +760,7 @@ class TestShown:
         shown = pytester.runpytest_subprocess("-p", "no:cacheprovider").stdout.str()
         assert "1 failed" in shown
         assert "<Gate: fail: arc score: A − B = " in shown
-        assert "is shown to be below 0, p " in shown
+        assert "is shown to be below 0 points, p " in shown
 
 
 @pytest.fixture
@@ -711,15 +788,6 @@ def test_exit_codes(tables: dict[str, str], tmp_path: Path, capsys: pytest.Captu
     assert main(["gate", tables["new"], "--against", str(tmp_path / "nothing")]) == 2
     err = capsys.readouterr().err
     assert "--against" in err
-    assert main(["compare", tables["bad"], tables["old"], "--fail-on", "regression"]) == 1
-
-
-def test_compare_is_its_shorthand(tables: dict[str, str]) -> None:
-    for name in ("new", "bad"):
-        short = hn.compare(tables[name], tables["old"], fail_on="regression", margin=0.02).gate
-        gate = hn.gate(tables[name], tables["old"], margin=0.02)
-        assert short is not None
-        assert (short.outcome, short.rows) == (gate.outcome, gate.rows)
 
 
 def test_a_floor_and_a_bar_are_plain_values() -> None:
@@ -753,7 +821,11 @@ class TestMissing:
             gate = hn.gate(without(a, 150), side, **bar, skip_missing=skip)
             assert gate.sentence.startswith(words)
             assert "with the worst scores that they could have" in gate.sentence
-        assert hn.gate(without(a, 2), side, **bar).passed
+        gate = hn.gate(without(a, 2), side, **bar)
+        assert gate.passed
+        (said,) = (note for note in gate.notes if note.code == "missing_filled")
+        assert said.as_text().endswith("with the worst scores that they could have, and with the best; other "
+                                       "combinations were not tried")  # fmt: skip
 
     def test_the_baselines_count_too_and_a_fail_stays_one(self) -> None:
         a, b = pair()
@@ -761,6 +833,23 @@ class TestMissing:
         assert hn.gate(without(pair(0.2)[0], 150), b).failed
         lower = [each(side, higher_is_better=False) for side in (a, b)]
         assert hn.gate(without(lower[0], 150), lower[1], margin=0.05).outcome == "cannot judge"
+
+    def test_a_score_between_the_ends_can_turn_a_pass_too(self) -> None:
+        """The worst score widens the interval more than it moves the mean: what lies between fails."""
+        b = np.full(50, 0.5)
+        a = b - 0.01 + np.r_[0.0, 0.04 * np.tile([1, -1], 25)[1:]]
+
+        def judged(first: float) -> Any:
+            sides = [run(name, {"t": x}) for name, x in (("new", np.r_[first, a[1:]]), ("old", b))]
+            sides = [each(side, bounds=(0.0, 1.0)) for side in sides]
+            return hn.gate(each(sides[0], n_missing=int(math.isnan(first))), sides[1], rule="regression")
+
+        assert judged(0.0).passed
+        assert judged(1.0).passed
+        assert judged(0.3).failed
+        gate = judged(math.nan)
+        assert gate.outcome == "cannot judge"
+        assert "with some of the scores that they could have it does not pass" in gate.sentence
 
     def test_without_a_range_it_is_not_known(self) -> None:
         a, b = (replace(side, scores=tuple(replace(p, values=7 * p.values, bounds=None) for p in side.scores))
@@ -773,33 +862,14 @@ class TestMissing:
         new, old = (replace(side, scores=(), parts=side.scores, groups=(whole,)) for side in (without(a, 2), b))
         assert said in hn.gate(new, old).sentence
 
-    def test_two_runs_of_one_name_are_two(self) -> None:
-        b = pair(tasks=("arc",))[1]
-        runs = [pair(loss, tasks=("arc",))[0] for loss in (0.0, 0.05)]
-        gate = hn.compare(runs, baseline=b, fail_on="regression").gate
-        assert gate is not None
-        assert [row.passed for row in gate.rows] == [False, True]
-        assert gate.rows[0].p_adjusted == pytest.approx(2 * gate.rows[0].p_value)
-
-    def test_two_runs_of_one_model_do_not_vouch_for_each_other(self) -> None:
-        a, b = pair(tasks=("arc",))
-        whole, lacks = replace(a, name="first"), replace(without(a, 150), name="second")
-        for runs in ([whole, lacks], [lacks, whole]):
-            gate = hn.compare(runs, baseline=b, fail_on="regression").gate
-            assert gate is not None
-            assert [bool(row.reason) for row in gate.rows] == [True, False]
-            assert "with the worst scores that they could have" in gate.sentence
-
-    def test_compare_is_its_shorthand(self, tmp_path: Path) -> None:
+    def test_a_table_with_holes_is_judged_as_the_arrays_are(self, tmp_path: Path) -> None:
         a, b = pair(tasks=("arc",))
         paths = []
         for name, side in (("new", without(a, 150)), ("old", b)):
             values = ("" if math.isnan(x) else f"{x:g}" for x in side.scores[0].values[:, 0])
             paths.append(tmp_path / f"{name}.csv")
             paths[-1].write_text("question,score\n" + "".join(f"q{i},{x}\n" for i, x in enumerate(values)))
-        short = hn.compare(*paths, fail_on="regression").gate
-        assert short is not None
-        assert (short.outcome, hn.gate(*paths).outcome) == ("cannot judge", "cannot judge")
+        assert hn.gate(*paths).outcome == "cannot judge"
         assert hn.gate(*paths, missing="zero").failed
 
 
@@ -825,7 +895,7 @@ class TestBars:
         path.write_text("lmeval: {task: arc, recovery_threshold: 0.95}")
         gate = hn.gate(a, b, thresholds=path)
         assert [row.quantity for row in gate.rows] == ["A − 0.95·B"]
-        assert any("recovery_threshold" in note for note in gate.notes)
+        assert any("recovery_threshold" in note for note in noted(gate))
         assert gate.rows[0].p_value == hn.gate(a, b, ratio=0.95).rows[0].p_value
         for text in (
             "lmeval: {task: arc, recovery_threshold: {acc: 0.9}}",
@@ -900,10 +970,10 @@ class TestOneConfiguration:
                 "question,score\n" + "".join(f"q{i},{i % n % 2}\n" for i in range(60))
             )
         new, old = tmp_path / "new.csv", tmp_path / "old.csv"
-        assert any("one baseline run" in note for note in hn.gate(new, [old, old]).notes)
+        assert any("one baseline run" in note for note in noted(hn.gate(new, [old, old])))
         a, sides = self.sides()
-        assert any("THE SAME SCORES" in text for text in hn.gate(a, [*sides, replace(sides[0], name="x")]).warnings)
-        assert any("THE SAME SCORES" in text for text in hn.gate(sides[1], sides).warnings)
+        for gate in (hn.gate(a, [*sides, replace(sides[0], name="x")]), hn.gate(sides[1], sides)):
+            assert "same_scores" in {note.code for note in gate.warnings}
 
     def test_questions_do_not_tell_of_runs(self) -> None:
         """V(n) = σ²_run (1 + 1/R) + v/n: what is fixed is not planned away."""
@@ -915,8 +985,6 @@ class TestOneConfiguration:
         gate = hn.gate(a, sides, rule="no-loss", margin=0.05)
         assert gate.rows[0].n_needed is None
         assert "no number of questions would" in gate.sentence
-        few, many = (hn.gate(a, sides, budget=n).rows[0].budget_sees for n in (300, 10**9))
-        assert many > 0.5 * few
 
     def test_no_loss_larger_than_the_range_is_promised(self) -> None:
         a, b = pair(n=4, tasks=("arc",))
@@ -944,3 +1012,16 @@ def test_a_damaged_kept_run_is_an_error_or_read_right_wherever_it_is_damaged(tmp
         else:
             assert found == whole
     assert refused > 30
+
+
+def test_a_no_loss_pass_with_few_flips_says_how_often_its_limit_errs() -> None:
+    b = np.ones(400)
+    a = b.copy()
+    a[:3] = 0
+    runs = [
+        hn.Run(model=name, name=name, harness="h", scores=(hn.as_scores(x, higher_is_better=True),))
+        for name, x in (("a", a), ("b", b))
+    ]
+    result = hn.gate(*runs, rule="no-loss", margin=0.05)
+    assert result.passed
+    assert "few questions differ: this limit errs in about 4% of cases" in result.sentence

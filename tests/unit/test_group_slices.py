@@ -15,6 +15,7 @@ from harness_noise.cli import main
 from harness_noise.data.clusters import Fields
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.settings import Settings
+from support.notes import noted
 
 SIZES = {"t1": 90, "t2": 60}
 
@@ -70,7 +71,7 @@ def test_the_tasks_keep_their_own_slices_and_the_group_has_a_test_of_them() -> N
     found = slices_of_pairs([(run_of("a", 1), run_of("b", 2))], ["kind"], Settings())
     assert [row.task for row in found.heterogeneity] == ["t1", "t2", "both"]
     assert {row.task: row.n_questions for row in found.slices} == {"t1": 30, "t2": 20, "both": 50}
-    assert found.notes == ()
+    assert noted(found) == ()
 
 
 def test_a_group_that_clusters_by_task_does_so_in_its_slices() -> None:
@@ -80,14 +81,14 @@ def test_a_group_that_clusters_by_task_does_so_in_its_slices() -> None:
 
 def test_weights_of_tasks_are_not_those_of_slices_and_that_is_said() -> None:
     found = slices_of_runs([run_of("a", 1, weighting="equal")], ["kind"], Settings())
-    assert len(found.notes) == 1
-    assert "both: its tasks have weights of their own" in found.notes[0]
+    assert len(noted(found)) == 1
+    assert "both: its tasks have weights of their own" in noted(found)[0]
 
 
 def test_a_field_that_one_task_lacks_leaves_its_questions_out_and_says_so() -> None:
     found = slices_of_runs([run_of("a", 1)], ["only"], Settings())
     assert {row.task: row.n_questions for row in found.slices} == {"t2": 20, "both": 20}
-    assert "both / acc: 90 of 150 questions have no only and are in no slice" in found.notes
+    assert "both / acc: 90 of 150 questions have no only and are in no slice" in noted(found)
 
 
 def test_a_group_alone_is_sliced_too() -> None:

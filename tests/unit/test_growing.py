@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from harness_noise.analysis.sequential import StoppingRule
 from harness_noise.cli import main
 from harness_noise.errors import InputError
 from harness_noise.stats.sequential import exits_above
+from support.notes import noted
 
 
 def write(path: Path, model: str, rows: Any, values: np.ndarray) -> None:
@@ -89,7 +89,7 @@ def test_looks_are_counted_kept_and_end_with_the_decision(
 
 def test_the_table_shows_the_looks(place: Path, scores: Any, capsys: pytest.CaptureFixture[str]) -> None:
     write(place / "grow.csv", "a", np.random.default_rng(1).permutation(400)[:80], scores[0])
-    assert main(["compare", str(place / "grow.csv"), str(place / "b.csv"), "--looks", "anytime"]) == 0
+    assert main(["compare", str(place / "grow.csv"), str(place / "b.csv"), "--looks", "anytime", "--details"]) == 0
     out = capsys.readouterr()
     assert "Looks at a run that grows" in out.out
     assert "80 of 400" in out.out
@@ -115,8 +115,7 @@ def test_every_word_of_a_comparison_is_that_of_the_looks(place: Path, capsys: py
     plain = hn.compare(*files)
     assert plain.rows[0].verdict == "A better"
     assert plain.rows[0].p_value < 0.02
-    backwards = [*files[::-1]]
-    assert main(["compare", *backwards, "--fail-on", "regression"]) == 2  # 22 of 400 questions: was it cut short?
+    assert main(["gate", files[1], "--against", files[0]]) == 2  # 22 of 400 questions: was it cut short?
     found = json.loads(told("--looks", "5", "--format", "json")[1])
     (row,), (look,) = found["comparisons"], found["sequential"]
     assert (row["verdict"], look["decision"]) == ("not decided", "not decided")
@@ -130,18 +129,6 @@ def test_every_word_of_a_comparison_is_that_of_the_looks(place: Path, capsys: py
         assert "A better" not in shown
         assert "not decided" in shown
         assert "sequential" in shown
-    # of a metric where less is better, A would be worse: the gate reads the looks' interval, too
-    from harness_noise.analysis.gate import gated
-    from harness_noise.analysis.growing import judged_by_looks
-    from harness_noise.results.rows import Comparison
-    from harness_noise.results.sequential import Sequential
-    from harness_noise.settings import Settings
-
-    down = Comparison(plain.settings, tuple(replace(item, higher_is_better=False) for item in plain.rows))
-    assert gated(down).failed
-    judged = judged_by_looks(down, [Sequential(**look)], Settings())
-    assert not gated(judged).failed
-    assert gated(judged, margin=0.0).rows[0].limit == pytest.approx(look["ci_low"])
 
 
 def test_what_was_decided_early_is_told_as_it_was_then(
@@ -159,7 +146,7 @@ def test_what_was_decided_early_is_told_as_it_was_then(
     found = json.loads(capsys.readouterr().out)
     (row,) = found["comparisons"]
     assert (row["diff"], row["verdict"], row["n_questions"]) == (look["estimate"], "A better", 400)
-    assert any(f"after {look['n_asked']} questions" in note for note in found["notes"])
+    assert any(f"after {look['n_asked']} questions" in note for note in noted(found["notes"]))
 
 
 def test_what_the_looks_before_do_not_fit_is_refused(
@@ -200,12 +187,20 @@ def test_questions_in_the_order_of_the_benchmark_are_refused(
 def test_looks_are_for_one_pair(place: Path, scores: Any, capsys: pytest.CaptureFixture[str]) -> None:
     write(place / "c.csv", "c", range(400), scores[0])
     files = [str(place / name) for name in ("a.csv", "c.csv")]
-    assert main(["compare", *files, "--baseline", str(place / "b.csv"), "--looks", "5"]) == 2
+    assert main(["compare", *files, "--against", str(place / "b.csv"), "--looks", "5"]) == 2
     assert "--looks is for one run that grows" in capsys.readouterr().err
     rows = [f"{i},a,{i % 2},{i % 3}" for i in range(400)]
     (place / "a.csv").write_text("\n".join(["question,model,score,kind", *rows]) + "\n")
     assert main(["compare", files[0], str(place / "b.csv"), "--looks", "5", "--by", "kind"]) == 2
     assert "leave --looks or --by out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("choice", ["--test sign", "--interval bootstrap", "--weights size", "--unpaired"])
+def test_what_the_looks_do_without_is_refused(place: Path, choice: str, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(place / name) for name in ("a.csv", "b.csv")]
+    assert main(["compare", *files, "--looks", "5", *choice.split()]) == 2
+    assert f"leave {choice} or --looks out" in capsys.readouterr().err
+    assert not [*place.glob("*.looks.json")]
 
 
 def test_a_plan_with_looks_takes_more_at_most_and_fewer_on_average() -> None:
@@ -286,7 +281,7 @@ def test_boundaries_are_public() -> None:
     assert np.round(hn.boundaries(5, spending="obrien-fleming"), 3).tolist() == [4.877, 3.357, 2.68, 2.29, 2.031]
     assert hn.boundaries(5, gamma=1) < hn.boundaries(5)
     assert hn.boundaries(5, settings=hn.Settings(level=0.9)) == hn.boundaries(5, 0.9) != hn.boundaries(5)
-    with pytest.raises(InputError, match=r"leave `margin=0\.1` out"):
+    with pytest.raises(InputError, match=r"does not use `margin=0\.1`: leave it out"):
         hn.boundaries(5, settings=hn.Settings(margin=0.1))
     for bad in ({"looks": 0}, {"looks": "anytime"}, {"level": 2.0}, {"spending": "haybittle"}, {"gamma": 99}):
         with pytest.raises(InputError):
@@ -342,7 +337,7 @@ def test_references_enter_the_looks_and_may_not_change_between_them(tmp_path: Pa
     for j, path in enumerate(others, start=1):
         write(path, f"m{j}", range(400), right[:, j])
     grow, memory = tmp_path / "grow.csv", tmp_path / "grow.csv.looks.json"
-    (known,) = hn.compare(grow, others[0], looks=5, references=others[1:]).sequential
+    (known,) = hn.compare(grow, others[0], looks=5, complete=others[1:]).sequential
     with pytest.raises(InputError, match="were taken with references"):
         hn.compare(grow, others[0], looks=5)
     memory.unlink()

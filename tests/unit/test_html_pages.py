@@ -18,6 +18,7 @@ from harness_noise.analysis.comparison import by_question, compare_runs
 from harness_noise.analysis.mean import analyze_runs
 from harness_noise.analysis.slices import slices_of_pairs
 from harness_noise.data.clusters import Fields
+from harness_noise.data.notes import Note
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.leaderboard.build import arena
@@ -56,7 +57,15 @@ def drawn(K: int = 3, metric: str = "acc", **more: Any) -> list[Run]:
             Scores(task, metric, HOSTILE[0], questions, values, clusters=clusters, cluster_spec=HOSTILE[1], **more)
             for task in (HOSTILE[2], "second task")
         )
-        runs.append(Run(name, f"run {m} {HOSTILE[0]}", "array", scores=parts, notes=(f"a hint about {HOSTILE[1]}",)))
+        runs.append(
+            Run(
+                name,
+                f"run {m} {HOSTILE[0]}",
+                "array",
+                scores=parts,
+                notes=(Note("from_adapter", f"a hint about {HOSTILE[1]}"),),
+            )
+        )
     return runs
 
 
@@ -98,7 +107,7 @@ class Reader(HTMLParser):
 
 
 def test_pages_hold_no_element_of_a_name_and_nothing_from_elsewhere(pages: list[Path]) -> None:
-    assert len(pages) == 5
+    assert len(pages) == 6
     for path in pages:
         page = Reader(path.read_text(encoding="utf-8"))
         tags = [tag for tag, _ in page.elements]
@@ -134,7 +143,7 @@ def test_a_page_shows_the_numbers_of_its_table() -> None:
     table = compare_runs([(runs[7], runs[0])], Settings())
     page = Reader(html.page(table))
     for item in table.comparisons:
-        assert f"{item.diff:.3f}".replace("-", "−") in page.text
+        assert f"{100 * item.diff:.1f}".replace("-", "−") in page.text
         assert item.verdict in page.text
     assert f"{Settings().level}" in page.text
 
@@ -148,7 +157,7 @@ def test_figures_are_svg_with_words_and_hold_no_markup_of_a_name(hostile: Arena,
     expected = {"means", "matrix", "noise", "separation", "accuracies", "heatmap", "difficulty", "pass-at-k"}
     expected |= {"forest"}
     assert {kind for kind in expected for path in written if path.stem.endswith(f"-{kind}")} == expected
-    assert len(written) == 18
+    assert len(written) == 26
     for path in written:
         root = ElementTree.parse(path).getroot()
         tags = {element.tag.rsplit("}")[-1] for element in root.iter()}
@@ -236,10 +245,10 @@ def test_tables_sort_and_filter(browser: WebDriver, pages: list[Path]) -> None:
     assert len(column(0)) == len(HOSTILE)
     assert head(1).text.startswith("best?"), "the answer is in sight"
     head(3).click()
-    means = [float(text.replace("−", "-")) for text in column(3)]
+    means = [float(text.replace("−", "-").rstrip("%")) for text in column(3)]
     assert means == sorted(means, reverse=True)
     head(3).click()
-    assert [float(text.replace("−", "-")) for text in column(3)] == sorted(means)
+    assert [float(text.replace("−", "-").rstrip("%")) for text in column(3)] == sorted(means)
     sorts = browser.execute_script(f"return {box}.querySelectorAll('thead th')[3].getAttribute('aria-sort')")
     assert sorts == "ascending"
     head(0).click()

@@ -7,6 +7,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.data.clusters import OuterFields
+from support.notes import noted
 from support.tables import table
 
 HEADER = ("question", "score", "passage", "article", "colour", "level")
@@ -30,10 +31,10 @@ def test_the_outer_field_is_named(tmp_path):
     inner, outer = (hn.analyze(path, cluster=field) for field in ("passage", "article"))
     assert "inner_clusters" in inner.rows[0].diagnostics
     assert outer.rows[0].se > 1.1 * inner.rows[0].se
-    (note,) = [note for note in inner.notes if "`cluster='article'`" in note]
+    (note,) = [note for note in noted(inner) if "`cluster='article'`" in note]
     assert "each cluster (passage) lies within one value of 'article'" in note
     assert "inner_clusters" not in outer.rows[0].diagnostics
-    assert not [note for note in outer.notes if "lies within" in note]
+    assert not [note for note in noted(outer) if "lies within" in note]
 
 
 def test_nothing_is_said_where_the_outer_field_changes_nothing(tmp_path):
@@ -41,7 +42,7 @@ def test_nothing_is_said_where_the_outer_field_changes_nothing(tmp_path):
     for seed in range(60):
         path = written(tmp_path / f"{seed}.csv", outer=0.0, seed=seed)
         coded.append("inner_clusters" in hn.analyze(path, cluster="passage").rows[0].diagnostics)
-    assert np.mean(coded) < 0.22 + 3 * (0.22 * 0.78 / 60) ** 0.5  # simulated: 22 %
+    assert np.mean(coded) < 0.22 + 3 * (0.22 * 0.78 / 60) ** 0.5  # simulated: 22%
 
 
 def test_a_difference_has_it_only_where_its_own_values_vary_together(tmp_path):
@@ -52,8 +53,8 @@ def test_a_difference_has_it_only_where_its_own_values_vary_together(tmp_path):
     same, other = (hn.compare(a, b, cluster="passage") for b in (alike, apart))
     assert "inner_clusters" not in same.rows[0].diagnostics  # what the articles do to both runs cancels
     assert "inner_clusters" in other.rows[0].diagnostics
-    assert any("lies within one value of 'article'" in note for note in other.notes)
-    assert not any("lies within" in note for note in same.notes)
+    assert any("lies within one value of 'article'" in note for note in noted(other))
+    assert not any("lies within" in note for note in noted(same))
 
 
 @pytest.mark.parametrize(
@@ -70,6 +71,7 @@ def test_a_difference_has_it_only_where_its_own_values_vary_together(tmp_path):
 )
 def test_what_contains_the_clusters(rows, found):
     seen = OuterFields()
-    for row in rows:
-        seen.add(*row)
+    for part in (rows[:50], rows[50:]):
+        keys, labels, docs = zip(*part, strict=True)
+        seen.add_all(keys, labels, docs[0], lambda field, docs=docs: [doc.get(field) for doc in docs])
     assert set(seen.found()) == found

@@ -14,10 +14,12 @@ from harness_noise.data.matching import pair_runs
 from harness_noise.data.questions import Questions, text_hash
 from harness_noise.data.scores import Gradings, Run, Scores, all_alike
 from harness_noise.errors import FaultyScoresError
-from harness_noise.leaderboard.pairs import MeasuredRun, grid
+from harness_noise.leaderboard.pairs import grid
+from harness_noise.leaderboard.scoring import MeasuredRun
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design
 from harness_noise.stats.judges import agreement, judge_noise
+from support.notes import noted
 
 VERDICTS = np.array(
     [
@@ -148,14 +150,14 @@ class TestRow:
 
     def test_sentences(self):
         values, texts = np.tile([1.0, 0.0, 1.0], (40, 1)), np.tile([1, 1, 2], (40, 1))
-        assert judge_notes([row_of(values, texts)]) == [
-            "t accuracy, judge: grading the same text twice flips 100 % of the verdicts: 100 % of the prediction noise "
+        assert list(noted(judge_notes([row_of(values, texts)]))) == [
+            "t accuracy, judge: grading the same text twice flips 100% of the verdicts: 100% of the prediction noise "
             "is the judge's"
         ]
-        assert "changes 100 % of the scores" in judge_notes([row_of(3 * values, texts)])[0]
+        assert "changes 100% of the scores" in noted(judge_notes([row_of(3 * values, texts)]))[0]
         alike = row_of(values, np.ones((40, 3)), diagnostics=("identical_repeats",))
         assert alike.se_prediction is None
-        assert "all answers to each question are one text" in judge_notes([alike])[0]
+        assert "all answers to each question are one text" in noted(judge_notes([alike]))[0]
         assert judge_notes([row_of(values[:9], texts[:9])]) == []  # too few to say a rate
 
     def test_a_group_and_an_array_have_none(self):
@@ -257,7 +259,7 @@ class TestJudgesAsAFactor:
         assert pairs["a", "b"].p_adjusted == pytest.approx(raw[0])
         assert row.p_adjusted == pytest.approx(min(1, (3 if raw[1] < raw[2] else 2) * raw[1]), rel=1e-6, abs=1e-12)
         assert pairs["a", "b"].p_adjusted > 0.05 > row.p_adjusted
-        assert "2 of 3 pairs of judges differ" in result.notes[-1]
+        assert "2 of 3 pairs of judges differ" in noted(result)[-1]
 
     def test_clusters_count(self):
         labels = tuple(f"c{i // 10}" for i in range(300))
@@ -306,13 +308,13 @@ class TestJudgesAsAFactor:
             hn.factors(run, {"task": "task"})
 
 
-COSTS = {"cost_question": 4.0, "cost_answer": 1.0, "cost_judge": 0.5}
+COSTS = {"question": 4.0, "answer": 1.0, "judge": 0.5}
 
 
 class TestPlan:
     def test_by_brute_force(self):
         """One answer more, and one call more, as the formula of the variance has them."""
-        found = hn.plan(omega2=0.1, sigma2=0.2, sigma2_judge=0.08, n=100, repeats=2, **COSTS).judge
+        found = hn.plan(omega2=0.1, sigma2=0.2, sigma2_judge=0.08, n=100, repeats=2, costs=COSTS).judge
 
         def V(K, J):
             return 0.1 + 2 * (0.12 + 0.08 / J) / K
@@ -328,32 +330,32 @@ class TestPlan:
         assert (found.best_repeats, found.best_calls) == best
 
     def test_one_call_is_in_the_cost_and_all_noise_is_the_judge(self):
-        plan = hn.plan(omega2=0.1, sigma2=0.2, sigma2_judge=0.5, n=100, repeats=2, **COSTS)
+        plan = hn.plan(omega2=0.1, sigma2=0.2, sigma2_judge=0.5, n=100, repeats=2, costs=COSTS)
         assert plan.cost == 100 * (4 + 2 * 2 * 1.5)
         assert plan.judge.variance == pytest.approx(0.4)  # no more than the prediction noise
-        free = hn.plan(omega2=0.1, sigma2=0.2, sigma2_judge=0.19, n=100, **{**COSTS, "cost_judge": 0.001})
+        free = hn.plan(omega2=0.1, sigma2=0.2, sigma2_judge=0.19, n=100, costs=COSTS | {"judge": 0.001})
         assert free.judge.best_calls == 10
         assert free.judge.judge > max(free.judge.question, free.judge.answer)
-        assert "another judge call for every answer lowers the variance most" in free.notes[-1]
+        assert "another judge call for every answer lowers the variance most" in noted(free)[-1]
 
     def test_from_a_run(self):
         rng = np.random.default_rng(1)
         values = (rng.random((100, 3)) < 0.5).astype(float)
         run = run_of(values, np.tile([1, 1, 2], (100, 1)))
-        plan = hn.plan(runs=run, effect=0.1, **COSTS)
+        plan = hn.plan(runs=run, effect=0.1, costs=COSTS)
         (row,) = hn.analyze(run).estimates
         assert plan.judge.variance == pytest.approx(min(row.judge_flips.variance, 100 * row.var_prediction))
-        assert hn.plan(runs=row, effect=0.1, **COSTS).judge == plan.judge
-        with pytest.raises(hn.InputError, match="how noisy the judge is is not known"):
-            hn.plan(runs=run_of(values), effect=0.1, **COSTS)
+        assert hn.plan(runs=row, effect=0.1, costs=COSTS).judge == plan.judge
+        with pytest.raises(hn.InputError, match="the judge's noise is unknown"):
+            hn.plan(runs=run_of(values), effect=0.1, costs=COSTS)
 
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"cost_judge": 1.0}, "give `cost_question` and `cost_answer`, too"),
-            ({"sigma2_judge": 0.1}, "give `cost_judge`, too"),
-            ({**COSTS, "sigma2_judge": 0.1, "sigma2": None}, "what another answer gains is not known"),
-            ({**COSTS, "cost_judge": -1.0}, "`cost_judge` -1 must be above 0"),
+            ({"costs": {"judge": 1.0}}, "give those of a question and an answer"),
+            ({"sigma2_judge": 0.1}, "give the cost of a judge call, too"),
+            ({"costs": COSTS, "sigma2_judge": 0.1, "sigma2": None}, "the gain of another answer is unknown"),
+            ({"costs": COSTS | {"judge": -1.0}}, "`costs` judge -1 must be above 0"),
         ],
     )
     def test_refused(self, options, message):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import special, stats
 
-from harness_noise import arena, compare_in_sequence, estimate_difference, factor_noise, plan
+from harness_noise import arena, compare_in_sequence, estimate, estimate_difference, factor_noise, plan
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.analysis.ranges import difference_if_missing
 from harness_noise.analysis.references import same_run
@@ -19,6 +19,7 @@ from harness_noise.data.scores import Group, Run
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design, question_stats
+from harness_noise.stats.data_limit import chi_square
 from harness_noise.stats.decision import adjusted, noise_codes, p_beyond, two_one_sided, two_sided
 from harness_noise.stats.intervals import (
     MOST,
@@ -35,11 +36,9 @@ from harness_noise.stats.intervals import (
 )
 from harness_noise.stats.labels import labels_df
 from harness_noise.stats.moments import (
-    data_limit,
     intraclass_correlation,
     run_component,
     shared_noise_p,
-    upper_variance,
     without_rounding,
 )
 from harness_noise.stats.partial import Part, positions_look_random
@@ -131,8 +130,67 @@ def test_codes_of_a_variance_on_both_sides_of_their_thresholds():
 
 def test_limits_of_a_variance():
     upper = 2.0 * 12 / stats.chi2.ppf(0.05, 12)
-    assert upper_variance(2.0, 12.0, 0.95) == pytest.approx(upper, rel=1e-10)
-    assert data_limit(2.0, 12.0, 1.5) == pytest.approx(upper - 0.5, rel=1e-10)
+    assert chi_square(2.0, 12.0).upper() == pytest.approx(upper, rel=1e-10)
+    assert chi_square(2.0, 12.0, 0.5).upper() == pytest.approx(upper - 0.5, rel=1e-10)
+    assert chi_square(2.0, 12.0, 0.5).upper(0.2) == pytest.approx(2.0 * 12 / stats.chi2.ppf(0.2, 12) - 0.5, rel=1e-10)
+    assert math.isnan(chi_square(2.0, 12.0, 9.0).upper())  # not above 0: null
+
+
+def limit_by_hand(values, clusters, alpha):
+    """The three limits from their definitions, cluster by cluster."""
+    n, K = values.shape
+    m, w = values.mean(axis=1), values.var(axis=1, ddof=1) / K
+    e, codes = m - m.mean(), np.unique(clusters)
+    sums = np.array([e[clusters == c].sum() for c in codes])
+    sizes = np.array([(clusters == c).sum() for c in codes])
+    G, V, W = len(codes), float((sums**2 / (1 - sizes / n)).sum()) / n**2, float(w.sum()) / n**2
+    df = estimate(values, clusters.tolist()).df
+    n_f = float((sums**2).sum() ** 2 / (sums**4).sum())
+    df_k = min(df, 2 * n_f / (1 - n_f / G))
+    first = V * df_k / stats.chi2.ppf(alpha, df_k) - W
+    u = sums**2 / (1 - sizes / n) - np.array([w[clusters == c].sum() for c in codes])
+    s, X = math.sqrt(G) * float(u.std(ddof=1)) / n**2, V - W
+    second = X - s * stats.t.ppf(alpha * stats.t.cdf(X / s, df), df)
+    z = np.random.default_rng(1).standard_normal((200_000, G))
+    whole = (z @ sizes / n)[:, None]
+    draws = (sizes**2 * (z - whole) ** 2 / (1 - sizes / n)).sum(axis=1) / float((sizes**2).sum())
+    third = V / np.quantile(draws, alpha) - W if np.ptp(sizes) else -np.inf
+    return first, second, third
+
+
+@pytest.mark.parametrize("kind", ["few vary", "two answers", "giant cluster"])
+def test_the_limit_of_the_data_noise_is_the_largest_of_three(kind):
+    rng = np.random.default_rng(6)
+    n, K = 60, 2 if kind == "two answers" else 4
+    p = np.where(rng.random(n) < 0.9, 1.0, 0.5) if kind == "few vary" else np.full(n, 0.5)
+    clusters = np.minimum(np.arange(n) // 2, 12) if kind == "giant cluster" else np.arange(n)
+    values = (rng.random((n, K)) < p[:, None]).astype(float)
+    each = limit_by_hand(values, clusters, 0.05)
+    assert int(np.argmax(each)) == {"few vary": 0, "two answers": 1, "giant cluster": 2}[kind]
+    row = estimate(values, clusters.tolist())
+    assert row.se_data_upper**2 == pytest.approx(max(each), rel=0.02 if kind == "giant cluster" else 1e-9)
+    assured = plan(runs=row, effect=0.1, assurance=0.8).omega2_upper
+    assert assured == pytest.approx(n * max(limit_by_hand(values, clusters, 0.2)), rel=0.02)
+
+
+@pytest.mark.parametrize("scale", [1e-90, 1e90])
+def test_the_limit_of_the_data_noise_is_on_the_scale_of_the_scores(scale):
+    scores = np.random.default_rng(0).random((12, 3))
+    clusters = np.repeat(np.arange(4), [1, 2, 4, 5])
+    plain = estimate(scores, clusters=clusters).se_data_upper
+    assert estimate(scale * scores, clusters=clusters).se_data_upper == pytest.approx(scale * plain, rel=1e-12)
+
+
+def test_a_plan_reads_the_limit_of_both_sides_of_an_unpaired_difference():
+    rng = np.random.default_rng(3)
+    a, b = ((rng.random((40, 3)) < rng.beta(1, 1, 40)[:, None]).astype(float) for _ in "ab")
+    row, sides = estimate_difference(a, b, unpaired=True), [estimate(x) for x in (a, b)]
+    X = sum(x.var_data for x in sides)
+    up = X + math.sqrt(sum((x.se_data_upper**2 - x.var_data) ** 2 for x in sides))
+    assert row.se_data_upper**2 == pytest.approx(up)
+
+
+def test_rounding_is_taken_out_of_a_difference_of_variances():
     assert without_rounding(1.0, 1.0 - 1e-13) == 0.0
     assert without_rounding(1.0, 1.2) == pytest.approx(-0.2)
     assert without_rounding(1.0, 1.0 - 1e-11) == pytest.approx(1e-11, rel=1e-4)
@@ -220,7 +278,8 @@ def test_the_note_on_outer_fields_is_of_rows_with_its_code():
     part = as_scores(np.resize([0.0, 1.0], 6), list("aabbcc"), outer={"book": {"a": "x", "b": "x", "c": "y"}})
     assert outer_note(part, ["few_clusters"]) == []
     (note,) = outer_note(part, ["inner_clusters"])
-    assert "use `cluster='book'`" in note
+    assert (note.code, note.task) == ("inner_clusters", part.task)
+    assert "use `cluster='book'`" in note.as_text()
 
 
 def test_what_missing_answers_could_change_is_not_asked_where_none_is_missing():
@@ -249,7 +308,7 @@ def test_a_task_that_a_pair_lacks_has_no_part_in_the_f_test():
 
 
 def test_ranks_are_told_by_the_second_largest_of_20_draws():
-    """Of 19 signs and the identity the statistic is the largest, which at 95 % is above what one in 20 may reach."""
+    """Of 19 signs and the identity the statistic is the largest, which at 95% is above what one in 20 may reach."""
     sums = np.stack([np.ones(12), np.zeros(12)], axis=1)
     assert rank_sets(sums, 0.95, np.random.default_rng(0), draws=19).low.tolist() == [1, 2]
     assert rank_sets(sums, 0.96, np.random.default_rng(0), draws=19).low.tolist() == [1, 1]

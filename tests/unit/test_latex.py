@@ -73,9 +73,9 @@ def test_the_caption_names_the_error_and_the_test() -> None:
     (caption,) = re.findall(r"\\caption\{(.*)\}", text)
     assert "new (A) against old (B). A − B, paired by question" in caption.replace("$-$", "−")
     assert r"$\pm$ is the standard error of the difference (clustered by passage" in caption
-    assert re.search(r"95 \\% confidence interval; p: two-sided \(t\); p adj.: Holm.*; test t, [\d.]+ df", caption)
+    assert re.search(r"95\\% confidence interval; p: two-sided \(t\); p adj.: Holm.*; test t, [\d.]+ df", caption)
     row = comparison().comparisons[0]
-    assert rf"{row.diff:.3f} $\pm$ {row.se:.3f}".replace("-", "$-$") in text
+    assert rf"{100 * row.diff:.1f} $\pm$ {100 * row.se:.1f}".replace("-", "$-$") in text
     assert r"clustered by passage; CR2" in render(analysis())
 
 

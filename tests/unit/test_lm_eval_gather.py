@@ -17,6 +17,7 @@ from harness_noise_adapters.lm_eval_harness.scoring.gather import (
     groups,
     reported,
 )
+from support.notes import noted
 
 KEY = ("acc", "none")
 TABLE = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])
@@ -55,8 +56,8 @@ def test_a_vote_stands_beside_the_mean_of_single_answers():
     assert (single.native, single.metric) == (None, "acc")
     assert (vote.native, vote.metric, vote.diagnostics) == (votes.mean(), "acc@3", ("uses_all_repeats",))
     assert vote.values[:, 0].tolist() == votes.tolist()
-    assert len(found.notes) == 1
-    assert "toy: the harness's own value uses all its 3 answers at once" in found.notes[0]
+    assert len(noted(found)) == 1
+    assert "toy: the harness's own value uses all its 3 answers at once" in noted(found)[0]
 
 
 def test_a_vote_whose_mean_is_that_of_the_first_answers_is_a_vote():
@@ -153,7 +154,7 @@ def test_the_run_has_clusters_and_one_sentence_for_tasks_that_leave_something_ou
     run = out.run({"two": (("x", "x", "y", "y"), "passage")}, model="m", name="n", harness="lm-eval")
     assert isinstance(run, Run)
     assert [part.clusters for part in run.scores] == [None, ("x", "x", "y", "y")]
-    assert run.notes == ("one and 1 more: no acc_prob: it has no choices",)
+    assert noted(run) == ("one and 1 more: no acc_prob: it has no choices",)
 
 
 def test_a_group_is_of_the_tasks_that_have_its_metric():
@@ -199,3 +200,9 @@ def test_reported_values_are_finite_numbers_or_nothing():
         ("acc", "none"): 0.5, ("f1", "strict"): None, ("n", "none"): None, ("flag", "none"): None,
         ("bypass", "none"): None,
     }  # fmt: skip
+
+
+def test_the_interval_that_a_row_says_of_a_metric_is_no_metric():
+    """As lm-eval's #4090 writes it beside the standard error."""
+    row = {"acc,none": 0.5, "acc_stderr,none": 0.1, "acc_boundary_ci95,none": 0.2, "alias": "t"}
+    assert reported(row) == {("acc", "none"): 0.5}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from scipy.special import ndtri, stdtrit
 
 import harness_noise as hn
 from harness_noise.analysis.mean import analyze_run
-from harness_noise.data.measures import UNBOUNDED, parsed, usage_of
+from harness_noise.data.measures import UNBOUNDED, parsed, spellings, usage_of, usages
 from harness_noise.data.scores import Run
 from harness_noise.io.measures import Price, price_of
 from harness_noise.report.sentences import trade_offs
@@ -23,6 +24,7 @@ from harness_noise.report.text import render
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design
 from harness_noise.stats.moments import ratio_skewness
+from support.notes import noted
 from support.tables import table
 
 HEADER = ("task", "question", "repeat", "model", "score", "cost", "output_tokens", "input_tokens", "cached", "turns")
@@ -131,7 +133,7 @@ def test_a_ratio_whose_denominator_may_be_0_is_null_with_its_code(tmp_path):
     (pair,) = alone.pairs
     assert pair.to_dict() == difference.to_dict()
     assert [model.mean for model in alone.models] == [row.mean, sound.mean]
-    assert not any("share" in note for note in alone.notes)
+    assert not any("share" in note for note in noted(alone))
     for call in (hn.compare, hn.arena):
         with pytest.raises(hn.InputError, match="none has a sign"):
             call(path, measures=["cost/score"], test="sign")
@@ -261,14 +263,14 @@ def test_identical_answers_leave_the_noise_of_a_ratio_unsplit(tmp_path):
 
 @pytest.mark.parametrize(
     ("keywords", "name"),
-    [({"looks": 3}, "looks"), ({"references": "x.csv"}, "references"), ({"fail_on": "regression"}, "fail_on")],
+    [({"looks": 3}, "looks"), ({"complete": "x.csv"}, "complete")],
 )
 def test_what_only_a_score_obeys_is_refused(file, keywords, name):
     with pytest.raises(hn.InputError, match=f"`{name}`"):
         hn.compare(file, models=["a", "b"], measures=["cost"], **keywords)
 
 
-@pytest.mark.parametrize("keywords", [{"margin": 0.1}, {"range": (0, 1)}, {"combine": True}])
+@pytest.mark.parametrize("keywords", [{"margin": 0.1}, {"range": (0, 1)}])
 def test_what_has_one_scale_is_for_one_measure(file, keywords):
     with pytest.raises(hn.InputError, match="is about one measure"):
         hn.compare(file, models=["a", "b"], measures=["score", "cost"], **keywords)
@@ -360,15 +362,41 @@ def test_bootstrap_t_of_a_mean_and_of_a_difference_is_wider_on_the_side_of_the_t
     rng = np.random.default_rng(5)
     labels = [str(i // 2) for i in range(60)] if clusters else None
     x, y = rng.lognormal(0, 1.2, (60, 1)), rng.lognormal(-2, 0.5, (60, 1))
+    runs = [
+        hn.Run(model=name, name=name, harness="", scores=(hn.as_scores(v, labels, unit="$", metric="cost"),))
+        for name, v in (("x", x), ("y", y))
+    ]
+    boot, t = (hn.compare(*runs, interval=interval).comparisons[0] for interval in ("bootstrap-t", "t"))
     for row, plain in (
         (hn.estimate(x, labels, interval="bootstrap-t"), hn.estimate(x, labels, interval="t")),
-        (hn.estimate_difference(x, y, labels, interval="bootstrap-t"), hn.estimate_difference(x, y, labels)),
+        (boot, t),
     ):
         value = getattr(row, "mean", None) or row.diff
         assert row.interval == "bootstrap-t"
         assert row.ci_high - value > 1.3 * (value - row.ci_low)
         assert row.se == plain.se
         assert row.ci_low > value - (plain.ci_high - plain.ci_low) / 2
+
+
+def test_bootstrap_t_is_refused_for_few_clusters_and_differences_of_scores():
+    rng = np.random.default_rng(6)
+    x, y = rng.random((20, 1)), rng.random((20, 1))
+    five = [str(i % 5) for i in range(20)]
+    with pytest.raises(hn.InputError, match="needs 6 clusters or more, and there are 5"):
+        hn.estimate(x, five, interval="bootstrap-t")
+    with pytest.raises(hn.InputError, match="needs 6 questions or more, and there are 4"):
+        hn.estimate(x[:4], interval="bootstrap-t")
+    runs = [hn.Run(model=name, name=name, harness="", scores=(hn.as_scores(v),)) for name, v in (("x", x), ("y", y))]
+    with pytest.raises(hn.InputError, match="is for measures such as cost"):
+        hn.compare(*runs, interval="bootstrap-t")
+    with pytest.raises(hn.InputError, match="interval"):
+        hn.estimate_difference(x, y, interval="bootstrap-t")
+    costs = [
+        hn.Run(model=name, name=name, harness="", scores=(hn.as_scores(v, five, unit="$", metric="cost"),))
+        for name, v in (("x", x), ("y", y))
+    ]
+    with pytest.raises(hn.InputError, match="needs 6 clusters"):
+        hn.compare(*costs, interval="bootstrap-t")
 
 
 def test_bootstrap_t_is_the_textbook_one():
@@ -386,7 +414,8 @@ def test_bootstrap_t_is_the_textbook_one():
 def test_a_long_tail_of_differences_has_its_code_in_compare_and_arena(tmp_path):
     rng = np.random.default_rng(3)
     for dear, coded in ((1.5, True), (0.1, False)):
-        rows = [(i, model, i % 2, rng.lognormal(0, dear if model == "a" else 0.1)) for i in range(60) for model in "ab"]
+        spread, every = {"a": dear, "b": 0.1}, {"a": 2, "b": 3}
+        rows = [(i, m, int(i % every[m] == 0), rng.lognormal(0, spread[m])) for i in range(60) for m in "ab"]
         path = table(tmp_path / f"{dear}.csv", ("question", "model", "score", "cost"), *rows)
         row = hn.compare(path, models=["a", "b"], measures=["cost"]).comparisons[0]
         pair = next(hn.arena(path, measures=["cost"]).pairs)
@@ -403,7 +432,7 @@ def test_explain_regresses_a_measure(tmp_path):
     header = ("question", "model", "score", "cost", "length")
     rows = [(i, "a", i % 2, 0.1 + 0.02 * i + 0.001 * (i % 3), i) for i in range(40)]
     path = table(tmp_path / "e.csv", header, *rows)
-    fit = hn.explain(path, on=["length"], measures=["cost"])
+    fit = hn.regress(path, on=["length"], measures=["cost"])
     assert fit.coefficients[-1].metric == "cost"
     assert fit.coefficients[-1].coefficient == pytest.approx(0.02, rel=0.05)
 
@@ -469,13 +498,13 @@ def test_sentences_of_measures_have_units_and_nobody_scores_a_cost(file):
     assert "a has a ratio of 0.00" in text
     assert re.search(r" ± [0-9.]+ \$ on t \(cost; ± standard error; n = ", text)
     assert "scores" not in text
-    board = " ".join(str(hn.arena(file, measures=["score", "cost"])).split())
+    board = " ".join(hn.render(hn.arena(file, measures=["score", "cost"]), details=True).split())
     assert "t (cost): The 2 models at the top differ on" in board
 
 
 def test_a_model_without_costs_is_named(tmp_path):
     rows = [*rows_of("a"), *rows_of("b", seed=2), *([*row[:5], "", *row[6:]] for row in rows_of("free", seed=3))]
-    notes = " ".join(hn.arena(table(tmp_path / "n.csv", HEADER, *rows), frontier="cost").notes)
+    notes = " ".join(noted(hn.arena(table(tmp_path / "n.csv", HEADER, *rows), frontier="cost")))
     assert "for want of `measures` cost: free (" in notes
 
 
@@ -485,7 +514,7 @@ def test_a_trade_off_is_that_of_the_model_alone(tmp_path):
     rows = [row for name, (seed, dear) in models.items() for row in rows_of(name, seed=seed, dear=dear)]
     both = table(tmp_path / "both.csv", HEADER, *rows)
     base = table(tmp_path / "base.csv", HEADER, *rows_of("base", seed=3))
-    found = hn.compare([both], baseline=base, measures=["score", "cost"])
+    found = hn.compare([both], against=base, measures=["score", "cost"])
     assert [("cheaper" in line, "dearer" in line) for line in trade_offs(found)] == [(True, False), (False, True)]
 
 
@@ -495,3 +524,29 @@ def test_flips_of_a_small_measure_show_by_how_much_they_differ(tmp_path):
     found = hn.compare(path, measures=["cost"], questions=1)
     (listed,) = (part for part in summarise(found).sections if part.title == FLIPPED)
     assert listed.rows[0][-3:] == ("0.0080", "0.0120", "−0.0040")
+
+
+CELLS = ("", "na", None, math.nan, "0", 0, 0.0, "3", 2, 1.5, True, "x", -1, float("inf"), [1], "1e3")
+FIELDS = ("prompt_tokens", "input_tokens", "total_tokens", "cost", "latency", "time_s", "cached")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_usages_by_columns_are_those_of_each_answer(seed):
+    draw = random.Random(seed)
+    few = draw.sample(CELLS, draw.choice((2, 4)))  # most columns are plain
+    columns = {name: draw.choices(few, k=6) for name in draw.sample(FIELDS, draw.randint(1, 4))}
+    names = draw.sample(("input_tokens", "cost", "latency", "time", "prompt_tokens"), 2)
+    causes = draw.choices(("", "", "agent", "infrastructure"), k=6) if seed % 2 else [""] * 6
+    assert {*columns} <= {*spellings(names), *FIELDS}
+    told = {name: column for name, column in columns.items() if name in spellings(names)}
+
+    def outcome(function):
+        try:
+            return function()
+        except hn.InputError as error:
+            return str(error)
+
+    answers = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    each = [(answer, names, "f", line, why) for line, (answer, why) in enumerate(zip(answers, causes, strict=True), 1)]
+    one_by_one = outcome(lambda: [usage_of(*one) for one in each])
+    assert outcome(lambda: usages(told, 6, names, "f", range(1, 7), causes)) == one_by_one

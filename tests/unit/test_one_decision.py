@@ -75,7 +75,7 @@ def test_a_limit_on_the_boundary_neither_excludes_it_nor_lies_within() -> None:
 
 
 def test_an_interval_without_an_end_is_none_in_the_arena_as_in_compare() -> None:
-    """With eight questions no null is rejected at 99.9 %, and the far limit alone is no interval."""
+    """With eight questions no null is rejected at 99.9%, and the far limit alone is no interval."""
     a = np.full(8, 0.5)
     b = a.copy()
     b[0] = 0.3
@@ -94,3 +94,25 @@ def test_counts_are_decided_by_fishers_test() -> None:
     row = compare_counts((90, 100), (60, 100), ("A", "B"), Settings())
     assert (row.verdict, row.interval, row.test) == ("A better", "agresti-caffo", "fisher")
     assert compare_counts((5, 5), (5, 5), ("A", "B"), Settings()).verdict == "not separable"
+
+
+@pytest.mark.parametrize("interval", ["bootstrap", "bootstrap-t"])
+def test_p_and_interval_are_of_one_test(interval: str) -> None:
+    """Where no test is named beside a resampled interval: p < .05 exactly where the interval leaves out 0."""
+    seen = set()
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        a, b = rng.lognormal(0.15 * (seed % 3), 1, (2, 40))
+        runs = [
+            Run(model=name, name=name, harness="", scores=(as_scores(x[:, None], unit="$", metric="cost"),))
+            for name, x in (("a", a), ("b", b))
+        ]
+        ((row,), (sides,)) = (
+            (found := compare_runs([(runs[0], runs[1])], Settings(interval=interval, resamples=400))).comparisons,
+            found.one_sided,
+        )
+        assert (row.test, row.interval) == (interval, interval)
+        assert (row.p_value < 0.05) == (not row.ci_low <= 0 <= row.ci_high) == (row.verdict != "not separable")
+        assert 2 * min(sides.below_low, sides.above_low) == pytest.approx(row.p_value)
+        seen.add(row.verdict == "not separable")
+    assert seen == {True, False}

@@ -17,9 +17,11 @@ from harness_noise.data.native_values import is_proportion
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores
 from harness_noise.errors import InputError
-from harness_noise.report import text
+from harness_noise.report import fmt, text
+from harness_noise.report.fmt import data_noise
 from harness_noise.report.summary import summarise
 from harness_noise.settings import Settings
+from support.notes import noted
 
 
 def scores(values, metric="quality", task="t", **fields):
@@ -84,7 +86,7 @@ class TestRange:
         (e,) = percent.estimates
         assert (e.range, e.ci_low, e.interval) == (None, None, "none")
         assert "zero_variance" in e.diagnostics
-        assert "`range=(0, 1)`" in percent.notes[0]
+        assert "`range=(0, 1)`" in noted(percent)[0]
         for known in (
             row(scores(flat, "acc_norm")), row(scores(flat, bounds=(0, 1))), row(scores(flat), range=(0, 1)),
             estimate(flat),
@@ -158,6 +160,8 @@ class TestNearTheEnd:
         found = self.limits(np.arange(1000) % 20)  # beyond 20 one cluster has two of them
         assert ["few_failures" in e.diagnostics for e in found] == [wrong < 10 for wrong in range(15)]
         assert "few_failures" in estimate(1 - np.eye(1, 50)[0]).diagnostics
+        x = np.repeat([1.0, 0.0], [6, 8])  # clusters of one question are questions
+        assert ["few_failures" in estimate(x, labels).diagnostics for labels in (None, np.arange(14))] == [True, True]
         assert "few_failures" not in estimate(np.random.default_rng(0).random(50)).diagnostics
 
     def test_failures_count_by_effective_number(self):
@@ -277,14 +281,24 @@ class TestSplit:
             line[i] for s in summarise(table).sections for line in s.rows
             for i, column in enumerate(s.columns) if column.label == "data"
         )  # fmt: skip
-        assert shown.startswith("< 0.")
-        assert float(shown[2:]) >= e.se_data_upper
-        assert float(shown[2:]) - e.se_data_upper <= 10**-digits
+        assert shown.startswith("< ")
+        assert float(shown[2:]) >= 100 * e.se_data_upper
+        assert float(shown[2:]) - 100 * e.se_data_upper <= 10 ** (2 - digits)
         assert f"data {shown}" in summarise(table).sentences[0]
-        assert "&lt; 0." in text.markdown(table)
-        assert "$<$ 0." in text.latex(table)
+        assert f"| &lt; {shown[2:]} |" in text.markdown(table)
+        assert f"& $<$ {shown[2:]} &" in text.latex(table)
         assert ",0.0," in text.csv(table)  # numbers stay numbers
         assert "add up to SE²" in {c: m for _, c, m in summarise(table).legend}["negative_data_variance"]
+
+    def test_a_negative_data_variance_without_a_limit_is_not_shown_as_0(self):
+        e = estimate(np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]))
+        assert (e.se_data, e.se_data_upper) == (0, None)
+        assert e.var_data < 0
+        (section,) = summarise(e._table()).sections
+        assert "data" not in [column.label for column in section.columns]  # nothing is known of it
+        assert data_noise(e) == "–"
+        (sentence,) = summarise(e._table()).sentences
+        assert f"(prediction {fmt.shown(e, e.se_prediction)})" in sentence
 
 
 class TestNamed:
@@ -340,7 +354,7 @@ class TestCorpus:
         assert e.ci_high - e.ci_low > 1.02 * 2 * 1.96 * e.se
         assert self.row(self.item(bounds=None), range=(0, 1)).ci_low == known.ci_low
         assert self.row(self.item(), interval="t").interval == "t"
-        with pytest.raises(InputError, match="no interval wilson without a known range"):
+        with pytest.raises(InputError, match="interval wilson is for a metric with a range"):
             self.row(self.item(bounds=None), interval="wilson")
         with pytest.raises(InputError, match=r"`range=\(2, 3\)`"):
             self.row(self.item(), range=(2, 3))

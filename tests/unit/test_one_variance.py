@@ -80,7 +80,7 @@ def test_a_difference_with_its_own_clusters_has_the_variance_of_its_design(estim
     half = clustered_variance(e[1][shown[1]], design(int(shown[1].sum()), labels[shown[1]]), estimator)
     assert half is not None
     assert many.variances(e, estimator) == pytest.approx([found.value, half.value], rel=1e-12)
-    assert many.df() == pytest.approx([found.df, half.df], rel=1e-12)
+    assert many.df == pytest.approx([found.df, half.df], rel=1e-12)
     each = clustered_variance(d - d.mean(), design(N), estimator)
     by_hand = Cells(np.ones((1, N)), np.arange(N), np.zeros(N, dtype=np.intp), np.full((1, 1), 1 / N))
     assert each is not None

@@ -44,24 +44,6 @@ def both(program: str, tmp_path: Path) -> str:
 
 
 @pytest.mark.process
-def test_work_of_a_log_without_fork(tmp_path: Path) -> None:
-    """Nothing would bound it, so it is not done."""
-    said = run(
-        """
-from harness_noise_adapters.lm_eval_harness.files import rebuild
-
-try:
-    next(rebuild.bounded(lambda: iter([1])))
-except rebuild.StoppedError as error:
-    print(repr(error.name), error)
-""",
-        tmp_path,
-        True,
-    )
-    assert said.startswith("'' this system has no fork")
-
-
-@pytest.mark.process
 def test_files_without_locks(tmp_path: Path) -> None:
     """Whole or absent, also without `fcntl`; what nobody can tell to be left over is left where it is."""
     both(

@@ -20,6 +20,7 @@ from harness_noise.data.scores import Group, Run
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
 from harness_noise.stats.partial import Part, features, from_part, plain, positions_look_random, ridge
+from support.notes import noted
 
 
 def board(rng: np.random.Generator, n: int = 400, models: int = 7, size: int = 1) -> np.ndarray:
@@ -237,6 +238,16 @@ def test_what_cannot_be_used_is_refused() -> None:
         hn.estimate_from_part(y[:2], np.array([1, 20]), y, level=1.0)
 
 
+def test_scores_outside_the_range_are_refused() -> None:
+    rng = np.random.default_rng(5)
+    y, rows = rng.random(200), rng.choice(200, 60, replace=False)
+    assert hn.estimate_from_part(y[rows], rows, y, range=(0, 1)) == hn.estimate_from_part(y[rows], rows, y)
+    with pytest.raises(InputError, match=r"not within `range=\(0, 0\.5\)`"):
+        hn.estimate_from_part(y[rows], rows, y, range=(0, 0.5))
+    with pytest.raises(InputError, match=r"not within `range=\(0, 1\)`"):
+        hn.estimate_from_part(y[rows], rows, y, against=100 * y, range=(0, 1))
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     """old0 … old4 and b_whole on all questions, new and b on a random part, and first on the first ones."""
@@ -268,7 +279,7 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, obje
 
 
 def test_references_as_files_say_what_the_arrays_say(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    references = [x for k in range(5) for x in ("--reference", str(files / f"old{k}.csv"))]
+    references = [x for k in range(5) for x in ("--complete", str(files / f"old{k}.csv"))]
     found = shown(capsys, "analyze", str(files / "new.csv"), *references)
     (row,) = found["full_benchmark"]  # type: ignore[misc]
     Y = np.load(files / "Y.npy")
@@ -284,10 +295,10 @@ def test_references_as_files_say_what_the_arrays_say(files: Path, capsys: pytest
 
 def test_a_difference_on_the_whole_benchmark(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """B has answered all: A − B is A's mean, which B and the references predict, minus B's."""
-    references = [x for k in range(5) for x in ("--reference", str(files / f"old{k}.csv"))]
+    references = [x for k in range(5) for x in ("--complete", str(files / f"old{k}.csv"))]
     Y = np.load(files / "Y.npy")
     rows = asked_in(files / "new.csv")
-    for given, X in ((references, Y[:, :5]), (["--reference", str(files / "b_whole.csv")], Y[:, :0])):
+    for given, X in ((references, Y[:, :5]), (["--complete", str(files / "b_whole.csv")], Y[:, :0])):
         found = shown(capsys, "compare", str(files / "new.csv"), str(files / "b_whole.csv"), *given)
         (row,) = found["full_benchmark"]  # type: ignore[misc]
         assert (row["model"], row["n_asked"], row["n_total"]) == ("new − b", 120, 400)
@@ -298,13 +309,11 @@ def test_a_difference_on_the_whole_benchmark(files: Path, capsys: pytest.Capture
         assert row["se"] < row["se_population"]
 
 
-def test_a_difference_from_another_part_says_nothing_of_the_whole(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    references = [x for k in range(5) for x in ("--reference", str(files / f"old{k}.csv"))]
+def test_a_difference_on_one_part_says_nothing_of_the_whole(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    references = [x for k in range(5) for x in ("--complete", str(files / f"old{k}.csv"))]
     found = shown(capsys, "compare", str(files / "new.csv"), str(files / "b.csv"), *references)
     assert "full_benchmark" not in found
-    assert any("b has answered 120 of 400 questions only" in note for note in found["notes"])  # type: ignore[attr-defined]
+    assert any("b has answered 120 of 400 questions only" in note for note in noted(found["notes"]))  # type: ignore[attr-defined]
 
 
 def test_a_few_questions_without_an_answer_are_left_out_of_the_whole(
@@ -313,13 +322,13 @@ def test_a_few_questions_without_an_answer_are_left_out_of_the_whole(
     Y, rows = np.load(files / "Y.npy"), asked_in(files / "new.csv")
     lines = (files / "b_whole.csv").read_text().splitlines(keepends=True)
     (files / "b_nearly.csv").write_text("".join([lines[0], *lines[11:]]))
-    references = [x for k in range(5) for x in ("--reference", str(files / f"old{k}.csv"))]
+    references = [x for k in range(5) for x in ("--complete", str(files / f"old{k}.csv"))]
     found = shown(capsys, "compare", str(files / "new.csv"), str(files / "b_nearly.csv"), *references)
     (row,) = found["full_benchmark"]  # type: ignore[misc]
     left = rows[rows >= 10]
     expected = hn.estimate_from_part(Y[left, 6], left - 10, Y[10:, :5], against=Y[10:, 5])
     assert (row["estimate"], row["se"], row["n_total"]) == pytest.approx((expected.estimate, expected.se, 390))
-    assert any("no answer to 10 of 400" in note for note in found["notes"])  # type: ignore[attr-defined]
+    assert any("no answer to 10 of 400" in note for note in noted(found["notes"]))  # type: ignore[attr-defined]
 
 
 def asked_in(path: Path) -> np.ndarray:
@@ -328,18 +337,18 @@ def asked_in(path: Path) -> np.ndarray:
 
 
 def test_the_first_questions_of_a_file_are_refused(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["analyze", str(files / "first.csv"), "--reference", str(files / "old1.csv")]) == 2
+    assert main(["analyze", str(files / "first.csv"), "--complete", str(files / "old1.csv")]) == 2
     assert "not drawn at random" in capsys.readouterr().err
 
 
 def test_a_run_of_all_questions_needs_no_references(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = shown(capsys, "analyze", str(files / "whole.csv"), "--reference", str(files / "old1.csv"))
+    found = shown(capsys, "analyze", str(files / "whole.csv"), "--complete", str(files / "old1.csv"))
     assert "full_benchmark" not in found
-    assert any("has answered all 400 questions" in note for note in found["notes"])  # type: ignore[attr-defined]
+    assert any("has answered all 400 questions" in note for note in noted(found["notes"]))  # type: ignore[attr-defined]
 
 
 def test_questions_that_the_references_lack_are_refused(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["analyze", str(files / "whole.csv"), "--reference", str(files / "new.csv")]) == 2
+    assert main(["analyze", str(files / "whole.csv"), "--complete", str(files / "new.csv")]) == 2
     assert "280 of 400 questions are not among those of the references" in capsys.readouterr().err
 
 
@@ -348,12 +357,12 @@ def test_a_profile_with_questions_is_its_runs(files: Path, capsys: pytest.Captur
     profile = str(files / "profile.json")
     assert main(["arena", *olds, "--write-profile", profile, "--with-questions", "-q"]) == 0
     capsys.readouterr()
-    by_profile = shown(capsys, "analyze", str(files / "new.csv"), "--reference", profile)["full_benchmark"]
-    by_runs = shown(capsys, "analyze", str(files / "new.csv"), *[x for old in olds for x in ("--reference", old)])
+    by_profile = shown(capsys, "analyze", str(files / "new.csv"), "--complete", profile)["full_benchmark"]
+    by_runs = shown(capsys, "analyze", str(files / "new.csv"), *[x for old in olds for x in ("--complete", old)])
     assert by_profile == by_runs["full_benchmark"]
     assert main(["arena", *olds, "--write-profile", profile, "-q"]) == 0
     capsys.readouterr()
-    assert main(["analyze", str(files / "new.csv"), "--reference", profile]) == 2
+    assert main(["analyze", str(files / "new.csv"), "--complete", profile]) == 2
     assert "has no means by question" in capsys.readouterr().err
     assert main(["arena", *olds, "--with-questions", "-q"]) == 2
     assert "name the FILE" in capsys.readouterr().err
@@ -379,7 +388,7 @@ def test_a_broken_profile_is_refused(
     content["benchmarks"][0]["questions"] |= change
     profile.write_text(json.dumps(content, indent=2))
     capsys.readouterr()
-    assert main(["analyze", str(files / "new.csv"), "--reference", str(profile)]) == 2
+    assert main(["analyze", str(files / "new.csv"), "--complete", str(profile)]) == 2
     assert "broken questions; make it again" in capsys.readouterr().err
 
 
@@ -484,8 +493,8 @@ def test_the_interval_of_a_whole_benchmark_stays_in_the_range_of_the_row(*, diff
     for scale, choices in ((1, {}), (100, {"range": (0, 100)})):
         runs = [replace(x, scores=(replace(x.scores[0], values=scale * x.scores[0].values),)) for x in (new, *others)]
         if difference:
-            (row,) = hn.compare(runs[0], runs[1], references=runs[2:], **choices).full_benchmark
+            (row,) = hn.compare(runs[0], runs[1], complete=runs[2:], **choices).full_benchmark
         else:
-            (row,) = hn.analyze(runs[0], references=runs[1:], **choices).full_benchmark
+            (row,) = hn.analyze(runs[0], complete=runs[1:], **choices).full_benchmark
         ends = (row.ci_low, row.ci_high, row.ci_low_population, row.ci_high_population)
         assert ends == (-scale if difference else 0, scale) * 2

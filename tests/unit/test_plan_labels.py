@@ -86,7 +86,7 @@ def test_a_pilot_plans_itself(pilot: tuple[Path, Path, Path], two: bool) -> None
     asked = {"target_se": row.se * 1.0000001, "assurance": 0.5}
     runs = [a, b] if two else [a]
     found = planned(runs=runs, labels=labels, **asked)
-    # the limit of 50 % is the median of χ²/df: a little above the estimate
+    # the limit of 50% is the median of χ²/df: a little above the estimate
     assert found.n_labels == pytest.approx(150, abs=2)
     assert found.n_judged == 600
     assert found.r2 == pytest.approx(row.judge.r2, abs=0.03)
@@ -99,12 +99,27 @@ def test_a_pilot_plans_itself(pilot: tuple[Path, Path, Path], two: bool) -> None
 
 def test_the_command_says_it(pilot: tuple[Path, Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     a, _, labels = pilot
-    assert main(["plan", "--from", str(a), "--labels", str(labels), "--target-se", "0.03"]) == 0
+    assert main(["label", str(a), "--plan", "--labels", str(labels), "--target-se", "3pt"]) == 0
     out = capsys.readouterr().out
     found = planned(runs=a, labels=labels, target_se=0.03)
     assert f"people label {found.n_labels} of the 600 judged" in " ".join(out.split())
     assert (
-        main(["plan", "--omega2", "0.2", "--r2", "0.6", "--judged", "1000", "--target-se", "0.02", "--format", "json"])
+        main(
+            [
+                "label",
+                "--plan",
+                "--omega2",
+                "0.2",
+                "--r2",
+                "0.6",
+                "--judged",
+                "1000",
+                "--target-se",
+                "0.02",
+                "--format",
+                "json",
+            ]
+        )
         == 0
     )
     assert '"n_labels": 286' in capsys.readouterr().out

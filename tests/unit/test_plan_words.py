@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import harness_noise as hn
 from harness_noise.report import planning, terminal
-from harness_noise.report.fmt import number
+from support.notes import noted
 
 
-def shown(table: hn.Plan, monkeypatch: pytest.MonkeyPatch, width: int = 100) -> str:
+def shown(table: hn.Plan, monkeypatch: pytest.MonkeyPatch, width: int = 100, **how: bool) -> str:
     monkeypatch.setenv("COLUMNS", str(width))
-    return " ".join(terminal.text(table).split())
+    return " ".join(terminal.text(table, **how).split())
 
 
 def run(model: str, p: float, seed: int, n: int = 120, clusters: int = 0) -> hn.Run:
@@ -27,11 +28,11 @@ def run(model: str, p: float, seed: int, n: int = 120, clusters: int = 0) -> hn.
 
 def test_a_plan_without_clusters_says_that_clusters_take_more() -> None:
     said = [
-        any("in clusters" in note for note in hn.plan(effect=0.03, **how).notes)  # type: ignore[arg-type]
+        any("in clusters" in note for note in noted(hn.plan(effect=0.03, **how)))  # type: ignore[arg-type]
         for how in ({"accuracy": 0.7}, {"omega2": 0.1}, {"omega2": 0.1, "design_effect": 2.0})
     ]
     assert said == [True, True, False]
-    assert not any("independent" in note for note in hn.plan(effect=0.03, omega2=0.1, cluster_size=5).notes)
+    assert not any("independent" in note for note in noted(hn.plan(effect=0.03, omega2=0.1, cluster_size=5)))
 
 
 def test_each_theory_sees_what_its_variance_sees_with_the_plans_questions() -> None:
@@ -39,9 +40,9 @@ def test_each_theory_sees_what_its_variance_sees_with_the_plans_questions() -> N
     for row in found.theory:
         assert row.mde == pytest.approx(hn.plan(n=found.n_questions, omega2=row.variance).mde, rel=1e-6)
         assert row.n_questions == hn.plan(effect=0.02, omega2=row.variance).n_questions
-    table = planning.summarise(found).sections[2]
+    (table,) = (section for section in planning.summarise(found).sections if section.title == "Without data")
     assert [column.hint for column in table.columns[2:]] == [
-        f"that it takes by this theory to find {number(0.02, 4)}",
+        "that it takes by this theory to find 2.00 points",
         f"smallest true difference found by this theory with {found.n_questions:,} questions",
     ]
 
@@ -50,7 +51,7 @@ def test_the_design_effect_says_which_theory_it_leaves_alone() -> None:
     plain, clustered = hn.plan(effect=0.02, accuracy=0.7), hn.plan(effect=0.02, accuracy=0.7, design_effect=2)
     ratio = [b.variance / a.variance for a, b in zip(plain.theory, clustered.theory, strict=True)]
     assert ratio == pytest.approx([2, 1, 2])
-    assert any("the Beta theory has none" in note for note in clustered.notes)
+    assert any("the Beta theory has none" in note for note in noted(clustered))
 
 
 def test_many_degrees_of_freedom_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +72,7 @@ def test_a_replay_that_decides_nothing_does_not_call_it_enough(monkeypatch: pyte
     assert replay.n_total == 240
     share = sum(replay.decisions.get(word, 0.0) for word in ("not separable", "cannot be decided"))
     assert share > 0.5
-    assert f"… without a decision {100 * share:.0f} % of the orders" in text
+    assert f"… without a decision {100 * share:.0f}% of the orders" in text
 
 
 def test_a_budget_with_one_answer_each_is_as_cautious_as_a_plan() -> None:
@@ -92,3 +93,52 @@ def test_a_budget_counts_new_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
         assert row.more_questions is not None
         text = shown(found, monkeypatch, 200)
         assert (f"{row.more_questions:,} ({round(row.more_questions / 5):,} clusters)" in text) is bool(clusters)
+
+
+def test_a_plan_answers_at_each_number_of_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = [run("a", 0.6, 1), run("b", 0.5, 2)]
+    found = hn.plan(effect=0.05, runs=pair)
+    assert [row.repeats for row in found.answers] == [1, 2, 4, 8, 10]
+    assert found.pilot_repeats == 2
+    for row in found.answers:
+        alone = hn.plan(effect=0.05, runs=pair, repeats=row.repeats)
+        assert (row.n_questions, row.n_answers) == (alone.n_questions, row.repeats * alone.n_questions)
+    text = shown(found, monkeypatch)
+    assert f"At K = 2, as in the pilot: {found.answers[1].n_questions:,} questions" in text
+    assert "at K" not in shown(hn.plan(effect=0.05, runs=pair, repeats=2), monkeypatch)
+    seen = hn.plan(n=300, runs=pair)
+    assert len({row.effect for row in seen.answers}) == len(seen.answers)
+    assert {row.n_questions for row in seen.answers} == {300}
+    assert "detectable" in shown(seen, monkeypatch)
+
+
+def test_differences_of_right_and_wrong_answers_are_in_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = [run("a", 0.6, 1), run("b", 0.55, 3)]
+    for table in (
+        hn.plan(effect=0.05, runs=pair),
+        hn.plan(effect=0.05, accuracy=0.7),
+        hn.plan(effect=0.05, runs=pair, looks=3),
+    ):
+        text = shown(table, monkeypatch)
+        assert "a true difference of 5.0 points is found" in text
+        assert "0.05" not in text.replace("α = 0.05", "")
+        assert "Smallest detectable difference; in points" in shown(table, monkeypatch, details=True)
+    once = [replace(one, scores=(replace(one.scores[0], values=one.scores[0].values[:, :1]),)) for one in pair]
+    text = shown(hn.plan(n=100, runs=once), monkeypatch, details=True)
+    assert re.search(r"the estimate itself would detect [\d.]+ points", text)
+    halves = [
+        replace(one, scores=(replace(one.scores[0], metric="f1", values=one.scores[0].values / 2),)) for one in pair
+    ]
+    text = shown(hn.plan(effect=0.05, runs=halves), monkeypatch)
+    assert "a true difference of 0.050 is found" in text
+    assert "points" not in text
+
+
+def test_no_column_is_all_dashes_and_there_is_one_minus_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = [run("a", 0.6, 1), run("b", 0.55, 3)]
+    found = hn.plan(effect=0.05, runs=pair)
+    for table in (found, hn.plan(effect=0.05, runs=pair, costs={"question": 1, "answer": 0.1})):
+        for section in planning.summarise(table).sections:
+            for i, _ in enumerate(section.columns):
+                assert {row[i] for row in section.rows} != {"–"}
+            assert not any(re.match(r"-\d", cell) for row in section.rows for cell in row)

@@ -21,7 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "planner.html"
 
 QUESTIONS: list[dict[str, Any]] = [
     {"effect": 0.03}, {"effect": 0.1, "power": 0.95}, {"n": 40}, {"n": 500, "power": 0.9}, {"n": 198, "effect": 0.05},
-    {"effect": 0.03, "alpha": 0.01}, {"n": 1319, "alpha": 0.1},
+    {"effect": 0.03, "level": 0.99}, {"n": 1319, "level": 0.9},
 ]  # fmt: skip
 NOISES: list[dict[str, Any]] = [
     {"accuracy": 0.7}, {"accuracy": 0.02}, {"accuracy": 0.5, "design_effect": 3.5}, {"omega2": 0.1},
@@ -31,6 +31,13 @@ NOISES: list[dict[str, Any]] = [
     {"omega2": 0.1, "sigma2": 0.2, "cost_question": 10, "cost_answer": 1},
     {"omega2": -0.01, "sigma2": 0.2, "cost_question": 3, "cost_answer": 2, "k_max": 6},
 ]  # fmt: skip
+
+
+def in_python(asked: dict[str, Any]) -> dict[str, Any]:
+    """What the form asks, as `plan` takes it."""
+    costs = {name.removeprefix("cost_"): value for name, value in asked.items() if name.startswith("cost_")}
+    others = {name: value for name, value in asked.items() if not name.startswith("cost_")}
+    return others | ({"costs": costs} if costs else {})
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +51,7 @@ def test_the_numbers_are_those_of_plan(planner: WebDriver, noise: dict[str, Any]
     asked = [noise | question for question in QUESTIONS]
     found = planner.execute_script("return arguments[0].map(asked => planner.plan(asked))", asked)
     for question, ours in zip(asked, found, strict=True):
-        theirs = hn.plan(**question).to_dict()["plan"]
+        theirs = hn.plan(**in_python(question)).to_dict()["plan"]
         for name in ("n_questions", "n_clusters", "repeats", "best_repeats"):
             assert ours[name] == theirs[name], (name, question)
         for name in ("effect", "power", "mde", "df", "variance", "cost"):
@@ -97,7 +104,7 @@ def test_power_and_noncentrality_are_exact_for_few_and_many_degrees_of_freedom(p
 )  # fmt: skip
 def test_what_plan_refuses_is_refused(planner: WebDriver, asked: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        hn.plan(**asked)
+        hn.plan(**in_python(asked))
     script = "try { planner.plan(arguments[0]); return null } catch (error) { return error.message }"
     assert planner.execute_script(script, asked)
 
@@ -118,7 +125,7 @@ def test_the_form_answers_as_it_is_filled(planner: WebDriver) -> None:
     assert len(heights) == len(hn.plan(accuracy=0.7, effect=0.05, power=0.8).table)
     assert heights == sorted(heights)  # on a page down is less: more questions detect a smaller difference
     command = planner.execute_script("return document.getElementById('command').textContent")
-    assert command == "harness-noise plan --effect 0.05 --power 0.8 --alpha 0.05 --accuracy 0.7 --k-max 10"
+    assert command == "harness-noise plan --effect 0.05 --power 0.8 --level 0.95 --accuracy 0.7"
     said, kind = planner.execute_script(fill, "effect", "much")
     assert (said, kind) == ("numbers only, please.", "error")
     planner.refresh()

@@ -18,6 +18,7 @@ from harness_noise.errors import InputError
 from harness_noise.settings import Settings
 from harness_noise.stats import planning
 from harness_noise.stats.planning import Variances, best_repeats, noncentrality
+from support.notes import noted
 
 
 def text(found):
@@ -123,14 +124,14 @@ class TestRepeats:
         assert p.omega2 == -0.02
 
     def test_no_data_noise_means_as_many_as_allowed(self):
-        p = plan(omega2=-0.001, sigma2=0.2, n=100, cost_question=1, cost_answer=1, k_max=7)
+        p = plan(omega2=-0.001, sigma2=0.2, n=100, costs={"question": 1, "answer": 1}, k_max=7)
         assert (p.best_repeats, p.repeats) == (7, 7)
 
     def test_costs(self):
-        p = plan(omega2=0.1, sigma2=0.2, effect=0.05, cost_question=10, cost_answer=1)
+        p = plan(omega2=0.1, sigma2=0.2, effect=0.05, costs={"question": 10, "answer": 1})
         assert p.repeats == p.best_repeats == 4
         assert p.cost == pytest.approx(p.n_questions * (10 + 2 * 4))
-        fixed = plan(omega2=0.1, sigma2=0.2, effect=0.05, cost_question=10, cost_answer=1, repeats=1)
+        fixed = plan(omega2=0.1, sigma2=0.2, effect=0.05, costs={"question": 10, "answer": 1}, repeats=1)
         assert (fixed.repeats, fixed.best_repeats) == (1, 4)
         assert fixed.cost > p.cost
         assert plan(omega2=0.1, sigma2=0.2, effect=0.05).cost is None
@@ -183,7 +184,7 @@ class TestFromRuns:
         p = plan(runs=[d], n=150, repeats=6)
         assert p.plug_in.mde == pytest.approx(NC(0.8, 29) * d.se)
         assert (p.n_clusters, p.cluster_size, p.df) == (30, 5, pytest.approx(29))
-        with pytest.raises(InputError, match="holds the clustering"):
+        with pytest.raises(InputError, match="`design_effect` is one of the numbers that a plan starts from"):
             plan(runs=[d], n=150, design_effect=2)
 
     def test_clustered_runs_are_answered_in_their_clusters(self):
@@ -197,7 +198,7 @@ class TestFromRuns:
         assert p.n_questions == 10 * p.n_clusters
         assert p.n_clusters > p.plug_in.n_clusters
         assert p.df == pytest.approx(p.n_clusters - 1)
-        assert any("counts clusters of 10 questions" in note for note in p.notes)
+        assert any("counts clusters of 10 questions" in note for note in noted(p))
         assert f"{p.n_clusters:,} clusters of 10 questions" in text(p)
         with pytest.raises(InputError, match="at least two clusters"):
             plan(runs=[d], n=15)
@@ -206,7 +207,7 @@ class TestFromRuns:
         one = estimate(ab[0])
         p, two = plan(runs=[one], effect=0.05), plan(runs=[one], effect=0.05, two_like_this=True)
         assert p.compared == "the mean of one run against a fixed number"
-        assert "one run like this one against a fixed number" in p.notes[0]
+        assert "one run like this one against a fixed number" in noted(p)[0]
         assert two.compared == "two runs like this one, as if unrelated"
         assert two.n_questions == pytest.approx(2 * p.n_questions, rel=0.01)
         assert (two.omega2, two.sigma2_b) == (pytest.approx(2 * p.omega2), p.sigma2_a)
@@ -219,13 +220,13 @@ class TestFromRuns:
         u = rng.random((42, 1))
         d = estimate_difference(*((rng.random((42, 8)) < u).astype(float) for _ in range(2)))
         assert d.var_data < 0
-        p = plan(runs=[d], effect=0.05, cost_question=10, cost_answer=1, k_max=64)
+        p = plan(runs=[d], effect=0.05, costs={"question": 10, "answer": 1}, k_max=64)
         assert p.plug_in is None
         assert p.omega2 < 0 < p.omega2_upper
         assert (p.best_repeats, p.repeats) == (None, 1)
         assert p.n_questions > 1000
-        assert "cannot say how many answers" in p.notes[-1]
-        assert any("below 0 and promises too much" in note for note in p.notes)
+        assert "cannot say how many answers" in noted(p)[-1]
+        assert any("below 0 and promises too much" in note for note in noted(p))
         assert "below 0 and promises" in text(p)
         assert json.loads(p.to_json())["plan"]["plug_in"] is None
 
@@ -245,7 +246,8 @@ class TestFromRuns:
         share = {name: np.mean(np.array(powers) >= 0.7) for name, powers in reached.items()}
         assert share["assured"] >= 0.8
         assert share["plug-in"] < 0.75
-        assert np.mean(np.array(reached["assured"]) >= 0.8) == pytest.approx(0.8, abs=0.06)
+        # the limit is the farther of two (statistics §1): 80% at least, and not so far that a plan costs twice
+        assert 0.8 <= np.mean(np.array(reached["assured"]) >= 0.8) <= 0.95
 
 
 class TestScale:
@@ -331,7 +333,7 @@ class TestTheory:
         ({"omega2": 0.1, "effect": -0.1}, "`effect` -0.1"),
         ({"omega2": 0.1, "n": 1}, "`n` 1 is not a whole number of 2 or more"),
         ({"omega2": 0.1, "n": 9, "power": 1.0}, "`power` 1"),
-        ({"omega2": 0.1, "n": 9, "power": 0.05}, "must be above `alpha`"),
+        ({"omega2": 0.1, "n": 9, "power": 0.05}, "must be above 0.05 (1 − `level`)"),
         ({"omega2": 0.1, "n": 9, "assurance": 0.8}, "`assurance` is about `runs`"),
         ({"omega2": 0.1, "effect": 1e-9}, "no plan finds so small a difference"),
         ({"omega2": 0.1, "n": 90, "icc": 0.2}, "`icc` needs `cluster_size`"),
@@ -342,11 +344,11 @@ class TestTheory:
         ({"omega2": 0.1, "n": 9, "sigma2": (1, 2, 3)}, "one number or two"),
         ({"omega2": 0.1, "n": 9, "sigma2": -1}, "not negative"),
         ({"omega2": math.nan, "n": 9}, "finite"),
-        ({"omega2": 0.1, "n": 9, "cost_answer": 1.0}, "go together"),
+        ({"omega2": 0.1, "n": 9, "costs": {"answer": 1.0}}, "give those of a question and an answer"),
         ({"omega2": 0.1, "n": 9, "k_max": 0}, "`k_max` 0 is not a whole number of 1 or more"),
         ({"accuracy": 1.2, "n": 9}, "`accuracy` 1.2"),
         ({"accuracy": 0.9, "solved": 0.8, "n": 9}, "above the accuracy"),
-        ({"accuracy": 0.9, "sigma2": 0.8, "n": 9}, "belongs to `omega2`"),
+        ({"accuracy": 0.9, "sigma2": 0.8, "n": 9}, "`sigma2` is one of the numbers that a plan starts from"),
         ({"omega2": 0.1, "n": 9, "cluster": "x"}, "`cluster='x'` is about `runs`, and none is given"),
         ({"omega2": 0.0, "sigma2": 0.0, "effect": 0.03}, "no noise to plan with"),
     ],

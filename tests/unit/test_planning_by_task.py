@@ -14,6 +14,7 @@ from harness_noise.cli import main
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.stats.planning import repeats_by_task
+from support.notes import noted
 
 
 def first_run(weighting: Any = "equal", seed: int = 0, **noise: tuple[int, float]) -> Run:
@@ -60,7 +61,7 @@ def test_the_noisy_task_is_asked_more_often_and_the_plan_says_what_that_gains(we
         plan.omega2_upper + 400 * sum(prediction) / 4
     )
     assert (plan.mde_by_task / plan.mde) ** 2 == pytest.approx(ratio, rel=1e-6)
-    assert any(f"noise_repeats loud={K['loud']},calm={K['calm']}" in note for note in plan.notes)
+    assert any(f"noise_repeats loud={K['loud']},calm={K['calm']}" in note for note in noted(plan))
 
 
 def test_a_ratio_of_sums_is_spread_by_what_each_task_adds_to_it() -> None:

@@ -54,7 +54,7 @@ def test_figures_of_the_design() -> None:
     assert noncentrality(0.05, 0.8, 4) == pytest.approx(3.761, abs=5e-4)
     normal = special.ndtri(0.975) + special.ndtri(0.8)
     assert noncentrality(0.05, 0.8, np.inf) == pytest.approx(normal, abs=1e-5)  # the other direction: 1e-6
-    # with 5 clusters, the difference that the normal formula calls detectable at 80 % is found in 56 %
+    # with 5 clusters, the difference that the normal formula calls detectable at 80% is found in 56%
     assert power_t(normal, 0.05, 4) == pytest.approx(0.56, abs=0.005)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
+from harness_noise.cli import commands  # noqa: F401  they know the flags
 from harness_noise.cli.flags import in_flags
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python-reference.md"
@@ -55,14 +56,14 @@ def test_other_keywords_are_those_of_choices_and_no_more():
     """Unpacked keywords are known by name: what no function has is an error, not swallowed."""
     taken = {name for name in FUNCTIONS if "choices" in signature(getattr(hn, name)).parameters}
     on_arrays = {"estimate", "estimate_difference", "compare_in_sequence", "estimate_from_part", "estimate_with_labels"}
-    on_runs = {"read", "analyze", "compare", "explain", "arena", "plan", "factors", "export", "gate", "label_sample"}
+    on_runs = {"read", "analyze", "compare", "regress", "arena", "plan", "factors", "export", "gate", "label_sample"}
     assert taken - on_arrays == on_runs
     fields = {item.name for item in dataclasses.fields(hn.Settings)}
     for name in taken:
         item = signature(getattr(hn, name)).parameters["choices"]
         typed = "Unpack[Computing]" if name in on_arrays else "Unpack[Choices]"
         assert (item.kind, item.annotation) == (Parameter.VAR_KEYWORD, typed)
-    reading = {"tasks", "metrics", "scorers", "groups", "columns", "format_file", "apart"}
+    reading = {"tasks", "metrics", "scorers", "groups", "columns", "format_file", "follow_links", "apart"}
     reading |= {"as_repeats", "progress", "say", "measures", "prices"}
     reading |= {"labels", "labels_scorer", "label_range", "labels_at_random"}
     assert set(hn.Choices.__annotations__) <= fields | reading
@@ -89,7 +90,7 @@ def test_an_interval_is_a_pair_with_names():
     assert (low, high) == (row.confidence_interval.low, row.confidence_interval.high) == (row.ci_low, row.ci_high)
     difference = hn.estimate_difference([1.0, 0.0, 1.0], [0.0, 0.0, 1.0])
     assert difference.confidence_interval == (difference.ci_low, difference.ci_high)
-    assert hn.estimate([np.nan, 1.0]).confidence_interval == (None, None)
+    assert hn.estimate([np.nan, 0.5]).confidence_interval == (None, None)
 
 
 def test_a_list_of_one_run_is_a_side_and_a_name_may_stand_alone(tmp_path):
@@ -121,7 +122,7 @@ def test_a_list_of_one_run_is_a_side_and_a_name_may_stand_alone(tmp_path):
         ("`columns={'question': 'COLUMN'}`", "--columns question=COLUMN"),
         ("`runs` takes one run or two", "--from takes one run or two"),
         ("use `compare`, or `arena RUN… --write-profile FILE`", "use `compare`, or `arena RUN… --write-profile FILE`"),
-        ("`profiles` lists, `label_sample` draws", "`harness-noise references` lists, `harness-noise label` draws"),
+        ("`profiles` lists, `label_sample` draws", "`harness-noise list` lists, `harness-noise label` draws"),
         ("the file `scores` and `x=1`", "the file `scores` and `x=1`"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`--questions`: of how many, and what `--wide` is without it."""
+"""`--questions`: of how many."""
 
 from __future__ import annotations
 
@@ -17,11 +17,5 @@ def table(folder: Path, name: str, right: str) -> str:
 
 def test_the_list_says_of_how_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = table(tmp_path, "a.csv", "1111101010"), table(tmp_path, "b.csv", "1111010101")
-    assert main(["compare", a, b, "--questions", "2"]) == 0
+    assert main(["compare", a, b, "--questions", "2", "--details"]) == 0
     assert "2 of the 6 questions on which a and b differ" in capsys.readouterr().err
-
-
-def test_wide_without_questions_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    a, b = table(tmp_path, "a.csv", "1111101010"), table(tmp_path, "b.csv", "1111010101")
-    assert main(["compare", a, b, "--wide"]) == 2
-    assert "--questions 5 --wide" in capsys.readouterr().err

@@ -104,7 +104,7 @@ def test_a_constant_lead_is_seen():
 
 @pytest.mark.parametrize("n", [15, 60, 400])
 def test_all_sets_are_right_together(n):
-    """200 leaderboards of six models, two and two equal: at most 5 % wrong, and four simulation errors."""
+    """200 leaderboards of six models, two and two equal: at most 5% wrong, and four simulation errors."""
     means = np.repeat([0.5, 0.7, 0.85], 2)
     best, worst = np.repeat([5, 3, 1], 2), np.repeat([6, 4, 2], 2)
     wrong = 0
@@ -227,9 +227,12 @@ def test_the_command(tmp_path):
     path = tmp_path / "t.csv"
     lines = ["question,model,score", *(f"q{i},m{m},{int(x[i, m])}" for i in range(120) for m in range(3))]
     path.write_text("\n".join(lines), encoding="utf-8")
-    found = runner().invoke(cli, ["arena", str(path), "--top", "2"], env={"COLUMNS": "220"})
+    found = runner().invoke(cli, ["arena", str(path), "--top", "2", "--details"], env={"COLUMNS": "220"})
     assert found.exit_code == 0, found.exception
     text = " ".join(found.stdout.split())
+    assert "Surely among the 2 best:" in text
+    whole = runner().invoke(cli, ["arena", str(path), "--top", "2", "--details"], env={"COLUMNS": "220"})
+    text = " ".join(whole.stdout.split())
     assert "Surely among the 2 best:" in text
     assert "models at the top score differently on" in text
     out = runner().invoke(cli, ["arena", str(path), "--format", "json"])

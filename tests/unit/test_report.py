@@ -12,6 +12,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import Analysis, Comparison, estimate, estimate_difference
+from harness_noise.cli import commands  # noqa: F401  they know the flags
 from harness_noise.cli.flags import in_flags
 from harness_noise.report import terminal, text
 from harness_noise.report.canvas import label_of, name_width
@@ -79,7 +80,7 @@ def test_a_limit_shows_on_which_side_of_its_bound_it_lies(value: float, bound: f
 
 
 def test_no_percentage_and_no_p_is_broken_at_the_end_of_a_line() -> None:
-    said = "it lowers the variance by 30 % and is better: t test, 9 df, p < 0.0001 (or p = 0.03)"
+    said = "it lowers the variance by 30% and is better: t test, 9 df, p < 0.0001 (or p = 0.03)"
     for width in range(12, 60):
         lines = _prose(said, width).split("\n")
         assert " ".join(lines) == said
@@ -137,7 +138,7 @@ def test_columns_that_say_nothing_are_left_out() -> None:
 
 def test_the_sentence_of_a_mean_has_all_a_paper_needs() -> None:
     words = sentence(analysis().estimates[0])
-    for part in ("m scores 0.", "±", "CR2", "n = 200 questions in 20 clusters", "5 answers each", "95 % CI ["):
+    for part in ("m scores ", "±", "CR2", "n = 200 questions in 20 clusters", "5 answers each", "95% CI ["):
         assert part in words
 
 
@@ -152,7 +153,7 @@ def test_the_sentence_of_a_difference_names_the_winner() -> None:
     assert better.endswith("new is better.")
     assert "paired, clustered" in better
     same = sentence(comparison(verdict="not separable").comparisons[0])
-    assert re.search(r": not separable \(smallest difference detectable with 80 % power: 0\.\d+\)\.$", same)
+    assert re.search(r": not separable \(smallest difference detectable with 80% power: \d+\.\d+ points\)\.$", same)
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "latex"])
@@ -186,8 +187,10 @@ def test_latex_is_a_tabular_with_as_many_columns_as_cells() -> None:
 def test_the_terminal_never_cuts_a_number() -> None:
     out = terminal.text(comparison(task="a-rather-long-task-name-" * 4))
     row = comparison().comparisons[0]
-    assert number(row.diff, decimals(row.se)) in out
-    assert f"[{number(row.ci_low, decimals(row.se))}, {number(row.ci_high, decimals(row.se))}]" in out
+    digits = decimals(row.se) - 2
+    diff, low, high = (number(100 * (x or 0.0), digits) for x in (row.diff, row.ci_low, row.ci_high))
+    assert diff in out
+    assert f"[{low}, {high}]" in out
 
 
 @pytest.mark.parametrize("width", [50, 80, 100, 200])
@@ -209,7 +212,7 @@ def test_with_details_no_number_of_many_rows_is_lost_however_narrow(
     monkeypatch.setenv("COLUMNS", str(width))
     runs = sliced_board(5)
     long = [replace(run, model=f"organisation/model-{i}-instruct-7b") for i, run in enumerate(runs)]
-    compared = hn.compare(long[:4], baseline=long[4], questions=3, by=["kind"])
+    compared = hn.compare(long[:4], against=long[4], questions=3, by=["kind"])
     for table in (compared, hn.arena(runs), hn.analyze(long, by=["kind"])):
         out = terminal.text(table, details=True)
         assert max(map(len, out.splitlines())) <= width
@@ -244,5 +247,5 @@ def test_python_reads_parameters_where_the_command_line_reads_flags() -> None:
         hn.Run("b", "b", "test", scores=(hn.as_scores(rng.random((30, 1)) < 0.5),)),
         unpaired=True,
     )
-    assert "without `unpaired`" in hn.render(found)
-    assert "without --unpaired" in hn.render(found, words=in_flags)
+    assert "without `unpaired`" in hn.render(found, details=True)
+    assert "without --unpaired" in hn.render(found, words=in_flags, details=True)

@@ -232,3 +232,19 @@ def test_unpaired_bootstrap_is_two_independent_samples():
     t = estimate_difference(a, b, unpaired=True)
     assert (d.ci_low, d.ci_high) == pytest.approx((theirs.low, theirs.high), abs=0.01)
     assert (d.ci_low, d.ci_high) == pytest.approx((t.ci_low, t.ci_high), abs=0.01)
+
+
+def test_the_interval_of_the_wild_test_never_contradicts_its_p() -> None:
+    a = np.ones(30)
+    b = a.copy()
+    b[[3, 9, 15, 20]] = 0
+    one_way = estimate_difference(a, b, test="wild")
+    assert one_way.p_value > 0.05
+    assert (one_way.ci_low, one_way.verdict) == (0.0, "not separable")
+    rng = np.random.default_rng(0)
+    for i in range(40):
+        x = (rng.random(24) < 0.8).astype(float)
+        y = np.where(rng.random(24) < 0.7, x, rng.random(24) < 0.6)
+        row = estimate_difference(x, y, (np.arange(24) % 8).tolist() if i % 2 else None, test="wild", resamples=999)
+        if row.p_value is not None and row.ci_low is not None:
+            assert (row.p_value < 0.05) == (row.ci_low > 0 or row.ci_high < 0)

@@ -13,7 +13,9 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.analysis.comparison import by_question, compare_runs
-from harness_noise.report import canvas, figures, html
+from harness_noise.leaderboard.build import arena
+from harness_noise.report import canvas, figures, fmt, html
+from harness_noise.report.arena_summary import ranked
 from harness_noise.report.sentences import methods
 from harness_noise.report.summary import FLIPPED, summarise
 from harness_noise.results.rows import Comparison
@@ -85,17 +87,18 @@ def test_bars_hold_every_question_once_and_zero_is_a_bar_of_its_own(levels: int)
 
 def test_clusters_are_named_in_order_and_of_many_those_at_both_ends() -> None:
     d = np.repeat([0.5, -0.25, 0.0], 4)
-    picture = figures.clusters("c", d, ["x"] * 4 + ["y"] * 4 + ["z"] * 4)
+    row = hn.estimate_difference([0.5, 0.0], [0.25, 0.0])
+    picture = figures.clusters("c", d, ["x"] * 4 + ["y"] * 4 + ["z"] * 4, row)
     assert picture is not None
     titles = re.findall(r"<title>(\w): A − B = (−?[\d.]+), 4 questions", picture.body)
     assert list(dict.fromkeys(titles)) == [("x", "0.500"), ("z", "0.000"), ("y", "−0.250")]
     assert re.findall(r">(\w)</text>", picture.body)[-3:] == ["x", "z", "y"]
     assert "A is better in 1 and B in 1" in picture.alt
-    many = figures.clusters("c", np.tile(d, 50), [f"k{i // 4}" for i in range(600)])
+    many = figures.clusters("c", np.tile(d, 50), [f"k{i // 4}" for i in range(600)], row)
     assert many is not None
     assert many.body.count('class="iv"') == canvas.ROWS
     assert "shown are the 20 at each end" in many.alt
-    assert figures.clusters("c", d, [f"k{i}" for i in range(12)]) is None, "every question its own"
+    assert figures.clusters("c", d, [f"k{i}" for i in range(12)], row) is None, "every question its own"
 
 
 def test_answers_stand_beside_each_other_and_are_only_text() -> None:
@@ -137,10 +140,10 @@ def test_settings_are_said_of_what_was_done() -> None:
     table = compare_runs([(runs[0], runs[1])], Settings(margin=0.02))
     words = methods(table.comparisons, table.settings)
     assert "(clustered by c; CR2)" in words
-    assert "less than 0.02" in words
+    assert "less than 2 points" in words
     assert "Holm" not in words, "one row is a family of its own"
     alone = methods(hn.analyze(board(1)[0]).estimates, Settings().to_dict())
-    assert "± is the standard error (CR2); CI: 95 % confidence interval (Wilson)." in alone
+    assert "± is the standard error (CR2); CI: 95% confidence interval (Wilson)." in alone
     assert "paired" not in alone
     unpaired = compare_runs([(runs[0], runs[1])], Settings(unpaired=True))
     assert "A − B, unpaired" in methods(unpaired.comparisons, unpaired.settings)
@@ -192,3 +195,58 @@ def test_a_picture_is_a_png_of_its_pixels() -> None:
     (length,) = struct.unpack(">I", data[start - 8 : start - 4])
     lines = np.frombuffer(zlib.decompress(data[start : start + length]), dtype=np.uint8).reshape(5, 29)
     np.testing.assert_array_equal(lines[:, 1:].reshape(5, 7, 4), pixels)
+
+
+def zero_one(name: str, seed: int) -> hn.Run:
+    values = (np.random.default_rng(seed).random((80, 1)) < 0.5).astype(float)
+    questions = hn.Questions(tuple(f"q{i}" for i in range(80)), "id")
+    return hn.Run(name, name, "array", scores=(hn.Scores("t", "acc", "none", questions, values, bounds=(0.0, 1.0)),))
+
+
+def test_one_row_is_a_block_of_names_with_their_values_and_several_are_a_table() -> None:
+    a, b, c = (zero_one(name, seed) for name, seed in (("a", 0), ("b", 1), ("c", 2)))
+    assert re.search(r'<div><dt>95% CI</dt><dd><bdi>\[.*?\]</bdi></dd><dd class="muted">', page_of((a, b)))
+    assert '<th scope="col"' in page_of((a, b), (c, b))
+
+
+def test_the_heading_says_how_many_other_questions_flipped_as_much() -> None:
+    a, b = zero_one("a", 0), zero_one("b", 1)
+    n = int((a.scores[0].values != b.scores[0].values).sum())
+    assert f"Questions that flipped most (12 of {n} that flipped at least as much as the last)" in page_of((a, b))
+
+
+def test_no_tick_of_the_histogram_is_beyond_what_a_difference_can_be() -> None:
+    a, b = zero_one("a", 0), zero_one("b", 1)
+    (one,) = by_question([(a, b)])
+    picture = figures.histogram("h", one.diff, compare_runs([(a, b)], Settings()).comparisons[0])
+    labels = [float(text.replace("−", "-")) for text in re.findall(r">(−?[0-9.]+)</text>", picture.body)]
+    assert max(map(abs, labels)) <= 100
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "shown"),
+    [
+        ("mockllm/model (old)", "mockllm/model (new)", ("mockllm/model…old)", "mockllm/model…new)")),
+        ("short", "also short", ("short", "also short")),
+        ("x" * 30, "y" * 30, ("x" * 17 + "…", "y" * 17 + "…")),
+        ("org/" + "a" * 40, "org/" + "b" * 40, ("…" + "a" * 16 + "…", "…" + "b" * 16 + "…")),
+    ],
+)
+def test_names_are_cut_where_they_are_equal(a: str, b: str, shown: tuple[str, str]) -> None:
+    assert fmt.cut_apart(a, b, 18) == shown
+
+
+def test_the_caption_of_the_heat_map_names_its_models() -> None:
+    (table,) = arena(board(4, 3, spread=0.25), Settings()).boards
+    picture = figures.heatmap(table)
+    assert picture is not None
+    named = picture.alt.partition("from left to right ")[2]
+    assert sorted(named.removesuffix(".").split(", ")) == [f"model {i}" for i in range(4)]
+
+
+def test_means_that_differ_by_rounding_alone_keep_their_order() -> None:
+    (table,) = arena(board(3, 3, spread=0.25), Settings()).boards
+    first, second, _ = table.models
+    assert first.mean is not None
+    equal = (replace(first, mean=0.7), replace(second, mean=np.nextafter(0.7, 1)))
+    assert [row.model for row in ranked(replace(table, models=equal))] == [first.model, second.model]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
+from typing import ClassVar
 
 import jsonschema
 import numpy as np
@@ -13,7 +15,9 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import Analysis, Comparison, estimate, estimate_difference
+from harness_noise.report.columns import Summary
 from harness_noise.results.diagnostics import DIAGNOSTICS
+from harness_noise.results.forms import KINDS, Document
 from harness_noise.results.schema import json_schema
 from support.strict_json import strict
 
@@ -75,3 +79,27 @@ def test_the_rows_of_the_kernel_have_all_forms() -> None:
         assert len(item.to_frame()) == 1
         assert "<table" in item._repr_html_()
         assert item.__rich__() is not None
+
+
+def test_a_kind_of_result_from_outside_brings_its_renderers() -> None:
+    """A class that names its summary is shown by every form; what it has no renderer for is refused by name."""
+
+    class Outside(Document):
+        renderers: ClassVar[Mapping[str, str]] = {"summary": f"{__name__}:summary_of_outside"}
+        kind: ClassVar[str] = "lines"
+        always: ClassVar[tuple[str, ...]] = ("lines",)
+        lines = ("one",)
+
+    try:
+        assert "seen outside" in hn.render(Outside(), "markdown")  # type: ignore[arg-type]
+        assert "seen outside" in str(Outside())
+        with pytest.raises(
+            hn.InputError, match="write_figures accepts Analysis or Comparison or Arena or Plan, not Outside"
+        ):
+            hn.write_figures(Outside(), "nowhere")  # type: ignore[arg-type]
+    finally:
+        del KINDS["Outside"]
+
+
+def summary_of_outside(result: Document, *, brief: bool, wide: bool) -> Summary:
+    return Summary((), (), ("seen outside",))

@@ -11,6 +11,7 @@ import harness_noise as hn
 from harness_noise.data.clusters import Fields
 from harness_noise.report import figures, terminal
 from harness_noise.report.summary import slice_sentences
+from support.notes import noted
 
 RNG = np.random.default_rng(8)
 TEMPLATE = [f"t{i}" for i in range(8) for _ in range(10)]
@@ -49,8 +50,8 @@ def test_what_is_not_known_of_all_models_is_said_once() -> None:
 
 @pytest.mark.parametrize(("field", "said"), [("template", True), ("kind", False)])
 def test_a_field_that_is_the_cluster_is_called_so(field: str, said: bool) -> None:
-    found = hn.explain(A, B, on=[field])
-    assert any(f"{field} is the cluster itself" in note for note in found.notes) is said
+    found = hn.regress(A, B, on=[field])
+    assert any(f"{field} is the cluster itself" in note for note in noted(found)) is said
     shown = " ".join(terminal.text(replace(found, notes=())).split())
     assert "finer cluster" not in shown
     assert ("rests on fewer than two clusters" in shown) is said

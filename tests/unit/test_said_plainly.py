@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
 
 import harness_noise as hn
 from harness_noise import Analysis, Comparison
@@ -48,7 +50,10 @@ def test_a_verdict_is_one_plain_line() -> None:
     assert verdict_line(worse).startswith("sim-a is worse than sim-b by 6.9 points: −14.1 to −1.0 points")
     assert verdict_line(worse).endswith("adjusted p = 0.040.")
     alike = replace(same, verdict="equivalent within 0.02")
-    assert verdict_line(alike).startswith("sim-a and sim-b are equivalent within 2 points: −0.3 to +14.1 points")
+    assert verdict_line(alike).startswith(
+        "sim-a and sim-b are equivalent within 2 points: +0.8 to +13.0 points (90% interval)"
+    )
+    assert "equivalent within 1 point:" in verdict_line(replace(same, verdict="equivalent within 0.01"))
 
 
 @pytest.mark.parametrize(
@@ -60,17 +65,40 @@ def test_a_verdict_is_one_plain_line() -> None:
         ({"metric": "perplexity", "mean_a": 0.9}, False),
     ],
 )
-def test_only_what_is_right_or_wrong_is_told_in_points(changes: dict[str, object], points: bool) -> None:
-    assert ("points" in verdict_line(row(**changes))) is points
+def test_where_no_score_is_known_the_name_says_whether_it_is_told_in_points(
+    changes: dict[str, object], points: bool
+) -> None:
+    assert ("points" in verdict_line(row(**changes, _zero_one=None))) is points
 
 
-def test_a_declared_range_decides_whether_there_are_points() -> None:
-    assert "points" in verdict_line(row(metric="score"), settings={"range": [0, 1]})
-    assert "points" not in verdict_line(row(), settings={"range": [0, 100]})
+@pytest.mark.parametrize("metric", ["score", "acc", "perplexity"])
+def test_scores_of_0_and_1_are_told_in_points_whatever_they_are_called(metric: str) -> None:
+    assert row()._zero_one
+    assert "points" in verdict_line(row(metric=metric))
+    halves = hn.estimate_difference(A / 2, B / 2, CLUSTERS)
+    assert not halves._zero_one
+    assert "points" not in verdict_line(replace(halves, metric="score"))
+
+
+def test_scores_that_are_all_1_are_on_the_scale_of_those_beside_them() -> None:
+    some, ones, zeros = ({"question": range(40), "score": x} for x in (A[:40, 0], np.ones(40), np.zeros(40)))
+    frames = [
+        pd.DataFrame({**data, "model": name}) for name, data in (("some", some), ("ones", ones), ("zeros", zeros))
+    ]
+    assert not hn.analyze(frames[1]).estimates[0]._zero_one  # may be a count
+    assert hn.analyze(frames[1]).estimates[0].ci_low is None
+    row = hn.analyze(frames[:2]).estimates[1]
+    assert row._zero_one
+    assert row.ci_low == pytest.approx(40 / (40 + stats.t.ppf(0.975, 39) ** 2))  # Wilson, all right
+    assert "by 100.0 points" in verdict_line(hn.compare(frames[1], frames[2]).comparisons[0])
+    assert all(model._zero_one for model in hn.arena(frames).models)
+    doubled = frames[0].assign(score=2 * frames[0]["score"])  # 0 and 2: the ones are no share of anything
+    assert hn.analyze([doubled, frames[1]]).estimates[1].ci_low is None
 
 
 def test_lower_is_better_is_said() -> None:
-    text = verdict_line(row(metric="perplexity", verdict="A better", diff=-0.069, higher_is_better=False))
+    changes = {"metric": "perplexity", "verdict": "A better", "diff": -0.069, "higher_is_better": False}
+    text = verdict_line(row(**changes, _zero_one=False))
     assert "is better than sim-b, where lower is better, by 0.069" in text
 
 
@@ -115,7 +143,7 @@ def test_it_is_one_table_that_fits(width: int, rows: int, monkeypatch: pytest.Mo
     mean = replace(hn.estimate(A, CLUSTERS), task="word_problems", metric="exact_match", scorer="number", cluster="c")
     means = tuple(replace(mean, task=f"word_problems_{i}", model="m") for i in range(rows))
     for table in (Analysis({}, means), many(rows, better=1)):
-        text = shown(table, width, monkeypatch)
+        text = shown(table, width, monkeypatch, details=rows == 1)
         assert max(map(len, text.splitlines())) <= width
         rules = [line for line in text.splitlines() if set(line.strip()) == {"─"}]
         assert len(rules) == 1
@@ -138,7 +166,7 @@ def test_the_columns_that_are_shown_are_explained_on_request(monkeypatch: pytest
 
 
 def test_one_row_is_a_block_of_all_its_columns_and_two_are_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = shown(Comparison({"se": "cr2"}, (row(),)), 80, monkeypatch)
+    text = shown(Comparison({"se": "cr2"}, (row(),)), 80, monkeypatch, details=True)
     for term in columns.DIFFERENCES.values():
         assert term.label in text or term.optional or term.label in ("p adj.", "p sign"), term.label
     lines = text.splitlines()
@@ -153,8 +181,8 @@ def test_what_all_rows_share_stands_above_the_table(monkeypatch: pytest.MonkeyPa
     rows = [replace(hn.estimate(x, CLUSTERS), task=f"subject_{i:02}", **known) for i, x in enumerate(scores)]
     text = shown(Analysis({}, tuple(rows)), 80, monkeypatch)
     title, table = text.split("Task")
-    assert " ".join(title.split()) == "acc; interval Wilson, t 19 df, n 200, K 5, G 20, estimator CR2"
-    assert table.split()[:6] == ["Mean", "95", "%", "CI", "SE", "total"]
+    assert " ".join(title.split()) == "acc; interval Wilson, t 19 df, n 200, K 5, G 20, estimator CR2; SE in points"
+    assert table.split()[:5] == ["Mean", "95%", "CI", "SE", "SE"]
     details = shown(Analysis({}, tuple(rows)), 80, monkeypatch, details=True)
     assert sum(set(line.strip()) == {"─"} for line in details.splitlines()) == 1  # seventeen rows are one table
 
@@ -179,11 +207,10 @@ def test_a_wide_terminal_has_the_noise_without_being_asked(monkeypatch: pytest.M
 
 def test_the_page_of_columns_is_made_of_the_words_of_the_screen(root: Path) -> None:
     assert (root / "docs" / "columns.md").read_text(encoding="utf-8") == columns.page()
-    readme = (root / "README.md").read_text(encoding="utf-8")
     for key in ("se", "total", "data", "prediction"):
         term = columns.MEANS[key]
-        for name in (term.cell, *columns.NATIVE[key]):
-            assert f"`{name}`" in readme or f"`<metric>{name}`" in readme, key
+        for name in (term.cell, *(names.partition(", ")[0] for names in columns.NATIVE[key])):  # the limit comes after
+            assert f"`{name}`" in columns.page() or f"`<metric>{name}`" in columns.page(), key
 
 
 def test_the_words_name_fields_that_are_there() -> None:
@@ -200,7 +227,7 @@ def test_printing_a_result_reads_like_the_terminal(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("COLUMNS", "80")
     table = Comparison({}, (row(),))
     assert str(table).startswith("sim-a is ")
-    assert "95 % CI" in str(table)
+    assert "95% CI" in str(table)
     assert str(table.comparisons[0]) == str(table)
 
 
@@ -242,8 +269,8 @@ def test_the_closing_line_says_what_the_harness_takes_for_granted() -> None:
         mean=0.625, se=0.0641,
     )  # fmt: skip
     assert closing_line(item, "lm-eval", 0.0347) == (
-        "word_problems exact_match, number: 0.625 ± 0.064 (20 clusters of 10, 5 answers each); lm-eval's own ± 0.035 "
-        "assumes 200 independent questions."
+        "word_problems exact_match, number: 62.5% ± 6.4 points (20 clusters of 10, 5 answers each); lm-eval's own "
+        "± 3.5 assumes 200 independent questions."
     )
     alone = replace(hn.estimate(A[:, :1]), task="t", metric="acc")
     assert "(200 questions, one answer each)." in closing_line(alone)
@@ -263,3 +290,10 @@ def test_no_line_ends_inside_an_interval(width: int, monkeypatch: pytest.MonkeyP
         text = shown(table, width, monkeypatch, details=True)
         assert "[" in text
         assert not re.search(r"\[[^\]]*\n", text)
+
+
+def test_no_blank_stands_before_a_per_cent_sign(root: Path) -> None:
+    pages = [*(root / "docs").rglob("*.md"), *(root / "tests" / "cli" / "golden").iterdir(), root / "README.md"]
+    found = [f"{page.name}: {line}" for page in pages for line in page.read_text(encoding="utf-8").splitlines()
+             if re.search(r"\d %(?! \d)", line)]  # fmt: skip
+    assert found == []

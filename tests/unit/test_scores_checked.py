@@ -18,6 +18,7 @@ from harness_noise.io import registry as adapters
 from harness_noise.leaderboard.build import arena
 from harness_noise.settings import Settings
 from harness_noise.stats.tolerances import FEWEST_REPEATED
+from support.notes import noted
 
 
 def scores(keys: tuple[str, ...], values: list[float], **fields: object) -> Scores:
@@ -166,7 +167,7 @@ def test_the_arena_joins_what_two_harnesses_measured_as_compare_does():
     result = arena([a, b, c], Settings())
     (board,) = result.boards
     assert [model.model for model in board.models] == ["a", "b", "c"]
-    assert [note for note in result.notes if note == "compared gpqa / accuracy of a with table / score of b"]
+    assert [note for note in noted(result) if note == "compared gpqa / accuracy of a with table / score of b"]
     row = compare_runs([(a, b)], Settings()).comparisons[0]
     assert (board.pairs[0].diff, board.pairs[0].se) == pytest.approx((row.diff, row.se))
 

@@ -33,6 +33,12 @@ def copied(n: int, K: int, seed: int = 0) -> np.ndarray:
     return np.repeat(varied(n, 1, seed), K, axis=1)
 
 
+def with_a_gap(n: int, K: int) -> np.ndarray:
+    scores = varied(n, K, 1)
+    scores[0, 0] = np.nan
+    return scores
+
+
 @pytest.mark.parametrize(
     ("a", "b", "said"),
     [
@@ -45,6 +51,8 @@ def copied(n: int, K: int, seed: int = 0) -> np.ndarray:
             "n = 60 questions, 5 answers each, in at least one run all alike, which count as one)",
         ),
         (varied(60, 1), varied(60, 1), "n = 60 questions, one answer each)"),
+        (varied(60, 3), with_a_gap(60, 3), "n = 60 questions, up to 3 answers each)"),
+        (varied(60, 1), with_a_gap(60, 3), "n = 60 questions, one answer each of A and up to 3 of B)"),
     ],
 )
 def test_how_often_a_pair_was_asked_is_told_of_each_side(a: np.ndarray, b: np.ndarray, said: str) -> None:
@@ -60,19 +68,29 @@ def test_copies_of_one_answer_are_not_told_as_answers() -> None:
     assert "(60 questions, one answer each, repeated 5 times without a change)" in closing_line(row)
 
 
+@pytest.mark.parametrize("zero_one", [False, True])
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("near", [0.0004, 0.00004, 0.0000004])
-def test_the_limit_that_decides_is_never_written_as_0(near: float, lower: bool) -> None:
+def test_the_limit_that_decides_is_never_written_as_0(near: float, lower: bool, zero_one: bool) -> None:
     """p is .049, and [0.000, 0.108] would not say on which side of 0 the difference lies."""
     rng = np.random.default_rng(1)
     found = hn.estimate_difference(rng.normal(0.054, 0.3, 120), np.zeros(120))
     ends = {"ci_low": -0.108, "ci_high": -near} if lower else {"ci_low": near, "ci_high": 0.108}
-    row = replace(found, diff=-0.054 if lower else 0.054, se=0.027, metric="acc", mean_a=0.5, mean_b=0.446, **ends)
-    for text in (sentence(row), verdict_line(row, settings={"range": None})):
+    row = replace(
+        found,
+        diff=-0.054 if lower else 0.054,
+        se=0.027,
+        metric="acc",
+        mean_a=0.5,
+        mean_b=0.446,
+        **ends,
+        _zero_one=zero_one,
+    )
+    for text in (sentence(row), verdict_line(row)):
         low, high = (float(x.replace("−", "-")) for x in re.findall(r"[+−]?\d+\.?\d*(?:e[−-]\d+)?", _ends(text))[:2])
         assert (low < high < 0) if lower else (0 < low < high), text
     zero = replace(row, ci_low=0.0, ci_high=0.108)
-    assert "[0.000, 0.108]" in sentence(zero)
+    assert ("[0.0, 10.8]" if zero_one else "[0.000, 0.108]") in sentence(zero)
 
 
 def _ends(text: str) -> str:
@@ -83,11 +101,12 @@ def _ends(text: str) -> str:
 def test_an_error_bar_of_0_is_not_written() -> None:
     row = hn.estimate(np.zeros(10))
     assert closing_line(row) == (
-        "score: 0.000, 95 % CI [0.000, 0.339] (10 questions, one answer each); all questions have the same mean."
+        "score: 0.0%, 95% CI [0.0%, 33.9%] (10 questions, one answer each); all questions have the same mean."
     )
     assert "±" not in sentence(row)
     shown = " ".join(str(row).split())
-    assert "an SE of 0 is no certainty" in shown
+    assert "standard error" not in shown
+    assert "an SE of 0 is no certainty" in hn.render(hn.Analysis({}, (row,)), "markdown", details=True)
     assert "total are right" not in shown
 
 
@@ -107,8 +126,8 @@ def test_scores_that_are_all_alike_inside_their_range_have_no_interval() -> None
 def test_where_nothing_differs_no_t_test_is_named() -> None:
     row = hn.estimate_difference(np.ones(5), np.ones(5))
     assert (row.p_value, row.se) == (1.0, 0.0)
-    assert sentence(row).endswith("95 % CI [−0.40, 0.40] (Bonett–Price), p = 1.000: not separable.")
-    assert verdict_line(row) == "A is not shown to differ from B: −0.40 to +0.40; Bonett–Price."
+    assert sentence(row).endswith("95% CI [−40, 40] (Bonett–Price), p = 1.000: not separable.")
+    assert verdict_line(row) == "A is not shown to differ from B: −40 to +40 points; Bonett–Price."
     assert by_test(row) == "Bonett–Price"
 
 
@@ -116,7 +135,7 @@ def test_nothing_and_one_question_are_told_as_that() -> None:
     none, one = hn.estimate([]), hn.estimate([1.0])
     assert closing_line(none) == "score: no mean: there is no score."
     assert sentence(none) == "The model has no score (score)."
-    assert closing_line(one) == "score: 1.000 on one question, which has no standard error."
+    assert closing_line(one) == "score: 100% on one question, which has no standard error, 95% CI [21%, 100%]."
     assert "n = 1 question, one answer each" in sentence(one)
     assert one.diagnostics == ("single_repeat", "too_few_questions")
     for row in (none, one):
@@ -126,7 +145,7 @@ def test_nothing_and_one_question_are_told_as_that() -> None:
 
 def test_the_harnesss_own_value_is_of_no_questions_of_ours() -> None:
     row = replace(hn.estimate([]), mean=0.78, task="gsm8k", metric="em", model="m", diagnostics=("skipped_metric",))
-    assert sentence(row) == "m scores 0.780 on gsm8k (em), without an error bar."
+    assert sentence(row) == "m scores 78.0% on gsm8k (em), without an error bar."
 
 
 def test_a_pair_that_can_detect_nothing_says_so() -> None:

@@ -7,7 +7,6 @@ from dataclasses import fields
 from functools import cache
 from inspect import getdoc, signature
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ import harness_noise as hn
 from harness_noise import settings
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_runs
+from harness_noise.choices import INTERVALS, TESTS
 from harness_noise.cli import main
 from harness_noise.cli.commands import cli
 from harness_noise.data.questions import Questions
@@ -28,12 +28,13 @@ SHARED = {"runs_shared": {"repeats_are": "runs"}}
 """Field → what must be chosen beside it."""
 CHANGED = [
     *(("se", value) for value in ("cr0", "cr1", "cr3")),
-    *(("interval", value) for value in get_args(settings.Interval)[1:]),
-    *(("test", value) for value in get_args(settings.Test)[1:]),
+    *(("interval", value) for value in INTERVALS.named()),
+    *(("test", value) for value in TESTS.named()[1:]),
     *(("adjust", value) for value in ("bh", "none")),
     ("level", 0.8), ("margin", 0.9), ("unpaired", True), ("repeats_are", "runs"), ("runs_shared", True),
     ("questions_are", "fixed"), ("range", (-1.0, 2.0)), ("missing", "zero"), ("cluster", "template"),
-    ("seed", 3), ("resamples", 300),
+    ("seed", 3), ("resamples", 300), ("weights", "size"), ("chance", 0.2),
+    ("only", ("template != t1",)),
 ]  # fmt: skip
 COMMON = {"cluster", "level", "se", "interval", "test", "adjust"}
 NAMES = [f"{name}={value}" for name, value in CHANGED]
@@ -64,9 +65,9 @@ def beside(consumer, name, value):
 
 
 def test_every_consumer_has_a_sentence_and_every_sentence_a_consumer():
-    consumers = {name for item in FIELDS.values() for name in item.metadata["consumers"]}
+    consumers = {consumer for name in FIELDS for consumer in settings.consumers(name)}
     consumers |= {name for by in KEYWORDS.values() for name in by.split()}
-    assert consumers | {"sides", "baseline", "given_runs"} == {name for name in REFUSALS if "." not in name}
+    assert consumers | {"sides", "against", "given_runs", "strata"} == {name for name in REFUSALS if "." not in name}
     for name, sentence in REFUSALS.items():
         assert len(sentence.format(what="`test='wild'`")) > 40, name
         consumer, _, keyword = name.partition(".")
@@ -161,7 +162,7 @@ def test_a_function_names_the_common_settings_that_it_obeys(entry):
     """Those that are not given leave the field of `settings` as it is, whatever its default."""
     function = getattr(hn, entry)
     own, words = signature(function).parameters, getdoc(function).partition("\n**choices\n")[2].partition("Returns")[0]
-    obeyed = {name for name, item in FIELDS.items() if entry in item.metadata["consumers"]}
+    obeyed = {name for name in FIELDS if entry in settings.consumers(name)}
     common = obeyed & COMMON
     assert {name for name in own if name in FIELDS} <= {"level"}
     assert {name for name in COMMON if f"`{name}`" in words} == common - set(own)
@@ -198,6 +199,9 @@ def test_in_python(tables, unchanged, entry, name, value):
     elif value == "clopper-pearson":  # for other data: these have several answers
         with pytest.raises(hn.InputError, match="interval clopper-pearson is exact only"):
             call(tables, **{name: value})
+    elif value == "bootstrap-t" and entry in ("estimate", "compare"):  # these are scores, in few clusters
+        with pytest.raises(hn.InputError, match=r"needs 6 clusters or more|is for measures such as cost"):
+            call(tables, **{name: value})
     elif entry == "plan" and name in ("seed", "resamples"):  # of a plan only metrics over all questions are resampled
         runs = corpus_runs()
         plain, other = (hn.plan(runs=runs, effect=0.05, **more) for more in ({}, {name: value}))
@@ -226,7 +230,8 @@ def corpus_runs():
 @pytest.mark.parametrize("consumer", ["corpus", "corpus_difference"])
 def test_metrics_over_all_questions_at_once(consumer, name, value):
     """Runs that have nothing else obey their settings; what their pages say that they pass over, they may pass over."""
-    passed_over = {"se", "adjust", "missing", "cluster"} | ({"range"} if consumer == "corpus_difference" else set())
+    passed_over = {"se", "adjust", "missing", "cluster", "weights", "chance", "only"}
+    passed_over |= {"range"} if consumer == "corpus_difference" else set()
     base = {"interval": "bootstrap"} if name in ("seed", "resamples") else SHARED.get(name, {})
     base = {"interval": "bootstrap" if value == "t" else "t"} if name == "interval" else base
     a, b = corpus_runs()
@@ -246,7 +251,12 @@ def test_metrics_over_all_questions_at_once(consumer, name, value):
         assert '"test": "t"' in of(test="sign")  # and the row says so
 
 
-FLAGS = {"range": "--range={0[0]},{0[1]}", "unpaired": "--unpaired", "runs_shared": "--runs-shared"}
+FLAGS = {
+    "only": "--only={0[0]}",
+    "range": "--range={0[0]},{0[1]}",
+    "unpaired": "--unpaired",
+    "runs_shared": "--runs-shared",
+}
 COMMANDS = {
     # consumer: command, and what it is given
     "analyze": ("analyze", lambda a, b: (a,)),
@@ -254,7 +264,7 @@ COMMANDS = {
     "arena": ("arena", lambda a, b: (a, b, a.replace("a.csv", "c.csv"))),
     "factors": ("factors", lambda a, b: (a, b, "--task", "one", "--factor", "run=run")),
     "counts": ("compare", lambda a, b: ("74/100", "72/100")),
-    "profile": ("compare", lambda a, b: ("0.74", "0.72", "--reference", str(Path(a).parent / "profile.json"))),
+    "profile": ("compare", lambda a, b: ("0.74", "0.72", "--profile", str(Path(a).parent / "profile.json"))),
     "plan": ("plan", lambda a, b: ("--from", a, b, "--task", "one", "--effect", "0.05")),
 }
 
@@ -289,6 +299,8 @@ def test_on_the_command_line(tables, capsys, printed, consumer, name, value):
     code, found, err = run({**base, name: value})
     if flag not in options:
         assert (code, "No such option" in err) == (2, True)
+    elif (consumer, value) == ("compare", "bootstrap-t"):  # these are scores
+        assert (code, "is for measures such as cost" in err) == (2, True)
     elif obeys(consumer, name, value) and value != "clopper-pearson" and (consumer, name) != ("plan", "range"):
         base = {"range": (0.0, 1.0)} if name == "range" else base
         assert code == 0, err
@@ -307,5 +319,5 @@ def test_live_runs_offer_what_a_mean_obeys():
     from harness_noise_adapters.inspect_logs import flags as inspect
     from harness_noise_adapters.lm_eval_harness.live import options as lm_eval
 
-    for name in {*inspect.NAMES, *lm_eval._SETTINGS}:
-        assert "analyze" in FIELDS[name].metadata["consumers"], name
+    for name in {*inspect.NAMES.values(), *lm_eval._SETTINGS}:
+        assert "analyze" in settings.consumers(name), name

@@ -12,6 +12,7 @@ from harness_noise.analysis.comparison import compare_runs
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.settings import Settings
+from support.notes import noted
 from support.slow import rest_slow
 
 SHARED = {"repeats_are": "runs", "runs_shared": True}
@@ -51,7 +52,7 @@ def test_labels_say_which_run_is_which():
     a, b = table(2)
     order = [2, 0, 3, 1]
     shuffled = a_run("b", b[:, order], [f"p{j}" for j in order])
-    row, notes = (lambda found: (found.comparisons[0], found.notes))(
+    row, notes = (lambda found: (found.comparisons[0], noted(found)))(
         compare_runs([(a_run("a", a, ["p0", "p1", "p2", "p3"]), shuffled)], Settings(**SHARED))
     )
     straight = hn.estimate_difference(a, b, **SHARED)
@@ -75,13 +76,13 @@ def test_runs_that_only_one_has_are_left_out_and_said():
     expected = hn.estimate_difference(a[:, 1:], b[:, 1:], **SHARED)
     row = found.comparisons[0]
     assert (row.diff, row.se, row.repeats_a) == (pytest.approx(expected.diff), pytest.approx(expected.se), 3)
-    assert any("1 that only one of them has are left out" in note for note in found.notes)
+    assert any("1 that only one of them has are left out" in note for note in noted(found))
 
 
 def test_without_labels_position_counts_and_is_said():
     a, b = table(4)
     found = compare_runs([(a_run("a", a), a_run("b", b, "wxyz"))], Settings(**SHARED))
-    assert any("by position" in note for note in found.notes)
+    assert any("by position" in note for note in noted(found))
     with pytest.raises(hn.InputError, match=r"which run of A \(4\) is which of B \(3\)"):
         hn.estimate_difference(a, b[:, 1:], **SHARED)
 
@@ -92,7 +93,7 @@ def test_a_label_that_changes_within_a_run_is_no_label():
     one = a_run("a", a, "pqrs")
     other = Run("b", "b", "test", scores=(Scores(
         "t", "acc", "none", one.scores[0].questions, b, factors={"prompt": rows}),))  # fmt: skip
-    notes = compare_runs([(one, other)], Settings(**SHARED)).notes
+    notes = noted(compare_runs([(one, other)], Settings(**SHARED)))
     assert any("by position" in note for note in notes)
 
 

@@ -17,6 +17,7 @@ from harness_noise.data.clusters import Fields
 from harness_noise.results.schema import json_schema
 from harness_noise.stats.slices import against_rest, heterogeneity, joint, pooled_unit, shrink
 from support.commands import runner
+from support.notes import noted
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -175,7 +176,7 @@ def test_a_task_that_a_field_does_not_divide_is_left_out():
     both = hn.Run(model="a", name="a", harness="array", scores=(*one.scores, *other.scores))
     result = slices_of_runs([both], ["k"], hn.Settings())
     assert {row.task for row in result.slices} == {"t"}
-    assert any("other / acc: `by` k divides nothing" in note for note in result.notes)
+    assert any("other / acc: `by` k divides nothing" in note for note in noted(result))
 
 
 def test_questions_without_the_field_are_in_no_slice():
@@ -183,7 +184,7 @@ def test_questions_without_the_field_are_in_no_slice():
     result = hn.analyze(run_of(np.arange(8.0) % 3, {"k": values}), by=["k"])
     assert sum(row.n_questions for row in result.slices) == 6
     assert result.heterogeneity[0].n_left_out == 2
-    assert any("2 of 8 questions have no k" in note for note in result.notes)
+    assert any("2 of 8 questions have no k" in note for note in noted(result))
 
 
 def test_pairs_use_the_fields_of_either_run(kinds):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -119,7 +120,7 @@ def test_a_large_difference_stops_early_with_an_interval_that_excludes_zero() ->
     assert found.ci_low is not None
     assert found.estimate is not None
     assert 0 < found.ci_low < found.estimate <= (found.estimate_unadjusted or 0) + 1e-12
-    assert f"look {found.look} of 5, {found.n_asked:,} of 1,000 questions, A − B ." in look.message
+    assert f"look {found.look} of 5, {found.n_asked:,} of 1,000 questions, A − B 0." in look.message
     assert found.to_dict()["decision"] == "A better"
 
 
@@ -185,6 +186,12 @@ def test_runs_that_agree_on_everything_are_equivalent_by_the_small_sample_rule()
     assert run(StoppingRule(), a, a)[0].sequential.decision == "cannot be decided"
 
 
+def test_how_many_more_answers_it_would_take_is_a_plain_number() -> None:
+    a, b = answers(np.random.default_rng(4), 1000, 0.0)
+    message = run(StoppingRule(), a, b)[0].message
+    assert re.search(r"the difference seen would take (\d\.\d|\d{2,3}) times as many answers$", message), message
+
+
 def test_a_run_that_is_always_better_is_decided_by_the_sign_test() -> None:
     look, _ = run(StoppingRule(looks=5), np.ones(100), np.zeros(100))
     found = look.sequential
@@ -200,7 +207,7 @@ def test_what_is_not_decided_when_it_ends_says_so_with_a_repeated_interval() -> 
     found = look.sequential
     assert (look.stop, found.decision, found.look, found.n_asked) == (False, "not decided", 1, 200)
     assert found.ci_low == pytest.approx(0.04 - 3.2526684884 * 0.03, abs=1e-9)
-    assert look.message == "look 1 of 5, 200 of 1,000 questions, A − B .040, boundary .098"
+    assert look.message == "look 1 of 5, 200 of 1,000 questions, A − B 0.040, boundary 0.098"
 
 
 def test_a_look_without_a_standard_error_spends_nothing() -> None:

@@ -11,13 +11,13 @@ import pytest
 import harness_noise as hn
 from harness_noise import as_scores
 from harness_noise.analysis.comparison import compare_runs
-from harness_noise.analysis.gate import gated
 from harness_noise.analysis.repeats import as_repeats
 from harness_noise.data.clusters import Fields
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run, Scores
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
+from support.notes import noted
 
 RNG = np.random.default_rng(11)
 KEYS = Questions(tuple("abcdefgh"))
@@ -50,14 +50,14 @@ def test_joined_runs_keep_both_questions_of_one_id_and_say_so() -> None:
     )
     (joined,) = as_repeats([first, other])
     assert (~np.isnan(joined.scores[0].values)).sum(axis=1).tolist() == [2, 2, 1, 1]
-    assert any("1 questions share an id but not their text: taken for different" in note for note in joined.notes)
+    assert any("1 question shares an id but not their text: taken for different" in note for note in noted(joined))
 
 
 def test_joined_runs_say_what_only_some_of_them_have() -> None:
     parts = [Scores(task, "acc", "none", Questions(tuple("abc")), np.ones((3, 1))) for task in "tu"]
     both, one = (Run("m", name, "table", scores=tuple(parts[:n])) for name, n in (("both", 2), ("one", 1)))
     (joined,) = as_repeats([both, one])
-    assert joined.notes == ("u, acc: only 1 of 2 runs have it",)
+    assert noted(joined) == ("u, acc: only 1 of 2 runs have it",)
 
 
 def test_the_fields_of_joined_runs_are_those_of_all_their_questions() -> None:
@@ -90,10 +90,10 @@ class TestClustersOfJoinedRuns:
     def test_different_clusters_are_said(self) -> None:
         other = [f"d{i % 5}" for i in range(20)]
         pair = [run_of(self.scores, clusters=self.labels), run_of(self.scores, clusters=other)]
-        assert any("cluster the questions differently" in note for note in as_repeats(pair)[0].notes)
+        assert any("cluster the questions differently" in note for note in noted(as_repeats(pair)[0]))
         renamed = [f"passage {label}" for label in self.labels]
         pair[1] = run_of(self.scores, clusters=renamed)
-        assert not as_repeats(pair)[0].notes
+        assert not noted(as_repeats(pair)[0])
 
     def test_new_questions_join_the_cluster_that_another_run_calls_otherwise(self) -> None:
         pair = [
@@ -102,32 +102,32 @@ class TestClustersOfJoinedRuns:
         ]
         (joined,) = as_repeats(pair)
         assert joined.scores[0].clusters == tuple(self.labels)
-        assert not joined.notes
+        assert not noted(joined)
 
     def test_a_comparison_says_so_too(self) -> None:
         a = run_of(self.scores, clusters=self.labels)
         b = run_of(1 - self.scores, clusters=[f"d{i % 5}" for i in range(20)])
-        assert any("cluster the questions differently" in note for note in hn.compare(a, b).notes)
-        assert not any("cluster" in note for note in hn.compare(a, run_of(1 - self.scores)).notes)
+        assert any("cluster the questions differently" in note for note in noted(hn.compare(a, b)))
+        assert not any("cluster" in note for note in noted(hn.compare(a, run_of(1 - self.scores))))
 
 
 def test_what_only_one_run_measured_is_said() -> None:
     scores = (RNG.random((20, 1)) < 0.5).astype(float)
     a, b = run_of(scores), run_of(1 - scores)
-    assert not any("not compared" in note for note in hn.compare(a, b).notes)
+    assert not any("not compared" in note for note in noted(hn.compare(a, b)))
     more = replace(a, name="more", scores=(*a.scores, replace(a.scores[0], task="t2")))
     for pair in ((more, b), (b, more)):
-        notes = hn.compare(*pair).notes
+        notes = noted(hn.compare(*pair))
         assert [note for note in notes if "not compared" in note] == ["only more has t2 / acc: not compared"]
 
 
 def test_a_direction_that_nobody_knows_is_said() -> None:
     scores = (RNG.random((20, 1)) < 0.5).astype(float)
     a, b = run_of(scores), run_of(1 - scores)
-    assert any("whether higher or lower is better" in note for note in hn.compare(a, b).notes)
-    assert any("whether higher or lower is better" in note for note in hn.arena([a, replace(b, model="n")]).notes)
+    assert any("whether higher or lower is better" in note for note in noted(hn.compare(a, b)))
+    assert any("whether higher or lower is better" in note for note in noted(hn.arena([a, replace(b, model="n")])))
     known = replace(b, scores=(replace(b.scores[0], higher_is_better=False),))
-    assert not any("higher" in note for note in hn.compare(a, known).notes)
+    assert not any("higher" in note for note in noted(hn.compare(a, known)))
 
 
 @pytest.mark.parametrize("lower", [False, True])
@@ -139,7 +139,7 @@ def test_a_loss_counts_the_other_way_round(lower: bool) -> None:
         row = result.comparisons[0]
         assert row.verdict == ("A better" if a_wins else "B better")
         assert (row.wins_a, row.wins_b) == ((30, 0) if a_wins else (0, 30))  # not of the higher score
-        assert gated(result).failed is (not a_wins)
+        assert hn.gate(a, b).failed is (not a_wins)
 
 
 def eight(model: str, values: np.ndarray) -> Run:
@@ -175,10 +175,15 @@ def test_a_permutation_of_sums_against_records_is_refused() -> None:
     runs = [
         Run(model=name, name=name, harness="x", corpus=(item,)) for name, item in (("a", by_sums), ("b", by_records))
     ]
-    with pytest.raises(InputError, match="use `test='bootstrap'`"):
+    with pytest.raises(InputError, match=r"cannot be exchanged: leave `test` out, or use `test='t'`"):
         compare_runs([(runs[0], runs[1])], Settings(test="permutation"))
-    (row,) = compare_runs([(runs[0], runs[1])], Settings(test="bootstrap")).comparisons
-    assert row.diff == pytest.approx(0.0)
+    for pair in (runs, runs[::-1]):
+        with pytest.raises(InputError, match=r"not resampled.* or use `test='t'`"):
+            compare_runs([(pair[0], pair[1])], Settings(test="bootstrap"))
+        (row,) = compare_runs([(pair[0], pair[1])], Settings(test="t")).comparisons
+        assert row.diff == pytest.approx(0.0)
+        # without each question the mean over eight changes by (x − y)/8, and the jackknife has that of all eight
+        assert row.se == pytest.approx(np.sqrt(7 / 8 * np.sum(((2 * truth - 1) / 8) ** 2)))
 
 
 def test_one_quantity_under_two_names_is_tested_once() -> None:
@@ -193,7 +198,7 @@ def test_one_quantity_under_two_names_is_tested_once() -> None:
 
     found = compare_runs([(named("a"), named("b"))], Settings())
     assert [row.scorer for row in found.comparisons] == ["judge/quality", "tone"]
-    assert [note for note in found.notes if "under another name: the same scores are tested once" in note]
+    assert [note for note in noted(found) if "under another name: the same scores are tested once" in note]
 
 
 def test_a_file_that_is_given_twice_and_a_copy_are_named(tmp_path) -> None:
@@ -201,9 +206,9 @@ def test_a_file_that_is_given_twice_and_a_copy_are_named(tmp_path) -> None:
     for path, shift in ((a, 0), (copy, 0), (other, 1)):
         path.write_text("question,score\n" + "".join(f"q{i},{(i + shift) % 3 == 0:d}\n" for i in range(30)))
     for sides in ((a, a), (a, copy)):
-        assert [note for note in hn.compare(*sides).notes if note.startswith("ONE RUN TWICE: ")]
-        assert [note for note in hn.arena([a, copy, other]).notes if "hold the same bytes" in note]
-    assert not [note for note in hn.compare(a, other).notes if "TWICE" in note]
+        assert [note for note in noted(hn.compare(*sides)) if note.startswith("ONE RUN TWICE: ")]
+        assert [note for note in noted(hn.arena([a, copy, other])) if "hold the same bytes" in note]
+    assert not [note for note in noted(hn.compare(a, other)) if "TWICE" in note]
 
 
 def test_a_question_that_only_one_run_has_keeps_its_repeats_in_a_corpus_metric_too() -> None:

@@ -124,9 +124,15 @@ def test_a_folder_of_links_stands_for_what_they_lead_to(tmp_path: Path) -> None:
     (here / "link").symlink_to(there)
     (here / "table.csv").write_text("question,score\nq,1\n")
     (here / "notes.txt").write_text("a note")
-    runs, errors = adapters.read_what_can_be([here])
+    follow = ReadOptions(follow_links=True)
+    runs, errors = adapters.read_what_can_be([here], follow)
     assert ([run.harness for run in runs], errors) == (["table", "lm-eval"], [])
-    assert [run.harness for run in adapters.read(here)] == ["table", "lm-eval"]
+    assert [run.harness for run in adapters.read(here, follow)] == ["table", "lm-eval"]
+    runs, errors = adapters.read_what_can_be([here])
+    assert [run.harness for run in runs] == ["table"]
+    assert [str(error).partition(": ")[0] for error in errors] == [
+        f"left out, because they are links that lead out of {here}"
+    ]
 
 
 def test_links_in_a_folder_of_a_harness_are_its_own_affair(tmp_path: Path) -> None:
@@ -137,5 +143,5 @@ def test_links_in_a_folder_of_a_harness_are_its_own_affair(tmp_path: Path) -> No
     job = tmp_path / "job"
     job.mkdir()
     (job / "t__1").symlink_to(tmp_path / "trial")
-    (run,) = adapters.read(job)
+    (run,) = adapters.read(job, ReadOptions(follow_links=True))
     assert run.scores[0].values.tolist() == [[1.0]]

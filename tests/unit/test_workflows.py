@@ -54,14 +54,15 @@ def test_a_workflow_may_read_only_unless_a_job_says_more(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_every_action_has_a_version_and_every_own_file_is_there(path: Path) -> None:
+def test_every_action_is_a_commit_with_its_version_and_every_own_file_is_there(path: Path) -> None:
     named = [part["uses"] for part in (*steps(path), *jobs(path).values()) if "uses" in part]
     assert named
     for uses in named:
         if uses.startswith("./"):
             assert (ROOT / uses).exists()
         else:
-            assert re.fullmatch(r"[\w-]+/[\w/-]+@(v\d+(\.\d+)*|release/v\d+)", uses), uses
+            assert re.fullmatch(r"[\w-]+/[\w/-]+@[0-9a-f]{40}", uses), uses  # a tag can be moved, a commit cannot
+            assert re.search(rf"{re.escape(uses)}  # v\d+(\.\d+)*$", path.read_text(encoding="utf-8"), re.M), uses
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness_noise import InputError
+from harness_noise.data.notes import Note
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.errors import FinalError
 
 from ..records import head
-from ..tables.files import columns_of
+from ..tables.opening import columns_of
 from ..tables.presets import OURS
 from .results import Results
 from .samples import PRESET, read_samples
@@ -26,18 +27,19 @@ SAMPLES = "_samples.jsonl"
 
 
 class EveryEvalEverAdapter:
-    """Every Eval Ever (UUID.json and UUID_samples.jsonl), read and written"""
+    """The adapter of Every Eval Ever. It follows `harness_noise.io.protocol`."""
 
     name = PRESET.name
+    about = "Every Eval Ever (UUID.json and UUID_samples.jsonl), read and written"
 
     def sniff(self, path: Path) -> bool:
-        """By the first bytes of a file; a folder of them is read as a whole, as two files are one run."""
+        """Return True for a file with the format's first bytes, or a folder with such files. Two files make one run."""
         if path.is_dir():
             return any(map(_is_file, islice(_files(path), 20)))
         return _is_file(path)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """One Run for each model of each file; results without samples are listed without an error bar."""
+        """Return one Run for each model of each file. Results without samples get no error bar."""
         options = replace(options, columns=columns_of(path, options.columns))
         if not options.columns.keys() <= set(OURS):
             raise InputError(f"{path}: of this format `columns` names only {', '.join(OURS)}")
@@ -53,11 +55,11 @@ class EveryEvalEverAdapter:
                 broken.append(error)
         if broken and (options.strict or not runs):
             raise broken[0]
-        left_out = tuple(f"left out: {error}" for error in broken)
+        left_out = tuple(Note("left_out", f"left out: {error}") for error in broken)
         return [replace(run, notes=(*run.notes, *left_out)) for run in runs]
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
-        """Fill `score_details.uncertainty` of every result whose samples are there; all else stays as it is."""
+        """Fill `score_details.uncertainty` of every result that has its samples, and change nothing else."""
         from .writing import write_again
 
         written: list[Path] = []
@@ -92,7 +94,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _pairs(path: Path) -> Iterator[tuple[Path | None, Path | None]]:
-    """Results and samples that belong together; either may be missing."""
+    """Yield pairs of results and samples that belong together, None for one that is missing."""
     stems = {
         file.with_name(file.name.removesuffix(".json").removesuffix(SAMPLES)): file
         for file in filter(_is_file, _files(path))

@@ -1,4 +1,4 @@
-"""Results of Every Eval Ever: what `UUID.json` says of each metric of a run."""
+"""Results of Every Eval Ever, as `UUID.json` has them for each metric of a run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from harness_noise import InputError
 from harness_noise.data.answers import compared
 from harness_noise.data.native_values import fitting
+from harness_noise.data.notes import NO_SAMPLES
 from harness_noise.data.scores import Run, Scores, Skipped
 
 from ..records import document, number
@@ -21,17 +22,17 @@ NAME, RESULT = "evaluation_name", "evaluation_result_id"
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of a run; none where there is no file of them."""
+    """The results of a run, empty if they have no file."""
 
     path: Path | None = None
     data: dict[str, Any] = field(default_factory=dict)
     """The file as it is."""
     names: Sequence[tuple[str, str]] = ()
-    """Task and metric of each result; its own id as the task where two would be called alike."""
+    """Task and metric of each result. If two results would have the same name, the task is the result's id."""
 
     @classmethod
     def read(cls, path: Path | None) -> Results:
-        """The results of a file.
+        """Return the results of a file.
 
         Raises:
             InputError: it has no list of results with what makes a result.
@@ -59,20 +60,22 @@ class Results:
         return results
 
     def called(self, key: str) -> list[int]:
-        """The places of the results that have this id or name."""
+        """Return the places of the results that have this id or name."""
         return [i for i, result in enumerate(self.items) if key in (str(result.get(RESULT)), str(result.get(NAME)))]
 
     def alone(self, harness: str) -> Run:
-        """The run of which there are no samples: each result is listed without an error bar."""
+        """Return the run without samples: each result is listed without an error bar."""
         why = "its samples are not here"
         values = [number(result["score_details"].get("score")) for result in self.items]
-        skipped = tuple(Skipped(*name, "none", why, value) for name, value in zip(self.names, values, strict=True))
+        skipped = tuple(
+            Skipped(*name, "none", why, value, NO_SAMPLES) for name, value in zip(self.names, values, strict=True)
+        )
         about = self.data.get("model_info")
         model = value_at(about, "id") or value_at(about, "name") or (self.path and self.path.stem)
         return Run(str(model), str(self.path), harness, path=str(self.path), skipped=skipped)
 
     def described(self, part: Scores, place: int) -> Scores:
-        """The scores with the names, range, direction and value that the result at this place gives."""
+        """Return the scores with the names, range, direction and value that the result at this place gives."""
         result, (task, metric) = self.items[place], self.names[place]
         config, value = result["metric_config"], number(result["score_details"].get("score"))
         ends = [end for name in ("min_score", "max_score") if (end := number(config.get(name))) is not None]

@@ -12,26 +12,35 @@ from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
+
 from harness_noise import InputError
+from harness_noise.data.notes import Note
 from harness_noise.data.questions import content_hash, excerpt
 from harness_noise.data.scores import ReadOptions, Run, Scores
+from harness_noise.errors import are, counted
 
 from ..records import field
-from ..tables.columns import cell_text
-from ..tables.files import Record, objects
-from ..tables.formats import RowReader, as_chosen
+from ..tables.blocks import Block
+from ..tables.fields import as_chosen
+from ..tables.files import objects
+from ..tables.opening import Record
 from ..tables.presets import Recognised, formats_in
+from ..tables.reader import FileReader
+from ..tables.values import cell_text
 from .results import DAMAGED, RESULT, Results
 
 (PRESET,) = formats_in("samples.toml", files(__package__).joinpath("samples.toml").read_text("utf-8"))
 
 
 def read_samples(samples: Path, results: Results, options: ReadOptions) -> list[Run]:
-    """The runs of a file of samples, one for each model, with what the results say of each metric."""
+    """Return the runs of a file of samples, one for each model, with the results' facts on each metric."""
     reader = _reader(samples, options)
-    runs, lost = reader.read(), len(reader.unscored)
+    runs, lost = reader.read(), len(reader.lost)
     name, date = str(results.path or samples), str(results.data.get("evaluation_timestamp") or "")
-    notes = [f"{samples}: {lost} samples belong to no result; they are missing under each"] if lost else []
+    of_none = counted(lost, "sample belongs", "samples belong")
+    said = f"{samples}: {of_none} to no result and {are(lost)} missing under each"
+    notes = [Note("missing", said)] if lost else []
     out = []
     for run in runs:
         scores = tuple(reader.described(part, results) for part in run.scores)
@@ -39,26 +48,28 @@ def read_samples(samples: Path, results: Results, options: ReadOptions) -> list[
     return out
 
 
-class _Reader(RowReader):
-    """What the samples have said so far."""
+class _Reader(FileReader):
+    """Collector of the answers in the samples."""
 
-    def add_plain(self, rows: Sequence[Record]) -> bool:
-        late = self.metric is None and any(row.get(RESULT) is not None for row in rows)
-        return not late and super().add_plain(rows)
-
-    def add(self, line: int, row: Record) -> None:
-        if self.metric is None and row.get(RESULT) is not None:
-            raise InputError(f"{self.path}, line {line}: it says its {RESULT}, others before do not{DAMAGED}")
-        if self.metric is not None and row.get(RESULT) is None:
-            self.lost(line, row, None)
-        else:
-            super().add(line, row)
+    def add(self, block: Block) -> None:
+        told = [row.get(RESULT) is not None for row in block.rows]
+        if "metric" not in self.columns_of:
+            if any(told):
+                line = block.lines[told.index(True)]
+                raise InputError(f"{self.path}, line {line}: it says its {RESULT}, others before do not{DAMAGED}")
+        elif not all(told):
+            bare = block.at([i for i, known in enumerate(told) if not known])
+            self.require_question(bare, self.names["question"].codes(self.questions(bare)), np.ones(len(bare), bool))
+            self.lost += [(row, line, -1) for line, row in bare]
+            block = block.at([i for i, known in enumerate(told) if known])
+        if len(block):
+            super().add(block)
 
     def described(self, part: Scores, results: Results) -> Scores:
-        """The scores with the names and what else the result that they belong to says of them."""
-        key = part.task if self.metric is None else part.metric
+        """Return the scores with the names and facts of the result that they belong to."""
+        key = part.task if "metric" not in self.columns_of else part.metric
         places, apart = results.called(key), "task" in self.chosen  # apart: a result is of more answers than these
-        if self.metric is None and len(places) > 1 and part.values.shape[1] > 1 and self.repeat is None:
+        if not {"metric", "repeat"} & self.columns_of.keys() and len(places) > 1 and part.values.shape[1] > 1:
             raise InputError(
                 f"{self.path}: {len(places)} results are called {key!r:.80}, and the samples do not "
                 f"say of which they are ({RESULT}): several metrics cannot be told from several answers"
@@ -75,7 +86,7 @@ class _Reader(RowReader):
 
 
 def _reader(samples: Path, options: ReadOptions) -> _Reader:
-    """The reader of a samples file, whose first lines say whether results have ids and samples have epochs."""
+    """Return the reader of a samples file. Its first lines show whether results have ids and samples have epochs."""
     first: list[Record] = []
     for _, rows in objects(samples):
         first += rows
@@ -91,13 +102,13 @@ def _reader(samples: Path, options: ReadOptions) -> _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The words of the questions, read when somebody asks for them."""
+    """The words of the questions, read on demand."""
 
     samples: Path
     keys: Sequence[str]
 
     def read(self) -> tuple[Sequence[str] | None, Sequence[str] | None]:
-        """Hashes and beginnings; no hashes where a sample has no words."""
+        """Return hashes and beginnings of the questions' words. There are no hashes if a sample has no words."""
         by_key: dict[str, tuple[str, str]] = {}
         for _, rows in objects(self.samples):
             for row in rows:

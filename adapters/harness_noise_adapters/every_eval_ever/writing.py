@@ -14,6 +14,7 @@ from uuid import UUID
 from harness_noise import InputError, __version__
 from harness_noise.data.questions import QuestionText
 from harness_noise.data.scores import Run, Scores
+from harness_noise.errors import counted
 from harness_noise.io.atomic import write_bytes
 
 from .results import Results
@@ -37,11 +38,13 @@ def write_again(results: Results, samples: Path, rows: Iterable[Estimate], out: 
             result["score_details"]["uncertainty"] = uncertainty(by_name[name])
     text = json.dumps(results.data, indent=2, ensure_ascii=False, allow_nan=False)
     assert results.path is not None  # a run with samples and results
-    return _written({out / results.path.name: text.encode(), out / samples.name: samples.read_bytes()})
+    return _written(
+        {out / results.path.name: text.encode(), out / samples.name: samples.read_bytes()}, results.path, samples
+    )
 
 
 def write_anew(run: Run, analysis: Analysis, out: Path) -> list[Path]:
-    """Write a run of any harness as results and samples, and return both; the same run makes the same files again.
+    """Write a run of any harness as results and samples, and return both paths. The same run gives the same files.
 
     Raises:
         InputError: no metric of it is a mean of question scores.
@@ -64,33 +67,43 @@ def write_anew(run: Run, analysis: Analysis, out: Path) -> list[Path]:
         "evaluation_id": evaluation,
         "retrieved_timestamp": _seconds(run.date),
         "source_metadata": {
-            "source_name": run.harness, "source_type": "evaluation_run", "source_organization_name": "unknown",
-            "evaluator_relationship": "other", "additional_details": {"written_by": f"harness-noise {__version__}"},
+            "source_name": run.harness,
+            "source_type": "evaluation_run",
+            "source_organization_name": "unknown",
+            "evaluator_relationship": "other",
+            "additional_details": {"written_by": f"harness-noise {__version__}"},
         },
         "eval_library": {"name": run.harness, "version": "unknown"},
         "model_info": {
-            "name": run.model, "id": identifier, "developer": _plain(developer),
+            "name": run.model,
+            "id": identifier,
+            "developer": _plain(developer),
             "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
         },
         "evaluation_results": [_result(part, row) for part, row in parts],
         "detailed_evaluation_results": {
-            "format": "jsonl", "file_path": samples.as_posix(), "hash_algorithm": "sha256",
-            "checksum": sha256(data).hexdigest(), "total_rows": len(lines),
+            "format": "jsonl",
+            "file_path": samples.as_posix(),
+            "hash_algorithm": "sha256",
+            "checksum": sha256(data).hexdigest(),
+            "total_rows": len(lines),
         },
-    }  # fmt: skip
-    return _written({out / results: json.dumps(said, indent=2, allow_nan=False).encode(), out / samples: data})
+    }
+    return _written(
+        {out / results: json.dumps(said, indent=2, allow_nan=False).encode(), out / samples: data}, Path(run.path)
+    )
 
 
-def _written(files: dict[Path, bytes]) -> list[Path]:
+def _written(files: dict[Path, bytes], *inputs: Path) -> list[Path]:
     for path, content in files.items():
-        write_bytes(path, content)
+        write_bytes(path, content, inputs)
     return list(files)
 
 
 def uncertainty(row: Estimate) -> dict[str, Any]:
-    """What the schema has room for of an estimate: the standard error, the interval, the number of questions."""
-    clustered = "" if row.cluster is None else f", clustered by {row.cluster} ({row.n_clusters} clusters)"
-    by = f"harness-noise: {row.estimator} of {row.n_questions} questions{clustered}"
+    """Return the fields of the schema for an estimate: standard error, interval, number of questions."""
+    clustered = "" if row.cluster is None else f", clustered by {row.cluster} ({counted(row.n_clusters, 'cluster')})"
+    by = f"harness-noise: {row.estimator} of {counted(row.n_questions, 'question')}{clustered}"
     out: dict[str, Any] = {"standard_error": {"value": row.se, "method": by}, "num_samples": row.n_questions}
     if row.ci_low is not None and row.ci_high is not None:
         ends = {"lower": row.ci_low, "upper": row.ci_high, "confidence_level": row.level}
@@ -99,12 +112,12 @@ def uncertainty(row: Estimate) -> dict[str, Any]:
 
 
 def _plain(name: str) -> str:
-    """A name that can be a folder's."""
+    """Return a name that a folder can have."""
     return re.sub(r"[^A-Za-z0-9._@+-]+", "_", name).strip("._") or "unnamed"
 
 
 def _seconds(date: str) -> str:
-    """Seconds since 1970, "0" where the run does not say when it was made."""
+    """Return seconds since 1970, "0" if the run has no date."""
     try:
         moment = datetime.fromisoformat(re.sub(r"T(\d\d)-(\d\d)-(\d\d)", r"T\1:\2:\3", date))
     except ValueError:
@@ -117,7 +130,7 @@ def _key(part: Scores) -> str:
 
 
 def _result(part: Scores, row: Estimate) -> dict[str, Any]:
-    """One metric with its error bars."""
+    """Return one metric with its error bars, in the schema's form."""
     low, high = row.range or (float("-inf"), float("inf"))
     split = {"se_data": row.se_data, "se_prediction": row.se_prediction, "se_total": row.se_total, "df": row.df}
     details = {name: f"{value:.6g}" for name, value in split.items() if value is not None}
@@ -126,19 +139,23 @@ def _result(part: Scores, row: Estimate) -> dict[str, Any]:
         "evaluation_name": part.task,
         "source_data": {"dataset_name": part.task, "source_type": "other"},
         "metric_config": {
-            "metric_id": part.metric, "metric_name": part.metric, "lower_is_better": part.higher_is_better is False,
-            "score_type": "continuous", "min_score": EXTREME.get(low, low), "max_score": EXTREME.get(high, high),
+            "metric_id": part.metric,
+            "metric_name": part.metric,
+            "lower_is_better": part.higher_is_better is False,
+            "score_type": "continuous",
+            "min_score": EXTREME.get(low, low),
+            "max_score": EXTREME.get(high, high),
         },
         "score_details": {
             "score": row.mean if part.native is None else part.native,
             "details": details | {"answers_per_question": str(row.repeats_max), "missing": str(row.n_missing)},
             **({} if row.se is None else {"uncertainty": uncertainty(row)}),
         },
-    }  # fmt: skip
+    }
 
 
 def _samples(parts: Sequence[tuple[Scores, Estimate]], evaluation: str, model: str) -> Iterator[dict[str, Any]]:
-    """A line for each answer under each metric; the words as far as the run has them."""
+    """Yield a line for each answer under each metric, with the words that the run has."""
     for part, row in parts:
         log, n = part.questions.log, len(part.questions)
         texts = log.read(range(n), part.scorer) if log is not None else [QuestionText()] * n
@@ -153,11 +170,18 @@ def _samples(parts: Sequence[tuple[Scores, Estimate]], evaluation: str, model: s
                     continue  # never asked for
                 said = question.answers[k : k + 1]
                 yield {
-                    "schema_version": VERSION, "evaluation_id": evaluation, "model_id": model,
-                    "evaluation_name": part.task, "evaluation_result_id": _key(part), "sample_id": key,
+                    "schema_version": VERSION,
+                    "evaluation_id": evaluation,
+                    "model_id": model,
+                    "evaluation_name": part.task,
+                    "evaluation_result_id": _key(part),
+                    "sample_id": key,
                     "sample_hash": sha256(words.encode("utf-8", "replace")).hexdigest() if raw else None,
-                    "interaction_type": "single_turn", "input": {"raw": raw, "reference": reference},
-                    "output": {"raw": list(said)}, "answer_attribution": [],
+                    "interaction_type": "single_turn",
+                    "input": {"raw": raw, "reference": reference},
+                    "output": {"raw": list(said)},
+                    "answer_attribution": [],
                     "evaluation": {"score": 0.0 if lost else value, "is_correct": value == best},
-                    "error": "no score" if lost else None, "metadata": {"epoch": str(k + 1)},
-                }  # fmt: skip
+                    "error": "no score" if lost else None,
+                    "metadata": {"epoch": str(k + 1)},
+                }

@@ -16,15 +16,18 @@ if TYPE_CHECKING:
 
 
 class InspectAdapter:
-    """Inspect: logs (.eval, .json) and folders of logs, read and written; live runs."""
+    """The adapter of Inspect. See `harness_noise.io.protocol`."""
 
     name = "inspect"
+    about = "Inspect: logs (.eval, .json) and folders of logs, read and written; live runs."
 
     def sniff(self, path: Path) -> bool:
         from .finding import is_log
 
         try:
-            return any(map(is_log, path.rglob("*"))) if path.is_dir() else is_log(path)
+            return (
+                any(child.is_file() and is_log(child) for child in path.rglob("*")) if path.is_dir() else is_log(path)
+            )
         except OSError:
             return False
 
@@ -34,19 +37,19 @@ class InspectAdapter:
         return read_with(self, path, options)
 
     def parts(self, path: Path) -> list[Path]:
-        """The logs at `path`, and sets of shards; see `harness_noise.io.protocol.AdapterInParts`."""
+        """Return the logs at `path`, and sets of shards. See `harness_noise.io.protocol.AdapterInParts`."""
         from .finding import parts_in
 
         return parts_in(path) if path.is_dir() else [path]
 
     def read_part(self, part: Path, options: ReadOptions) -> PartRead:
-        """One log, or the folder of a set of shards."""
+        """Return one log, or the folder of a set of shards."""
         from .read import read_one
 
         return read_one(part, options)
 
     def join(self, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
-        """One Run for each log, but for copies and the earlier tries of a retried one."""
+        """Return one Run for each log, but for copies and the earlier tries of a retried one."""
         from .identity import joined
 
         return joined(found)
@@ -57,11 +60,11 @@ class InspectAdapter:
         return export(path, out, analyze, options)
 
     def installed(self) -> bool:
-        """Whether Inspect can be imported."""
+        """Return whether Inspect can be imported."""
         return find_spec("inspect_ai") is not None
 
     def demo(self, out: Path, show: Callable[[list[str]], None], models: Sequence[SimulatedModel]) -> list[Path]:
-        """One log of the demonstration's word problems per model under `out`; `show` is told the command."""
+        """Return one log of the demonstration's word problems per model under `out`. `show` is told the command."""
         from . import demo as inspect_run
 
         return inspect_run.run(models, out, show)

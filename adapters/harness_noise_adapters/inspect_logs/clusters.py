@@ -6,13 +6,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from harness_noise.data.clusters import ClusterSpec, MissingFieldError, OuterFields, labeller, resolved
+from harness_noise.data.clusters import (
+    ClusterSpec,
+    FileSpec,
+    MissingFieldError,
+    OuterFields,
+    Spec,
+    UserSpec,
+    all_or_none,
+    labeller,
+    resolved,
+)
+from harness_noise.data.notes import Note, not_all_clustered
 from harness_noise.data.scores import Scores
-from harness_noise.errors import InputError
+from harness_noise.errors import InputError, parameter
 
 from ..records import field as lookup
 from .records import bare
 
+UNKNOWN = "cluster_template"
+"""The diagnostic of a log whose clusters come from a template that it names. Templates from files are never run."""
 AUTO: dict[str, str] = {
     "squad": "context_hash",
     "drop": "passage_hash",
@@ -31,11 +44,11 @@ AUTO: dict[str, str] = {
 
 
 def natural(task: str, metadata: Sequence[Mapping[str, Any] | None]) -> str | None:
-    """The known cluster of a task, if one of its samples has it."""
+    """Return the known cluster of a task, if one of its samples has it."""
     spec = AUTO.get(bare(task))
     if spec is None:
         return None
-    label = labeller(spec)
+    label = labeller(UserSpec(spec))
     for doc in metadata:
         try:
             label(doc or {})
@@ -45,15 +58,20 @@ def natural(task: str, metadata: Sequence[Mapping[str, Any] | None]) -> str | No
     return None
 
 
+_SHOWN = 200
+"""Characters of a template that a note repeats."""
+INPUT = "input"
+"""The name by which a SPEC means a sample's input, unless the samples' metadata have a key of this name."""
 Clusters: TypeAlias = tuple[tuple[str, ...] | None, str | None]
 """Labels of the questions, and their SPEC in words."""
 
 
-def spec_for(text: str | None, task: str) -> str | None:
-    """The SPEC that a SPEC text has for this task, by its full or its bare name."""
-    spec = ClusterSpec.parse(text)
-    chosen: str | None = spec.for_task(task) or spec.for_task(bare(task))
-    return chosen
+def spec_for(spec: Spec | None, task: str) -> Spec | None:
+    """Return what a SPEC has for this task, by its full or its bare name."""
+    if isinstance(spec, FileSpec):
+        return spec.for_task(task, bare(task))
+    parsed = ClusterSpec.parse(spec)
+    return parsed.for_task(task) or parsed.for_task(bare(task))
 
 
 @dataclass(slots=True)
@@ -63,15 +81,19 @@ class TaskClusters:
     task: str
     """Its name, for `auto` and `task`."""
     keys: Sequence[str]
-    """(n,) sample ids; a SPEC may name them as `id`."""
+    """(n,) sample ids. A SPEC may name them as `id`."""
     metadata: Sequence[Mapping[str, Any] | None]
     """(n,) of the samples."""
-    notes: list[str] = field(default_factory=list)
-    """Sentences for the user; this class appends to it."""
-    _known: dict[tuple[str | None, bool], Clusters] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+    """Sentences for the user, to which this class appends."""
+    written: Mapping[str, str] = field(default_factory=dict)
+    """Sample id → cluster, if the log holds the labels that a template made (see `inject.labels_of`)."""
+    inputs: Sequence[str] | None = None
+    """(n,) hashes of input, target and choices, None if unknown. A SPEC may name them as `input`."""
+    _known: dict[tuple[Spec | None, bool], Clusters] = field(default_factory=dict)
 
-    def labels(self, spec: str | None, *, plain: bool = False) -> Clusters:
-        """The clusters by a SPEC of this task; None and "none" are no clusters.
+    def labels(self, spec: Spec | None, *, plain: bool = False) -> Clusters:
+        """Return the clusters by a SPEC of this task. None and "none" mean no clusters.
 
         Args:
             spec: of the clusters.
@@ -85,71 +107,105 @@ class TaskClusters:
             self._known[spec, plain] = self._labels(spec, plain)
         return self._known[spec, plain]
 
-    def _labels(self, spec: str | None, plain: bool) -> Clusters:
-        words = spec
+    def _labels(self, spec: Spec | None, plain: bool) -> Clusters:
+        text = spec.text if isinstance(spec, FileSpec) else spec
+        words: str | None = text
         if not plain:
-            spec, words = resolved(ClusterSpec(spec), self.task, lambda task: natural(task, self.metadata))
+            name = None if text is None else UserSpec(text)
+            known, words = resolved(ClusterSpec(name), self.task, lambda task: natural(task, self.metadata))
+            if known is None:
+                return None, None
+            spec = known if known != text else spec  # the meaning of `auto` is ours
         if spec is None:
             return None, None
         label = labeller(spec, None if plain else self.task)
-        labels, odd = [], False
-        for key, doc in zip(self.keys, self.metadata, strict=True):
-            fields = {"id": key, **(doc or {})}
+        labels, squeezed, odd = [], dict[str, str](), False
+        for i, (key, doc) in enumerate(zip(self.keys, self.metadata, strict=True)):
+            asked = {} if self.inputs is None else {INPUT: self.inputs[i]}
+            fields = {"id": key, **asked, **(doc or {})}
             value = label(fields)
-            if value == "NaN":
-                raise MissingFieldError(spec, fields)
-            odd = odd or value[:1] in "[{"
-            labels.append(" ".join(value.split()))  # summaries squeeze white space; a cluster must not depend on it
+            if value not in squeezed:
+                if value == "NaN":
+                    raise MissingFieldError(str(text), fields)
+                odd = odd or value[:1] in "[{"
+                squeezed[value] = " ".join(value.split())  # as summaries do; a cluster must not depend on it
+            labels.append(squeezed[value])
         if odd:
-            self.notes.append(
-                f"{self.task}: some values of {spec} are lists or dictionaries; equal text is one cluster"
-            )
+            said = f"some values of {text} are lists or dictionaries; equal text is one cluster"
+            self.notes.append(Note("odd_clusters", said).of(self.task))
         return tuple(labels), words
 
-    def labels_or_none(self, spec: str | None, *, plain: bool = False) -> Clusters:
-        """The clusters, see `labels`; none where a sample lacks the field, as a note says."""
+    def labels_or_none(self, spec: Spec | None, *, plain: bool = False) -> Clusters:
+        """Return the clusters (see `labels`), None with a note if a sample lacks the field."""
         try:
             return self.labels(spec, plain=plain)
         except InputError as error:
-            self.notes.append(f"{self.task}: {error}; the questions count as independent")
+            self.notes.append(Note("not_clustered", f"{error}; the questions count as independent").of(self.task))
             return self._known.setdefault((spec, plain), (None, None))
 
-    def of_run(self, named: str | None, record: Any = None) -> tuple[Clusters, bool]:
-        """The clusters of a run, and whether a scorer's own stderr may name others, because nobody has.
+    def of_run(self, named: Spec | None, record: Any = None) -> tuple[Clusters, bool]:
+        """Return the clusters of a run, and True if none were named, so that a scorer's own stderr may name some.
 
         Args:
             named: the SPEC of the user or of the run; without one the run's clusters are those that it has taken from
                 another, or the key `cluster` of its samples.
             record: see `taken_clusters`.
         """
+        if isinstance(named, FileSpec) and named.is_template:
+            return self._of_template(named), False
         if named is not None:
             clusters = self.labels_or_none(named)
-            return clusters, named == "auto" and clusters[0] is None
+            return clusters, is_auto(named) and clusters[0] is None
         taken = taken_clusters(record, self.keys)
         if taken[0] is not None:
             return taken, False
-        labelled = sum((doc or {}).get("cluster") is not None for doc in self.metadata)
-        if labelled == len(self.metadata):
-            return self.labels_or_none("cluster"), True
-        if labelled:
-            self.notes.append(
-                f"{self.task}: {len(self.metadata) - labelled} of {len(self.metadata)} samples have no cluster of "
-                "their own, so none is used and the questions count as independent; name one with `cluster`"
-            )
+        carried, bare = all_or_none([(doc or {}).get("cluster") for doc in self.metadata])
+        if carried is not None:
+            return self.labels_or_none(FileSpec("cluster")), True
+        if bare:
+            self.notes.append(not_all_clustered(self.task, bare, len(self.metadata)))
         return (None, None), True
 
-    def auto_hint(self) -> str:
-        """What to say where `auto` has found nothing."""
+    def _of_template(self, spec: FileSpec) -> Clusters:
+        """Return the clusters that a template made when the run was live, as the log holds them.
+
+        If the log has none, it is unknown which questions belong together. They then form one cluster, which has no
+        standard error.
+        """
+        if all(key in self.written for key in self.keys):
+            return tuple(self.written[key] for key in self.keys), spec.text
+        shown = spec.text if len(spec.text) <= _SHOWN else f"{spec.text[:_SHOWN]}…"
+        said = (
+            "no standard error, because its clusters are those of a template that the log names, and a template of a "
+            f"file is never run. To repeat it, if you trust it: {parameter('cluster', shown)}; or name a field, or "
+            "`cluster='none'`"
+        )
+        self.notes.append(Note("cluster_template", said).of(self.task))
+        return (UNKNOWN,) * len(self.keys), shown
+
+    def auto_hint(self) -> Note:
+        """Return a note if `auto` has found nothing."""
         fields = sorted({str(key) for doc in self.metadata[:100] for key in doc or {}})
         has = f"its samples have {', '.join(fields[:8])}" if fields else "its samples have no metadata"
-        return f"{self.task}: auto knows no cluster of this task, so the questions count as independent; {has}"
+        said = f"auto knows no cluster of this task, so the questions count as independent; {has}"
+        return Note("no_cluster_known", said).of(self.task)
+
+
+def is_auto(spec: Spec | None) -> bool:
+    """Return True if a SPEC means the table of known clusters."""
+    return spec in ("auto", FileSpec("auto"))
+
+
+def is_unknown(labels: Sequence[str] | None) -> bool:
+    """Return whether they are those of a template that was not run."""
+    return labels is not None and len(labels) > 0 and set(labels) == {UNKNOWN}
 
 
 def taken_clusters(record: Any, keys: Sequence[str]) -> Clusters:
-    """The clusters that a run has taken from the one it was compared with, as its record of the stopping has them.
+    """Return the clusters that a run took from the one it was compared with, as its record of the stopping has them.
 
     Args:
-        record: `noise` of the metadata of `results.early_stopping`, whoever wrote it.
+        record: `noise` of the metadata of `results.early_stopping`, from any program.
         keys: (n,) sample ids.
     """
     labels = lookup(record, "clusters", "labels")
@@ -159,10 +215,10 @@ def taken_clusters(record: Any, keys: Sequence[str]) -> Clusters:
 
 
 def outer_fields(scores: Scores, metadata: Sequence[Mapping[str, Any] | None]) -> dict[str, dict[str, str]] | None:
-    """`Scores.outer` from the (n,) metadata of its samples; None without clusters."""
+    """Return `Scores.outer` from the (n,) metadata of its samples, None without clusters."""
     if scores.clusters is None or len(scores.clusters) != len(metadata):
         return None
-    outer = OuterFields()
-    for key, label, doc in zip(scores.questions.keys, scores.clusters, metadata, strict=True):
-        outer.add(key, label, doc or {})
+    outer, docs = OuterFields(), [doc or {} for doc in metadata]
+    names = map(str, docs[0]) if docs else ()
+    outer.add_all(scores.questions.keys, scores.clusters, names, lambda field: [doc.get(field) for doc in docs])
     return outer.found()

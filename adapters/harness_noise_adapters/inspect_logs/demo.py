@@ -27,7 +27,7 @@ def word_problems() -> Task:
 
 
 def write_task(folder: Path) -> Path:
-    """The file that `inspect eval` is given."""
+    """Return the file that `inspect eval` is given."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "word_problems.py"
     path.write_text(TASK, encoding="utf-8")
@@ -35,7 +35,7 @@ def write_task(folder: Path) -> Path:
 
 
 def benchmark() -> Task:
-    """The benchmark as an Inspect task; its solver answers by chance, see `SimulatedModel`."""
+    """Return the benchmark as an Inspect task. Its solver answers by chance, see `SimulatedModel`."""
     from inspect_ai import Task
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.model import ModelOutput
@@ -63,7 +63,7 @@ def benchmark() -> Task:
 
 
 def run(models: Sequence[SimulatedModel], out: Path, show: Callable[[list[str]], None], repeats: int = 5) -> list[Path]:
-    """One Inspect eval per model with the flag on; returns their logs in the order of `models`.
+    """Return one Inspect eval per model with the flag on. Returns their logs in the order of `models`.
 
     `show` is told the command that does the same from a shell.
     """

@@ -16,20 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 from harness_noise._version import __version__
 from harness_noise.analysis.mean import analyze_run
+from harness_noise.data.clusters import FileSpec
 from harness_noise.data.measures import SCORE
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError, NothingToAddError
 from harness_noise.io.atomic import Unchanged, alone, replacing_path, sweep, write_bytes
+from harness_noise.io.door import also
 from harness_noise.io.measures import measured
 from harness_noise.io.paths import load
 from harness_noise.results.rows import Analysis
 
 from ..records import after_space
 from . import inject
+from .clusters import is_unknown
 from .finding import logs_in
 from .logfile import check_header
 from .logfile import read as read_file
-from .read import LogRun, assemble, cluster_fields, read_log, read_logs
+from .read import LogRun, Recorded, assemble, cluster_fields, read_log, read_logs
 from .records import Keep
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
     from .flags import Flag
 
 CHANGED = ("results", "log_updates", "metadata")
-"""What we change of a `.json` log."""
+"""The parts of a `.json` log that an export changes."""
 Placed = dict[int, dict[str | None, "Estimate"]]
 """Number of an EvalScore → key of its dictionaries, None for the scorer itself → the estimate beside it."""
 
@@ -71,16 +74,16 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
         raise NothingToAddError(path, "no native value of it is a mean that its scores reproduce on its own scale")
     copied = folder is path and not (out.exists() and out.samefile(path))
     rest = _rest(path, out, {change.path for change in changes}) if copied else []
-    with alone(out):  # Inspect opens a file twice to read it: nobody may replace it in between
+    with alone(out):  # Inspect opens a file twice to read it, so no process may replace it in between
         written = [_export(change, out / change.path.relative_to(folder), sources) for change in changes]
         for source, target in rest:
-            with replacing_path(target) as temporary:
+            with replacing_path(target, [source]) as temporary:
                 shutil.copyfile(source, temporary)
     return written
 
 
 def _rest(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path]]:
-    """What an export does not change and `out` does not have yet: logs that are left out, `eval-set.json`, …
+    """Return the files to copy unchanged that `out` does not have yet: logs that are left out, `eval-set.json`, …
 
     Hidden files and links are left where they are.
 
@@ -122,7 +125,7 @@ class _Change:
 
 
 def _change(log: LogRun, analyze: Analyzer, sources: Unchanged) -> _Change | None:
-    """None where there is nothing to add, or no results to which to add it."""
+    """Return the changed header of a log, None if there is nothing to add or no results to add it to."""
     if not log.header.computed:
         return None
     native = _native_header(log.path, sources)
@@ -151,7 +154,7 @@ def _export(change: _Change, target: Path, sources: Unchanged) -> Path:
 
 
 def insert(results: EvalResults, log: LogRun, estimates: Iterable[Estimate]) -> Placed:
-    """Append the estimates to the EvalScores that they are of, in place of earlier ones; returns what stands where."""
+    """Append the estimates to their EvalScores, in place of earlier ones. Return the place of each."""
     by_key = {(row.task, row.scorer, row.metric): row for row in estimates}
     authors = inject.of_authors(results.scores)
     fresh: Placed = {}
@@ -162,14 +165,29 @@ def insert(results: EvalResults, log: LogRun, estimates: Iterable[Estimate]) -> 
             continue  # a value of all repeats has no noise of its repeats
         if mean.reproduced and estimate is not None and (es.scorer, es.name) not in authors:
             fresh.setdefault(mean.index, {})[mean.key] = estimate
+    for grouped in log.gathered.grouped:
+        es, estimate = results.scores[grouped.index], by_key.get((grouped.group.name, *grouped.group.key[:0:-1]))
+        if estimate is not None and (es.scorer, es.name) not in authors:
+            fresh.setdefault(grouped.index, {}).setdefault(None, estimate)
     natives = [(index, es) for index, es in enumerate(results.scores) if not inject.is_measure(es)]
     inject.replace_all([(es, fresh.get(index, {})) for index, es in natives])
     inject.put_measures(results, by_key.values())
+    _put_labels(results, log)
     return fresh
 
 
+def _put_labels(results: EvalResults, log: LogRun) -> None:
+    """Keep each sample's cluster if a template gives it, because templates are not run when the log is read."""
+    for scores in log.run.scores:
+        if scores.clusters is None or scores.cluster_spec is None or is_unknown(scores.clusters):
+            continue
+        if FileSpec(scores.cluster_spec).is_template:
+            inject.put_labels(results, dict(zip(scores.questions.keys, scores.clusters, strict=True)))
+            return
+
+
 def _native_header(path: Path, sources: Unchanged) -> EvalLog:
-    """The header as Inspect reads it, and as its own functions write it again.
+    """Return the header as Inspect reads it, and as its own functions write it again.
 
     Raises:
         InputError: Inspect is not installed, or does not take the log for one of its own, or it changed meanwhile.
@@ -195,7 +213,7 @@ def _native_header(path: Path, sources: Unchanged) -> EvalLog:
 
 
 def _is_done(source: Path, native: EvalLog, target: Path, results: EvalResults) -> bool:
-    """Whether `target` already is the log `source` with these results.
+    """Return whether `target` already is the log `source` with these results.
 
     Raises:
         InputError: it is something else.
@@ -213,18 +231,19 @@ def _is_done(source: Path, native: EvalLog, target: Path, results: EvalResults) 
             raise InputError(f"{target}: exists and is not an Inspect log; choose another folder") from error
         if there.eval != native.eval:
             raise InputError(f"{target}: exists and is of another eval; choose another folder")
-        if _body(target) != _body(source):
-            return False
+        with also(target.parent):
+            if _body(target) != _body(source):
+                return False
     return _plain(there.results) == _plain(results)
 
 
 def _plain(results: EvalResults | None) -> str:
-    """Results as text; some versions of Inspect read the numbers of metadata as Decimal."""
+    """Return results as text. Some versions of Inspect read the numbers of metadata as Decimal."""
     return "" if results is None else json.dumps(results.model_dump(), default=float, sort_keys=True)
 
 
 def _body(path: Path) -> Any:
-    """What an export leaves as it is, in a form that can be compared."""
+    """Return what an export leaves as it is, in a form that can be compared."""
     if path.suffix == ".json":
         data = load(path)
         return {key: value for key, value in data.items() if key not in CHANGED}
@@ -239,7 +258,7 @@ def _body(path: Path) -> Any:
 
 
 def _recorded(header: EvalLog, analysis: Analysis) -> EvalLog:
-    """The header with a provenance edit that says what was added, by which version, with which settings."""
+    """Return the header with a provenance edit that says what was added, by which version, with which settings."""
     from inspect_ai.log import MetadataEdit, ProvenanceData, edit_eval_log
 
     settings = {name: analysis.settings[name] for name in ("level", "se", "interval", "missing", "cluster")}
@@ -249,10 +268,11 @@ def _recorded(header: EvalLog, analysis: Analysis) -> EvalLog:
 
 
 def _write_header(header: EvalLog, source: Path, target: Path, sources: Unchanged) -> None:
-    """Another header into a copy of the log, which then takes its place: a full disk must not cost the log."""
+    """Write another header into a copy of the log, which then takes its place, so that a full disk cannot cost
+    the log."""
     from inspect_ai.log import write_eval_log
 
-    with replacing_path(target) as temporary:
+    with replacing_path(target, [source]) as temporary:
         shutil.copyfile(source, temporary)
         # the format is said, for Inspect takes whatever ends in .eval for a log, hidden or not
         write_eval_log(header, str(temporary), format="eval", header_only=True)
@@ -284,11 +304,11 @@ def _write_json(source: Path, target: Path, header: EvalLog, n_edits: int, sourc
     for name, (start, end) in sorted(values.items(), key=lambda entry: -entry[1][0]):
         if name in changes:
             text = text[:start] + _indented(changes[name]) + (inserted if name == "results" else "") + text[end:]
-    write_bytes(target, text.encode("utf-8"))
+    write_bytes(target, text.encode("utf-8"), [source])
 
 
 def _raw_scores(source: Path, old: Mapping[str, Any], results: EvalResults) -> list[dict[str, Any]]:
-    """The scores as the file has them, with our metrics; whatever schema they were written in."""
+    """Return the scores as the file has them, with our metrics. Whatever schema they were written in."""
     measures = [es for es in results.scores if inject.is_measure(es)]
     natives = [es for es in results.scores if not inject.is_measure(es)]
     raw = old.get("scores")
@@ -308,7 +328,7 @@ def _indented(value: Any) -> str:
 
 
 def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """The top-level names of a JSON object, each with the span of its value."""
+    """Return the top-level names of a JSON object, each with the span of its value."""
     decoder = json.JSONDecoder()
     position = text.index("{") + 1
     while True:
@@ -331,14 +351,14 @@ def rewrite(path: Path, on: Flag) -> tuple[LogRun, Analysis]:
     Raises:
         InputError: the log cannot be read, or is on no disk of this machine.
     """
-    cluster, measures = on.settings.cluster, on.measures
+    cluster, measures = on.cluster, on.measures
     if not path.is_file():
         raise InputError("the log is on no disk of this machine; `harness-noise export LOG -o DIR` adds them")
     log_file = read_file(path, lambda header: cluster_fields(header, cluster), Keep(usage=bool(measures)))
     if not len(log_file.answers):
         raise InputError("they need logged samples")
     options = ReadOptions(measures=(SCORE, *measures) if measures else ())
-    read = assemble(path, log_file, options, recorded=cluster)
+    read = assemble(path, log_file, options, Recorded(cluster))
     analysis = analyze_run(measured(read.run, options), on.settings)
     sources = Unchanged([path])
     if (change := _change(read, lambda _: analysis, sources)) is not None:

@@ -1,4 +1,4 @@
-"""Which files are Inspect logs; to look at every file that is given, it loads next to nothing."""
+"""Recognition of Inspect logs. It looks at every file that is given, so it imports next to nothing."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from io import SEEK_END
 from pathlib import Path
 from typing import BinaryIO
 
-from harness_noise.io.paths import POINTER
+from harness_noise.io.door import is_inside
+from harness_noise.io.paths import POINTER, opened
 
 from ..records import JsonStream
 
 
 def logs_in(folder: Path) -> list[Path]:
-    """The logs in a folder and below it, oldest name first."""
-    return sorted(path for path in folder.rglob("*") if path.is_file() and is_log(path))
+    """Return the logs in a folder and below it, oldest name first."""
+    return sorted(path for path in folder.rglob("*") if path.is_file() and is_log(path) and is_inside(path))
 
 
 def parts_in(folder: Path) -> list[Path]:
-    """The logs in a folder and below it, but of a set of shards (`NAME.shards/K/*.eval`) the folder that it is in."""
+    """Return the logs in a folder and below it. For a set of shards (`NAME.shards/K/*.eval`) return its folder."""
     parts: dict[Path, None] = {}
     for log in logs_in(folder):
         place = log.parent.parent
@@ -29,13 +30,13 @@ def parts_in(folder: Path) -> list[Path]:
 
 
 def is_log(path: Path) -> bool:
-    """By name for `.eval`, by its first names for `.json`."""
+    """Return True for a log, by name for `.eval`, by its first keys for `.json`."""
     if path.name.startswith("."):
         return False
     if path.suffix != ".json":
         return path.suffix == ".eval"
     try:
-        with path.open("rb") as file:
+        with opened(path, _BUFFER) as file:
             start = file.read(400)
             if _USUAL.match(start):
                 return True
@@ -51,29 +52,32 @@ def is_log(path: Path) -> bool:
 
 
 _USUAL = re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":\s*"\w+",\s*"eval":')
-"""Inspect's own order; other writers have others."""
+"""The first bytes of a log in Inspect's own order of keys. Other writers have other orders."""
 _FIRST = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(\w+)"\s*:')
 _STAMPED = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d.*\.json")
-"""What Inspect calls its logs, to know one that is empty or that Git LFS has not fetched."""
+"""The file names that Inspect gives its logs, by which an empty log or one not fetched by Git LFS is known."""
 _NAMES = frozenset(
     b"version status eval plan results stats error samples reductions location etag invalidated log_updates "
     b"config_updates tags metadata".split()
 )
+_BUFFER = 1 << 12
+_OF_EVAL = {"task", "task_id", "eval_id", "run_id", "created", "dataset", "model", "config"}
+"""Keys in the `eval` of a log. In a file of EvalPlus, `eval` has the names of its problems."""
 _SCANNED = 1 << 22
 
 
 def _ends_with_eval(file: BinaryIO) -> bool:
-    """Whether `eval` stands behind samples that are too many to look through."""
+    """Return whether `eval` stands behind samples that are too many to look through."""
     file.seek(-_SCANNED, SEEK_END)
     return re.search(rb'"eval"\s*:\s*\{', file.read()) is not None
 
 
 def _has_eval(start: bytes) -> bool:
-    """Whether an object that begins here has names of a log only, and among them `eval` with an object behind it."""
+    """Return True if an object that begins here has only names of a log, among them `eval` with an object as value."""
     stream = JsonStream([start])
     with suppress(ValueError):  # cut, or no JSON
         for name in stream.members():
             value = stream.value()
             if name == "eval" or name.encode() not in _NAMES:
-                return name == "eval" and isinstance(value, dict)
+                return name == "eval" and isinstance(value, dict) and (not value or bool(_OF_EVAL & value.keys()))
     return False

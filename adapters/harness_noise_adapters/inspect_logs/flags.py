@@ -1,8 +1,8 @@
 """Is the flag on, and with which settings? From a task's metadata, else from the environment.
 
-`noise`, `noise_cluster`, `noise_level`, `noise_se` and `noise_interval` in the metadata of a task or of
+`noise`, `noise_cluster`, `noise_level`, `noise_estimator` and `noise_interval` in the metadata of a task or of
 `inspect eval --metadata` (Inspect lets the task win); `HARNESS_NOISE`, `HARNESS_NOISE_CLUSTER`, … are the
-default of a fleet. `noise_until`, `noise_sample`, `noise_repeats` and `noise_reference`, with what belongs to them,
+default of a fleet. `noise_until`, `noise_sample`, `noise_repeats` and `noise_complete`, with what belongs to them,
 say how much is asked; they are of one run, so no environment has them, and they switch the flag on by themselves.
 `noise_measures` names the tokens and times whose noise joins that of the scores.
 This module loads nothing, because it runs before it is known whether the flag is on.
@@ -15,17 +15,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from harness_noise.data.clusters import FileSpec, Spec, UserSpec
 from harness_noise.data.measures import UNITS
-from harness_noise.errors import InputError
+from harness_noise.errors import InputError, is_now
 from harness_noise.settings import Settings
 
 from ..stopping_options import number
 
-NAMES = ("cluster", "level", "se", "interval")
-ASKING = ("until", "against", "margin", "looks", "sample", "repeats", "reference")
-"""How much is asked; each switches the flag on by itself."""
+NAMES = {"cluster": "cluster", "level": "level", "estimator": "se", "interval": "interval"}
+"""Name of a setting → field of `Settings`. `noise_se` is not among them, because it is a metric of the log."""
+_FORMER = "noise_se"
+"""The name of `noise_estimator` in older logs."""
+ASKING = ("until", "against", "margin", "looks", "sample", "repeats", "complete")
+"""Options for how much is asked. Each of them switches the flag on."""
 ASKING_HOW = ("metric", "seed", "order", "spending", "futility", "effect")
-"""What belongs to it."""
+"""Options that refine those of `ASKING`."""
 _ON, _OFF = {"1", "true", "yes", "on"}, {"", "0", "false", "no", "off"}
 
 
@@ -41,14 +45,29 @@ class Flag:
 
     settings: Settings
     asking: Mapping[str, Any] = field(default_factory=dict)
-    """How much is asked, by the names of `ASKING` and `ASKING_HOW`, as it was written; none of `ASKING`: everything."""
+    """The options of `ASKING` and `ASKING_HOW` as they were written. Without one of `ASKING` everything is asked."""
 
     measures: tuple[str, ...] = ()
     """Tokens, times and cost, whose noise joins that of the scores."""
+    of_file: bool = False
+    """True if a finished log has the flag, False if the user of this run gave it."""
+
+    @property
+    def cluster(self) -> Spec | None:
+        """SPEC of the clusters."""
+        text = self.settings.cluster
+        return None if text is None else FileSpec(text) if self.of_file else UserSpec(text)
 
 
-def flag(metadata: Mapping[str, Any] | None, environment: Mapping[str, str] = os.environ) -> Flag | None:
-    """The flag of one task; None where it is off.
+def flag(
+    metadata: Mapping[str, Any] | None, environment: Mapping[str, str] = os.environ, *, of_file: bool = False
+) -> Flag | None:
+    """Return the flag of one task. None where it is off.
+
+    Args:
+        metadata: of the task, over those of the run.
+        environment: the default of a fleet.
+        of_file: whether a finished log has them, in which `noise_se` may be the estimator.
 
     Raises:
         InputError: a value that is not understood.
@@ -65,16 +84,20 @@ def flag(metadata: Mapping[str, Any] | None, environment: Mapping[str, str] = os
         value = metadata.get(f"noise_{name}")
         return value if value is not None else environment.get(f"HARNESS_NOISE_{name.upper()}") or None
 
-    chosen: dict[str, Any] = {name: value for name in NAMES if (value := setting(name)) is not None}
+    chosen: dict[str, Any] = {field: value for name, field in NAMES.items() if (value := setting(name)) is not None}
+    if of_file and "se" not in chosen and metadata.get(_FORMER) is not None:
+        chosen["se"] = metadata[_FORMER]
     if "level" in chosen:
         chosen["level"] = number(chosen["level"], "noise_level")
     if "cluster" in chosen:
         chosen["cluster"] = cluster_text(chosen["cluster"])
-    return Flag(Settings(**chosen), _written(metadata, (*ASKING, *ASKING_HOW)), _measures(setting("measures") or ()))
+    return Flag(
+        Settings(**chosen), _written(metadata, (*ASKING, *ASKING_HOW)), _measures(setting("measures") or ()), of_file
+    )
 
 
 def _measures(value: Any) -> tuple[str, ...]:
-    """The names, of a list or with commas between them.
+    """Return the names, of a list or with commas between them.
 
     Raises:
         InputError: one that a log does not have of every answer.
@@ -86,19 +109,24 @@ def _measures(value: Any) -> tuple[str, ...]:
 
 
 def asks_less(metadata: Mapping[str, Any] | None) -> bool:
-    """Whether anything says that not everything is to be asked; whatever else the metadata say."""
+    """Return True if any option says that not everything is asked, whatever else the metadata have."""
     return bool(_written(metadata or {}, ASKING))
 
 
 def misspelled(metadata: Mapping[str, Any] | None, *, on: bool) -> str | None:
-    """What to say of a name that is nearly one of ours; None where there is none.
+    """Return a hint on a name that is nearly one of ours, None if there is none.
 
     A task may have metadata of its own that begin like ours, so only what is nearly a name of ours is taken for it,
     and, where the flag is off, only what would ask less.
     """
     from difflib import get_close_matches
 
+    for name in metadata or {}:
+        if now := is_now(str(name)):
+            return now
     names = (*ASKING, *ASKING_HOW, *NAMES, "measures")
+    if on and _FORMER in (metadata or {}):
+        return f"{_FORMER} is a metric and no setting: write noise_estimator"
     for name in map(str, metadata or {}):
         stem = name.removeprefix("noise_")
         near = get_close_matches(stem, names, 1, 0.8) if stem != name and stem not in names else []
@@ -114,7 +142,7 @@ def _written(metadata: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any
 
 
 def cluster_text(value: Any) -> str:
-    """A cluster SPEC as it may stand in metadata: text, or a mapping {task: SPEC}."""
+    """Return a cluster SPEC in the form for metadata: text, or a mapping {task: SPEC}."""
     if isinstance(value, Mapping):
         return ",".join(f"{task}={spec}" for task, spec in value.items())
     return "none" if value is False else str(value)

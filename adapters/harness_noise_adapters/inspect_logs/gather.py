@@ -13,11 +13,12 @@ the log itself.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +27,16 @@ import numpy as np
 from harness_noise.analysis.mean import estimate_scores
 from harness_noise.arrays import BoolArray, FloatArray, IntArray
 from harness_noise.data.answers import counted
-from harness_noise.data.native_values import close, fitting, mean_of_questions, reproduces
-from harness_noise.data.questions import Questions
+from harness_noise.data.clusters import FileSpec, Spec
+from harness_noise.data.native_values import UNNAMED, close, fitting, mean_of_questions, reproduces
+from harness_noise.data.notes import Note, unread
+from harness_noise.data.questions import AnswerTexts, Questions
 from harness_noise.data.scores import Gradings, Scores, Skipped, all_alike, check_grid
 from harness_noise.settings import Settings
 
 from . import inject
-from .clusters import Clusters, TaskClusters
+from .clusters import UNKNOWN, Clusters, TaskClusters, is_auto, is_unknown
+from .grouped import MeanOfGroups, is_mean_of_groups, is_over_groups, of_each_group, of_groups
 from .inject import GROUP
 from .records import RECORD, NativeMetric, ScoreRow, bare
 
@@ -47,7 +51,7 @@ _YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnswerGrid:
-    """Which question and which repeat each of N answers is."""
+    """The question and the repeat of each of N answers."""
 
     keys: tuple[str, ...]
     """(n,) ids as text."""
@@ -59,15 +63,21 @@ class AnswerGrid:
     """(N,) repeat of each answer."""
     repeats: int
 
+    @property
+    def asked(self) -> BoolArray | None:
+        """(n, K) which answers were asked for. None: all."""
+        there = ~np.isnan(self.fill(np.zeros(len(self.rows))))
+        return None if there.all() else there
+
     def fill(self, values: FloatArray) -> FloatArray:
-        """(n, K) table of the N values, NaN where a question lacks a repeat."""
+        """Return (n, K) table of the N values, NaN where a question lacks a repeat."""
         table = np.full((len(self.keys), self.repeats), np.nan)
         table[self.rows, self.columns] = values
         return table
 
 
 def grid(ids: Sequence[Any], epochs: Sequence[int] | None = None, order: Sequence[Any] | None = None) -> AnswerGrid:
-    """The grid of N answers.
+    """Return the grid of N answers.
 
     Args:
         ids: (N,) of the questions.
@@ -102,9 +112,9 @@ class Numbers:
     """Score values as Inspect's `value_to_float` reads them."""
 
     values: FloatArray
-    """(N,) NaN where there is no score."""
+    """(N,) values, NaN without a score."""
     words: int
-    """How many are not numbers; Inspect takes them as 0."""
+    """The number of values that are not numbers. Inspect takes them as 0."""
     example: object = None
 
 
@@ -125,7 +135,7 @@ def numbers(values: Sequence[Any]) -> Numbers:
 
 
 def _number(value: Any) -> float | None:
-    """The number that a value stands for, NaN for no score, None for a word, a list or a dictionary."""
+    """Return the number of a value, NaN for no score, None for a word, a list or a dictionary."""
     if value is None:
         return math.nan
     if not isinstance(value, (str, int, float)):
@@ -141,14 +151,23 @@ def _number(value: Any) -> float | None:
     return None if isinstance(value, str) and not math.isfinite(number) else number
 
 
+def _is_verdict(value: Any) -> bool:
+    """Return whether a value is a grade (C, P, I, N), yes or no, true or false, or none at all."""
+    word = isinstance(value, str) and (value in _WORDS or value.lower() in _YES_NO)
+    return value is None or isinstance(value, bool) or word
+
+
 Reduce = Callable[[FloatArray], FloatArray]
-"""(n, K) scores, NaN where there is none → (n,) values, NaN where there is none."""
+"""(n, K) scores, NaN for missing ones → (n,) values, NaN for missing ones."""
 
 _WITH_K = re.compile(r"(?:pass_at|pass_k|at_least)_([0-9]+)")
 
 
 def of_single_answers(reducer: str) -> Reduce | None:
-    """What a reducer makes of one repeat: the score itself, or whether it reaches 1; None for one of more repeats."""
+    """Return what a reducer makes of one repeat: the score itself, or whether it reaches 1.
+
+    None for one of more repeats.
+    """
     threshold = _WITH_K.fullmatch(reducer)
     if threshold is None:
         return lambda table: table[:, 0]
@@ -170,32 +189,33 @@ _OWN_CODE = "a metric of the task's own code, which is not known as a mean of th
 
 
 def _inner(metric: NativeMetric) -> str:
-    """The metric that `aggregate` takes of a key."""
+    """Return the metric that `aggregate` takes of a key."""
     agg = metric.params.get("agg")
     return str(agg.get("name", "")) if isinstance(agg, Mapping) else ""
 
 
 def _is_spread(metric: NativeMetric) -> bool:
-    return any(_SPREAD.search(bare(name)) for name in (metric.name, _inner(metric)))
+    names = (metric.name, _inner(metric), of_each_group(metric))
+    return any(_SPREAD.search(bare(name)) for name in names)
 
 
 def _is_single(metric: NativeMetric) -> bool:
-    """Whether a metric stands for itself: neither a spread, nor ours, nor one category of several.
+    """Return whether a metric stands for itself: neither a spread, nor ours, nor one category of several.
 
     Of `grouped()` the value over all groups does.
     """
     if metric.group is None:
         return not _is_spread(metric)
-    return "group_key" in metric.params and metric.name == (metric.params.get("all_label") or "all")
+    return is_over_groups(metric) and metric.params.get("all") != "groups" and not _is_spread(metric)
 
 
 def _values(es: ScoreRow) -> list[str]:
-    """The metrics that are neither ours nor spreads, whatever group they are of."""
+    """Return the metrics that are neither ours nor spreads, whatever group they are of."""
     return [name for name, metric in es.metrics.items() if metric.group != GROUP and not _is_spread(metric)]
 
 
 def own_cluster(es: ScoreRow, key: str | None = None) -> str | None:
-    """The key of the samples' metadata by which the own `stderr(cluster=KEY)` or `ci` of an EvalScore is clustered.
+    """Return the key of the samples' metadata by which an EvalScore's own `stderr(cluster=KEY)` or `ci` is clustered.
 
     None where it names none, or several, or has an unclustered one, too.
     """
@@ -205,12 +225,12 @@ def own_cluster(es: ScoreRow, key: str | None = None) -> str | None:
 
 
 def named_clusters(es: ScoreRow) -> set[str]:
-    """What any of the EvalScore's own errors is clustered by."""
+    """Return what any of the EvalScore's own errors is clustered by."""
     return {cluster for _, cluster in _errors(es) if cluster is not None}
 
 
 def _errors(es: ScoreRow) -> Iterator[tuple[str | None, str | None]]:
-    """Key of the dictionaries, and cluster, of each standard error or interval of Inspect's own."""
+    """Yield the key of the dictionaries, and the cluster, of each standard error or interval of Inspect's own."""
     for metric in es.metrics.values():
         agg, params = metric.params.get("agg"), metric.params
         of, name = None, metric.group or metric.name
@@ -233,12 +253,14 @@ class TaskAnswers:
     """The questions of the grid's rows."""
     task_clusters: TaskClusters
     """Its samples, in which the clusters are looked up."""
-    spec: str | None
+    spec: Spec | None
     """SPEC of the clusters, as the user or the run has named them."""
     excluded: BoolArray | None = None
     """(N,) answers that are not to count (invalidated samples)."""
     missing: str = "drop"
-    """What counts as wrong of the answers without a score; see `harness_noise.settings.counts_as_zero`."""
+    """The answers without a score that count as wrong (see `harness_noise.settings.counts_as_zero`)."""
+    answers: AnswerTexts | None = None
+    """The source of the answers' texts, None for a task that Inspect hands over."""
 
     @property
     def name(self) -> str:
@@ -246,12 +268,15 @@ class TaskAnswers:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the log may hold more answers than Inspect's values are of, nobody knows which."""
+        """True if the log may hold more answers than Inspect's values include. It is unknown which."""
         return self.log.header.status == "cancelled" or not self.log.header.computed
 
     def reduce(self, es: ScoreRow) -> Reduce | None:
-        """From an EvalScore's table to one value for each question, which the log holds where repeats are several;
-        None for the mean over repeats, and where the log has no such values."""
+        """Return a function from an EvalScore's table to one value per question, or None.
+
+        With several repeats the log holds these values. None is for the mean over repeats, and for a log without such
+        values.
+        """
         if es.reducer in (None, "mean"):
             return None
         if self.grid.repeats == 1:
@@ -271,7 +296,7 @@ class GatheredMean:
     key: str | None
     """Key of the scorer's dictionaries, where the EvalScore has means of several."""
     reproduced: bool
-    """Whether a native metric is this mean, on the scale of the scores."""
+    """True if a native metric equals this mean, on the scale of the scores."""
     explains: str | None = None
     """The native value that it is, on whatever scale."""
 
@@ -283,19 +308,20 @@ class GatheredMeans:
     clusters: Clusters
     """The clusters of the task."""
     open_: bool
-    """Whether a scorer's own stderr may name others, because nobody has."""
+    """True if no clusters were named, so that a scorer's own stderr may name some."""
     means: list[GatheredMean] = field(default_factory=list)
+    grouped: list[MeanOfGroups] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
     unreadable: list[str] = field(default_factory=list)
-    """Why a mean over repeats is among `skipped`, one sentence each."""
+    """The reasons why means over repeats are among `skipped`, one sentence each."""
     own_clusters: dict[str, list[str]] = field(default_factory=dict)
     """Cluster that a scorer's own stderr names → the means that have it."""
 
 
 def gather(task: TaskAnswers) -> GatheredMeans:
-    """The Scores of every mean over repeats and questions that the EvalScores report."""
+    """Return the Scores of every mean over repeats and questions that the EvalScores report."""
     header = task.log.header
     out = GatheredMeans(*task.task_clusters.of_run(task.spec, header.stopping.get(RECORD)))
     for i, label in _labels(header.scores, task.grid.repeats).items():
@@ -306,14 +332,15 @@ def gather(task: TaskAnswers) -> GatheredMeans:
         else:
             native.gather()
     for key, of_key in out.own_clusters.items():
-        out.notes.append(f"{task.name}: {key} is the cluster of {', '.join(of_key)}, as its own stderr has it")
-    if out.open_ and task.spec == "auto" and not out.own_clusters:
+        said = f"{key} is the cluster of {', '.join(of_key)}, as its own stderr has it"
+        out.notes.append(Note("clusters_of_stderr", said).of(task.name))
+    if out.open_ and is_auto(task.spec) and not out.own_clusters:
         out.notes.append(task.task_clusters.auto_hint())
     return out
 
 
 def _labels(eval_scores: Sequence[ScoreRow], repeats: int) -> dict[int, str]:
-    """What the rows of the EvalScores are called, by their number.
+    """Return what the rows of the EvalScores are called, by their number.
 
     A metric on un-reduced scores makes a second EvalScore of the same name without a reducer; the
     first is then labelled "mean". With one repeat any reducer is the score itself, or a threshold on it.
@@ -342,7 +369,7 @@ class _Part:
     """One mean that an EvalScore may report: of its scores, or of one key of its dictionaries."""
 
     values: Raw | None
-    """(N,) the values that it is of, None where there is none; None without any."""
+    """(N,) values that the mean is of, None where one is missing, or None if there are no values."""
     metrics: tuple[str, ...] = ()
     """The native metrics that may be it, the likeliest first."""
     usual: str | None = None
@@ -350,30 +377,39 @@ class _Part:
     key: str | None = None
     """Key of the scorer's dictionaries, where a metric picks one by itself."""
     name: str | None = None
-    """What such a metric is called in results; without it by its key in the EvalScore."""
+    """The metric's name in results, None to use its key in the EvalScore."""
     like: tuple[str, ...] = ()
-    """Where no metric is known as it: native values that it equals, the likeliest first."""
+    """Names of native values that the mean equals, the likeliest first, if no metric is known to be this mean."""
     refused: str = ""
-    """Why the EvalScore reports no mean."""
+    """The reason why the EvalScore reports no mean."""
+
+
+def _not_numbers(values: FloatArray) -> str | None:
+    """Return why the values of a part have no mean, or None if they have one."""
+    if np.isinf(values).any():
+        return "a score is infinite"
+    return "no sample has a score that is a number" if np.isnan(values).all() else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """Our mean beside the native value that it should be."""
+    """Our mean next to the native value that it should be."""
 
     ours: float
     metric: str | None
-    """The native metric, the first where several are equal; None where none can be it."""
+    """The native metric, the first if several are equal, None if no metric can be it."""
     native: float | None
     agrees: bool
     beside: bool
-    """Whether it is on our own scale: our error bars stand beside it only there."""
+    """True if it is on our own scale. Only then do our error bars go next to it."""
     names: tuple[str, ...] | None
-    """Metrics of the task's own code that it may be; see `Scores.names`."""
+    """Metrics of the task's own code that it may be (see `Scores.names`)."""
+    like: str | None = None
+    """The first of them that it equals, which proves nothing."""
 
     @property
     def called(self) -> str | None:
-        """What the row is called; None where no metric says it, or several do."""
+        """The row's name, None if no metric gives it, or several do."""
         return self.metric if self.names is None or len(self.names) == 1 else None
 
 
@@ -384,10 +420,10 @@ class _Native:
     task: TaskAnswers
     index: int
     label: str
-    """What its rows are called."""
+    """The name of the EvalScore's rows."""
     reduce: Reduce | None
     out: GatheredMeans
-    """What is appended to."""
+    """The collected means, to which this class appends."""
 
     @property
     def es(self) -> ScoreRow:
@@ -395,16 +431,16 @@ class _Native:
 
     @property
     def uses_all(self) -> bool:
-        """Whether its values are each of all repeats of a question."""
+        """True if its values are each of all repeats of a question."""
         return self.reduce is not None and self.task.grid.repeats > 1
 
     def table(self, values: FloatArray) -> FloatArray:
-        """(n, K) scores of the N values; (n, 1) where a question's repeats have one value together."""
+        """Return (n, K) scores of the N values, (n, 1) if the repeats of a question have one value together."""
         table = self.task.grid.fill(values)
         return table if self.reduce is None else self.reduce(table)[:, None]
 
     def mean_of(self, column: Raw) -> float | None:
-        """The mean of N raw values as Inspect reports it; None where they are no numbers."""
+        """Return the mean of N raw values as Inspect reports it, None if they are not numbers."""
         read = numbers(column)
         return None if read.words or not np.isfinite(read.values).any() else mean_of_questions(self.table(read.values))
 
@@ -415,8 +451,12 @@ class _Native:
         self.out.skipped.append(Skipped(self.task.name, name, called, reason, value))
 
     def gather(self) -> None:
-        """Append its means, and what it has beside them."""
+        """Append its means, and what belongs to them."""
         task, out, parts = self.task, self.out, self.parts()
+        grouped = self.grouped(parts)
+        out.grouped += grouped
+        if grouped and not any(part.metrics for part in parts):
+            parts = []  # the mean over all samples is a number that Inspect does not report
         several = sum(bool(part.metrics) for part in parts) > 1
         explained: list[str] = []
         for part in parts:
@@ -431,12 +471,27 @@ class _Native:
                 out.means.append(mean)
         if task.log.header.computed and not any(part.refused for part in parts):
             said = {(row.metric, row.scorer) for row in out.skipped}  # one row, with the first reason
+            told = {name for of in grouped for name in of.explains}
             for name in self.unexplained(parts, explained):
-                if (name, self.label) not in said:
+                if name not in told and (name, self.label) not in said:
                     self.skip(self.label, (name,), _OWN_CODE)
 
+    def grouped(self, parts: Sequence[_Part]) -> list[MeanOfGroups]:
+        """Return the means over groups of samples that it reports, each group weighing the same."""
+        plain = parts[0] if len(parts) == 1 and parts[0].key is None else None
+        found = [name for name, metric in self.es.metrics.items() if is_mean_of_groups(metric)]
+        if plain is None or not found:
+            return []
+        whole = self.mean(replace(plain, metrics=(), usual=None), None, self.label)
+        if isinstance(whole, str):
+            return []
+        final = self.task.log.header.computed and not self.task.cancelled and self.task.excluded is None
+        about = (self.es.metrics, self.task.task_clusters.metadata)
+        each = (of_groups(whole.scores, name, *about, index=self.index, final=final) for name in found)
+        return [mean for mean in each if mean is not None]
+
     def parts(self) -> list[_Part]:
-        """The means that it may report; one that is `refused` where there is none."""
+        """Return the means that it may report. One that is `refused` where there is none."""
         es, column = self.es, self.task.log.answers.column
         values = column(es.scorer)
         dictionaries = values is not None and dict in set(map(type, values))
@@ -454,7 +509,7 @@ class _Native:
         return [_Part(values, (*usual, *single), usual[0] if usual else None)]
 
     def _of_dictionaries(self, values: Raw, keys: Sequence[str]) -> list[_Part]:
-        """The keys that metrics are the mean of; all keys, where there is a native value that is no mean."""
+        """Return the keys that metrics are the mean of, or all keys if a native value is not a mean."""
         if len(keys) > MOST_KEYS:
             return [_Part(None, refused=_TOO_MANY)]
         parts = self._keyed(values, keys)
@@ -465,7 +520,7 @@ class _Native:
         return parts or [_Part(None, refused=_NO_SCORE)]
 
     def _keyed(self, values: Raw, keys: Sequence[str]) -> list[_Part]:
-        """The keys whose mean one of the metrics is; each key once, by the first metric."""
+        """Return the keys whose mean one of the metrics is. Each key once, by the first metric."""
         columns = {(key, zero): _of_dictionary(values, key, zero) for key in keys for zero in (False, True)}
         means = {which: self.mean_of(column) for which, column in columns.items()}
         out: dict[str, _Part] = {}
@@ -486,11 +541,16 @@ class _Native:
             if matches and all(columns[which] == columns[matches[0]] for which in matches):
                 key = matches[0][0]
                 called = bare(_inner(metric) or metric.name)  # `mean` for `aggregate(KEY, agg=mean())`
+                if called not in MEANS and _all_equal(numbers(columns[matches[0]]).values):
+                    continue
                 out.setdefault(key, _Part(columns[matches[0]], (name,), key=key, name=called))
         return list(out.values())
 
     def _other_keys(self, values: Raw, keys: Sequence[str]) -> list[_Part]:
-        """The keys that no metric is known to be the mean of; a native value that is the mean of one only is said."""
+        """Return the keys that no metric is known to be the mean of.
+
+        A native value that is the mean of one only is said.
+        """
         columns = {key: _of_dictionary(values, key, False) for key in keys}
         means = {key: self.mean_of(column) for key, column in columns.items()}
         like: dict[str, list[str]] = {key: [] for key in keys}
@@ -507,7 +567,9 @@ class _Native:
         return [_Part(columns[key], key=key, like=tuple(like[key])) for key in keys]
 
     def unexplained(self, parts: Sequence[_Part], means: Sequence[str]) -> list[str]:
-        """The native values that are no mean of the scores; beside one that is, those of categories are left out.
+        """Return the native values that are not a mean of the scores.
+
+        Beside one that is, those of categories are left out.
 
         Args:
             parts: what it may report.
@@ -524,8 +586,12 @@ class _Native:
             and not any(close(metrics[mean].value, metrics[name].value) for mean in means)
         ]
 
-    def _compared(self, part: _Part, ours: float) -> _Compared:
-        """Our mean and the native values; where the run was cancelled they need not be of the same answers."""
+    def _compared(self, part: _Part, values: FloatArray) -> _Compared:
+        """Return our mean compared with the native values. For a cancelled run they need not be of the same answers.
+
+        That a metric of the task's own code equals the mean proves nothing if all scores are equal, or without results.
+        """
+        ours, equal = mean_of_questions(self.table(values)), _all_equal(values)
         metrics, candidates = self.es.metrics, part.metrics or part.like
         # what is rounded, or in percent, counts only where nothing else does
         tiers = ([key for key in candidates if same(ours, metrics[key].value)] for same in (close, reproduces))
@@ -533,14 +599,15 @@ class _Native:
         metric = next(iter(alike), part.usual)
         certain = part.usual is not None and metric in MEANS
         names = None if certain or part.key is not None or not part.metrics else tuple(alike)
-        if metric is None:
-            return _Compared(ours, None, None, False, False, part.metrics if self.task.cancelled else names)
+        if metric is None or (names is not None and equal):  # what all scores are is the mean of any part of them
+            unproven = (*(part.metrics if self.task.cancelled else names or ()), UNNAMED)
+            return _Compared(ours, None, None, False, False, None if names is None else unproven, metric)
         value = metrics[metric].value
         agrees, beside = reproduces(ours, value), reproduces(ours, value, percent=False)
         return _Compared(ours, metric, _finite(value), agrees, beside, names)
 
     def _refuted(self, read: Numbers, compared: _Compared) -> str | None:
-        """Why their mean is not what Inspect reports; None if nothing speaks against it."""
+        """Return why their mean is not what Inspect reports. None if nothing speaks against it."""
         if read.words and not compared.agrees:
             return f"{read.words} of its values are not numbers, such as {_short(read.example)}"
         if math.isnan(compared.ours):
@@ -550,16 +617,14 @@ class _Native:
         return None
 
     def mean(self, part: _Part, key: str | None, called: str) -> GatheredMean | str:
-        """The mean that one part is; or why it is none."""
+        """Return the mean that one part is, or why it is none."""
         task = self.task
         if part.values is None:
             return part.refused or _NO_SCORE
         read = numbers(part.values)
-        if np.isinf(read.values).any():
-            return "a score is infinite"
-        if np.isnan(read.values).all():
-            return "no sample has a score that is a number"
-        compared = self._compared(part, mean_of_questions(self.table(read.values)))
+        if (reason := _not_numbers(read.values)) is not None:
+            return reason
+        compared = self._compared(part, read.values)
         if (reason := self._refuted(read, compared)) is not None:
             return reason
         absent = np.isnan(read.values)
@@ -569,34 +634,28 @@ class _Native:
         table, codes = self.table(kept), tuple[str, ...]()
         n_missing, n_zero = int((absent | out).sum()), int((absent & ~np.isnan(kept)).sum())
         if self.uses_all:
-            table[task.grid.rows[out]] = np.nan  # nobody knows what the other answers to the question come to
+            table[task.grid.rows[out]] = np.nan  # the values of the question's other answers are unknown
             n_missing, n_zero, causes, codes = int(np.isnan(table).sum()), 0, {}, ("uses_all_repeats",)
         if np.isnan(table).all():
             return "no question has a value"
-        if read.words:
-            self._note(called, f"{read.words} values are not numbers ({_short(read.example)}) and count as 0")
-        metric, native, agrees, beside = compared.metric, compared.native, compared.agrees, compared.beside
-        if task.cancelled and task.log.header.computed and metric is not None and not agrees:
-            agrees, beside, native = True, True, None
-            self._note(
-                called,
-                f"Inspect's own {metric} is {self.es.metrics[metric].value:.4g} and ours {compared.ours:.4g}: the run "
-                "was cancelled, and Inspect computed its value before the last answers were logged",
-            )
-        elif native is not None and not np.array_equal(kept, read.values, equal_nan=True):
+        self._note_zeros(read, called)
+        compared = self._before_the_end(compared, called)
+        native = compared.native
+        if native is not None and not np.array_equal(kept, read.values, equal_nan=True):
             # the native value is of other answers than ours: compared above, not comparable below
-            codes, native = codes if agrees else ("mean_mismatch", *codes), None
+            codes, native = codes if compared.agrees else ("mean_mismatch", *codes), None
         gradings = None if self.reduce is not None else self._gradings(part, absent | out)
-        if gradings is not None and all_alike(gradings.texts):
-            codes = (*codes, "identical_repeats")
+        codes += ("identical_repeats",) if gradings is not None and all_alike(gradings.texts) else ()
         name = part.name or compared.called or "mean"
         clusters, words = self._clusters(part, called)
+        codes += (UNKNOWN,) if is_unknown(clusters) else ()
         scores = Scores(
             task=task.name,
             metric=name,
             scorer=called,
             questions=task.questions,
             values=table,
+            asked=None if self.reduce is not None else task.grid.asked,
             clusters=clusters,
             cluster_spec=words,
             higher_is_better=True if name == "accuracy" else None,
@@ -609,27 +668,63 @@ class _Native:
             names=compared.names,
             version=task.log.header.task_version,
             gradings=gradings,
+            answers=None if self.uses_all else task.answers,
+            judged=self.es.scorer in task.log.header.judges,
+            scored_with=task.log.header.scored_with.get(self.es.scorer, {}),
         )
-        return GatheredMean(scores, self.index, key, beside and bool(part.metrics), metric if agrees else None)
+        explains = compared.metric if compared.agrees else compared.like
+        return GatheredMean(scores, self.index, key, compared.beside and bool(part.metrics), explains)
 
-    def _note(self, called: str, text: str) -> None:
-        self.out.notes.append(f"{self.task.name}: {called}: {text}")
+    def _note_zeros(self, read: Numbers, called: str) -> None:
+        """Note which answers score 0 for another reason than a wrong answer.
+
+        They are no numbers, or the scorer names no answer that it has read, although it names others.
+
+        Args:
+            read: (N,) the scores.
+            called: the scorer's name for people.
+        """
+        if read.words:
+            said = f"{read.words} of {read.values.size} values are not numbers ({_short(read.example)}) and count as 0"
+            self._note("not_numbers", called, said)
+        zero, rows = read.values == 0, self.task.log.answers.rows.values()
+        blank = sum(self.es.scorer in row.unread for row in itertools.compress(rows, zero))
+        if 0 < blank < zero.sum():
+            self.out.notes.append(unread([(f"{self.task.name} {called}", int(zero.sum()), blank)]))
+
+    def _before_the_end(self, compared: _Compared, called: str) -> _Compared:
+        """Return the comparison without the native value, if the run was cancelled and the value is an earlier one."""
+        metric, task = compared.metric, self.task
+        if not (task.cancelled and task.log.header.computed and metric is not None and not compared.agrees):
+            return compared
+        self._note(
+            "not_the_native_value",
+            called,
+            f"Inspect's own {metric} is {self.es.metrics[metric].value:.4g} and ours {compared.ours:.4g}: the run "
+            "was cancelled, and Inspect computed its value before the last answers were logged",
+        )
+        return replace(compared, agrees=True, beside=True, native=None)
+
+    def _note(self, code: str, called: str, text: str) -> None:
+        self.out.notes.append(Note(code, f"{called}: {text}").of(self.task.name))
 
     def _causes(self, lost: BoolArray) -> dict[int, str]:
-        """Number of an answer → why it has no score, where the log says it."""
+        """Return number of an answer → why it has no score, if the log says it."""
         rows = enumerate(self.task.log.answers.rows.values())
-        return {i: row.cause for i, row in rows if lost[i] and row.cause}
+        return {i: why for i, row in rows if lost[i] and (why := row.why(self.es.scorer))}
 
     def _clusters(self, part: _Part, called: str) -> Clusters:
-        """The clusters of the task, or where nobody has named any, those that the scorer's own stderr names."""
+        """Return the task's clusters. If the user named none, return those that the scorer's own stderr names."""
         own = own_cluster(self.es, part.key) if self.out.open_ else None
-        if own is None or (by_key := self.task.task_clusters.labels_or_none(own, plain=True))[0] is None:
+        if own is None or (by_key := self.task.task_clusters.labels_or_none(FileSpec(own), plain=True))[0] is None:
             return self.out.clusters
         self.out.own_clusters.setdefault(own, []).append(called)
         return by_key
 
     def _gradings(self, part: _Part, absent: BoolArray) -> Gradings | None:
-        """The texts that a scorer graded, and what it or its panel said of them besides; None where nothing is known.
+        """Return the texts that a scorer graded, and further verdicts of it or its panel.
+
+        None where nothing is known.
 
         Args:
             part: whose texts.
@@ -638,7 +733,7 @@ class _Native:
         es, places, log = self.es, self.task.grid, self.task.log
 
         def tables(columns: Sequence[Sequence[Any]]) -> FloatArray | None:
-            """(n, K, V) of V columns; None without any, or where they are no numbers."""
+            """Return (n, K, V) of V columns. None without any, or where they are no numbers."""
             read = [numbers(_of_key(column, es.name if part.key is None else part.key)) for column in columns]
             if not read or any(values.words for values in read):
                 return None
@@ -660,17 +755,23 @@ class _Native:
 
 
 def _of_key(values: Iterable[Any], key: str) -> Raw:
-    """One key of each value that is a dictionary, and the other values as they are."""
+    """Return one key of each value that is a dictionary, and the other values as they are."""
     return [value.get(key) if isinstance(value, dict) else value for value in values]
 
 
 def _of_dictionary(values: Raw, key: str, zero: bool) -> Raw:
-    """One key of each dictionary; where it is missing None, or 0; None of what is no dictionary."""
+    """Return the value of one key in each dictionary. A missing key gives 0 or None, a value that is no dictionary
+    None."""
     filler = 0.0 if zero else None
     return [
         (filler if (entry := value.get(key)) is None else entry) if isinstance(value, dict) else None
         for value in values
     ]
+
+
+def _all_equal(values: FloatArray) -> bool:
+    """Return whether all scores are one number."""
+    return bool(np.nanmin(values) == np.nanmax(values)) if np.isfinite(values).any() else True
 
 
 def _finite(value: float | None) -> float | None:
@@ -683,18 +784,22 @@ def _short(value: object) -> str:
 
 
 def too_few(codes: Collection[str]) -> str | None:
-    """Why nothing is identified, by the diagnostics of an estimate; None where something is."""
+    """Return why nothing is identified, by the diagnostics of an estimate. None where something is."""
     unit = next((unit for unit in ("clusters", "questions") if f"too_few_{unit}" in codes), None)
     return unit and f"fewer than two {unit}: no standard error"
 
 
 def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -> tuple[dict[str, float], str | None]:
-    """The noise of the mean of un-reduced scores, by the names of our metrics; or why there is none.
+    """Return the noise of the mean of un-reduced scores, by our metrics' names, and why there is no standard error, or
+    None.
+
+    If the total is less than the prediction noise, the negative data variance that makes it so is among them.
 
     Where the total comes out below the prediction noise, the data variance below 0 that makes it so is among them.
 
     Raises:
-        InputError: a cluster key that the samples lack, a level outside (0, 1).
+        InputError: a cluster key that the samples lack, or a template, for a log that is scored again names the metric,
+            too; a level outside (0, 1).
         ValueError: values that are not numbers.
     """
     scores = [score for score in scores if score.sample_id is not None]
@@ -705,7 +810,8 @@ def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -
     if read.words:
         raise ValueError(f"{read.words} values are not numbers, such as {read.example!r}")
     metadata = [scores[i].sample_metadata for i in answers.first]
-    labels, words = TaskClusters("", answers.keys, metadata).labels(cluster)
+    spec = None if cluster is None else FileSpec(cluster)
+    labels, words = TaskClusters("", answers.keys, metadata).labels(spec)
     part = Scores(
         task="",
         metric="mean",
@@ -714,11 +820,10 @@ def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -
         values=answers.fill(read.values),
         clusters=labels,
         cluster_spec=words,
+        bounds=(0.0, 1.0) if all(map(_is_verdict, (score.score.value for score in scores))) else None,
     )
     estimate = estimate_scores(part, Settings(level=level))
-    if (why := too_few(estimate.diagnostics)) is not None:
-        return {}, why
-    noise = inject.values(estimate)
+    noise = inject.values(estimate)  # what the flag injects, of too few questions, too
     if estimate.var_data is not None and inject.total_below_prediction(estimate):
-        noise[inject.VAR_DATA] = estimate.var_data  # a metric has no metadata, and nobody would believe the total
-    return noise, None
+        noise[inject.VAR_DATA] = estimate.var_data  # a metric has no metadata, and the total looks wrong without it
+    return noise, too_few(estimate.diagnostics)

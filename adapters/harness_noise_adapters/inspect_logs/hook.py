@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.analysis.references import of_runs
+from harness_noise.data.notes import texts
 from harness_noise.data.scores import ReadOptions, Run
-from harness_noise.errors import InputError, error_message
+from harness_noise.errors import InputError, are, counted, error_message
 from harness_noise.results.rows import Estimate
 from harness_noise.results.sequential import Sequential
 from harness_noise.settings import Settings
@@ -33,9 +34,9 @@ from .export import insert, rewrite
 from .flags import Flag
 from .gather import too_few
 from .logfile import LogFile
-from .read import LogRun, assemble
+from .read import LogRun, Recorded, assemble
 from .records import RECORD, HandedOver, interrupted
-from .stopper import Live, current
+from .stopper import Live, Logged, current
 
 if TYPE_CHECKING:
     from inspect_ai.hooks import RunEnd, SampleEnd, TaskEnd, TaskStart
@@ -56,7 +57,7 @@ def task_start(data: TaskStart, flag: Flag | None) -> None:
 
 
 def begin(spec: EvalSpec, flag: Flag) -> Live:
-    """The task that runs here from now on."""
+    """Return the task that runs here from now on."""
     install()
     live = Live(spec, flag)
     _runs.setdefault(spec.run_id, []).append(live)
@@ -65,7 +66,7 @@ def begin(spec: EvalSpec, flag: Flag) -> Live:
 
 
 def install() -> bool:
-    """Let results pass by here; False where those of running tasks do not, which `task_end` sees."""
+    """Let results pass by here. False where those of running tasks do not, which `task_end` sees."""
     private.wrap_rescoring(renew)
     return private.wrap_results(_add_results, _not_added)
 
@@ -75,7 +76,7 @@ def task_off() -> None:
 
 
 def to_say(text: str) -> bool:
-    """Say this of the task when it ends, once with what else there is; False if its flag is off."""
+    """Say this of the task when it ends, once with what else there is. False if its flag is off."""
     live = current.get()
     if live is not None:
         live.to_say.append(text)
@@ -99,40 +100,45 @@ def _no_error_bars(live: Live, error: BaseException) -> None:
 
 def sample_end(data: SampleEnd) -> None:
     """Keep the scores of an answer that has gone into the log."""
-    from inspect_ai.scorer import SampleScore
-
     live, sample = current.get(), data.sample
     if live is None or live.spec.config.log_samples is False or interrupted(sample.error, sample.scores):
         return
-    live.logged[str(sample.id), sample.epoch] = {
-        name: SampleScore(score=score, sample_id=sample.id, sample_metadata=sample.metadata)
-        for name, score in (sample.scores or {}).items()
-    }
+    live.logged[str(sample.id), sample.epoch] = Logged(sample.id, sample.metadata, sample.scores or {})
 
 
 def _cancelled() -> bool:
-    """Whether the results that are being computed are those of a run that somebody ends."""
+    """Return True if the results are being computed because the run is cancelled."""
     from anyio import get_cancelled_exc_class
 
     try:
         return isinstance(sys.exception(), get_cancelled_exc_class())
-    except RuntimeError:  # there is no event loop where a log is scored again
+    except RuntimeError:  # there is no event loop when a log is scored again
         return False
 
 
 def _not_counted(live: Live, scores: Sequence[Mapping[str, SampleScore]]) -> list[Mapping[str, SampleScore]]:
-    """Answers of a run that is being cancelled which are in its log already and not among `scores`.
+    """Return the logged answers of a run that is being cancelled that are not among `scores`.
 
     Empty where they cannot be told apart: `scores` are known by the very objects that were logged.
     """
+    from inspect_ai.scorer import SampleScore
+
     counted = {id(score.score) for row in scores for score in row.values()}
-    logged = [row for row in live.logged.values() if row]
-    more = [row for row in logged if not any(id(x.score) in counted for x in row.values())]
-    return more if len(more) < len(logged) else []
+    logged = [answer for answer in live.logged.values() if answer.scores]
+    more = [answer for answer in logged if not any(id(score) in counted for score in answer.scores.values())]
+    if len(more) == len(logged):
+        return []
+    return [
+        {
+            name: SampleScore(score=score, sample_id=answer.sample, sample_metadata=answer.metadata)
+            for name, score in answer.scores.items()
+        }
+        for answer in more
+    ]
 
 
 def handed_over(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]]) -> LogFile:
-    """The task as its log would have it.
+    """Return the task as its log would have it.
 
     Args:
         live: the task.
@@ -144,7 +150,7 @@ def handed_over(live: Live, results: EvalResults, scores: Sequence[Mapping[str, 
     header = live.header(results=results.model_dump(), status="cancelled" if cancelled else "success")
     lacking = max(0, header.total_samples - header.not_asked - len(answers))
     if cancelled:  # the others were never given
-        lacking = min(lacking, sum(not row for row in live.logged.values()))
+        lacking = min(lacking, sum(not answer.scores for answer in live.logged.values()))
     return LogFile((), header, answers, answers.faults, n_not_seen=lacking)
 
 
@@ -157,9 +163,9 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     task = handed_over(live, results, scores)
     if not len(task.answers):
         return []
-    read = assemble(Path(live.spec.task), task, ReadOptions(), recorded=live.flag.settings.cluster)
+    read = assemble(Path(live.spec.task), task, ReadOptions(), Recorded(live.flag.cluster, live.labels))
     estimates, refused = _estimates(read.run, live.flag.settings)
-    warnings = [*read.run.notes, *refused, *_place(live, results, read, estimates)]
+    warnings = [*texts(read.run.notes), *refused, *_place(live, results, read, estimates)]
     if live.stopper is not None:
         live.stopper.inject(results)
         warnings += full_benchmark(live, results, read)
@@ -167,26 +173,28 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
 
 
 def _estimates(run: Run, settings: Settings) -> tuple[list[Estimate], list[str]]:
-    """The estimates of a run's scores, and why some have none; what one of them refuses costs no other."""
+    """Return the estimates of a run's scores, and why some have none. What one of them refuses costs no other."""
     estimates: list[Estimate] = []
     refused: list[str] = []
-    for part in run.scores:
+    alone = replace(run, scores=(), groups=(), skipped=())
+    each = [replace(alone, scores=(part,)) for part in run.scores]
+    for one in (*each, *(replace(alone, groups=(group,)) for group in run.groups)):
         try:
-            estimates += analyze_run(replace(run, scores=(part,), skipped=()), settings).estimates
+            estimates += analyze_run(one, settings).estimates
         except InputError as error:
             refused.append(str(error))
     return estimates, refused
 
 
 def _place(live: Live, results: EvalResults, read: LogRun, estimates: Sequence[Estimate]) -> list[str]:
-    """Append estimates to the EvalScores that they are of; what the user should know, one sentence each."""
+    """Append estimates to the EvalScores that they are of. What the user should know, one sentence each."""
     parts = insert(results, read, estimates)
     live.placed = [(row, results.scores[index]) for index, part in parts.items() for row in part.values()]
     return [*_left_out(live, results, read), *_remarks(live.spec.task, [row for row, _ in live.placed])]
 
 
 def _left_out(live: Live, results: EvalResults, read: LogRun) -> list[str]:
-    """Which EvalScores have none of our metrics, and why."""
+    """Return which EvalScores have none of our metrics, and why."""
     task, means, authors = live.spec.task, read.gathered.means, inject.of_authors(results.scores)
     out = list(read.gathered.unreadable)
     reproduced = {mean.index for mean in means if mean.reproduced}
@@ -213,13 +221,16 @@ def _remarks(task: str, estimates: Sequence[Estimate]) -> list[str]:
         each = ", ".join(f"{scorer} {n}" for scorer, n in lost.items() if n)
         out.append(f"{task}: answers without a score are left out: {each}")
     elif n := max(lost.values(), default=0):
-        out.append(f"{task}: {n} answers have no score and are left out")
+        out.append(f"{task}: {counted(n, 'answer has', 'answers have')} no score and {are(n)} left out")
     return out
 
 
 async def task_end(data: TaskEnd) -> None:
-    """Say what there is to say, and take the public route if the wrapper was passed by, or to what it never sees:
-    tokens and times, which only the log has of every answer."""
+    """Add what is missing at the end of a task, and warn.
+
+    The public route is used if the wrapper was passed by, or for tokens and times, which only the log has of every
+    answer.
+    """
     from anyio import to_thread
 
     live = current.get()
@@ -229,7 +240,7 @@ async def task_end(data: TaskEnd) -> None:
         try:
             # in a thread, because Inspect's synchronous readers start an event loop of their own
             read, analysis = await to_thread.run_sync(rewrite, Path(data.log.location), live.flag)
-            live.warnings += [*analysis.notes, *_place(live, data.log.results, read, analysis.estimates)]
+            live.warnings += [*texts(analysis.notes), *_place(live, data.log.results, read, analysis.estimates)]
             if live.results is not None:
                 inject.put_measures(live.results, analysis.estimates)
         except Exception as error:  # noqa: BLE001  the eval is done and stays so
@@ -245,7 +256,7 @@ async def task_end(data: TaskEnd) -> None:
 
 
 def run_end(data: RunEnd) -> None:
-    """The closing lines of the run, and the warnings of tasks that had no regular end."""
+    """Print the closing lines of the run and the warnings of tasks that had no regular end."""
     lives = _runs.pop(data.run_id, [])
     for live in lives:
         _warn(live)
@@ -257,7 +268,7 @@ def run_end(data: RunEnd) -> None:
 
 
 def _warn(live: Live) -> None:
-    """All that there is to say about a task, as one warning."""
+    """Warn about a task, in one message."""
     if warnings := dict.fromkeys([*live.warnings, *live.to_say]):
         logger.warning("noise: %s", "; ".join(warnings))
         live.warnings.clear()
@@ -265,11 +276,12 @@ def _warn(live: Live) -> None:
 
 
 def renew(log: EvalLog, results: Any, scores: Any) -> None:
-    """The noise of a log that is scored again, where its run or an export gave it any."""
+    """Add the noise to a log that is scored again, if its run or an export had added it before."""
     on = private.flag_of(log)
     if on is None or not results.scores:
         return
-    warnings = add(Live(log.eval, on), results, scores)
+    labels = inject.labels_of(log.results.scores) if log.results else {}
+    warnings = add(Live(log.eval, on, labels=labels), results, scores)
     if on.measures:
         warnings.append(f"{log.eval.task}: `harness-noise export LOG -o DIR --measure NAME` adds its measures again")
     if warnings:
@@ -277,7 +289,7 @@ def renew(log: EvalLog, results: Any, scores: Any) -> None:
 
 
 def full_benchmark(live: Live, results: EvalResults, read: LogRun) -> list[str]:
-    """Estimate the whole benchmark from the part that was asked, with the references (`noise_reference`).
+    """Estimate the whole benchmark from the part that was asked, with the references (`noise_complete`).
 
     The estimates go into the record of the stopping, and beside the scores that they are of.
 
@@ -304,26 +316,26 @@ def full_benchmark(live: Live, results: EvalResults, read: LogRun) -> list[str]:
         for mean in read.gathered.means:
             if (mean.scores.metric, mean.scores.scorer) == (row.metric, row.scorer):
                 inject.append_record(results.scores[mean.index], "full_benchmark", row.to_dict())
-    return notes
+    return texts(notes)
 
 
 SIDE_BY_SIDE = 4
-"""How many scorers Inspect's panel has in a row."""
+"""The number of scorers that Inspect's panel shows in a row."""
 FRAME = 4
 """Columns of the terminal that the frame of the panel takes."""
 BETWEEN = 4
 """Columns around the name and the value of a metric."""
 SHORT = {"noise_se": "noise_se", "noise_ci_low": "noise_low", "noise_ci_high": "noise_high"}
-"""What is shown where there is no room for all, and under which name."""
+"""The metrics that are shown if there is no room for all, and their short names."""
 NAMES = (*inject.FIELDS, inject.VAR_DATA)
 OF_KEYS = "harness_noise/noise_"
-"""What Inspect sets before the values of a task's own `noise()` where it is a metric of a dictionary's keys."""
+"""Inspect's prefix for the values of a task's own `noise()` if it is a metric of a dictionary's keys."""
 REASON = "data var. < 0"
 """Beside a total that is less than its part: the unbiased estimate of the data variance."""
 
 
 def shorten(results: EvalResults, log: EvalLog) -> None:
-    """Let `results`, which Inspect's panel is going to show, have what fits; `log` keeps everything."""
+    """Let `results`, which Inspect's panel is going to show, have what fits. `log` keeps everything."""
     from inspect_ai.util import display_type
     from rich import get_console
 
@@ -336,7 +348,7 @@ def shorten(results: EvalResults, log: EvalLog) -> None:
 
 
 def shown_scores(scores: Sequence[EvalScore], width: int) -> list[EvalScore]:
-    """Copies of the scores, for a terminal of this width."""
+    """Return copies of the scores for a terminal of this width, with short names if there is no room for all."""
     whole = [_with_reasons(es) for es in scores]
     rows = [whole[i : i + SIDE_BY_SIDE] for i in range(0, len(whole), SIDE_BY_SIDE)]
     if all(sum(map(_width, row)) + FRAME <= width for row in rows):
@@ -373,7 +385,7 @@ def _short(es: EvalScore) -> EvalScore:
 
 
 def close(placed: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequential | None] = ()) -> None:
-    """One plain line for each task at the end of a run, and one for each that was looked at."""
+    """Print one plain line for each task at the end of a run, and one for each that was looked at."""
     from inspect_ai.util import display_type
     from rich.console import Console
     from rich.text import Text
@@ -390,6 +402,12 @@ def close(placed: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequenti
         return float(metric.value) if metric is not None and metric.value > 0 else None
 
     lines = closing_lines([estimate for estimate, _ in placed], "Inspect", native_se)
-    lines += [stopped(sequential) for sequential in looks if sequential is not None]
-    for line in (*lines, "Next: harness-noise compare LOG BASELINE tests a run against another one."):
+    seen = [sequential for sequential in looks if sequential is not None]
+    lines += map(stopped, seen)
+    step = "compare LOG BASELINE tests a run against another one."
+    if any(not sequential.complete for sequential in seen):
+        decided = any(sequential.rule != "se" for sequential in seen)
+        step = "compare LOG AGAINST shows a decision again, with the log that was compared with."
+        step = step if decided else "analyze LOG shows a run again."
+    for line in (*lines, f"Next: harness-noise {step}"):
         Console().print(Text(line))

@@ -1,4 +1,4 @@
-"""Which of a folder's logs hold the same answers: a log, its copies, the earlier tries of a retried one, its shards."""
+"""Logs of a folder that hold the same answers: a log, its copies, the earlier tries of a retried one, its shards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.arrays import FloatArray
+from harness_noise.arrays import BoolArray, FloatArray
+from harness_noise.data.notes import Note
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError
 from harness_noise.io.protocol import PartRead
@@ -18,16 +19,18 @@ from harness_noise.io.protocol import PartRead
 
 @dataclass(frozen=True, slots=True)
 class LogIdentity:
-    """What a log says of itself, for those that lie beside it."""
+    """The identity of a log, for comparison with the logs next to it."""
 
     path: Path
     eval_key: tuple[str, ...]
-    """Task, its id, model and data set: a log, its copies and its retries have the same. So have, in logs of
-    other programs, different runs; hence the answers."""
+    """Task, its id, model and data set. A log, its copies and its retries have the same key.
+
+    Different runs of other programs may have the same key, too. Therefore the answers are compared as well.
+    """
     answers: bytes
     """See `marks`."""
     complete: bool = True
-    """Whether Inspect has computed its results."""
+    """True if Inspect has computed its results."""
 
 
 IdentifiedRun = tuple[Run, LogIdentity]
@@ -35,7 +38,9 @@ PART = "not_a_random_part"
 
 
 def mark(key: str, epoch: int, sample: Mapping[str, Any]) -> bytes:
-    """A hash of 64 bits of one scored answer, equal for a copy of it and for no other; b"" where it has no scores.
+    """Return a hash of 64 bits of one scored answer, equal for a copy of it and for no other.
+
+    b"" where it has no scores.
 
     Args:
         key: its question.
@@ -57,7 +62,7 @@ def mark(key: str, epoch: int, sample: Mapping[str, Any]) -> bytes:
 
 
 def fingerprint(keys: Sequence[str], values: FloatArray) -> str:
-    """A hash of the scores of some questions, in whatever order they and their answers come.
+    """Return a hash of the scores of some questions, in whatever order they and their answers come.
 
     Args:
         keys: (n,) ids.
@@ -68,7 +73,7 @@ def fingerprint(keys: Sequence[str], values: FloatArray) -> str:
 
 
 def still_fits(row: Mapping[str, Any], parts: Sequence[Scores]) -> bool:
-    """Whether a decision still rests on the scores that a log has; one that does not say on which is believed.
+    """Return whether a decision still rests on the scores that a log has. One that does not say on which is believed.
 
     Args:
         row: an object of `sequential` as the log has it.
@@ -83,28 +88,38 @@ def still_fits(row: Mapping[str, Any], parts: Sequence[Scores]) -> bool:
     )
 
 
-def _fingerprint_without(part: Scores, late: Sequence[Any]) -> str:
-    """The fingerprint without the answers that had no part in a decision: [id, epoch] each, or a question's id."""
-    rows = {key: i for i, key in enumerate(part.questions.keys)}
-    values, dropped = part.values.copy(), set()
+def late_answers(late: Sequence[Any], ids: Sequence[str], K: int) -> BoolArray:
+    """Return (n, K) True for the answers of a log that had no part in its decision.
+
+    Args:
+        late: [id, epoch] of each, or a question's id.
+        ids: (n,) of the questions.
+        K: epochs.
+    """
+    rows = {key: i for i, key in enumerate(ids)}
+    out = np.zeros((len(ids), K), dtype=np.bool_)
     for answer in late:
-        key, epoch = (str(answer[0]), int(answer[1])) if isinstance(answer, list) else (str(answer), 1)
-        if key in rows and 1 <= epoch <= values.shape[1]:
-            values[rows[key], epoch - 1] = np.nan
-        if epoch == 1:  # a question whose first answer came too late has no other
-            dropped.add(key)
-    kept = [i for key, i in rows.items() if key not in dropped]
+        key, epoch = answer if isinstance(answer, list) and len(answer) == 2 else (answer, 1)
+        if str(key) in rows and type(epoch) is int and 1 <= epoch <= K:
+            out[rows[str(key)], epoch - 1] = True
+    return out
+
+
+def _fingerprint_without(part: Scores, late: Sequence[Any]) -> str:
+    """Return the fingerprint without answers that had no part in a decision."""
+    without = late_answers(late, part.questions.keys, part.values.shape[1])
+    kept = np.flatnonzero(~without[:, 0]).tolist()  # a question whose first answer came too late has no other
+    values = np.where(without, np.nan, part.values)
     return fingerprint([part.questions.keys[i] for i in kept], values[kept])
 
 
 def marks(hashes: Sequence[bytes]) -> bytes:
-    """The hashes of a log's answers, see `mark`, sorted."""
+    """Return the hashes of a log's answers, see `mark`, sorted."""
     return np.sort(np.frombuffer(b"".join(hashes), np.uint64)).tobytes()
 
 
 def joined(parts: Sequence[PartRead | InputError]) -> list[Run | InputError]:
-    """The runs of a folder's logs, one for each, but for those whose answers another one has; and why others cannot be
-    used.
+    """Return the runs of a folder's logs without duplicates of the same answers, and the errors of unusable logs.
 
     Args:
         parts: what reading each gave; `PartRead.about` is a `LogIdentity`, None for a log that was not asked for.
@@ -119,13 +134,13 @@ def joined(parts: Sequence[PartRead | InputError]) -> list[Run | InputError]:
     kept = [part.runs[0] for part in identified if part.about.path not in left_out]
     if left_out:
         newest = max(range(len(kept)), key=lambda i: kept[i].date)
-        notes = (f"left out: {why}" for why in left_out.values())
+        notes = (Note("left_out", f"left out: {why}") for why in left_out.values())
         kept[newest] = replace(kept[newest], notes=(*kept[newest].notes, *notes))
     return [*refused, *kept, *(run for part in read if part.about is None for run in part.runs)]
 
 
 def _merged(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
-    """The sets of shards that a whole log beside them has been merged from."""
+    """Return the sets of shards that a whole log next to them was merged from."""
     whole = {
         about.path.as_posix().removesuffix(".eval").removesuffix("-recovered") for _, about in logs if about.complete
     }
@@ -137,7 +152,7 @@ def _merged(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
 
 
 def _broken(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
-    """The logs that ended early where another one of the same task, model and data set did not."""
+    """Return the logs that ended early where another one of the same task, model and data set did not."""
     whole = {(about.eval_key[0], *about.eval_key[2:]): about.path for _, about in logs if about.complete}
     return {
         about.path: f"{about.path}: ended before Inspect computed its results; {there} did not"
@@ -147,7 +162,7 @@ def _broken(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
 
 
 def _copied(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
-    """The logs whose every answer is in a newer one too: they must not count twice."""
+    """Return the logs whose every answer is in a newer one too: they must not count twice."""
     out: dict[Path, str] = {}
     kept: dict[tuple[str, ...], list[tuple[Path, Any]]] = {}
     for _, about in sorted(logs, key=lambda log: log[0].date, reverse=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness_noise._version import __version__
-from harness_noise.results.rows import Estimate
+from harness_noise.results.rows import Estimate, data_or_limit
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalMetric, EvalResults, EvalScore
@@ -23,6 +23,7 @@ FIELDS = {
     "noise_ci_high": "ci_high",
     "noise_total": "se_total",
     "noise_data": "se_data",
+    "noise_data_upper": "se_data_upper",
     "noise_prediction": "se_prediction",
 }
 """Name of the EvalMetric → field of the Estimate, in the order in which they are shown."""
@@ -32,19 +33,23 @@ WHOLE = {"noise_full": "estimate", "noise_full_ci_low": "ci_low", "noise_full_ci
 """Metrics of a partial run with references: name of the EvalMetric → field of its `full_benchmark` object."""
 _COUNTS = "n_questions", "n_clusters", "repeats_min", "repeats_max", "n_missing"
 ABOUT = ("metric", *_COUNTS, "level", "interval", "estimator")
-"""Fields of the Estimate that stand in the metadata of its EvalMetrics."""
+"""Fields of the Estimate that the metadata of its EvalMetrics have."""
 VAR_DATA = "noise_var_data"
-"""What a task's own metric has beside a total that is less than its part: the data variance, below 0."""
+"""The metric of a task's own `noise()` for a negative data variance, added if the total is less than its part."""
 
 
 def values(estimate: Estimate) -> dict[str, float]:
-    """What is identified, by name: never None, never NaN."""
+    """Return what is identified, by name: never None, never NaN."""
     fields = {name: getattr(estimate, attribute) for name, attribute in FIELDS.items()}
+    fields["noise_data"], fields["noise_data_upper"] = data_or_limit(estimate)
     return {name: float(value) for name, value in fields.items() if value is not None}
 
 
 def metrics(estimate: Estimate, key: str | None = None) -> dict[str, EvalMetric]:
-    """The EvalMetrics of one estimate; their names end in `key` where an EvalScore has the means of several keys."""
+    """Return the EvalMetrics of one estimate.
+
+    Their names end in `key` where an EvalScore has the means of several keys.
+    """
     from inspect_ai.log import EvalMetric
 
     params: dict[str, Any] = {}
@@ -68,14 +73,17 @@ def _named(name: str, key: str | None) -> str:
 
 
 def total_below_prediction(estimate: Estimate) -> bool:
-    """Whether the data variance came out below 0, so that the total noise is less than its part."""
+    """Return whether the data variance came out below 0, so that the total noise is less than its part."""
     total, prediction = estimate.se_total, estimate.se_prediction
     return total is not None and prediction is not None and total < prediction
 
 
 def append_record(es: EvalScore, kind: str, row: Mapping[str, Any], **params: Any) -> None:
-    """Append what the run itself has found: `sequential`, the difference that stopped it, with the limits that are
-    valid after stopping; or `full_benchmark`, the estimate of the whole from the part that was asked."""
+    """Append the metrics of what the run itself found: `sequential` or `full_benchmark`.
+
+    `sequential` is the difference that stopped the run, with limits that are valid after stopping. `full_benchmark` is
+    the estimate of the whole benchmark from the questions that were asked.
+    """
     from inspect_ai.log import EvalMetric
 
     metadata = {"harness_noise_version": __version__, kind: dict(row)}
@@ -85,7 +93,7 @@ def append_record(es: EvalScore, kind: str, row: Mapping[str, Any], **params: An
 
 
 def replace_all(pairs: Iterable[tuple[EvalScore, Mapping[str | None, Estimate]]]) -> None:
-    """Append estimates by key to their EvalScores, in place of what an earlier call appended; no estimates only remove.
+    """Append estimates by key to their EvalScores, in place of what an earlier call appended. No estimates only remove.
 
     Where there is a fault in one of them, none is changed.
     """
@@ -109,7 +117,7 @@ MEAN = "noise_mean"
 
 
 def is_measure(es: AnyScore) -> bool:
-    """Whether we have appended it for a measure beside the scores."""
+    """Return True if we have appended it for a measure, not for a score."""
     return MEAN in injected(es)
 
 
@@ -127,8 +135,31 @@ def put_measures(results: EvalResults, estimates: Iterable[Estimate]) -> None:
     results.scores = [*(es for es in results.scores if not is_measure(es)), *measures]
 
 
+LABELS = "cluster_labels"
+"""The key in the metadata of our first EvalMetric for clusters from a template: sample id → label."""
+
+
+def put_labels(results: EvalResults, labels: Mapping[str, str]) -> None:
+    """Keep the cluster of each sample, once."""
+    for es in results.scores:
+        for name in injected(es):
+            metric = es.metrics[name]
+            es.metrics[name] = metric.model_copy(update={"metadata": {**(metric.metadata or {}), LABELS: dict(labels)}})
+            return
+
+
+def labels_of(scores: Iterable[AnyScore]) -> dict[str, str]:
+    """Return sample id → cluster, as `put_labels` has kept them, empty if there are none."""
+    for es in scores:
+        for name in injected(es):
+            labels = (es.metrics[name].metadata or {}).get(LABELS)
+            if isinstance(labels, dict) and all(isinstance(label, str) for label in labels.values()):
+                return dict(labels)
+    return {}
+
+
 def injected(es: AnyScore) -> list[str]:
-    """The names that an earlier call appended; the public metric's values carry no such metadata."""
+    """Return the names that an earlier call appended. The public metric's values carry no such metadata."""
     return [
         name
         for name, metric in es.metrics.items()
@@ -137,7 +168,7 @@ def injected(es: AnyScore) -> list[str]:
 
 
 def of_authors(scores: Iterable[EvalScore]) -> set[tuple[str, str]]:
-    """Scorer and name of those whose task has the public metric `noise`: its numbers stand, and no second ones."""
+    """Return scorer and name of scores whose task has the public metric `noise`. They get no second numbers."""
     return {
         (es.scorer, es.name)
         for es in scores

@@ -22,9 +22,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+
+from harness_noise.arrays import HashArray
 from harness_noise.data.questions import QuestionText, content_hash
 from harness_noise.errors import InputError
-from harness_noise.io.paths import LARGEST, refuse_pointer
+from harness_noise.io.paths import LARGEST, opened, refuse_pointer
 
 from ..records import CutError, JsonStream
 from ..records import field as lookup
@@ -36,6 +39,7 @@ from .records import (
     NotALogError,
     SampleAnswers,
     answer_hash,
+    graded_hash,
     header_of,
     input_text,
     is_cut_value,
@@ -45,8 +49,10 @@ from .records import (
 
 FLOOR = 1 << 25
 HEADER_RATIO = 20
-"""The header, the reductions and the summaries may unpack to FLOOR plus so many times the file's size; in
-real logs they are smaller than the file."""
+"""The most that header, reductions and summaries may unpack to: FLOOR plus this many times the file's size.
+
+In real logs they are smaller than the file.
+"""
 SAMPLES_RATIO = 200
 """All samples may unpack to FLOOR plus so many times the size: conversations repeat themselves and compress far."""
 SAMPLES = "samples/"
@@ -71,7 +77,7 @@ class Archive:
         self.members = {member.filename: member for member in members}  # of two of one name the last counts
         self._most = {ratio: FLOOR + ratio * self.size for ratio in (HEADER_RATIO, SAMPLES_RATIO)}
         self._left = dict(self._most)
-        self._file: BinaryIO = path.open("rb")
+        self._file: BinaryIO = opened(path)
         if "summaries.json" not in self.members:
             # Inspect counts the summaries of an unfinished log by the highest number among their names
             numbers = [name.removeprefix(JOURNAL).removesuffix(".json") for name in self.members if JOURNAL in name]
@@ -91,7 +97,7 @@ class Archive:
         self._file.close()
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """The content of a member, in pieces; the last one comes only if the checksum is right.
+        """Return the content of a member, in pieces. The last one comes only if the checksum is right.
 
         Raises:
             InputError: the member is damaged, or far larger than any run writes it.
@@ -122,7 +128,7 @@ class Archive:
 
 
 def check_header(path: Path) -> None:
-    """Refuse a log whose header, reductions and summaries are not what they say, before Inspect reads them.
+    """Refuse a log whose header, reductions and summaries are not the declared ones, before Inspect reads them.
 
     Raises:
         InputError: with the reason.
@@ -142,9 +148,9 @@ def check_header(path: Path) -> None:
 
 
 def _members(path: Path) -> list[zipfile.ZipInfo]:
-    """The archive's list of members, where it can be read in one way only."""
+    """Return the archive's list of members, where it can be read in one way only."""
     try:
-        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+        with opened(path) as file, zipfile.ZipFile(file) as archive:
             members, start = archive.infolist(), archive.start_dir
             if archive.comment or not _one_list(file, start):
                 raise InputError(f"{path}: not an archive as Inspect writes it: its list of members is ambiguous")
@@ -158,7 +164,7 @@ def _members(path: Path) -> list[zipfile.ZipInfo]:
 
 
 def _why_no_zip(path: Path, error: Exception) -> str:
-    with path.open("rb") as file:
+    with opened(path) as file:
         start = file.read(4)
     if not start:
         return "the file is empty"
@@ -168,7 +174,7 @@ def _why_no_zip(path: Path, error: Exception) -> str:
 
 
 def _one_list(file: BinaryIO, start: int) -> bool:
-    """Whether the archive's last records name the one list at `start`, for readers look for it in several ways."""
+    """Return True if the archive's last records name only the list at `start`. Readers look for it in several ways."""
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - 98))
     tail = file.read().rjust(98, b"\0")
@@ -186,7 +192,7 @@ def _one_list(file: BinaryIO, start: int) -> bool:
 
 
 def _unpacked(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
-    """A member's content in pieces, taken from where Inspect takes it, to its end and not to its declared one."""
+    """Yield a member's content in pieces, from the place that Inspect uses, to its real and not its declared end."""
     file.seek(member.header_offset)
     fields = struct.unpack("<4sHHHHHIIIHH", file.read(30))
     if fields[0] != b"PK\x03\x04" or fields[2] & 1:
@@ -211,7 +217,7 @@ def _unpacked(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 def _unpacked_zstd(packed: bytes) -> Iterator[bytes]:
-    """In pieces of bounded size, by whichever of two packages is there; Python has it since 3.14."""
+    """Yield the unpacked bytes in pieces of bounded size, by either of two packages. Python has one since 3.14."""
     zstd: Any
     try:
         import zstandard as zstd
@@ -249,8 +255,10 @@ def damaged(path: Path, why: str) -> InputError:
     )
 
 
-HEADER = frozenset(("version", "status", "eval", "plan", "results", "invalidated", "log_updates", "error", "metadata"))
-"""The top-level values of a `.json` log that are read, beside its samples."""
+HEADER = frozenset(
+    ("version", "status", "eval", "plan", "results", "stats", "invalidated", "log_updates", "error", "metadata")
+)
+"""The top-level values of a `.json` log that are read, besides its samples."""
 
 
 Reductions = dict[tuple[str, str], dict[str, Any]]
@@ -273,7 +281,7 @@ class LogFile:
 
 
 Accept = Callable[[Header], Sequence[str]]
-"""May refuse a log by its header; returns the SPECs that will be looked up in the samples' metadata."""
+"""Function that may refuse a log by its header. It returns the SPECs to look up in the samples' metadata."""
 
 
 def read(path: Path, accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
@@ -303,7 +311,7 @@ def read(path: Path, accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
 
 
 def read_shards(paths: Sequence[Path], accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
-    """Read the logs of a set of shards as one log, whose native values nobody knows; arguments as for `read`.
+    """Read the logs of a set of shards as one log, whose native values are unknown. Arguments as for `read`.
 
     Raises:
         InputError: one cannot be read, or two have the same answer, which no set of shards has.
@@ -342,11 +350,11 @@ Contents = tuple[Header, SampleAnswers, Reductions]
 
 
 def _json(path: Path, accept: Accept, keep: Keep, faults: Faults) -> Contents:
-    """A JSON log, whose names may stand in any order; one sample is in memory at a time."""
+    """Read a JSON log, whose names may have any order. One sample is in memory at a time."""
     values: dict[str, Any] = {}
     answers = SampleAnswers(keep)
     reductions: Reductions = {}
-    with path.open("rb") as file:
+    with opened(path) as file:
         stream = JsonStream(iter(lambda: file.read(_PIECE), b""))
         for name in stream.members():
             if name == "samples" and stream.is_array():
@@ -394,13 +402,15 @@ def _archive(path: Path, accept: Accept, keep: Keep, faults: Faults) -> Contents
 
 
 def _member(key: str, epoch: int) -> str:
-    """What the file of a sample is called."""
+    """Return what the file of a sample is called."""
     return f"{SAMPLES}{key}_epoch_{epoch}.json"
 
 
 def _lost(header: Header, answers: SampleAnswers, fields: Sequence[str]) -> bool:
-    """Whether the summaries lack choices, as those of an old Inspect do, or have cut what is needed: an input, a
-    target, or a value that `fields` (SPECs) make use of."""
+    """Return True if the summaries lack what is needed, so that the samples must be read.
+
+    Summaries of an old Inspect lack choices. Others have cut an input, a target, or a value that `fields` (SPECs) use.
+    """
     questions = answers.questions.values()
     multiple_choice = any(solver.endswith("multiple_choice") for solver in header.solvers)
     if multiple_choice and not any(question.has_choices for question in questions):
@@ -435,7 +445,7 @@ def _items(archive: Archive, name: str) -> Iterator[Any]:
 
 
 def _summaries(archive: Archive) -> list[str]:
-    """The members that hold the summaries: all in one, or those of a run's journal in their order."""
+    """Return the members that hold the summaries: all in one, or those of a run's journal in their order."""
     if "summaries.json" in archive.members:
         return ["summaries.json"]
     members = [name for name in archive.members if name.startswith(JOURNAL) and name.endswith(".json")]
@@ -443,7 +453,7 @@ def _summaries(archive: Archive) -> list[str]:
 
 
 def _in_full(archive: Archive, keep: Keep, names: Sequence[str]) -> SampleAnswers:
-    """The samples themselves."""
+    """Return the samples themselves."""
     answers = SampleAnswers(keep)
     answers.extend(_document(archive, name) for name in names)
     return answers
@@ -456,7 +466,7 @@ GRADED = 500
 
 
 def _read_texts(archive: Archive, answers: SampleAnswers) -> None:
-    """Hash the texts of answers that summaries do not have, where some verdicts on the same text differ."""
+    """Hash the texts of answers that summaries lack, if some verdicts on the same text differ."""
     questions = answers.same_questions()
     probed = questions[:PROBED]
     _hash_texts(archive, answers, (answer for same in probed for answer in same))
@@ -476,7 +486,7 @@ def _hash_texts(archive: Archive, answers: SampleAnswers, wanted: Iterable[tuple
 
 
 def _beginning(archive: Archive, name: str) -> dict[str, Any]:
-    """A sample as far as its output: the events, most of it, are not unpacked."""
+    """Return a sample as far as its output: the events, most of it, are not unpacked."""
     stream, sample = JsonStream(archive.pieces(name)), {}
     for key in stream.members():
         sample[key] = stream.value()
@@ -487,7 +497,7 @@ def _beginning(archive: Archive, name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SampleLog:
-    """Read again where somebody asks; see `harness_noise.data.questions.AnswerSource`."""
+    """Texts of a log's samples, read again on demand. See `harness_noise.data.questions.AnswerSource`."""
 
     paths: Sequence[Path]
     """The log, or the shards of a set."""
@@ -495,7 +505,7 @@ class SampleLog:
     """The ids of the questions, in their order."""
 
     def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
-        """What is told of these questions, by their place; nothing of one that the log has lost."""
+        """Return the words of these questions, by their place, none for a question that the log has lost."""
         wanted = {self.keys[row] for row in rows}
         samples: dict[str, dict[int, Mapping[str, Any]]] = {key: {} for key in wanted}
         for path in self.paths:
@@ -509,8 +519,49 @@ class SampleLog:
         return [_told([sample for _, sample in sorted(samples[self.keys[row]].items())], scorer) for row in rows]
 
 
+@dataclass(frozen=True, slots=True)
+class LogTexts:
+    """Hashes that show which answers are equal. See `harness_noise.data.questions.AnswerTexts`."""
+
+    paths: Sequence[Path]
+    """The log, or the shards of a set."""
+    keys: Sequence[str]
+    """The ids of the questions, in their order."""
+    epochs: Sequence[int]
+    """The epoch of each column."""
+
+    def hashes(self, rows: Sequence[int]) -> HashArray:
+        """Read the (m, K) hashes of the answers with their targets and choices, which a scorer sees, too."""
+        out = np.zeros((len(rows), len(self.epochs)), dtype=np.uint64)
+        places = {(self.keys[row], epoch): (i, j) for i, row in enumerate(rows) for j, epoch in enumerate(self.epochs)}
+        for path in self.paths:
+            try:
+                for sample in _beginnings(path, places):
+                    place = places.get((str(sample.get("id")), sample.get("epoch") or 0))
+                    if place is not None:
+                        out[place] = graded_hash(sample)
+            except (ValueError, OSError, RecursionError) as error:
+                raise InputError(f"{path}: its samples cannot be read ({error})") from None
+        return out
+
+    def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> LogTexts:
+        """Return the same with the first of equal ids."""
+        return replace(self, keys=first(self.keys))
+
+
+def _beginnings(path: Path, wanted: Mapping[tuple[str, int], object]) -> Iterator[Mapping[str, Any]]:
+    """Return the samples of a log, of an archive those that are wanted, as far as their output."""
+    if path.suffix == ".eval":
+        with Archive(path) as archive:
+            for name in map(_member, *zip(*wanted, strict=True)):
+                if name in archive.members:
+                    yield _beginning(archive, name)
+        return
+    yield from _samples(path, set())
+
+
 def _samples(path: Path, wanted: set[str]) -> Iterator[Mapping[str, Any]]:
-    """The samples of a log; of an archive those whose file is called after what is wanted."""
+    """Return the samples of a log, of an archive those whose file is called after what is wanted."""
     if path.suffix == ".eval":
         with Archive(path) as archive:
             called = [name for name in archive.samples if name[len(SAMPLES) :].rpartition("_epoch_")[0] in wanted]
@@ -519,7 +570,7 @@ def _samples(path: Path, wanted: set[str]) -> Iterator[Mapping[str, Any]]:
                 if isinstance(sample, dict):
                     yield sample
         return
-    with path.open("rb") as file:
+    with opened(path) as file:
         stream = JsonStream(iter(lambda: file.read(_PIECE), b""))
         for name in stream.members():
             if name == "samples" and stream.is_array():
@@ -540,7 +591,7 @@ def _told(samples: Sequence[Mapping[str, Any]], scorer: str) -> QuestionText:
 
 
 def _answer(sample: Mapping[str, Any], scorer: str) -> str:
-    """What the model wrote last, else what the scorer took for its answer."""
+    """Return what the model wrote last, else what the scorer took for its answer."""
     for choice in objects_in(lookup(sample, "output", "choices"))[:1]:
         message = choice.get("message")
         if isinstance(message, dict) and (text := input_text([{**message, "role": "user"}])):

@@ -1,5 +1,4 @@
-"""What of Inspect is not public and the noise needs, each guarded: it is wrapped once, and is left alone if it is not
-what we know.
+"""Private parts of Inspect that the noise needs. Each is wrapped once, and left alone if it is not as we know it.
 
 - `eval_results` computes the results of a task. No public hook comes between them and the log, nor between a log that
   is scored again (`inspect score`, `edit_score`, `recompute_metrics`) and its new results, in which what a hook has
@@ -41,6 +40,8 @@ WRAPPED = "_harness_noise_wraps"
 USED = {"samples", "scores", "reducers", "scorers", "metrics"}
 """The arguments of `eval_results` without which it is not the function that we know."""
 _RUN = "inspect_ai._eval.task.run"
+_SHOWING = "compute"
+"""The function there that computes metrics for the display alone."""
 
 Adding = Callable[[Any, Any, Any], None]
 """Called with a task or a log, its results and their scores."""
@@ -57,17 +58,17 @@ def _wrap(owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[.
 
 
 def wrap_results(add: Adding, failed: Failed) -> bool:
-    """Wrap the `eval_results` of running tasks; False if it is not the function that we know.
+    """Wrap the `eval_results` of running tasks. False if it is not the function that we know.
 
     Args:
         add: adds the noise to the results of a task of ours.
         failed: is told of a task and the error by which its noise was lost.
     """
-    return _wrap_results({_RUN: None}, current.get, add, failed)
+    return _wrap_results({_RUN: None}, _running, add, failed)
 
 
 def wrap_rescoring(renew: Adding) -> bool:
-    """Wrap what Inspect computes metrics again with; False if it is not what we know.
+    """Wrap what Inspect computes metrics again with. False if it is not what we know.
 
     Args:
         renew: adds the noise to the new results of a log.
@@ -77,7 +78,7 @@ def wrap_rescoring(renew: Adding) -> bool:
 
 
 def _wrap_results(callers: Mapping[str, str | None], subject: Callable[[], Any], add: Adding, failed: Failed) -> bool:
-    """Wrap it in each of these modules; where a function there calls it, that function is to have a `log`."""
+    """Wrap it in each of these modules. Where a function there calls it, that function is to have a `log`."""
     try:
         modules = list(map(import_module, callers))
         for module, caller in zip(modules, callers.values(), strict=True):
@@ -94,7 +95,7 @@ def _wrap_results(callers: Mapping[str, str | None], subject: Callable[[], Any],
 def _with_noise(
     subject: Callable[[], Any], add: Adding, failed: Failed, original: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """`eval_results` that adds the noise of what `subject` returns; None there: nothing of ours."""
+    """Return an `eval_results` that adds the noise of what `subject` returns, nothing if that is None."""
     signature = inspect.signature(original)
 
     def eval_results(*args: Any, **kwargs: Any) -> Any:
@@ -112,18 +113,23 @@ def _with_noise(
     return eval_results
 
 
+def _running() -> Any:
+    """Return the task whose results are computed, None for interim results that Inspect shows while samples run."""
+    return None if sys._getframe(2).f_code.co_name == _SHOWING else current.get()
+
+
 def _log_of_caller() -> EvalLog | None:
-    """The log of `score_async` or `recompute_metrics`, which has called our `eval_results`."""
+    """Return the log of `score_async` or `recompute_metrics`, which has called our `eval_results`."""
     return sys._getframe(2).f_locals.get("log")
 
 
 def flag_of(log: EvalLog) -> Flag | None:
-    """The flag of a finished log: that of its run, or else the settings of the export that added the numbers.
+    """Return the flag of a finished log: that of its run, or else the settings of the export that added the numbers.
 
     Raises:
         InputError: a value that is not understood.
     """
-    on = flag(log.eval.metadata)
+    on = flag(log.eval.metadata, of_file=True)
     if on is not None:
         return on
     if not any(inject.injected(es) for es in (log.results.scores if log.results else ())):
@@ -133,7 +139,7 @@ def flag_of(log: EvalLog) -> Flag | None:
     chosen = {name: record[name] for name in names if name in record} if isinstance(record, Mapping) else {}
     if "level" in chosen:
         chosen["level"] = float(chosen["level"])
-    return Flag(Settings(**chosen))
+    return Flag(Settings(**chosen), of_file=True)
 
 
 def _not_renewed(log: EvalLog, error: BaseException) -> None:
@@ -145,7 +151,7 @@ def _not_renewed(log: EvalLog, error: BaseException) -> None:
 
 
 def options() -> Any | None:
-    """The `TaskRunOptions` of the task that awaits us; None where there are none of the kind that we know."""
+    """Return the `TaskRunOptions` of the task that awaits us. None where there are none of the kind that we know."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "task_run" and frame.f_globals.get("__name__") == _RUN:
@@ -156,14 +162,14 @@ def options() -> Any | None:
 
 
 def stop_with(running: Any, stopping: EarlyStopping) -> None:
-    """Let the running task be stopped; the user's own object is not touched, which may be run again."""
+    """Let the running task be stopped. The user's own object is not touched, which may be run again."""
     task = copy(running.task)
     task.early_stopping = stopping
     running.task = task
 
 
 def reorder() -> bool:
-    """Let plans of samples pass by here; False if Inspect makes them in no way that we know."""
+    """Let plans of samples pass by here. False if Inspect makes them in no way that we know."""
     try:
         run = import_module(_RUN)
         owner, name, wrap, expected = run, "tg_collect", _collecting, ["funcs"]

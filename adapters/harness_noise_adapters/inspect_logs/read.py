@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from harness_noise.analysis import drawing
 from harness_noise.arrays import BoolArray
-from harness_noise.data.clusters import FieldReader, Fields, MissingFieldError, labeller, text_label
+from harness_noise.data.clusters import FieldReader, Fields, FileSpec, MissingFieldError, Spec, labeller, text_label
+from harness_noise.data.doubled import doubles
 from harness_noise.data.native_values import UNNAMED
+from harness_noise.data.notes import Note, natural_clusters
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped
-from harness_noise.errors import FinalError, InputError
+from harness_noise.errors import FinalError, InputError, are, counted
 from harness_noise.io.joining import usable
 from harness_noise.io.protocol import PartRead
 
 from ..records import uncollected
 from . import inject, logfile
-from .clusters import TaskClusters, natural, outer_fields, spec_for
+from .clusters import INPUT, TaskClusters, is_auto, natural, outer_fields, spec_for
 from .finding import logs_in
-from .flags import cluster_text
+from .flags import cluster_text, flag
 from .gather import GatheredMeans, TaskAnswers, gather, grid, named_clusters
-from .identity import PART, LogIdentity, marks, still_fits
-from .logfile import LogFile, SampleLog
+from .grouped import group_keys
+from .identity import PART, LogIdentity, late_answers, marks, still_fits
+from .logfile import LogFile, LogTexts, SampleLog
 from .records import RECORD, Faults, Header, Keep, SampleQuestion, object_of, uncomputed
 from .usage import with_usage
 
@@ -40,11 +44,11 @@ class LogRun:
     run: Run
     gathered: GatheredMeans
     answers: bytes = b""
-    """Which answers they are, see `identity.marks`."""
+    """Marks of the answers, by which they are recognised (see `identity.marks`)."""
 
 
 def read_one(path: Path, options: ReadOptions) -> PartRead:
-    """One log, as `identity.joined` takes it."""
+    """Return one log, as `identity.joined` takes it."""
     try:
         log = read_log(path, options)
     except _NotAskedError as error:
@@ -52,8 +56,9 @@ def read_one(path: Path, options: ReadOptions) -> PartRead:
         run = Run(error.header.model, where, "inspect", where, skipped=(skipped,), date=error.header.created)
         return PartRead((run,))
     head = log.header
+    run = replace(log.run, notes=(*log.run.notes, *_lost_flag(log)))
     eval_key = (head.task, head.task_id, head.model, *head.dataset)
-    return PartRead((log.run,), LogIdentity(path, eval_key, log.answers, head.computed or head.status == "success"))
+    return PartRead((run,), LogIdentity(path, eval_key, log.answers, head.computed or head.status == "success"))
 
 
 @dataclass(eq=False)
@@ -63,8 +68,29 @@ class _NotAskedError(Exception):
     header: Header
 
 
+def _lost_flag(log: LogRun) -> list[Note]:
+    """Return a note if the metadata ask for error bars and no score of results that Inspect computed has any.
+
+    An export, which writes them, does not ask.
+    """
+    header = log.header
+    if not header.computed or inject.of_authors(header.scores):
+        return []
+    try:
+        on = flag(header.metadata, {}, of_file=True) is not None
+    except InputError:  # a value that is not understood: the run itself has refused it
+        return []
+    if not on or any(map(inject.injected, header.scores)) or not any(len(part.values) > 1 for part in log.run.scores):
+        return []
+    said = (
+        "its metadata ask for error bars (noise), and it holds none: our hook did not run (see INSPECT_REQUIRED_HOOKS "
+        "in the docs), or the log was scored again or recovered without it; `export` writes them"
+    )
+    return [Note("flag_without_effect", said).of(header.task)]
+
+
 def read_logs(folder: Path, options: ReadOptions) -> list[LogRun]:
-    """All logs of a folder; those that cannot be used are notes of the others, see `harness_noise.io.joining.usable`.
+    """Read all logs of a folder. Unusable logs become notes of the others (see `harness_noise.io.joining.usable`).
 
     Raises:
         InputError: none can be used, or one lacks a field that the user named.
@@ -84,7 +110,7 @@ def read_logs(folder: Path, options: ReadOptions) -> list[LogRun]:
 
 
 def read_log(path: Path, options: ReadOptions) -> LogRun:
-    """One log, or, from their folder, the shards of a set: of each the newest log.
+    """Return one log, or, from their folder, the shards of a set: of each the newest log.
 
     Raises:
         InputError: it is not a log, it is unfinished, or it has nothing that can be analysed.
@@ -99,7 +125,7 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
                 f"{path}: the eval has not finished (status started); wait for it, or finish it with "
                 f"`inspect eval-retry {path}`"
             )
-        return [key or "", *options.fields, *cluster_fields(header, _spec(header, options)[0])]
+        return [key or "", *options.fields, *cluster_fields(header, _spec(header, options))]
 
     keep = Keep(key is not None, bool(options.usage), options.apart, options.edits)
     logs = list({log.parent: log for log in logs_in(path)}.values()) if path.is_dir() else [path]
@@ -108,20 +134,22 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
         return assemble(path, log_file, options)
 
 
-def cluster_fields(header: Header, spec: str | None) -> list[str]:
-    """The SPECs of which the clusters of a log's rows may be: the one that is named, else those of the scorers."""
-    return [spec or "cluster", *(cluster for es in header.scores for cluster in named_clusters(es))]
+def cluster_fields(header: Header, spec: Spec | None) -> list[str]:
+    """Return the SPECs that a log's clusters may come from (named or a scorer's), and the keys that metrics
+    group by."""
+    text = spec.text if isinstance(spec, FileSpec) else spec
+    return [text or "cluster", *(key for es in header.scores for key in (*named_clusters(es), *group_keys(es.metrics)))]
 
 
 def _factors(part: Scores, header: Header, options: ReadOptions) -> dict[str, tuple[tuple[str, ...], ...]] | None:
-    """The task's arguments as what each answer was made with; None where no factor is asked for."""
+    """Return the task's arguments as what each answer was made with. None where no factor is asked for."""
     n, K = part.values.shape
     labels = {name: text_label(header.task_args[name]) for name in options.factors if name in header.task_args}
     return {name: ((label,) * K,) * n for name, label in labels.items()} if options.factors else None
 
 
 def _scored(path: Path, log_file: LogFile) -> Header:
-    """The header, with what the samples hold where the run ended before Inspect computed its results.
+    """Return the header, with what the samples hold where the run ended before Inspect computed its results.
 
     Raises:
         InputError: no sample has a score.
@@ -138,36 +166,48 @@ def _scored(path: Path, log_file: LogFile) -> Header:
     )
 
 
-def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
-    """The cluster SPEC of a log, and whether the user asked for it now.
+def _spec(header: Header, options: ReadOptions) -> Spec | None:
+    """Return the cluster SPEC of a log: a `UserSpec` where the user asks for it now.
 
     Without one it is what the run was made with: the noise settings in its metadata, or the
     parameters of the metrics that we added.
     """
     spec = spec_for(options.cluster, header.task)
     if spec is not None:
-        return spec, True
+        return spec
     setting = header.metadata.get("noise_cluster")
     if setting is not None:
-        return spec_for(cluster_text(setting), header.task), False
+        return spec_for(FileSpec(cluster_text(setting)), header.task)
     if "clusters" in object_of(header.stopping.get(RECORD), "", Faults()):
-        return None, False  # the run has taken them from another, and no field of its samples has them
+        return None  # the run has taken them from another, and no field of its samples has them
     for es in header.scores:
         for name in inject.injected(es):
             cluster = es.metrics[name].params.get("cluster")
             if cluster is not None and cluster not in named_clusters(es):  # those are found again by themselves
-                return str(cluster), False
-    return None, False
+                return FileSpec(str(cluster))
+    return None
 
 
-def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str | None = None) -> LogRun:
-    """One log from what its file has, or a task that Inspect hands over.
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """All that a run that is no file yet knows of its clusters."""
+
+    spec: Spec | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Sample id → label, as its log has held them."""
+
+
+NOT_LIVE = Recorded()
+
+
+def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: Recorded = NOT_LIVE) -> LogRun:
+    """Return one log from what its file has, or a task that Inspect hands over.
 
     Args:
         path: of the log.
         log_file: what it has.
         options: what is read of it.
-        recorded: SPEC of the clusters, of the run itself.
+        recorded: of a run that is live, or is scored again: what it knows of its clusters.
 
     Raises:
         InputError: it has nothing that can be analysed, or not the clusters that `options` name.
@@ -175,13 +215,14 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
     task = _task(path, replace(log_file, header=_scored(path, log_file)), options, recorded)
     header, notes, metadata = task.log.header, task.task_clusters.notes, task.task_clusters.metadata
     gathered = gather(task)
-    if not gathered.means:
+    if not (gathered.means or gathered.grouped):
         reasons = "; ".join(dict.fromkeys(f"{skipped.scorer}: {skipped.reason}" for skipped in gathered.skipped))
         raise InputError(f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'})")
     gathered.means.sort(key=lambda mean: not header.is_headline(mean.index))
     notes += _hints(task, gathered) + gathered.notes + _remarks(path, task.log)
     scores = [mean.scores for mean in gathered.means]
     heads = [mean.scores for mean in gathered.means if header.is_headline(mean.index)]
+    headed = [grouped.group for grouped in gathered.grouped if header.is_headline(grouped.index)]
     if options.usage:
         scores, remarks = with_usage(scores, task, options.usage)
         notes += remarks
@@ -195,8 +236,17 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
             replace(part, outer=outer_fields(part, metadata), factors=_factors(part, header, options))
             for part in scores
         ),
+        parts=tuple(part for grouped in gathered.grouped for part in grouped.parts),
+        groups=tuple(grouped.group for grouped in gathered.grouped),
         headline=frozenset(
-            (header.task, name, part.scorer) for part in heads for name in (part.metric, *(part.names or ()), UNNAMED)
+            (
+                *(group.key for group in headed),
+                *(
+                    (header.task, name, part.scorer)
+                    for part in heads
+                    for name in (part.metric, *(part.names or ()), UNNAMED)
+                ),
+            )
         ),
         skipped=tuple(gathered.skipped),
         notes=tuple(notes),
@@ -208,53 +258,78 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
     return LogRun(path, header, _with_record(run, task), gathered, answers)
 
 
-def _task(path: Path, log_file: LogFile, options: ReadOptions, recorded: str | None) -> TaskAnswers:
-    """The answers that are gathered; what is to be said of them is among the notes of `task_clusters`."""
+def _task(path: Path, log_file: LogFile, options: ReadOptions, recorded: Recorded) -> TaskAnswers:
+    """Return the answers that are gathered. What is to be said of them is among the notes of `task_clusters`."""
     header, rows = log_file.header, log_file.answers
     places = grid(*rows.places(), order=header.sample_ids)
     firsts = [rows.question(key, at) for key, at in zip(places.keys, places.first, strict=True)]
-    task_clusters = TaskClusters(header.task, places.keys, [question.metadata for question in firsts])
-    spec, by_user = _spec(header, options)
-    spec = spec or spec_for(recorded, header.task)
-    if by_user:
+    metadata = [question.metadata for question in firsts]
+    labels = recorded.labels or inject.labels_of(header.scores)
+    inputs = [f"{sample.input} {sample.target}" for sample in firsts] if all(x.input for x in firsts) else None
+    task_clusters = TaskClusters(header.task, places.keys, metadata, written=labels, inputs=inputs)
+    spec = spec_for(options.cluster, header.task)
+    if spec is not None:
         _check_clusters(path, task_clusters, spec)
     return TaskAnswers(
         log=log_file,
         grid=places,
         questions=_questions(path, log_file, places.keys, firsts, options, task_clusters.notes),
         task_clusters=task_clusters,
-        spec=spec,
+        spec=spec or spec_for(recorded.spec, header.task) or _spec(header, options),
         excluded=_invalidated(header, [row.invalid for row in rows.rows.values()], task_clusters.notes),
         missing=options.missing,
+        answers=_answer_texts(log_file, places.keys),
     )
 
 
-def _hints(task: TaskAnswers, gathered: GatheredMeans) -> list[str]:
-    """What to say of a log whose questions are known to have clusters, which nobody has named."""
+def _answer_texts(log_file: LogFile, ids: Sequence[str]) -> LogTexts | None:
+    if not log_file.paths:
+        return None
+    return LogTexts(log_file.paths, ids, sorted({epoch for _, epoch in log_file.answers.rows}))
+
+
+def _hints(task: TaskAnswers, gathered: GatheredMeans) -> list[Note]:
+    """Return a note for a log whose questions have known clusters that the user did not name."""
     if not gathered.open_ or gathered.clusters[0] is not None or gathered.own_clusters:
         return []
-    shared = natural(task.name, task.task_clusters.metadata) if task.log.paths and task.spec != "auto" else None
-    return [] if shared is None else [f"{task.name}: its questions share {shared}; use `cluster='auto'`"]
+    shared = natural(task.name, task.task_clusters.metadata) if task.log.paths and not is_auto(task.spec) else None
+    return [] if shared is None else [natural_clusters(task.name, shared)]
 
 
 def _with_record(run: Run, task: TaskAnswers) -> Run:
-    """The run with what it has recorded of its stopping; of a log only as far as its scores are still those."""
+    """Return the run with what it has recorded of its stopping, of a log only as far as its scores are still those."""
     sequential, drawn = drawing.recorded(task.log.header.stopping.get(RECORD))
     if sequential and task.log.paths and not _still_decided(task):
         words = " and ".join(row["decision"] for row in sequential)
-        note = f"{task.name}: its scores have changed since it was stopped, so what was decided then ({words}) is void"
+        said = f"its scores have changed since it was stopped, so what was decided then ({words}) is void"
+        note = Note("decision_void", said).of(task.name)
         run, sequential = replace(run, notes=(*run.notes, note)), []
-    return drawing.with_record(run, sequential, drawn)
+    return drawing.with_record(_with_late(run, task), sequential, drawn)
+
+
+def _with_late(run: Run, task: TaskAnswers) -> Run:
+    """Return the run with the answers marked that were under way when it was stopped."""
+    late = [answer for row in _looks(task) if isinstance(row.get("late"), list) for answer in row["late"]]
+    ids = task.grid.keys
+
+    def marked(part: Scores) -> Scores:
+        return replace(part, late=late_answers(late, ids, part.values.shape[1]))
+
+    return replace(run, scores=tuple(map(marked, run.scores))) if late else run
 
 
 def _still_decided(task: TaskAnswers) -> bool:
-    """Whether the scores that decided are those that the log has, whatever is left out of them now."""
-    rows = task.log.header.stopping.get(RECORD, {}).get("sequential", ())
+    """Return whether the scores that decided are those that the log has, whatever is left out of them now."""
     parts = [mean.scores for mean in gather(replace(task, missing="drop", excluded=None)).means]
-    return all(still_fits(row, parts) for row in rows if isinstance(row, dict))
+    return all(still_fits(row, parts) for row in _looks(task))
 
 
-def _check_clusters(path: Path, task_clusters: TaskClusters, spec: str | None) -> None:
+def _looks(task: TaskAnswers) -> list[dict[str, Any]]:
+    rows = object_of(task.log.header.stopping.get(RECORD), "", Faults()).get("sequential")
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _check_clusters(path: Path, task_clusters: TaskClusters, spec: Spec) -> None:
     """Refuse clusters that the user has named and the samples do not have."""
     try:
         task_clusters.labels(spec)
@@ -268,14 +343,17 @@ def _questions(
     ids: Sequence[str],
     firsts: Sequence[SampleQuestion],
     options: ReadOptions,
-    notes: list[str],
+    notes: list[Note],
 ) -> Questions:
     task, key = log_file.header.task, options.question_field(path)
+    known = all(sample.input for sample in firsts)  # of a task that Inspect hands over they are not
     questions = Questions(
         keys=ids,
         kind="sample id",
-        inputs=tuple(sample.input for sample in firsts),
-        targets=tuple(sample.target for sample in firsts),
+        inputs=tuple(sample.input for sample in firsts) if known else None,
+        targets=tuple(sample.target for sample in firsts) if known else None,
+        doubles=doubles([f"{sample.input} {sample.target}" for sample in firsts]) if known else (),
+        by_words=INPUT,
         texts=tuple(sample.text for sample in firsts),
         fields=_fields(task, ids, firsts, options),
         log=SampleLog(log_file.paths, ids),
@@ -293,7 +371,9 @@ def _questions(
             f"{path}: the question field {key!r} does not exist; there are {', '.join(error.fields)}"
         ) from None
     if repeated := len(keys) - len(set(keys)):
-        notes.append(f"{task}: {repeated} samples repeat an earlier value of {key}; they are numbered")
+        again = counted(repeated, "sample repeats", "samples repeat")
+        said = f"{again} an earlier value of {key} and {are(repeated)} numbered"
+        notes.append(Note("numbered", said).of(task))
     # a key that the user vouches for is not checked against the text, which another harness words otherwise
     return replace(questions, keys=occurrences(keys), kind="question", inputs=None, targets=None)
 
@@ -307,40 +387,44 @@ def _fields(task: str, ids: Sequence[str], firsts: Sequence[SampleQuestion], opt
     return reader.fields()
 
 
-def _invalidated(header: Header, invalid: Sequence[bool], notes: list[str]) -> BoolArray | None:
+def _invalidated(header: Header, invalid: Sequence[bool], notes: list[Note]) -> BoolArray | None:
     if not header.invalidated:
         return None
     out = np.array(invalid, dtype=bool)
     if out.any():
-        notes.append(
-            f"{header.task}: {int(out.sum())} of {len(out)} answers are invalidated and left out "
-            "(Inspect's own values still count them)"
+        said = (
+            f"{int(out.sum())} of {len(out)} answers are invalidated and left out (Inspect's own values still count "
+            "them)"
         )
+        notes.append(Note("invalidated", said).of(header.task))
     return out
 
 
-def _remarks(path: Path, log: LogFile) -> list[str]:
+def _remarks(path: Path, log: LogFile) -> list[Note]:
     header, task = log.header, log.header.task
     n, n_asked = len(log.answers) + log.n_not_seen, header.total_samples - header.not_asked
     out = []
     if header.not_asked and RECORD not in header.stopping:
-        out.append(f"{task}: {header.not_asked} of {header.total_samples} answers were left out by an early stopping")
+        said = f"{header.not_asked} of {header.total_samples} answers were left out by an early stopping"
+        out.append(Note("ended_early", said).of(task))
     if n < n_asked:
-        out.append(f"{task}: {n_asked - n} of {n_asked} answers were never given (status {header.status})")
+        said = f"{n_asked - n} of {n_asked} answers were never given (status {header.status})"
+        out.append(Note("ended_early", said).of(task))
     if not header.computed and header.status != "success":
-        out.append(
-            f"{task}: the run ended before Inspect computed its results (status {header.status}); the rows are of the "
-            "answers that its log holds, as their samples were scored"
+        said = (
+            f"the run ended before Inspect computed its results (status {header.status}); the rows are of the answers "
+            "that its log holds, as their samples were scored"
         )
+        out.append(Note("no_native_values", said).of(task))
     if header.epochs_reducer == [] and header.epochs > 1:
-        out.append(
-            f"{task}: run without an epochs reducer: Inspect's own stderr treats repeats as independent questions"
-        )
+        said = "run without an epochs reducer: Inspect's own stderr treats repeats as independent questions"
+        out.append(Note("no_reducer", said).of(task))
     if len(log.paths) > 1:
-        out.append(f"{path}: {len(log.paths)} shards, read as one run")
+        out.append(Note("shards", f"{path}: {len(log.paths)} shards, read as one run"))
     if faults := log.faults.messages():
-        out.append(
-            f"{task}: the log is not quite as Inspect writes it, and was read all the same: "
+        said = (
+            "the log is not quite as Inspect writes it, and was read all the same: "
             f"{'; '.join(faults[:5])}{'; …' if len(faults) > 5 else ''}"
         )
+        out.append(Note("odd_log", said).of(task))
     return out

@@ -1,4 +1,4 @@
-"""What a log says: its header, its native values and its samples, made of plain JSON from whatever program wrote it.
+"""Contents of a log: header, native values and samples, made of plain JSON from whatever program wrote it.
 
 What is not as Inspect's schema has it is read all the same where its meaning is clear, and counted in `Faults`.
 Where ids or epochs cannot be told the log is refused. Nothing of the conversations is looked at.
@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from string import ascii_uppercase
@@ -34,16 +35,16 @@ RECORD = "noise"
 
 
 def bare(name: str) -> str:
-    """A name without the package that registered it."""
+    """Return a name without the package that registered it."""
     return name.rsplit("/", 1)[-1]
 
 
 class NotALogError(ValueError):
-    """Something without which it is no log, or none whose scores can be told apart."""
+    """Something is missing without which it is not a log, or without which its scores are ambiguous."""
 
 
 class Faults(Counter[str]):
-    """What is not as Inspect's schema has it; each kind is counted and told once."""
+    """Deviations from Inspect's schema. Each kind is counted and reported once."""
 
     def messages(self) -> list[str]:
         return [f"{what} ({count} times)" if count > 1 else what for what, count in self.items()]
@@ -79,13 +80,13 @@ Scorers = Mapping[str, Mapping[str | None, Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a log says of itself."""
+    """The header of a log."""
 
     status: str
     task: str
     task_id: str
     created: str
-    """In UTC, so that it sorts; empty where it is not said."""
+    """The date in UTC, so that it sorts, or "" if the log has none."""
     model: str
     dataset: tuple[str, str]
     """Name and place."""
@@ -101,32 +102,36 @@ class Header:
     scores: Sequence[ScoreRow]
     """Empty where Inspect has computed no results: see `uncomputed`."""
     task_version: str = ""
-    """The task's own version; empty where it has none."""
+    """The task's own version, "" if it has none."""
     not_asked: int = 0
     """Answers that an early stopping has left out."""
     stopping: Mapping[str, Any] = field(default_factory=dict)
-    """What an early stopping says of itself."""
+    """The record of an early stopping."""
     scorers: Scorers = field(default_factory=dict)
     """The scorers as the run was set up."""
     model_roles: Mapping[str, str] = field(default_factory=dict)
     """Role (a grader, an assistant) → its model."""
     cached: bool = False
-    """Whether its models were asked through a cache, as far as the configuration says."""
+    """True if the configuration says that the models were asked through a cache."""
     same_judge: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Scorer → the scorers of the log that are it once more, with the same options: `inspect score` appends them."""
     headline: tuple[str, str, str] | None = None
     """Scorer, name and reducer of the score that the task declares as the one that counts."""
+    scored_with: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Scorer → packages, options of the scorer → version or value."""
+    judges: frozenset[str] = frozenset()
+    """The scorers whose scores a model gave, as far as the log says."""
     computed: bool = True
-    """Whether `scores` are Inspect's; else they name what the samples hold, and no value is known."""
+    """True if `scores` are Inspect's. Otherwise they name what the samples hold, without values."""
 
     def is_headline(self, index: int) -> bool:
-        """Whether one of the scores, by its number, is the headline."""
+        """Return whether one of the scores, by its number, is the headline."""
         row = self.scores[index]
         return self.headline == (row.scorer, row.name, row.reducer or "")
 
 
 def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
-    """The header from a log's top-level values, without its samples.
+    """Return the header from a log's top-level values, without its samples.
 
     Raises:
         NotALogError: it does not say which task and which model it is of.
@@ -149,10 +154,7 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
     plan = object_of(log.get("plan"), "plan", faults)
     steps, scorers = objects_in(plan.get("steps")), _configured(spec.get("scorers"))
     ids, reducers, epochs = dataset.get("sample_ids"), config.get("epochs_reducer"), unwrapped(config.get("epochs"))
-    epochs, total = epochs if isinstance(epochs, int) else 1, results.get("total_samples")
-    if not isinstance(total, int):
-        n = len(ids) if isinstance(ids, list) else dataset.get("samples")
-        total = n * epochs if isinstance(n, int) else 0
+    epochs = epochs if isinstance(epochs, int) else 1
     stopping = object_of(results.get("early_stopping"), "results.early_stopping", faults)
     stops = stopping.get("early_stops")
     return Header(
@@ -161,7 +163,9 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
         task_id=_text(spec.get("task_id")),
         created=_utc(_text(spec.get("created"))),
         model=named["model"],
-        task_version=str(spec.get("task_version") or ""),
+        task_version=_version(spec.get("task_version")),
+        scored_with=_scored_with(spec.get("packages"), scorers),
+        judges=_judges(scorers, named["model"], log.get("stats")),
         dataset=(_text(dataset.get("name")), _text(dataset.get("location"))),
         metadata=object_of(spec.get("metadata"), "eval.metadata", faults),
         task_args=object_of(spec.get("task_args"), "eval.task_args", faults),
@@ -170,7 +174,7 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
         epochs_reducer=list(map(str, reducers)) if isinstance(reducers, list) else None,
         solvers=[str(step.get("solver")) for step in steps],
         invalidated=log.get("invalidated") is True,
-        total_samples=total,
+        total_samples=_total_samples(log, dataset, results, epochs),
         scores=_score_rows(results, faults),
         not_asked=len(stops) if isinstance(stops, list) else 0,
         stopping=object_of(stopping.get("metadata"), "metadata of results.early_stopping", faults),
@@ -183,6 +187,52 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
     )
 
 
+def _total_samples(log: Mapping[str, Any], dataset: Mapping[str, Any], results: Mapping[str, Any], epochs: int) -> int:
+    """Return how many samples the run was to have, in all epochs, 0 if that is not known."""
+    ids, total = dataset.get("sample_ids"), results.get("total_samples")
+    n = len(ids) if isinstance(ids, list) else dataset.get("samples")
+    planned = n * epochs if isinstance(n, int) else 0
+    if not isinstance(total, int):
+        return planned
+    # `inspect log recover` and `inspect score` count the samples that are there
+    return max(total, planned) if isinstance(ids, list) and log.get("status") != "success" else total
+
+
+def _version(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _scored_with(packages: Any, scorers: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+    """Return scorer → its options and the packages of the run."""
+    versions = {name: str(version) for name, version in packages.items()} if isinstance(packages, dict) else {}
+    return {
+        name: versions | {f"options of {name}": json.dumps(row.get("options") or {}, sort_keys=True, default=str)}
+        for name, row in scorers.items()
+    }
+
+
+PLAIN_SCORERS = frozenset(("match", "includes", "pattern", "answer", "exact", "f1", "choice", "math", "perplexity"))
+"""Inspect's own scorers that ask no model."""
+
+
+def _judges(scorers: Mapping[str, Mapping[str, Any]], model: str, stats: Any) -> frozenset[str]:
+    """Return the scorers that ask a model: by their names or options, or all own ones where another model was asked."""
+    used = stats.get("model_usage") if isinstance(stats, dict) else None
+    others = isinstance(used, dict) and bool(used.keys() - {model})
+    out = set()
+    for name, row in scorers.items():
+        registered, options = str(row.get("name")), row.get("options")
+        own = bare(registered) not in PLAIN_SCORERS
+        named = "model_graded" in registered or (isinstance(options, dict) and bool(_ASKING & options.keys()))
+        if named or (own and others):
+            out.add(name)
+    return frozenset(out)
+
+
+_ASKING = frozenset(("model", "model_role", "grader", "grader_model", "judge", "judge_model"))
+"""Options of a scorer that name a model."""
+
+
 def _headline(headline: Any) -> tuple[str, str, str] | None:
     if not isinstance(headline, dict):
         return None
@@ -191,20 +241,20 @@ def _headline(headline: Any) -> tuple[str, str, str] | None:
 
 
 def _roles(by_role: Any) -> dict[str, str]:
-    """Role → model; a log has a model, or its whole configuration."""
+    """Return role → model. A log has a model, or its whole configuration."""
     roles = by_role.items() if isinstance(by_role, dict) else ()
     named = {role: unwrapped(value.get("model") if isinstance(value, dict) else value) for role, value in roles}
     return {role: model for role, model in named.items() if isinstance(model, str)}
 
 
 def _is_cached(*places: Any) -> bool:
-    """Whether any configuration of a model's calls, or the parameters of a step of the plan, name a cache."""
+    """Return whether any configuration of a model's calls, or the parameters of a step of the plan, name a cache."""
     configs = objects_in([*places, *(step.get("params") for step in objects_in(list(places)))])
     return any(place.get("cache") not in (None, False) for place in configs)
 
 
 def uncomputed(header: Header, answers: SampleAnswers) -> Header:
-    """The header of a run that ended before Inspect computed its results, with the rows that they would have."""
+    """Return the header of a run that ended before Inspect computed its results, with the rows that they would have."""
     rows = []
     for scorer in answers.scorers():
         by_key = header.scorers.get(scorer, {})
@@ -218,7 +268,7 @@ def uncomputed(header: Header, answers: SampleAnswers) -> Header:
 
 
 def _configured(specs: Any) -> dict[str, dict[str, Any]]:
-    """The scorers that were set up, by their names in the samples."""
+    """Return the scorers that were set up, by their names in the samples."""
     out: dict[str, dict[str, Any]] = {}
     for row in objects_in(specs):
         name = base = bare(str(row.get("name")))
@@ -230,7 +280,7 @@ def _configured(specs: Any) -> dict[str, dict[str, Any]]:
 
 
 def _metrics_by_key(declared: Any) -> dict[str | None, dict[str, Any]]:
-    """Key of a scorer's dictionaries, None for the scorer itself → metric → its options."""
+    """Return key of a scorer's dictionaries, None for the scorer itself → metric → its options."""
     by_key: dict[str | None, dict[str, Any]] = {None: _named(declared)} if isinstance(declared, list) else {}
     for part in objects_in(declared) if isinstance(declared, list) else objects_in([declared]):
         by_key |= {key: _named(metrics) for key, metrics in part.items() if isinstance(metrics, list)}
@@ -246,7 +296,7 @@ def _same_judge(scorers: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str
 
 
 def _named(metrics: Any) -> dict[str, Any]:
-    """The options of each metric, by its name."""
+    """Return the options of each metric, by its name."""
     rows = [row for row in objects_in(metrics) if isinstance(row.get("name"), str)]
     return {bare(row["name"]): object_of(row.get("options"), "options of a metric", Faults()) for row in rows}
 
@@ -297,12 +347,12 @@ def _metrics(metrics: Any, faults: Faults) -> dict[str, NativeMetric]:
 
 
 def unwrapped(value: Any) -> Any:
-    """A value that some writers put into a list of its own."""
+    """Return a value that some writers put into a list of its own."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def objects_in(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list; none of anything else."""
+    """Return the objects of a list. None of anything else."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
@@ -321,7 +371,7 @@ def _text(value: Any, default: str = "") -> str:
 
 
 def _utc(text: str) -> str:
-    """A date in a form that sorts, whatever its time zone; empty where it is none.
+    """Return a date in a form that sorts, whatever its time zone. Empty where it is none.
 
     Without a zone it is UTC, as Inspect takes it.
     """
@@ -347,17 +397,17 @@ def kind_of(value: Any) -> str:
 CUT_TEXT = "(content truncated)"
 CUT_OBJECT = "Key removed from summary (> 1k)"
 UNCHANGED = "UNCHANGED"
-"""What an edit says of what it leaves as it was."""
+"""The word of an edit for a value that it leaves as it was."""
 MEDIA = re.compile(r"\((Image|Audio|Video|Document|Data|Reasoning|Tool_use)\)")
 
 
 USAGE = ("model_usage", "role_usage", "total_time", "working_time", "error", "message_count", "metadata")
-"""What a sample says of its usage, and what a measure may be called after."""
+"""Keys of a sample for its usage. They are also the first parts of a measure's name."""
 
 
 @dataclass(slots=True)
 class SampleQuestion:
-    """What one sample asks, in the form in which it is compared and shown."""
+    """All that one sample asks, in the form in which it is compared and shown."""
 
     epoch: int
     metadata: Mapping[str, Any]
@@ -369,13 +419,13 @@ class SampleQuestion:
     """To be shown."""
     has_choices: bool = False
     cut: bool = False
-    """Whether the input or the target stands here only in part, as summaries have them."""
+    """True if the input or the target is shortened here, as in summaries."""
     whole: tuple[str, str] | None = None
     """Input and target as text, where they are asked for."""
 
 
 class Keep(NamedTuple):
-    """What of the samples is kept beside their scores."""
+    """Parts of the samples to keep, besides their scores."""
 
     whole: bool = False
     """The questions' whole text."""
@@ -384,7 +434,16 @@ class Keep(NamedTuple):
     apart: bool = False
     """The texts of single answers, too, which may be the repeats of those of other logs."""
     edits: bool = False
-    """What scores were before a person edited them."""
+    """True to keep the scores from before a person edited them."""
+
+
+_REASONS = {
+    "grader_failed": "verifier",
+    "scoring_failed": "verifier",
+    "refusal": "refused",
+    "no_response": "unanswered",
+}
+"""The words of Inspect's scorers for an answer that they do not score (`Score.unscored`) → our cause."""
 
 
 NOTHING_MORE = Keep()
@@ -397,25 +456,33 @@ class SampleAnswer:
     """One answer, as its sample or the summary of it has it."""
 
     scores: dict[Any, Any]
-    """Scorer → value; a scorer without a name is that of the first version."""
+    """Scorer → value. In the first version of logs the scorer has no name."""
     invalid: bool
     cause: str
-    """Why it has no score, if it has none; empty where the sample does not say."""
+    """The reason for a missing score, "" if the sample gives none."""
     mark: bytes
-    """Which answer it is; see `identity.mark`."""
+    """The answer's mark, by which it is recognised (see `identity.mark`)."""
     text: int
-    """What was answered, see `answer_hash`; 0 where that is not known, as of a summary."""
+    """A hash of the answer (see `answer_hash`), 0 if the answer is unknown, as in a summary."""
     votes: Mapping[str, list[Any]]
     """Scorer → the votes of its panel."""
     edited: Mapping[str, tuple[Any, Any]]
-    """Scorer → the score before a person edited it, and that person's; where that is kept."""
+    """Scorer → the score before a person edited it and the person's score, if they are kept."""
     usage: Mapping[str, Any]
-    """What the sample says of tokens and times (`USAGE`), where that is kept."""
+    """The sample's tokens and times (`USAGE`), if they are kept."""
+    unread: tuple[Any, ...]
+    """Scorers that name no answer that they have read."""
+    reasons: Mapping[str, str]
+    """Scorer → the cause for which it gave no score, if it gives one."""
+
+    def why(self, scorer: str) -> str:
+        """Return the cause for which this scorer gave no score, "" if none is given."""
+        return self.reasons.get(scorer) or self.cause
 
 
 @dataclass(slots=True)
 class SampleAnswers:
-    """All samples of a log, of those that were run again the last; N of n questions."""
+    """Every sample of a log, only the last attempt of a retried one. N answers to n questions."""
 
     keep: Keep = NOTHING_MORE
     rows: dict[tuple[str, int], SampleAnswer] = field(default_factory=dict)
@@ -429,25 +496,25 @@ class SampleAnswers:
 
     @property
     def lacks_usage(self) -> bool:
-        """Whether usage is wanted, and these are summaries of an Inspect that did not write it there."""
+        """True if usage is wanted, and these are summaries of an Inspect that did not write it there."""
         measures = [{"model_usage", "total_time"} & row.usage.keys() for row in self.rows.values()]
         return self.keep.usage and bool(measures) and not any(measures)
 
     def places(self) -> tuple[Sequence[Any], Sequence[int] | None]:
-        """(N,) ids and epochs; no epochs where the k-th answer to a question is its repeat k."""
+        """Return (N,) ids and epochs. No epochs where the k-th answer to a question is its repeat k."""
         return [key for key, _ in self.rows], [epoch for _, epoch in self.rows]
 
     def question(self, key: str, at: int) -> SampleQuestion:
-        """The question with this id, which the answer of this number is the first to."""
+        """Return the question with this id, which the answer of this number is the first to."""
         return self.questions[key]
 
     def column(self, scorer: str | None) -> list[Any] | None:
-        """(N,) the values of a scorer, None where it gave none; None for one that nobody knows."""
+        """Return (N,) values of a scorer, None where it gave none. Return None for an unknown scorer."""
         all_scores = [row.scores for row in self.rows.values()]
         return [scores.get(scorer) for scores in all_scores] if any(scorer in scores for scores in all_scores) else None
 
     def scorers(self) -> list[str]:
-        """The names of the scorers that gave any value."""
+        """Return the names of the scorers that gave any value."""
         rows = [row.scores.items() for row in self.rows.values()]
         return list(dict.fromkeys(name for row in rows for name, value in row if value is not None))
 
@@ -495,9 +562,15 @@ class SampleAnswers:
         else:
             by_scorer = object_of(sample.get("scores"), "scores of a sample", self.faults)
         scores, votes, edits, usage = dict(by_scorer), {}, {}, _NONE
+        reasons, blank = dict[str, str](), []
         for scorer, score in by_scorer.items():
             if isinstance(score, dict):
                 scores[scorer] = score.get("value")
+                answer = score.get("answer")
+                blank += [] if type(answer) is str and answer.strip() else [scorer]
+                reason = score.get("reason") or lookup(score.get("metadata"), "unscored_reason")
+                if isinstance(reason, str) and reason in _REASONS:
+                    reasons[scorer] = _REASONS[reason]
                 if (metadata := score.get("metadata")) is not None:
                     votes[scorer] = lookup(metadata, "panel", "votes")
                 if self.keep.edits:
@@ -516,6 +589,8 @@ class SampleAnswers:
             votes={scorer: each for scorer, each in votes.items() if isinstance(each, list)} or _NONE,
             edited={scorer: edit for scorer, edit in edits.items() if edit is not None} or _NONE,
             usage=usage,
+            unread=tuple(blank),
+            reasons=reasons or _NONE,
         )
 
     def _question(self, epoch: int, sample: Mapping[str, Any]) -> SampleQuestion:
@@ -537,7 +612,7 @@ class SampleAnswers:
         )
 
     def same_questions(self) -> list[list[tuple[str, int]]]:
-        """The answers to each question that has several, or one; those first whose scores differ."""
+        """Return the answers to each question that has several, or one, those first whose scores differ."""
         of: dict[str, list[tuple[str, int]]] = {}
         for answer in self.rows:
             of.setdefault(answer[0], []).append(answer)
@@ -545,7 +620,7 @@ class SampleAnswers:
         return sorted(several, key=lambda answers: _alike([self.rows[answer].scores for answer in answers]))
 
     def differently_graded(self, answers: Sequence[tuple[str, int]]) -> bool:
-        """Whether two of these answers, to one question, have the same text and different scores."""
+        """Return whether two of these answers, to one question, have the same text and different scores."""
         by_verdict: dict[tuple[int, str], list[Any]] = {}
         for row in map(self.rows.__getitem__, answers):
             for scorer, value in row.scores.items():
@@ -564,9 +639,13 @@ class HandedOver(SampleAnswers):
     """The scores that Inspect computes the results of a task from, of which nothing else is known."""
 
     def __init__(self, scores: Sequence[Mapping[Any, SampleScore]]) -> None:
-        """The scores of each answer, by scorer; answers without an id are left out, as Inspect's reducers do."""
+        """Take the scores of each answer, by scorer. Answers without an id are left out, as Inspect's reducers do."""
         super().__init__()
-        ids = [next(iter(row.values())).sample_id if row else None for row in scores]
+        scorer = next(iter(scores[0]), None) if scores else None
+        try:  # most answers have the same scorers
+            ids = [row[scorer].sample_id for row in scores]
+        except KeyError:
+            ids = [next(iter(row.values())).sample_id if row else None for row in scores]
         self.ids, self.scores = ids, scores
         if None in ids:
             self.ids = [key for key in ids if key is not None]
@@ -585,6 +664,8 @@ class HandedOver(SampleAnswers):
     def column(self, scorer: str | None) -> list[Any] | None:
         if not any(scorer in row for row in self.scores):
             return None
+        with suppress(KeyError, AttributeError):  # most answers have all scorers
+            return [row[scorer].score.value for row in self.scores]
         return [None if (score := row.get(scorer)) is None else score.score.value for row in self.scores]
 
 
@@ -593,7 +674,7 @@ def _alike(values: Sequence[Any]) -> bool:
 
 
 def _edit(history: Any) -> tuple[Any, Any] | None:
-    """The score before the first edit that says who made it, and that of the last such edit; None without any.
+    """Return the score before the first edit that says who made it, and that of the last such edit. None without any.
 
     An edit that leaves the value unchanged without giving it, of an explanation for example, is none of a score.
     """
@@ -609,7 +690,7 @@ def _edit(history: Any) -> tuple[Any, Any] | None:
 
 
 def answer_hash(sample: Mapping[str, Any]) -> int:
-    """A hash of 64 bits of what the model wrote, equal for equal texts, whatever it thought meanwhile.
+    """Return a hash of 64 bits of what the model wrote, equal for equal texts, whatever it thought meanwhile.
 
     0 where a judge may have seen more than the text, or none of it: an empty answer, an error, an agent with tools.
     """
@@ -624,8 +705,19 @@ def answer_hash(sample: Mapping[str, Any]) -> int:
     return text_hash("\x1f".join(dict.fromkeys(texts))) if texts and texts[-1].strip() else 0
 
 
+def graded_hash(sample: Mapping[str, Any]) -> int:
+    """Return `answer_hash` with the target and the order of the choices: all that a scorer usually sees."""
+    text = answer_hash(sample)
+    if not text:
+        return 0
+    target, choices = sample.get("target"), sample.get("choices")
+    target = list(map(as_text, target)) if isinstance(target, list) else as_text(target)
+    seen = [text, target_text(target), choices if isinstance(choices, list) else []]
+    return text_hash(json.dumps(seen, sort_keys=True, default=str))
+
+
 def interrupted(error: Any, scores: Any) -> bool:
-    """Whether a sample was under way when its run was cancelled: it is no answer that lacks a score.
+    """Return whether a sample was under way when its run was cancelled: it is no answer that lacks a score.
 
     Args:
         error: of the sample, or its message, as summaries have it.
@@ -636,7 +728,7 @@ def interrupted(error: Any, scores: Any) -> bool:
 
 
 def input_text(value: str | list[Any]) -> str:
-    """A sample's input as one text: a single user message is its content, others name their role."""
+    """Return a sample's input as one text: a single user message is its content, others name their role."""
     if isinstance(value, str):
         return value
     messages = [message if isinstance(message, dict) else {"content": str(message)} for message in value]
@@ -646,7 +738,7 @@ def input_text(value: str | list[Any]) -> str:
 
 
 def _texts(message: Mapping[str, Any], without: str = "") -> list[str]:
-    """The parts of a chat message, but those of one type; what is not text as JSON."""
+    """Return the parts of a chat message, but those of one type. What is not text as JSON."""
     content = message.get("content")
     if isinstance(content, str):
         return [content]
@@ -664,7 +756,7 @@ def _part_text(part: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A text as it is, anything else as JSON; empty where it is missing."""
+    """Return a text as it is, anything else as JSON. Empty where it is missing."""
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, sort_keys=True)
 
 
@@ -675,7 +767,7 @@ def target_text(target: str | list[str]) -> str:
 
 
 def _answer(target: str | list[str], choices: Sequence[Any]) -> str:
-    """The target and the choices, in no order: many questions have the same words and the same letter."""
+    """Return the target and the choices, in no order: many questions have the same words and the same letter."""
     if not choices:
         return target_text(target)
     texts = list(map(as_text, choices))
@@ -685,13 +777,13 @@ def _answer(target: str | list[str], choices: Sequence[Any]) -> str:
 
 
 def _is_cut(value: Any) -> bool:
-    """An input or a target that a summary shows only in part; media stand there as one word."""
+    """Return an input or a target that a summary shows only in part. Media stand there as one word."""
     rows = value if isinstance(value, list) else [value]
     texts = (text for row in rows for text in (_texts(row) if isinstance(row, dict) else [str(row)]))
     return any(text.endswith(CUT_TEXT) or MEDIA.fullmatch(text) for text in texts)
 
 
 def is_cut_value(value: Any) -> bool:
-    """A value of the metadata that a summary has cut."""
-    # what stands before the dots may be short: the cut falls before a word that does not fit
+    """Return a value of the metadata that a summary has cut."""
+    # the text before the dots may be short: the cut is before a word that does not fit
     return isinstance(value, str) and (value == CUT_OBJECT or value.endswith("..."))

@@ -1,4 +1,4 @@
-"""How much of one task is asked: until it is decided, a random part of it, epochs until they no longer pay.
+"""Control of how much of one task is asked: until it is decided, a random subset, or epochs until they no longer pay.
 
 A look takes complete blocks of answers only, whichever answers came first. What was under way when a look stops the
 run is finished and counts in Inspect's values, not in the decision.
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from harness_noise.arrays import IntArray, picked
 from harness_noise.data.native_values import fitting
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
-from harness_noise.errors import InputError, error_message
+from harness_noise.errors import InputError, counted, error_message
 from harness_noise.results.rows import Estimate
 from harness_noise.results.sequential import Drawn, Sequential
 from harness_noise.settings import Settings
@@ -38,7 +38,7 @@ from .records import Faults, Header, header_of
 if TYPE_CHECKING:
     from anyio import Event
     from inspect_ai.log import EvalResults, EvalScore, EvalSpec
-    from inspect_ai.scorer import SampleScore
+    from inspect_ai.scorer import Score
 
 
 logger = logging.getLogger("harness_noise")
@@ -48,15 +48,15 @@ AHEAD = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppingSettings(StoppingOptions):
-    """How much is asked of a task."""
+    """Settings for how much of a task is asked."""
 
     repeats: bool = False
-    """Whether epochs stop when they no longer pay."""
+    """True if epochs stop when they no longer pay."""
     seed: int | None = None
 
     @classmethod
     def of(cls, flag: Flag) -> StoppingSettings:
-        """The settings as they were written, checked.
+        """Return the settings as they were written, checked.
 
         Raises:
             InputError: one that is not understood, or two that exclude each other.
@@ -76,7 +76,7 @@ class StoppingSettings(StoppingOptions):
 
 
 def written(option: str, value: object = "") -> str:
-    """A setting, and perhaps its value, as metadata have it."""
+    """Return a setting, and perhaps its value, as metadata have it."""
     return f"noise_{option}" + (f"={value}" if value != "" else "")
 
 
@@ -85,15 +85,15 @@ class DecidingScore:
     """The score that decides."""
 
     scorer: str | None
-    """Name in the samples; None: the only scorer."""
+    """Name in the samples, None for the only scorer."""
     key: str | None
     """Key of its dictionaries."""
     metric: str
     label: str
-    """What the rows of a log call the scorer."""
+    """The scorer's name in the rows of a log."""
 
     def value(self, scores: Mapping[str, Any]) -> Any:
-        """The deciding value of one answer; None where it has none."""
+        """Return the deciding value of one answer. None where it has none."""
         score = scores.get(self.scorer) if self.scorer is not None else next(iter(scores.values()), None)
         value = getattr(getattr(score, "score", score), "value", None)
         return value.get(self.key) if isinstance(value, Mapping) else value
@@ -109,7 +109,7 @@ class Stopper:
 
     task: str
     to_say: list[str]
-    """Sentences for the end of the task; this class appends to it."""
+    """Sentences for the end of the task, to which this class appends."""
     asking: StoppingSettings
     settings: Settings
     questions: Questions
@@ -121,15 +121,15 @@ class Stopper:
     """Key of every question that was drawn → its probability, where these differ."""
     decides: DecidingScore | None = None
     other: Scores | None = None
-    """What is compared with."""
+    """The scores of the run to compare with."""
     against: str = ""
     """The model that it is of."""
     references: tuple[Run, ...] = ()
     """Runs that have answered the whole benchmark."""
     predictors: tuple[Run, ...] = ()
-    """The runs among them that the looks learn from, beside the run compared with."""
+    """The runs among them that the looks learn from, besides the run compared with."""
     order: Order | None = None
-    """Order of the positions in `part`; None without looks: then the epochs are the blocks."""
+    """Order of the positions in `part`. None without looks: then the epochs are the blocks."""
     order_seed: int | None = None
     part_seed: int | None = None
     taken_clusters: tuple[tuple[str, ...], str] | None = None
@@ -139,15 +139,14 @@ class Stopper:
     peak: int = 0
     """The most that have been under way at once."""
     fresh: bool = False
-    """Whether any answer has been asked for anew: before that only the old answers of a retry come, and none is to run
-    ahead of their looks."""
+    """True once an answer was asked again. Before that only a retry's old answers come, and none may pass its look."""
     taken: Look | None = None
     enough: str | None = None
-    """Why no further epochs are asked for."""
+    """The reason why no further epochs are asked for."""
     most: int = 0
-    """Epochs that are asked for; 0: all."""
+    """The number of epochs that are asked for, 0 for all."""
     off: bool = False
-    """Whether there are no more looks, after a fault; which questions are asked stays as it is."""
+    """True if a fault has ended the looks. It does not change which questions are asked."""
     index: dict[str, int] = field(init=False)
     block: dict[Answer, int] = field(init=False)
     """The block of every answer of the part, counted from 0, in the order in which the answers are started."""
@@ -181,7 +180,7 @@ class Stopper:
         self.left, self.begun = list(self.sizes), [0] * len(blocks)
 
     def planned(self, plan: Sequence[tuple[int, int]]) -> list[int]:
-        """Indexes of the plan's answers in the order in which they are started; what is not asked comes at the end."""
+        """Return indexes of the plan's answers in the order in which they are started, with the unasked ones last."""
         place = {answer: at for at, answer in enumerate(self.block)}
         return sorted(range(len(plan)), key=lambda at: place.get(self._answer(*plan[at]), len(place)))
 
@@ -201,7 +200,7 @@ class Stopper:
         self.begun[block] += 1
 
     def _may_begin(self, block: int) -> bool:
-        """Whether the open look waits for the answers of a block, or few enough answers run ahead of it."""
+        """Return whether the open look waits for the answers of a block, or few enough answers run ahead of it."""
         if self.order is None or self.off or self.stopped or block <= self.looked:
             return True
         ahead, running = sum(self.sizes[self.looked : block]), sum(self.begun[self.looked + 1 :])
@@ -214,7 +213,7 @@ class Stopper:
             self.moved = None
 
     def reason(self, key: str, epoch: int) -> str | None:
-        """Why an answer is not to be asked for; None if it is."""
+        """Return why an answer is not to be asked for. None if it is."""
         answer = key, epoch
         if answer not in self.block:
             return None if self.asking.sample is None else f"not in the random part of {len(self.part):,} questions"
@@ -236,21 +235,21 @@ class Stopper:
         self.peak = max(self.peak, len(self.started) - len(self.values))
 
     def answered(self, key: str, epoch: int, scores: Mapping[str, Any]) -> None:
-        """An answer has ended, with scores or without any."""
+        """Count an answer that has ended, with or without scores."""
         answer = key, epoch
         if answer in self.block:
             self._seen(answer)
             self._count(answer, None if self.decides is None else self.decides.value(scores))
 
     def ended(self, i: int, epoch: int) -> None:
-        """A sample has come to its end, however: one without scores counts as without an answer."""
+        """Count a sample that has ended in any way. Without scores it counts as one without an answer."""
         self._end(self._answer(i, epoch))
 
     def _end(self, answer: Answer) -> None:
         if answer in self.values or self.stopped or answer not in self.block:
             return
         if answer not in self.started and not (self.most and answer[1] > self.most):
-            # somebody ends the run: of what is left only the fast answers would be looked at
+            # the run is ended from outside: only the fast answers of the rest would be seen
             self._give_up("a sample was cancelled before it began")
         self._count(answer, None)
 
@@ -261,7 +260,7 @@ class Stopper:
         self.look()
 
     def look(self) -> None:
-        """All looks for which the answers are there; a fault in one is the end of them."""
+        """Take all looks whose answers are complete. After a fault there are no more looks."""
         try:
             if self.off:
                 return
@@ -273,7 +272,7 @@ class Stopper:
             self.fault(error)
 
     def _is_next_there(self) -> bool:
-        """Whether all answers are there that the next look waits for."""
+        """Return whether all answers are there that the next look waits for."""
         return not self.stopped and self.looked < len(self.left) and not self.left[self.looked]
 
     def _take(self, order: Order) -> None:
@@ -289,7 +288,7 @@ class Stopper:
         self._say(self.taken.message)
 
     def _weigh(self) -> None:
-        """Whether further epochs pay, where another one is complete."""
+        """Decide whether further epochs pay, each time another epoch is complete."""
         epochs = next((k for k, left in enumerate(self.left) if left), self.epochs)
         if self.most or epochs <= self.weighed:
             return
@@ -303,7 +302,7 @@ class Stopper:
         logger.warning("noise: %s: %s", self.task, text)
 
     def scores(self, blocks: int) -> Scores:
-        """The scores that decide, of the answers of the first blocks; NaN where there is none.
+        """Return the scores that decide, of the answers of the first blocks. NaN where there is none.
 
         Raises:
             InputError: one that is no number.
@@ -345,36 +344,36 @@ class Stopper:
 
     @property
     def sequential(self) -> Sequential | None:
-        """What may be reported after the last look."""
+        """All that may be reported after the last look."""
         return None if self.taken is None else self.taken.sequential
 
     @property
     def stopped(self) -> bool:
-        """Whether a look has ended the run."""
+        """True if a look has ended the run."""
         return self.taken is not None and self.taken.stop
 
     @property
     def cut(self) -> bool:
-        """Whether answers were never asked for though no look had stopped the run: somebody ended it before."""
+        """True if the run was ended from outside before all answers were asked for, and not by a look."""
         wanted = set(islice(self.block, sum(self.sizes[: self.most or None])))
         return not (self.stopped or wanted <= self.started)
 
     def answers(self) -> set[Answer]:
-        """The answers that were asked for, or have ended."""
+        """Return the answers that were asked for, or have ended."""
         return {*self.values, *self.started}
 
     def _late(self) -> list[Answer]:
-        """The answers that have no part in the last look."""
+        """Return the answers that have no part in the last look."""
         late = [answer for answer in self.answers() if self.block[answer] >= self.looked]
         return sorted(late, key=lambda answer: (self.index[answer[0]], answer[1]))
 
     def summary(self) -> list[str]:
-        """What to say at the end, beside the decision, which the looks and the closing lines tell."""
+        """Return what to say at the end, beside the decision, which the looks and the closing lines tell."""
         out = []
         if self.stopped and (more := len(self._late())):
             out.append(
-                f"{self.task}: {more:,} answers were under way when the run was stopped, have no part in the decision "
-                "and count in Inspect's own values (fewer are with a lower --max-samples)"
+                f"{self.task}: {counted(more, 'answer was', 'answers were')} under way when the run was stopped: "
+                "no part of the decision, but of Inspect's own values (a lower --max-samples makes them fewer)"
             )
         if self.cut:
             out.append(f"{self.task}: it was ended before everything was asked, so what was asked is no random part")
@@ -383,7 +382,7 @@ class Stopper:
         return out
 
     def inject(self, results: EvalResults) -> None:
-        """The difference that was looked at, beside the score that it is of."""
+        """Append the difference of the looks to the score that decides."""
         sequential, of = self.sequential, self.decides
         if sequential is None or of is None or self.other is None:
             return
@@ -392,14 +391,14 @@ class Stopper:
             append_record(first[0], "sequential", sequential.to_dict(), against=self.against)
 
     def close(self) -> dict[str, Any]:
-        """The record, at the end of the task, when no answer is still to come."""
+        """Return the record, at the end of the task, when no answer is still to come."""
         for answer in self.started:
             self._end(answer)
         self.to_say += self.summary()
         return self.record()
 
     def record(self) -> dict[str, Any]:
-        """What the log is to know; of the scores that decided a fingerprint, to know them again where they change."""
+        """Return the record for the log. A fingerprint shows later whether the deciding scores have changed."""
         out: dict[str, Any] = {"version": __version__}
         last, answers = self.sequential, self.answers()
         if last is not None:
@@ -427,6 +426,14 @@ class Stopper:
         return out
 
 
+class Logged(NamedTuple):
+    """The parts of an answer in the log that a cancelled run needs, as Inspect's objects."""
+
+    sample: int | str
+    metadata: dict[str, Any]
+    scores: Mapping[str, Score]
+
+
 @dataclass(slots=True)
 class Live:
     """One task of a run whose flag is on."""
@@ -434,22 +441,24 @@ class Live:
     spec: EvalSpec
     flag: Flag
     done: bool = False
-    """Whether its results have passed through our wrapper, or the public way is behind it."""
+    """True if its results have passed our wrapper, or our public hook has run."""
     warnings: list[str] = field(default_factory=list)
-    """What to say of the last results; earlier ones were of an unfinished task."""
+    """Warnings about the last results. Earlier results were of an unfinished task."""
     to_say: list[str] = field(default_factory=list)
-    """What others have to say of the task, whatever becomes of its results."""
+    """Sentences of other parts about the task, whatever becomes of its results."""
     placed: list[tuple[Estimate, EvalScore]] = field(default_factory=list)
-    """What the closing lines of the run are about: our means beside Inspect's own."""
+    """Our means and Inspect's EvalScores, for the closing lines of the run."""
     results: EvalResults | None = None
-    """What Inspect's own panel is going to show."""
-    logged: dict[tuple[str, int], Mapping[str, SampleScore]] = field(default_factory=dict)
-    """By id and epoch, the scores of the answers in the log; of a cancelled run Inspect's results lack some."""
+    """The results that Inspect's own panel is going to show."""
+    logged: dict[tuple[str, int], Logged] = field(default_factory=dict)
+    """(id, epoch) → the logged scores of an answer. The results of a cancelled run lack some of them."""
     stopper: Stopper | None = None
-    """What may end it before everything is asked."""
+    """The control that may end the task before everything is asked."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Sample id → cluster, as a log that is scored again has held them."""
 
     def header(self, **values: Any) -> Header:
-        """What its log says of itself, with the other top-level values of it that are known."""
+        """Return the header of its log, with the other top-level values of it that are known."""
         return header_of({"eval": self.spec.model_dump(), **values}, Faults())
 
 
@@ -458,6 +467,6 @@ current: ContextVar[Live | None] = ContextVar("harness_noise_live", default=None
 
 
 def current_stopper() -> Stopper | None:
-    """What may end the task in whose context this runs."""
+    """Return the control that may end the task of this context, or None."""
     live = current.get()
     return None if live is None else live.stopper

@@ -18,7 +18,7 @@ from harness_noise.analysis.drawing import about_clusters, carried, check_agains
 from harness_noise.analysis.references import expected_scores, same_run
 from harness_noise.analysis.sequential import Order, StoppingRule
 from harness_noise.arrays import FloatArray, IntArray, picked
-from harness_noise.data.clusters import MissingFieldError
+from harness_noise.data.clusters import MissingFieldError, UserSpec
 from harness_noise.data.matching import pair
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import ReadOptions, Scores
@@ -46,11 +46,13 @@ logger = logging.getLogger("harness_noise")
 
 
 def refused(spec: EvalSpec, on: Flag) -> str | None:
-    """Why the task that starts here, with the flag on, must not start; where it is to ask less, Inspect will ask us.
+    """Return why the task that starts here, with the flag on, must not start.
+
+    Where it is to ask less, Inspect will ask us.
 
     Clusters that its own metadata name and its samples do not have are a reason, where this Inspect shows its samples.
     """
-    running, cluster = private.options(), on.settings.cluster
+    running, cluster = private.options(), on.cluster
     if cluster is not None and (spec.metadata or {}).get("noise_cluster") is not None:
         ids, dataset = set(spec.dataset.sample_ids or ()), getattr(getattr(running, "task", None), "dataset", ())
         samples = [sample for sample in dataset if sample.id in ids]
@@ -90,17 +92,17 @@ def stop_early(running: Any | None, asking: Mapping[str, Any]) -> str | None:
 def stopper_of(
     live: Live, samples: Sequence[Sample], epochs: int, asking: StoppingSettings, folders: Sequence[str]
 ) -> Stopper:
-    """Everything that is known before the first question."""
+    """Return the control of a task, with everything that is known before the first question."""
     spec, config, to_say = live.spec, live.spec.config, live.to_say
-    task, named = spec.task, live.flag.settings.cluster
+    task, text = spec.task, live.flag.settings.cluster
+    named = None if text is None else UserSpec(text)
     _check(spec, epochs, asking)
-    seeds = [asking.seed, config.sample_shuffle]
-    seed = next((value for value in seeds if isinstance(value, int) and not isinstance(value, bool)), None)
+    seed = next((value for value in (asking.seed, config.sample_shuffle) if type(value) is int), None)
     questions, metadata = _questions(samples)
     scorers = live.header().scorers
     clusters = _clusters(TaskClusters(task, questions.keys, metadata), named, scorers)
     metric = asking.metric or declared(spec)
-    references = tuple(read(path, task, named, folders, "noise_reference").run for path in asking.references)
+    references = tuple(read(path, task, named, folders, "noise_complete").run for path in asking.complete)
     predictors, decides, other, taken, against = references, None, None, None, ""
     if asking.against is not None:
         none = spec_for(named, task) == "none"
@@ -114,8 +116,8 @@ def stopper_of(
             clusters = None if taken is None else taken[0]
             if other.clusters is not None:
                 spec_there = other.cluster_spec or "cluster"
-                to_say.append(about_clusters(task, spec_there, against, "noise_cluster", refused=none))
-        # in the looks nobody's clusters count but those of the new run
+                to_say.append(about_clusters(task, spec_there, against, "noise_cluster", refused=none).as_text())
+        # the looks use only the clusters of the new run
         other = replace(other, clusters=None, cluster_spec=None)
     elif asking.rule is not None or asking.repeats:
         decides = deciding(task, scorers, metric)
@@ -125,6 +127,7 @@ def stopper_of(
         part, chances = _part(asking.sample, questions, clusters, seed or 0, expected)
     if asking.repeats:
         private.reorder()  # not to have another order, but to know of answers that fail
+    order = None if asking.rule is None else _order(spec, asking.rule, picked(clusters, part), len(part), epochs, seed)
     return Stopper(
         task=task,
         to_say=to_say,
@@ -140,9 +143,7 @@ def stopper_of(
         against=against,
         references=references,
         predictors=predictors,
-        order=None
-        if asking.rule is None
-        else _order(spec, asking.rule, picked(clusters, part), len(part), epochs, seed),
+        order=order,
         order_seed=seed,
         part_seed=None if asking.sample is None else seed or 0,
         max_samples=config.max_samples,
@@ -184,8 +185,8 @@ def _questions(samples: Sequence[Sample]) -> tuple[Questions, list[Mapping[str, 
     return questions, [sample.metadata or {} for sample in samples]
 
 
-def _clusters(task_clusters: TaskClusters, named: str | None, scorers: Scorers) -> tuple[str, ...] | None:
-    """The clusters that the noise of the task has; where the user's own cannot be had, it does not start."""
+def _clusters(task_clusters: TaskClusters, named: UserSpec | None, scorers: Scorers) -> tuple[str, ...] | None:
+    """Return the clusters that the noise of the task has. Where the user's own cannot be had, it does not start."""
     spec = spec_for(named, task_clusters.task)
     try:
         task_clusters.labels(spec)
@@ -200,7 +201,7 @@ def _clusters(task_clusters: TaskClusters, named: str | None, scorers: Scorers) 
 
 
 def _overlap(task: str, questions: Questions, other: Scores, where: str) -> list[str]:
-    """What to say where not all questions are in the run compared with; none in it is an error."""
+    """Return a note if not all questions are in the run compared with. If none is, raise InputError."""
     common = len(pair(questions, other.questions).rows_a)
     if not common:
         raise InputError(f"noise_against={where}: none of its questions is one of {task}, by id and text")
@@ -212,7 +213,7 @@ def _overlap(task: str, questions: Questions, other: Scores, where: str) -> list
 def _part(
     sample: str, questions: Questions, clusters: tuple[str, ...] | None, seed: int, expected: FloatArray | None
 ) -> tuple[IntArray, dict[str, float] | None]:
-    """A random part of whole clusters, the same for the same questions in whatever order they come.
+    """Return a random part of whole clusters, the same for the same questions in whatever order they come.
 
     With the probability of each question that was drawn, where these differ.
     """
@@ -227,7 +228,7 @@ def _part(
 def _order(
     spec: EvalSpec, rule: StoppingRule, labels: tuple[str, ...] | None, n: int, epochs: int, seed: int | None
 ) -> Order:
-    """Blocks in a random order: Inspect's own shuffle, or, of whole clusters, one that is drawn here."""
+    """Return blocks in a random order: Inspect's own shuffle, or for whole clusters one that is drawn here."""
     ours = private.reorder()
     if not ours and (labels is not None or (rule.asking == "depth" and epochs > 1)):
         logger.warning(
@@ -244,14 +245,17 @@ def _order(
 
 
 def declared(spec: EvalSpec) -> str | None:
-    """The score that a task declares as its headline, as `noise_metric` would name it; None where it names none."""
+    """Return the score that a task declares as its headline, as `noise_metric` would name it.
+
+    None where it names none.
+    """
     headline = getattr(spec, "headline_metric", None)
     names = (getattr(headline, "scorer", None), getattr(headline, "score", None))
     return "/".join(dict.fromkeys(name for name in names if name)) or None
 
 
 def deciding(task: str, scorers: Scorers, metric: str | None) -> DecidingScore:
-    """The score of a run that is compared with none.
+    """Return the score of a run that is compared with none.
 
     Raises:
         InputError: the task has several scorers, and `metric` names none of them.
@@ -272,7 +276,7 @@ def deciding(task: str, scorers: Scorers, metric: str | None) -> DecidingScore:
 
 
 def compared(task: str, log: LogRun, metric: str | None) -> tuple[DecidingScore, Scores]:
-    """The score that is compared with that of a log, and the log's.
+    """Return the score that is compared with that of a log, and the log's.
 
     Raises:
         InputError: the log has several that it could be, or none.
@@ -298,8 +302,8 @@ def _which(task: str, names: Sequence[str], metric: str | None = None) -> str:
     return f"{there}{wrong}: name the one that decides, noise_metric=NAME"
 
 
-def read(where: str, task: str, cluster: str | None, folders: Sequence[str], what: str) -> LogRun:
-    """The log of a task.
+def read(where: str, task: str, cluster: UserSpec | None, folders: Sequence[str], what: str) -> LogRun:
+    """Return the log of a task.
 
     Args:
         where: a log, or a folder with one of the task.
@@ -328,11 +332,14 @@ def read(where: str, task: str, cluster: str | None, folders: Sequence[str], wha
 
 
 MANAGER = "harness-noise"
-"""How the log names us."""
+"""Our name in the log."""
 
 
 def _safely(ask: Callable[[Stopper], Any]) -> Any:
-    """What the stopper of the task in whose context this runs says; None where there is none, or a fault in it."""
+    """Return what the stopper of the task in whose context this runs says.
+
+    None where there is none, or a fault in it.
+    """
     live = current.get()
     if live is None or live.stopper is None:
         return None
@@ -377,17 +384,17 @@ class Stopping:
         return MANAGER
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
-        """Whether an answer is not to be asked for."""
+        """Return whether an answer is not to be asked for."""
         from inspect_ai.util import EarlyStop
 
         reason = _safely(lambda stopper: stopper.reason(str(id), epoch))
         return None if reason is None else EarlyStop(id=id, epoch=epoch, reason=reason)
 
     async def complete_sample(self, id: str | int, epoch: int, scores: dict[str, SampleScore]) -> None:
-        """An answer has its scores."""
+        """Count an answer that has its scores."""
         _safely(lambda stopper: stopper.answered(str(id), epoch, scores))
 
     async def complete_task(self) -> dict[str, Any]:
-        """What was decided, for the log."""
+        """Return what was decided, for the log."""
         record = _safely(lambda stopper: stopper.close())
         return {} if record is None else {RECORD: record}

@@ -1,4 +1,4 @@
-"""What each answer of a log cost: the usage of the evaluated model, without that of judges and other roles."""
+"""All that each answer of a log cost: the usage of the evaluated model, without that of judges and other roles."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness_noise.data.measures import usage_of
+from harness_noise.data.notes import Note
 from harness_noise.data.scores import Scores, Usage
 from harness_noise.io.measures import CACHED_USAGE
 
@@ -27,8 +28,8 @@ _TOKENS = {
 """Inspect's name → ours, where they mean one thing."""
 
 
-def with_usage(scores: Sequence[Scores], task: TaskAnswers, names: Sequence[str]) -> tuple[list[Scores], list[str]]:
-    """The scores of one answer each with its measures, and what is to be said of other models in them.
+def with_usage(scores: Sequence[Scores], task: TaskAnswers, names: Sequence[str]) -> tuple[list[Scores], list[Note]]:
+    """Return the scores of one answer each with its measures, and notes on other models in them.
 
     Args:
         scores: of the task.
@@ -53,7 +54,7 @@ def with_usage(scores: Sequence[Scores], task: TaskAnswers, names: Sequence[str]
 
 
 def _of_sample(sample: Mapping[str, Any], header: Header, names: Sequence[str]) -> dict[str, float | str]:
-    """The measures of one answer, a number or a cause."""
+    """Return the measures of one answer, a number or a cause."""
     if sample.get("error"):  # it broke off, and has used less than an answer takes
         return dict.fromkeys(names, "error")
     model_usage = sample.get("model_usage")
@@ -67,7 +68,7 @@ def _of_sample(sample: Mapping[str, Any], header: Header, names: Sequence[str]) 
 
 
 def _own_tokens(by_model: Mapping[str, Any], by_role: Any, header: Header) -> dict[str, Any]:
-    """What the evaluated model has used, without the calls of roles that it played beside: its own judge."""
+    """Return the evaluated model's usage, without calls in other roles, such as its own judge."""
     usage = by_model.get(header.model)
     if not isinstance(usage, dict):
         return {}
@@ -83,7 +84,8 @@ def _own_tokens(by_model: Mapping[str, Any], by_role: Any, header: Header) -> di
 
 
 def _renamed(usage: Mapping[str, Any]) -> dict[str, Any]:
-    """The tokens of one model, of its input all: Inspect's `input_tokens` leaves out what a provider's cache held."""
+    """Return one model's tokens with its whole input. Inspect's `input_tokens` leaves out what a provider's
+    cache held."""
     out = {ours: usage.get(theirs) for theirs, ours in _TOKENS.items()}
     entire, output = usage.get("input_tokens"), usage.get("output_tokens")
     if isinstance(entire, (int, float)):
@@ -97,8 +99,9 @@ def _minus(value: Any, other: Any) -> Any:
     return value - other if isinstance(value, (int, float)) and isinstance(other, (int, float)) else value
 
 
-def _notes(header: Header, samples: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What other models have used, which is not in the measures, and whether some calls may have used nothing."""
+def _notes(header: Header, samples: Iterable[Mapping[str, Any]]) -> list[Note]:
+    """Return notes on usage of other models, which the measures leave out, and on calls that a cache may have
+    answered."""
     others: Counter[str] = Counter()
     for sample in samples:
         model_usage = sample.get("model_usage")
@@ -109,10 +112,12 @@ def _notes(header: Header, samples: Iterable[Mapping[str, Any]]) -> list[str]:
     each = ", ".join(f"{model} {tokens:,}" for model, tokens in others.items())
     out = []
     if each:
-        out.append(f"{header.task}: tokens and cost are those of {header.model}; not counted are those of {each}")
+        said = f"tokens and cost are those of {header.model}; not counted are those of {each}"
+        out.append(Note("not_counted", said).of(header.task))
     if header.cached:
-        out.append(
-            f"{header.task}: the models were asked through a cache, and calls that it answered are in no usage: "
-            "tokens, cost and times may be too low (cached_usage)"
+        said = (
+            "the models were asked through a cache, and calls that it answered are in no usage: tokens, cost and times "
+            "may be too low (cached_usage)"
         )
+        out.append(Note(CACHED_USAGE, said).of(header.task))
     return out

@@ -17,36 +17,37 @@ if TYPE_CHECKING:
 
     from ..word_problems import SimulatedModel
     from .files.outputs import RunFiles
-    from .live.hook import noise
+    from .live.sessions import noise
 
 __all__ = ["LmEvalAdapter", "adapter", "noise"]
 
 
 class LmEvalAdapter:
-    """lm-evaluation-harness: output folders, results and samples files, read and written; live runs."""
+    """The adapter of lm-eval. See `harness_noise.io.protocol`."""
 
     name = "lm-eval"
+    about = "lm-evaluation-harness: output folders, results and samples files, read and written; live runs."
 
     def sniff(self, path: Path) -> bool:
-        """Whether `path` looks like an lm-eval output folder, results file or samples file."""
+        """Return whether `path` looks like an lm-eval output folder, results file or samples file."""
         from .files.outputs import sniff
 
         return sniff(path)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """The runs at `path`; see `harness_noise.io.protocol.Adapter.read`."""
+        """Return the runs at `path`. See `harness_noise.io.protocol.Adapter.read`."""
         from harness_noise.io.registry import read_with
 
         return read_with(self, path, options)
 
     def parts(self, path: Path) -> list[RunFiles]:
-        """The runs at `path`, each with its files; see `harness_noise.io.protocol.AdapterInParts`."""
+        """Return the runs at `path`, each with its files. See `harness_noise.io.protocol.AdapterInParts`."""
         from .files.outputs import find
 
         return find(path)
 
     def read_part(self, part: RunFiles, options: ReadOptions) -> PartRead:
-        """One results file and its samples."""
+        """Return one results file and its samples."""
         from harness_noise.io.protocol import PartRead
 
         from .files.read import read
@@ -54,19 +55,19 @@ class LmEvalAdapter:
         return PartRead((read(part, options),))
 
     def join(self, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
-        """One Run for each results file."""
+        """Return one Run for each results file."""
         from harness_noise.io.registry import in_order
 
         return in_order(found)
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
-        """Write the run at `path` with its noise; see `harness_noise.io.protocol.Adapter.write`."""
+        """Write the run at `path` with its noise. See `harness_noise.io.protocol.Adapter.write`."""
         from .files.export import write
 
         return write(path, out, analyze, options)
 
     def cli(self, argv: list[str]) -> int:
-        """Run lm-eval's own command line with the `--noise` options added; returns its exit code."""
+        """Run lm-eval's own command line with the `--noise` options added. Returns its exit code."""
         from .live.cli import main
 
         if "simulated" in argv:  # the commands of the demo run as it prints them
@@ -80,17 +81,17 @@ class LmEvalAdapter:
         return main(argv)
 
     def installed(self) -> bool:
-        """Whether lm-eval can be imported."""
+        """Return whether lm-eval can be imported."""
         return find_spec("lm_eval") is not None
 
     def demo(self, out: Path, show: Callable[[list[str]], None], models: Sequence[SimulatedModel]) -> list[Path]:
-        """One run of the demonstration's word problems per model under `out`; `show` is told each command."""
+        """Return one run of the demonstration's word problems per model under `out`. `show` is told each command."""
         from .demo import run
 
         return [run(model, out, show) for model in models]
 
     def demo_until(self, out: Path, show: Callable[[list[str]], None], model: SimulatedModel, against: Path) -> Path:
-        """One run that stops when the comparison with the output of another one is decided."""
+        """Return one run that stops when the comparison with the output of another one is decided."""
         from .demo import run
 
         return run(model, out, show, against)
@@ -101,7 +102,7 @@ adapter = LmEvalAdapter()
 
 def __getattr__(name: str) -> Any:
     if name == "noise":
-        from .live.hook import noise
+        from .live.sessions import noise
 
         return noise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

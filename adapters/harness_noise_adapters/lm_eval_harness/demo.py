@@ -46,14 +46,15 @@ metadata:
 
 SIMULATED = (
     "--model simulated is for the demonstration: it answers only the task word_problems, by chance, as one of "
-    f"{', '.join(model.name for model in MODELS)} (--model_args model=sim-a). `harness-noise demo --out DIR` writes "
-    "that task to DIR/task, for --include_path, and shows the commands; for other tasks name a model of lm-eval's"
+    f"{', '.join(model.name for model in MODELS)} (--model_args model=sim-a). `python -m "
+    "harness_noise.cli.full_demo -o DIR` writes that task to DIR/task, for --include_path, and shows the commands; for "
+    "other tasks name a model of lm-eval's"
 )
-"""What the simulated model says to whatever else it is asked."""
+"""The simulated model's message about any other task."""
 
 
 def write_task(folder: Path) -> Path:
-    """The task's YAML and data, for `--include_path`."""
+    """Write the task's YAML and data, for `--include_path`."""
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / "word_problems.jsonl"
     lines = [
@@ -75,7 +76,7 @@ def register() -> None:
 
     @register_model("simulated")
     class Simulated(LM):  # type: ignore[misc]
-        """Answers word problems by chance; see `SimulatedModel`."""
+        """A model that answers word problems by chance (see `SimulatedModel`)."""
 
         def __init__(self, model: str = MODELS[0].name, **kwargs: Any) -> None:
             super().__init__()
@@ -103,7 +104,7 @@ def register() -> None:
 
 
 def run(model: SimulatedModel, out: Path, show: Callable[[list[str]], None], against: Path | None = None) -> Path:
-    """One run of lm-eval with the flag on, five answers per question.
+    """Run lm-eval once with the flag on, five answers per question.
 
     Args:
         model: who answers.
@@ -114,12 +115,13 @@ def run(model: SimulatedModel, out: Path, show: Callable[[list[str]], None], aga
     Returns:
         The folder with lm-eval's output.
     """
+    # before lm-eval loads Hugging Face's libraries, which read these once
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("HF_DATASETS_CACHE", str(out / ".cache"))
     from lm_eval import evaluator, tasks
 
     from .live.cli import main
 
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    os.environ.setdefault("HF_DATASETS_CACHE", str(out / ".cache"))
     register()
     folder = out / ("lm-eval" if against is None else "stopped-early") / model.name
     arguments = f"run --model simulated --model_args model={model.name} --tasks word_problems".split()

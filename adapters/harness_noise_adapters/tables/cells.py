@@ -2,68 +2,61 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
+from harness_noise.arrays import IntArray
 from harness_noise.data.answers import MetricAnswers
 from harness_noise.data.questions import Hashes, occurrences
 from harness_noise.errors import InputError
 
-from .columns import NoScoreError
-from .files import Record
+from .opening import Record
 from .presets import ScorePath
+from .values import NoScoreError
 
 Key = tuple[str, str, str]
 """Task, metric and scorer."""
-BESIDE = "\x1f"
-"""Between the name of a question and its words, where the name has come with other words."""
 
 
 @dataclass(slots=True)
 class Answered(MetricAnswers):
     """The answers under one metric, with what is noted of them and of their questions on the way."""
 
-    COLUMNS: ClassVar[tuple[str, ...]] = (*MetricAnswers.COLUMNS, "clusters", "rows")
+    COLUMNS: ClassVar[tuple[str, ...]] = (*MetricAnswers.COLUMNS, "clusters")
     rule: ScorePath = field(kw_only=True)
-    clusters: list[str | None] = field(default_factory=list)
-    """The cluster that its row names."""
-    rows: array[int] = field(default_factory=lambda: array("q"))
-    """The row of the table that it stands in."""
+    clusters: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    """The number of each row's cluster in `cluster_names`, −1 for none."""
+    cluster_names: Sequence[str] = ()
     records: dict[str, list[Record]] = field(default_factory=dict)
     """Question → its rows, where something is to be known of the questions."""
     hashes: Hashes = field(default_factory=Hashes)
-    """Hashes of the words of each question, in their order; "" where it has none."""
+    """Hashes of each question's words, in the order of the questions, "" for a question without words."""
     texts: list[str] = field(default_factory=list)
+    targets: Hashes = field(default_factory=Hashes)
+    """Hashes of what is right, likewise."""
     odd: dict[str, NoScoreError] = field(default_factory=dict)
-    """Cells that are no scores."""
-    words: dict[str, str] = field(default_factory=dict)
-    """Question of a table → the words beside its name."""
+    """Cells that are not scores."""
 
-    def distinct(self) -> list[tuple[int, Any]]:
-        """Place and label of each answer, without those that come again."""
-        labels: Iterable[Any] = self.labels() if self.repeats else range(len(self.places))
-        return list(dict.fromkeys(zip(self.places, labels, strict=True)))
-
-    def rename(self, names: Mapping[str, str] | None) -> None:
-        """Let each answer be of the question that `names` says; None: of a question of its own."""
+    def keep_apart(self) -> None:
+        """Let each answer be of a question of its own."""
         self.take(np.argsort(np.array(self.places), kind="stable").tolist())  # question by question
         keys, hashes, records, before = list(self.keys), list(self.hashes), self.records, self.places
-        old = [keys[place] for place in before]
-        new = occurrences(old) if names is None else [names.get(key, key) for key in old]
-        self.keys, self.hashes, self.records = {}, Hashes(), {}
-        self.places = array("i", [self.keys.setdefault(key, len(self.keys)) for key in new])
-        for key, place in dict.fromkeys(zip(new, before, strict=True)):
-            if hashes and key not in self.records:
+        targets = list(self.targets)
+        new = occurrences([keys[place] for place in before])
+        self.keys, self.hashes, self.targets, self.records = {}, Hashes(), Hashes(), {}
+        self.places = [self.keys.setdefault(key, len(self.keys)) for key in new]
+        for key, place in zip(new, before, strict=True):
+            if hashes:
                 self.hashes.append(hashes[place])
+                self.targets.append(targets[place])
             self.records.setdefault(key, []).extend(records.get(keys[place], ()))
 
     def by_condition(self) -> int:
-        """The most conditions under which a question was answered, each several times; they tell its answers apart."""
+        """Number the answers to a question under each condition. Return how many conditions a question has at most."""
         answers = list(zip(self.places, self.repeats, strict=True))
         most, seen = max(Counter(place for place, _ in {*answers}).values(), default=0), Counter[Any]()
         for number, (place, condition) in enumerate(answers):
@@ -72,22 +65,24 @@ class Answered(MetricAnswers):
         return most
 
     def labels_of_questions(self, where: object) -> tuple[str, ...] | None:
-        """The cluster of each question; None where there are none.
+        """Return the cluster of each question, or None if the rows name no clusters.
 
         Raises:
             InputError: a question is in two clusters, or only some are in one.
         """
-        first: dict[int, int] = {}
-        for number, (place, cluster) in enumerate(zip(self.places, self.clusters, strict=False)):
-            before = first.setdefault(place, number)
-            if cluster != self.clusters[before]:
-                raise InputError(
-                    f"{where}: question {[*self.keys][place]!r} is in cluster {self.clusters[before]!r}"
-                    f"{self.at(before)} and in {cluster!r}{self.at(number)}"
-                )
-        labels = tuple(label for number in first.values() if (label := self.clusters[number]) is not None)
-        if labels and len(labels) < len(self.keys):
-            bare = next(number for number in first.values() if self.clusters[number] is None)
-            at = f", line {self.lines[bare]}"
+        if not len(self.clusters):
+            return None
+        first = np.unique(np.array(self.places), return_index=True)[1]
+        named = [*self.cluster_names, None]
+        for number in np.flatnonzero(self.clusters != self.clusters[first][np.array(self.places)])[:1].tolist():
+            before = int(first[self.places[number]])
+            raise InputError(
+                f"{where}: question {[*self.keys][self.places[number]]!r} is in cluster "
+                f"{named[self.clusters[before]]!r}{self.at(before)} and in {named[self.clusters[number]]!r}"
+                f"{self.at(number)}"
+            )
+        labels = self.clusters[first]
+        if (labels >= 0).any() and (labels < 0).any():
+            at = f", line {self.lines[first[np.argmax(labels < 0)]]}"
             raise InputError(f"{where}{at}: no cluster, though other questions have one")
-        return labels or None
+        return tuple(self.cluster_names[label] for label in labels) if (labels >= 0).all() else None

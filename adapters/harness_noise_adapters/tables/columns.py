@@ -1,228 +1,181 @@
-"""Which column of a table is what, and what its cells hold."""
+"""The meaning of a table's columns, found by evidence or named by the user, and the notes that explain it."""
 
 from __future__ import annotations
 
-import json
-import math
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness_noise.data.clusters import AUTO, text_label
-from harness_noise.data.measures import numeric_fields
+import numpy as np
+
+from harness_noise.data.clusters import AUTO
+from harness_noise.data.measures import OF_REPEATS, numeric_fields
 from harness_noise.data.native_values import is_proportion
+from harness_noise.data.notes import Note
+from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError, parameter
 
-from .files import Record, Rows, stem
-from .presets import Getter, getter
+from .blocks import Block
+from .evidence import AskError, RefuseError, Roles, judge
+from .evidence.lexicon import WORDS, snake
+from .evidence.neighbours import agreement_of
+from .evidence.questions import says_failure
+from .evidence.table import SEEN, ColumnFacts, TableFacts
+from .fields import mentioned
+from .opening import Record, Rows, stem
+from .presets import ANY, OFF, Cause, Getter, getter
+from .values import cell_text, score_of
 
 MOST_COUNTED = 50_000_000
-"""Answers that the counts of one file may stand for: 400 MB of scores."""
-
-
-def cell_text(value: Any) -> str | None:
-    """A cell as a key: 1.0 of a float column is 1; None where it is empty."""
-    if isinstance(value, str):
-        text = value.strip()
-        if not text.isascii():  # a lone surrogate is no text that a file or a data frame could hold
-            text = text.encode("utf-8", "backslashreplace").decode()
-        return text or None
-    if value is None or value != value:
-        return None
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return text_label(value)
-
-
-class NoScoreError(InputError):
-    """A cell of the scores is neither a number nor a verdict."""
-
-
-def score_of(path: Path | Rows, line: int, column: str, value: Any) -> float:
-    """A score: a number, a truth value, the word of a verdict, or NaN where the cell is empty."""
-    raw = value
-    if isinstance(value, str):
-        plain = value.strip().lower()
-        if plain in MISSING:
-            return math.nan
-        value = VERDICTS.get(plain, math.inf if "_" in plain else plain)  # to Python 1_0 is 10
-    if value is None:
-        return math.nan
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.inf
-    if abs(number) > HUGE:
-        shown = repr(raw) if len(repr(raw)) <= _SHOWN else f"{repr(raw)[:_SHOWN]}…"
-        raise NoScoreError(
-            f"{path}, line {line}: {column} {shown} is not a finite number, true or false, or another verdict "
-            f"({', '.join(_KNOWN)})"
-        )
-    return number
-
-
-def odd_scores(odd: Mapping[str, NoScoreError]) -> InputError:
-    """Why some cells are no scores; all that were found."""
-    first, *others = odd.values()
-    if not others:
-        return first
-    listed = ", ".join(list(odd)[:MOST_ODD]) + (", …" if len(odd) > MOST_ODD else "")
-    return InputError(f"{first}; cells that are none of these: {listed}")
-
-
-def answers_of(value: Any) -> list[Any] | None:
-    """The scores of several answers that one cell lists, in JSON or as Python writes them; None where it is no list."""
-    if isinstance(value, str):
-        if not value.lstrip().startswith("["):
-            return None
-        plain = re.sub(r"\b(true|false|none|nan)\b", lambda match: _JSON[match[0].lower()], value, flags=re.IGNORECASE)
-        try:
-            value = json.loads(plain)
-        except (ValueError, RecursionError):
-            return None
-    return value if isinstance(value, list) and not any(isinstance(score, (list, dict)) for score in value) else None
-
-
-_JSON = {"true": "true", "false": "false", "none": "null", "nan": "null"}
-_SHOWN = 60
-MISSING = frozenset(("", "nan", "null", "none", "na", "n/a"))
-LEXICON = tomllib.loads((files(__package__) / "columns.toml").read_text(encoding="utf-8"))
-VERDICTS: dict[str, float] = LEXICON["verdicts"]
-"""The words of a verdict, in lower case; Inspect's letters are C, P (partly), I and N (no answer)."""
-_KNOWN = ("yes/no", "pass/fail", "correct/incorrect", "resolved/unresolved", "C/P/I/N")
-HUGE = 1e100
-"""Scores beyond it are taken for infinite: their squares are."""
-
-
-NAMES: dict[str, list[str]] = LEXICON["names"]
-"""Our column → the names it goes by; the first is ours and wins over the others."""
-PROMPTS: list[str] = LEXICON["more"]["prompts"]
-LAST_RESORT: list[str] = LEXICON["more"]["last_resort"]
+"""The most answers that the counts of one file may give: 400 MB of scores."""
+NAMES = ("question", "score", "task", "metric", "scorer", "model", "repeat", "cluster")
+"""Our columns."""
+WIDE = {"models": "model", "metrics": "metric"}
+"""The words in `columns` for a wide table's columns, and the column that each makes."""
+MISSING = "missing"
+"""The word in `columns` for the column that says why an answer has no score. A row with such a reason has no score."""
 NEEDED = ("question", "score")
-OFF = "none"
-"""What is said of a column that is not to be taken."""
-MOST_ODD = 8
-"""Cells that are no scores, of which a message names as many."""
 _CAUSE = re.compile(r"(?<![a-z])(seed|prompt|template|instruction|phrasing|judge|shot|few_?shot)s?(?![a-z])")
 """Words for what moves the answers to all questions together."""
-HEAD = 100
-"""Rows that are looked at to learn the columns of a file that has no header."""
-
-
-def _filled(record: Record, specs: Mapping[str, Getter]) -> Record:
-    return {**record, **{text: get(record) for text, get in specs.items()}} if specs else record
+HEAD = SEEN
+"""Rows that are looked at to learn what the columns of a file are."""
+CELL, LABEL = "\x1fscore", "\x1flabel"
+"""The names of the score and label columns that a wide table gets."""
+_KINDS = {"models": "model", "metrics": "metric", "repeats": "repeat"}
 
 
 @dataclass(slots=True)
 class TableColumns:
-    """Which of the file's columns is which of ours."""
+    """The columns of the file, by the role that each has for us."""
 
     names: dict[str, str]
     """Our name → the file's."""
     unused: list[str]
-    count: str | None = None
-    """eval-arena's number of answers, where `score` is the share of them that was right."""
+    roles: Roles
     chosen: tuple[str, ...] = ()
     """The file's columns that the user named."""
-    lists: bool = False
-    """Whether a cell has held the scores of several answers."""
-    words: str | None = None
-    """The column with the words of the question, where `question` is an id beside it."""
     wording: str | None = None
-    """The column whose words verify that two runs mean the same question: `words`, `question` itself or a prompt."""
-
+    """The column whose words verify that two runs mean the same question: the question itself or a prompt."""
     target: str = ""
     answer: str = ""
     """The columns with the right answer and the model's, where there are such."""
     specs: dict[str, Getter] = field(default_factory=dict)
-    """Columns that are no columns of the file, but a dotted path or a template of them."""
-    off: tuple[str, ...] = ()
-    """Our names that the user switched off with `none`."""
+    """Columns that do not exist in the file but are a path or a template of its columns."""
+    wide: dict[str, str] = field(default_factory=dict)
+    """Column of scores → its label, in a table with several."""
+    labelled: str = ""
+    """The role that the labels of a wide table have."""
     numeric: tuple[str, ...] = ()
     """The columns of numbers that are none of ours, by the first rows."""
+    certificate: str = ""
 
     @property
     def question(self) -> str:
         return self.names["question"]
 
+    def causes(self) -> list[Cause]:
+        """Return how rows say that there was no answer. It applies to rows without a score, or to all if the user named
+        the column."""
+        column = self.roles.cause
+        if column is None:
+            return []
+        texts = column.last in WORDS["causes"]["texts"]
+        failed: Any = ANY if texts else [cell for cell in column.distinct if says_failure(cell)]
+        if not failed:
+            return []
+        return [Cause("agent", {column.name: failed}, if_empty=column.name not in self.chosen)]
+
+    @property
+    def count(self) -> str | None:
+        """eval-arena's number of answers, where `score` is the share of them that was right."""
+        return None if self.roles.count is None else self.roles.count.name
+
     @classmethod
-    def of(cls, path: Path | Rows, head: Sequence[Record], chosen: Mapping[str, str]) -> TableColumns:
-        have = list(dict.fromkeys(name for record in head for name in record))
-        unknown = [name for name in chosen if name not in NAMES]
-        if unknown:
-            raise InputError(f"`columns` {unknown[0]}=…: accepted names are {', '.join(NAMES)}, rows")
+    def of(cls, path: Path | Rows, head: Block, chosen: Mapping[str, str], options: ReadOptions) -> TableColumns:
+        """Return what the columns are.
+
+        Args:
+            path: the file, for messages.
+            head: its first rows.
+            chosen: ours → what the user named.
+            options: SPECs of clusters, fields and measures speak of further columns.
+
+        Raises:
+            InputError: a column that the user named is not there, or the evidence does not tell which is which.
+        """
+        have = head.names
+        known = [*NAMES, *WIDE, MISSING]
+        if unknown := [name for name in chosen if name not in known]:
+            raise InputError(f"`columns` {unknown[0]}=…: accepted names are {', '.join(known)}, rows")
         off = [ours for ours, theirs in chosen.items() if theirs == OFF and OFF not in have and ours not in NEEDED]
         chosen = {ours: theirs for ours, theirs in chosen.items() if ours not in off}
-        specs = {}
-        for ours, theirs in chosen.items():
-            if theirs not in have:
-                specs[theirs] = get = getter(theirs)
-                if all(get(record) is None for record in head):
-                    raise InputError(
-                        f"{path}: `columns` {ours}={theirs}: no such column; there are {', '.join(have)}. What is true "
-                        f"of one file only stands behind its name: "
-                        f"{parameter('columns', {f'{stem(path)}:{ours}': 'COLUMN'})}"
-                    )
-        head = [_filled(record, specs) for record in head]
-        plain = {name: plain_name(str(name)) for name in have}
-        free = [name for name in have if name not in chosen.values()]
-        names = dict(chosen)
-        words = None if "question" in chosen else _beside_words(names, free, plain, head)
-        count = None
-        for ours, aliases in NAMES.items():
-            if ours in names or ours in off:
-                continue
-            column = _named(path, ours, aliases, free, plain)
-            if column is None and ours == "question":
-                column = next(iter(_last_resort(free, plain, head)), None)
-            if column is not None:
-                names[ours] = column
-        if "score" not in names:
-            counted = {plain[name]: name for name in free}
-            if "pass1" in counted:
-                names["score"], count = counted["pass1"], counted.get("count")
-        if "score" not in names:
-            raise InputError(_no_score(path, have, head))
-        if "question" not in names:
-            raise InputError(
-                f"{path}: no column says which question a row is about; there are {', '.join(have)}: name it, as in "
-                f"{parameter('columns', {'question': _likely(have, names, head)})}"
-            )
-        if count is not None:
-            names.pop("repeat", None)
-        wording = words or _telling(names["question"], "question" in chosen, free, plain, head)
-        used = {*names.values(), count, words}
-        unused = [name for name in have if name not in used and not mentioned(name, tuple(specs))]
-        others = {plain[name]: name for name in reversed(have) if name not in names.values()}
-        target = next((others[name] for name in LEXICON["more"]["targets"] if name in others), "")
+        specs = _specs(path, head, have, chosen)
+        spoken = (*specs, *options.fields, *options.usage, *([options.cluster] if options.cluster else []))
+        ignored = [name for name in have if mentioned(name, spoken)]
+        if options.over in have and len({*map(cell_text, head.column(options.over))}) > 1:
+            chosen |= {"over": options.over}
+        parts = [part for name in options.measures for part in name.split("/")]
+        within = any(map(OF_REPEATS.fullmatch, parts))  # who asks for pass@k knows what the answers are
+        try:
+            table = TableFacts.of(head.filled(specs))
+            roles = judge(table, chosen, off, ignored, factors=bool(options.factors), within=within)
+        except (AskError, RefuseError) as error:
+            raise error.at(path) from None
+        return cls._of_roles(head, have, roles, specs, chosen)
+
+    @classmethod
+    def _of_roles(
+        cls,
+        head: Block,
+        have: Sequence[str],
+        roles: Roles,
+        specs: dict[str, Getter],
+        chosen: Mapping[str, str],
+    ) -> TableColumns:
+        assert roles.question is not None
+        wide = dict(zip((column.name for column in roles.score), roles.labels, strict=True)) if roles.labels else {}
+        named = {name: column for name, column in roles.named.items() if not (name == "repeat" and roles.count)}
+        names = {"question": roles.question.name, "score": CELL if wide else roles.score[0].name}
+        names |= {ours: column.name for ours, column in named.items()}
+        if wide:
+            names[_KINDS[roles.kind]] = LABEL
+        mine = [*roles.score, roles.question, *named.values()]
+        specs |= {column.name: partial(_nested_value, column.keys) for column in mine if len(column.keys) > 1}
+        others = [roles.gold, roles.pred]
+        specs |= {one.name: partial(_nested_value, one.keys) for one in others if one is not None and len(one.keys) > 1}
+        used = {
+            *names.values(),
+            *wide,
+            *roles.also,
+            *(column.name for column in (roles.count, roles.cause) if column is not None),
+        }
+        wording = _wording(roles, "question" in chosen)
+        used |= {wording or "", *(column.name for column in others if column is not None)}
+        inside = {column.keys[0] for column in mine}
+        unused = [name for name in have if name not in used | inside and not mentioned(name, tuple(specs))]
+        target, answer = ("" if column is None else column.name for column in others)
         return cls(
             names,
             unused,
-            count,
+            roles,
             tuple(chosen.values()),
-            words=words,
             wording=wording,
             target=target,
-            answer=next(
-                (others[name] for name in LEXICON["more"]["answers"] if others.get(name, target) != target), ""
-            ),
+            answer=answer,
             specs=specs,
-            off=tuple(off),
-            numeric=tuple(name for name in numeric_fields(head[0]) if name in unused),
+            wide=wide,
+            labelled=_KINDS[roles.kind] if wide else "",
+            numeric=tuple(name for name in numeric_fields(head.cut(0, 1).rows[0]) if name in unused),
+            certificate=certificate(roles, len(head), wording),
         )
-
-    def filled(self, record: Record) -> Record:
-        """A row with what the SPECs among the columns say of it."""
-        return _filled(record, self.specs) if self.specs else record
 
     @property
     def right_or_wrong(self) -> bool:
-        """Whether the scores are counts of right answers, or their column is called as right or wrong ones are."""
-        return self.count is not None or is_proportion(self.names["score"])
+        """True if the scores are counts of right answers, or if the name of their column is one for right or wrong."""
+        return self.count is not None or any(is_proportion(name) for name in (*self.wide, self.names["score"]))
 
     @property
     def cause(self) -> str | None:
@@ -231,7 +184,7 @@ class TableColumns:
         return name if _CAUSE.search(name.lower()) else None
 
     def counted(self, path: Path | Rows, line: int, record: Record) -> tuple[int, int]:
-        """Eval-arena's right answers, and of how many."""
+        """Return Eval-arena's right answers, and of how many."""
         name, of = self.names["score"], str(self.count)
         share, count = (score_of(path, line, column, record.get(column)) for column in (name, of))
         right = share * count
@@ -244,137 +197,113 @@ class TableColumns:
             )
         return round(right), round(count)
 
-    def note(self, path: Path | Rows, specs: Sequence[str] = ()) -> str:
-        """Which columns were taken, and which were not, also not for a SPEC of what is known of the questions."""
-        taken = [f"{theirs} as {ours}" for ours, theirs in self.names.items() if ours != theirs]
-        text = f"{path.name}: took {', '.join(taken)}" if taken else f"{path.name}: columns taken by their names"
-        if self.words is not None:
-            text += f", {self.words} as its words"
-        if self.count is not None:
-            text += f", {self.count} as the number of answers (their order is unknown)"
-        if self.lists:
+    def note(self, path: Path | Rows, specs: Sequence[str] = (), *, repeated: bool) -> Note:
+        """Return which column was read as what, and which were not, also not for a SPEC of what is known besides."""
+        text = f"{path.name}: {self.certificate}"
+        if self.roles.kind == "list":
             text += f"; the items of a list in {self.names['score']} are the repeats of its question, in order"
-        elif "repeat" not in self.names and self.count is None:
+        elif repeated and "repeat" not in self.names and self.count is None:
             text += "; rows of one question are its repeats, in order"
         unused = [name for name in self.unused if AUTO not in specs and not mentioned(name, specs)]
-        return text + (f"; not used: {', '.join(unused)}" if unused else "")
+        return Note("read_as", text + (f"; not used: {', '.join(unused)}" if unused else ""))
 
 
-def plain_name(name: str) -> str:
-    """A name as it is looked up: `Question ID`, `question-id` and `questionId` are `question_id`."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip()).lower().replace(" ", "_").replace("-", "_")
+def _specs(path: Path | Rows, head: Block, have: Sequence[str], chosen: Mapping[str, str]) -> dict[str, Getter]:
+    """Return getters of what the user named and what is not a column of the file: a path, or a template of columns.
+
+    Raises:
+        InputError: no row has it.
+    """
+    specs: dict[str, Getter] = {}
+    for ours, theirs in chosen.items():
+        for name in theirs.split("+") if ours in WIDE else [theirs]:
+            if name in have:
+                continue
+            specs[name] = get = getter(name)
+            if all(get(record) is None for record in head.rows):
+                raise InputError(
+                    f"{path}: `columns` {ours}={name}: no such column; there are {', '.join(have)}. What is true "
+                    f"of one file only stands behind its name: "
+                    f"{parameter('columns', {f'{stem(path)}:{ours}': 'COLUMN'})}"
+                )
+    return specs
 
 
-def _named(
-    path: Path | Rows, ours: str, aliases: Sequence[str], free: Sequence[str], plain: Mapping[str, str]
-) -> str | None:
-    """The one column that goes by a known name; ours wins, two others are ambiguous."""
-    matches = [name for name in free if plain[name] in aliases]
-    matches = matches or [name for name in free if plain[name] in LEXICON["next"].get(ours, ())]
-    own = [name for name in matches if plain[name] == aliases[0]]
-    if len(own) == 1:
-        return own[0]
-    if len(matches) > 1:
-        several = " and ".join(map(repr, matches))
-        raise InputError(f"{path}: {several} could each be the {ours}: say which with `columns` {ours}={matches[0]}")
-    return matches[0] if matches else None
+def _nested_value(keys: Sequence[str], record: Any) -> Any:
+    """Return the value at nested keys of a row's objects, None if a key is missing."""
+    for key in keys:
+        if not isinstance(record, Mapping) or key not in record:
+            return None
+        record = record[key]
+    return record
 
 
-def _last_resort(free: Sequence[str], plain: Mapping[str, str], head: Sequence[Record]) -> list[str]:
-    """The columns whose names may mean anything, the likeliest first: one of random ids names rows, not questions."""
-    matches = [name for last in LAST_RESORT for name in free if plain[name] == last]
-    return sorted(matches, key=lambda name: all(_UUID.fullmatch(str(record.get(name))) for record in head))
-
-
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-
-
-def _beside_words(
-    names: dict[str, str], free: Sequence[str], plain: Mapping[str, str], head: Sequence[Record]
-) -> str | None:
-    """Takes the one id that stands beside the words of a question for the question; returns the words' column."""
-    worded = (name for kind in LEXICON["more"]["worded"] for name in free if plain[name] == kind)
-    words = next((name for name in worded if is_worded([cell_text(record.get(name)) for record in head])), None)
-    ids = [name for name in free if plain[name] in NAMES["question"] and plain[name] not in LEXICON["more"]["worded"]]
-    if not ids:
-        ids = _last_resort(free, plain, head)[:1]
-    if words is None or len(ids) != 1:
-        return None
-    names["question"] = ids[0]
-    return words
-
-
-def _telling(
-    question: str, vouched: bool, free: Sequence[str], plain: Mapping[str, str], head: Sequence[Record]
-) -> str | None:
-    """The column with the words of a question that has no `words` beside it; an id that the user named needs none."""
-    prompts = () if vouched else (name for kind in PROMPTS for name in free if plain[name] == kind)
-    n_questions = len({cell_text(record.get(question)) for record in head})
-    for name in (question, *prompts):
-        words = [_words(record.get(name)) for record in head]
-        if is_worded(words) and 2 * len(set(words)) > n_questions:  # an instruction that all share says nothing
-            return str(name)
+def _wording(roles: Roles, vouched: bool) -> str | None:
+    """Return the column of words that verifies an id, or None. An id that the user named needs none."""
+    question = roles.question
+    assert question is not None
+    several = len(question.distinct)
+    beside = [] if vouched else [column for column in roles.words if column is not question]
+    for column in (question, *beside):
+        if column.is_worded and 2 * len(column.distinct) > several:  # an instruction that all share says nothing
+            return column.name
     return None
 
 
-def _words(value: Any) -> str | None:
-    return cell_text(value) if isinstance(value, str) else None
+def certificate(roles: Roles, n: int, wording: str | None) -> str:
+    """Return one line on how each column was read, and the evidence for it."""
+    score, question = roles.score[0], roles.question
+    assert question is not None
+    if roles.labels:
+        names = ", ".join(column.name for column in roles.score[:4])
+        names += f" and {len(roles.score) - 4} more" if len(roles.score) > 4 else ""
+        parts = [f"scores: {names}, each of a {_KINDS[roles.kind]}, {_range(score)}"]
+    else:
+        also = f" (= {', '.join(roles.also)})" if roles.also else ""
+        parts = [f"score: {score.name}{also}, {_range(score)}"]
+    if roles.count is not None:
+        parts[0] += f", {roles.count.name} as the number of answers (their order is unknown)"
+    if n == SEEN:
+        parts[0] += f" (of the first {n:,} rows)"
+    parts.append(f"question: {question.name}")
+    if wording is not None and wording != question.name:
+        parts[-1] += f", its words: {wording}"
+    parts += [ours if column.name == ours else f"{ours}: {column.name}" for ours, column in roles.named.items()]
+    if (agreement := _agreement(roles)) is not None:
+        parts.append(agreement)
+    return "; ".join(parts)
 
 
-def _no_score(path: Path | Rows, have: Sequence[str], head: Sequence[Record]) -> str:
-    inner = [f"{name}.{key}" for name in have if isinstance(cell := head[0].get(name), Mapping) for key in cell]
-    names = [name for name in (*have, *inner) if not _COUNTER.search(str(name))]
-    cells = {name: list(map(_scores_in, map(getter(name), head))) for name in names if any(map(getter(name), head))}
-    scores = [name for name, values in cells.items() if None not in values]
-    open_ = [name for name in scores if not _OF_KEY.search(name)]
-    beyond = {name for name in open_ for found in cells[name] for score in found or () if score < 0 or score > 1}
-    shares = [name for name in open_ if name in have and name not in beyond]
-    named = next((name for name in open_ if _OF_SCORE.search(name)), None)
-    likely = named or (shares[0] if len(shares) == 1 else "COLUMN")
-    listed = ", ".join([*map(str, have[:12]), *(["…"] if len(have) > 12 else [])])
-    text = f"{path}: no column holds the scores; there are {listed}. "
-    text += f"If one of them does, name it, as in {parameter('columns', {'score': likely})}"
-    if len(scores) >= 2 and likely == "COLUMN":
-        text += (
-            f". If each of the {len(scores)} columns of numbers is a model, this is a wide table: it needs one row "
-            "for each answer with the columns question, model, score (pandas: "
-            "`frame.melt(id_vars=…, var_name='model', value_name='score')`)"
-        )
-    return text
+def _range(column: ColumnFacts) -> str:
+    """Return the scale of some scores, in words: `0/1, 57% ones`, `1 to 5, 5 distinct`."""
+    if column.kind == "scores":
+        return f"lists, mean {column.mean:.3g}"
+    values = column.numbers[~np.isnan(column.numbers)]
+    if not values.size:
+        return "empty"
+    if column.scale == "01":
+        return f"0/1, {values.mean():.0%} ones"
+    return f"{values.min():g} to {values.max():g}, {len(np.unique(values)):,} distinct"
 
 
-def like(kind: str) -> re.Pattern[str]:
-    """What a name has in it that is of this kind."""
-    return re.compile("|".join(LEXICON["parts"][kind]), re.IGNORECASE)
-
-
-_COUNTER, _OF_KEY, _OF_SCORE = map(like, ("counter", "key", "score"))
-
-
-def _likely(have: Sequence[str], names: Mapping[str, str], head: Sequence[Record]) -> str:
-    """A column that may tell the questions, for the message that asks for it: words that differ from row to row."""
-    for name in have:
-        cells = [_words(record.get(name)) for record in head]
-        answer = re.search("answer|respon|output|predict|completion|generat|reason", str(name).lower())
-        if name not in names.values() and not answer and is_worded(cells) and 2 * len(set(cells)) > len(cells):
-            return str(name)
-    return "COLUMN"
-
-
-def _scores_in(value: Any) -> list[float] | None:
-    """The scores in a cell, which may be a list; None where it holds none."""
-    several = answers_of(value)
-    try:
-        return [score_of(Path(), 0, "", each) for each in ([value] if several is None else several)]
-    except InputError:
+def _agreement(roles: Roles) -> str | None:
+    """Return a sentence on how often the right answer equals the model's, or None if the columns do not show it."""
+    gold, pred, score = roles.gold, roles.pred, roles.score[0]
+    if gold is None or pred is None or roles.labels or gold.is_worded:
         return None
+    agreement = agreement_of(gold, pred)
+    if np.isnan(agreement).all():
+        return None
+    same = float(np.nanmean(agreement))
+    return f"{gold.name} and {pred.name} agree in {same:.0%}" if score.scale in ("01", "unit") and same > 0 else None
 
 
-def mentioned(name: str, specs: Sequence[str]) -> bool:
-    """Whether a column is one that the SPECs speak of."""
-    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", spec) for spec in specs)
+def plain_name(name: str) -> str:
+    """Return a name as it is looked up: `Question ID`, `question-id` and `questionId` are `question_id`."""
+    return snake(name)
 
 
-def is_worded(values: Sequence[str | None]) -> bool:
-    """Whether a column holds sentences, and not names."""
-    return 2 * sum(value is not None and " " in value for value in values) > len(values)
+def aliases(ours: str) -> list[str]:
+    """Return the names by which one of our columns is known, for files of labels."""
+    words = WORDS[ours]
+    return [*words["ids"], *words["last_resort"]] if ours == "question" else list(words["exact"])

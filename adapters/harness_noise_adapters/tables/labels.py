@@ -10,18 +10,21 @@ from pathlib import Path
 from harness_noise.data.labels import Label, LabelFile
 from harness_noise.errors import InputError
 
-from .columns import HEAD, LAST_RESORT, LEXICON, NAMES, cell_text, plain_name, score_of
-from .files import Record, Rows, records, suffix_of
+from .columns import aliases, plain_name
+from .files import records
+from .opening import Record, Rows, suffix_of
+from .values import LEXICON, cell_text, score_of
 
 _NAMES = {
-    "question": [*NAMES["question"], *LAST_RESORT], "task": NAMES["task"], "model": NAMES["model"],
-    "repeat": NAMES["repeat"], **LEXICON["labels"],
-}  # fmt: skip
-"""Our column → the names it goes by, in lower case; the first that is there counts."""
+    **{ours: aliases(ours) for ours in ("question", "task", "model", "repeat")},
+    **LEXICON["labels"],
+}
+"""Our column → its accepted names, in lower case. The first one present is used."""
+_HEAD = 100
 
 
 def read_labels(path: Path | Rows) -> LabelFile:
-    """The labels of a table; rows whose label is empty have none.
+    """Return the labels of a table, without the rows whose label is empty.
 
     Raises:
         InputError: the file is damaged, a column is missing, or a label is neither a number nor a verdict.
@@ -29,7 +32,7 @@ def read_labels(path: Path | Rows) -> LabelFile:
     if isinstance(path, Path) and not suffix_of(path):
         raise InputError(f"{path}: labels are read from CSV, TSV, JSONL, JSON or Parquet")
     rows = records(path)
-    head = list(islice(rows, HEAD))
+    head = list(islice(rows, _HEAD))
     names = _columns(path, [record for _, record in head])
     labels, n_empty = [], 0
     for line, record in (*head, *rows):
@@ -46,7 +49,7 @@ def read_labels(path: Path | Rows) -> LabelFile:
 
 
 def _columns(path: Path | Rows, head: Sequence[Record]) -> dict[str, str]:
-    """Our name → the file's."""
+    """Return our name → the file's."""
     have = {plain_name(str(name)): str(name) for record in head for name in record}
     names = {
         ours: have[next(name for name in aliases if name in have)]
@@ -63,7 +66,7 @@ def _columns(path: Path | Rows, head: Sequence[Record]) -> dict[str, str]:
 
 
 def _text(record: Record, names: Mapping[str, str], name: str) -> str | None:
-    """A cell, without the quote that keeps a spreadsheet from running it."""
+    """Return a cell, without the quote that keeps a spreadsheet from running it."""
     text = cell_text(record.get(names[name])) if name in names else None
     return text[1:] if text is not None and text[:1] == "'" and text[1:].lstrip()[:1] in _FORMULA else text
 
@@ -72,7 +75,7 @@ _FORMULA: Iterable[str] = ("=", "+", "-", "@")
 
 
 def _chance(path: Path | Rows, line: int, record: Record, names: Mapping[str, str]) -> float | None:
-    """The probability with which a row was drawn."""
+    """Return the probability with which a row was drawn."""
     if "chance" not in names:
         return None
     value = score_of(path, line, "chance", record.get(names["chance"]))

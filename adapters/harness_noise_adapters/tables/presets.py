@@ -21,48 +21,56 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness_noise.data.clusters import MissingFieldError, is_plain, labeller, value_of
+from harness_noise.data.clusters import MissingFieldError, UserSpec, is_plain, labeller, value_of
 from harness_noise.errors import FinalError, InputError
+from harness_noise.io.paths import opened
 from harness_noise.settings import CAUSES
 
-from .files import Record, Rows, document, is_lines, objects, readable, records, suffix_of
+from .blocks import Block
+from .documents import VALUE, document, keyed_rows, object_at
+from .files import blocks, gathered, is_document, is_lines, objects, records
+from .opening import Record, Rows, readable, stem, suffix_of
 
 T = TypeVar("T")
 Getter = Callable[[Any], Any]
 ANY = "*"
 OF_FILE = "@"
-_BLOCK = 1024
-"""Rows of a table that are read at once."""
+OFF = "none"
+"""The word in `columns` that forbids a column."""
 _HEAD = 5
 """Rows that are looked at to recognise a format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why an answer has no score, and how a row says so."""
+    """A reason why an answer has no score, and the values of a row that show it."""
 
     cause: str = ""
-    """Empty where nobody says."""
+    """The name of the reason, empty if it is unknown."""
     where: Mapping[str, Any] = field(default_factory=dict)
     if_empty: bool = False
-    """Only where the row has no score; else whatever stands there is none."""
+    """True if it applies only to rows without a score. Otherwise it removes the row's score."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScorePath:
-    """Where the scores of one metric stand, or, with `*` in the path, of several."""
+    """The place of one metric's scores, or of several metrics' scores if the path has a `*`."""
 
     path: str
     metric: str = ""
-    """Its name; by default what the `*` stands for, or the last part of the path."""
+    """The metric's name. By default it is the key that `*` matched, or the last part of the path."""
     name: str = ""
-    """Where each of the things that `*` stands for says its name."""
+    """The path to the metric's name inside each item that `*` matches."""
     where: Mapping[str, Any] = field(default_factory=dict)
     """Only rows that say this."""
     leave_out: Sequence[str] = ()
     """Globs of metrics that are none."""
+    take: Sequence[str] = ()
+    """Globs of the only metrics that are any, where other numbers may stand beside them."""
+    several: bool = False
+    """True if a list there holds the scores of several answers, in order."""
     words: bool = True
-    """Whether a word may be a score."""
+    """True if a word may be a score."""
     bounds: Sequence[float] = ()
     native: str = ""
     """A Jinja template of the format's own mean, from `file`, `model` and `metric`."""
@@ -72,7 +80,7 @@ class ScorePath:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """What is where in the files of one format."""
+    """The places of questions, scores and everything else in the files of one format."""
 
     name: str
     reads: str
@@ -80,31 +88,36 @@ class Preset:
     when: Sequence[str]
     """Paths that are in the file (`@…`) or in its first row, if it is of this format."""
     question: Sequence[str]
-    """What names a question: one path, or several whose values do so together."""
+    """The path of the question's name, or several paths whose values name it together."""
     score: Sequence[ScorePath]
     rows: Sequence[str] = ()
-    """Where a JSON object holds the rows; `a + b` are those of both."""
+    """The places of the rows in a JSON object. `a + b` are the rows of both."""
+    files: Sequence[str] = ()
+    """Globs inside a folder of files that hold a row each, whose `@key` is where it lies."""
     document: Sequence[str] = ()
     """Names that only such lines have as speak of the whole file."""
     known_by: Sequence[str] = ()
     """Paths of which one has a value in each row, or the questions cannot be told apart."""
     advice: str = ""
-    """What to do where none has."""
+    """Advice for a file in which no row has a score."""
     text: str = ""
     target: str = ""
     answer: str = ""
     model: str = ""
     task: str = ""
     metric: str = ""
-    """Where a row says its metric, in place of the name of a score."""
+    """The path of a row's metric, if rows name it themselves."""
     scorer: str = ""
     repeat: str = ""
     shared_repeats: bool = False
-    """Whether a repeat shares a cause with the repeats of that name of all other questions."""
+    """True if a repeat shares a cause with the repeats of the same name of all other questions."""
     condition: str = ""
-    """What a model is asked all questions with in turn, such as a prompt: answers under several are repeats."""
+    """The path of a condition, such as a prompt, under which all questions are asked in turn. Answers under several are
+    repeats."""
     cluster: str = ""
     date: str = ""
+    stops_on: str = ""
+    """The outcome that ends the answers to a question, success or failure, else empty."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """More fields of each row, for `by`, `cluster` and `factors`."""
     missing: Sequence[Cause] = ()
@@ -114,7 +127,7 @@ _TYPES: dict[str, type] = {"str": str, "bool": bool, "Mapping": dict, "Sequence"
 
 
 def _made(kind: type[T], place: str, data: Any, **more: Any) -> T:
-    """One entry of a formats file."""
+    """Return one entry of a formats file as an object."""
     if not isinstance(data, dict):
         raise InputError(f"{place}: is no table of names and values")
     by_name = {each.name: each for each in fields(kind) if each.name not in more}  # type: ignore[arg-type]
@@ -136,7 +149,7 @@ def _preset(file: str, name: str, data: Any) -> Preset:
     if not isinstance(data, dict):
         raise InputError(f"{place}: is no table of names and values")
     data = {"reads": name, "when": [], "question": []} | data
-    for key in ("rows", "when", "question", "document", "known_by"):
+    for key in ("rows", "when", "question", "document", "known_by", "files"):
         data |= {key: [data[key]]} if isinstance(data.get(key), str) else {}
     scores = data.pop("score", None)
     made = []
@@ -147,6 +160,8 @@ def _preset(file: str, name: str, data: Any) -> Preset:
     preset = _made(Preset, place, data, name=name, score=made, missing=causes)
     if not (preset.when and preset.question and all(score.path for score in made)):
         raise InputError(f"{place}: says neither `when` a file is of this format nor which path is the `question`")
+    if preset.stops_on not in ("", "success", "failure"):
+        raise InputError(f"{place}: stops_on is success or failure, not {preset.stops_on!r:.40}")
     return preset
 
 
@@ -161,7 +176,7 @@ def _causes(place: str, data: Any) -> list[Cause]:
 
 
 def all_presets(own: str | None = None) -> list[Preset]:
-    """All formats, the user's own first: those of the file `own`, else of their folder of settings.
+    """Return all formats, the user's own first: those of the file `own`, else of their folder of settings.
 
     Raises:
         InputError: a file of formats that cannot be used; says which entry.
@@ -171,7 +186,8 @@ def all_presets(own: str | None = None) -> list[Preset]:
     if own is None and not path.is_file():
         return list(_built_in())
     try:
-        mine = formats_in(str(path), path.read_text(encoding="utf-8"))
+        with opened(path) as file:
+            mine = formats_in(str(path), file.read().decode())
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
     names = {preset.name for preset in mine}
@@ -184,7 +200,7 @@ def _built_in() -> tuple[Preset, ...]:
 
 
 def formats_in(file: str, text: str) -> tuple[Preset, ...]:
-    """The formats that a TOML text describes.
+    """Return the formats that a TOML text describes.
 
     Raises:
         InputError: an entry that cannot be used; says which.
@@ -197,14 +213,15 @@ def formats_in(file: str, text: str) -> tuple[Preset, ...]:
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a value says nothing: null, NaN, or a text, list or object with nothing in it."""
+    """Return True if a value holds nothing: null, NaN, or an empty text, list or object."""
     return value is None or (
         not value if isinstance(value, (str, list, dict)) else value is not True and value != value
     )
 
 
 def getter(spec: str) -> Getter:
-    """A function from a row (or, for what stands behind `@`, a file) to the value at a path; None where it is not."""
+    """Return a function from a row (or from a file, for a path after `@`) to the value at a path, None if it is
+    missing."""
     if not spec:
         return lambda row: None
     if not is_plain(spec) or " | " not in spec:
@@ -217,27 +234,29 @@ def getter(spec: str) -> Getter:
     return first
 
 
-def column(spec: str, get: Getter | None) -> Callable[[Sequence[Any]], list[Any]]:
-    """A function from many rows to the values at a path, as its getter has them, but faster where all rows have one."""
+def column(spec: str, get: Getter | None) -> Callable[[Block], Sequence[Any]]:
+    """Return a function from rows to the values at a path, as its getter has them, but faster if all rows have one."""
     if get is None:
-        return lambda rows: [None] * len(rows)
+        return lambda block: [None] * len(block)
     steps = [] if not spec or set(spec) & set(" *|{@") else [itemgetter(name) for name in spec.split(".")]
 
-    def values(rows: Sequence[Any]) -> list[Any]:
-        picked: Iterable[Any] = rows
+    def values(block: Block) -> Sequence[Any]:
+        if spec in block.cells:
+            return block.cells[spec]
+        picked: Iterable[Any] = block.rows
         for step in steps:
             picked = map(step, picked)
         try:
-            return list(picked) if steps else list(map(get, rows))
+            return list(picked) if steps else list(map(get, block.rows))
         except (KeyError, TypeError, IndexError):
-            return list(map(get, rows))
+            return list(map(get, block.rows))
 
     return values
 
 
 def _single(path: str) -> Getter:
     if not is_plain(path):
-        label = labeller(path)
+        label = labeller(UserSpec(path))
 
         def rendered(row: Any) -> Any:
             try:
@@ -270,7 +289,7 @@ def _single(path: str) -> Getter:
 
 
 def _opened(cell: Any) -> Any:
-    """The object or list that a cell of CSV holds, as JSON or as Python writes it; None where it holds none."""
+    """Return the object or list that a CSV cell holds, as JSON or as Python writes it, or None."""
     if not isinstance(cell, str) or cell[:1] not in ("{", "["):
         return None
     for decode in (json.loads, literal_eval):
@@ -280,7 +299,7 @@ def _opened(cell: Any) -> Any:
 
 
 def spread(path: str, row: Any) -> Iterator[tuple[str, Any, Any]]:
-    """What a `*` in a path stands for: its name, what holds it (a list's item, else the row), and the value there."""
+    """Yield each match of a path's `*`: its name, its holder (a list's item, else the row), and its value."""
     before, _, after = path.partition("*")
     inside = getter(before[:-1])(row) if before.endswith(".") else None
     inside = _opened(inside) if isinstance(inside, str) else inside
@@ -305,7 +324,8 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 
 def holds(where: Mapping[str, Any]) -> Callable[[Any], bool]:
-    """A function that says whether a row has all these values; of a list one of them, of `*` any at all."""
+    """Return a function that tests whether a row has all these values. A list accepts any of its items, `*` any
+    value."""
 
     def of(path: str, wanted: Any) -> Callable[[Any], bool]:
         get = getter(path)
@@ -323,7 +343,7 @@ def holds(where: Mapping[str, Any]) -> Callable[[Any], bool]:
 
 
 def is_there(path: str, place: Any) -> bool:
-    """Whether a row or a file has something at one of the paths, if only null."""
+    """Return True if a row or a file has a value, even null, at one of the paths."""
     ways = path.split(" | ")
     return (
         any(way in place for way in ways)
@@ -339,39 +359,41 @@ class Recognised:
     path: Path | Rows
     preset: Preset
     file: dict[str, Any] = field(default_factory=dict)
-    """What is said of the whole file, as far as it has been read."""
+    """The facts about the whole file that have been read so far."""
     whole: Any = None
-    """The document that a JSON file is; of a known format, the list of its rows."""
+    """The document of a JSON file, or the list of its rows for a known format."""
     inside: str | None = None
     """The path to the rows inside the objects of a JSON file, for a table without a format."""
 
+    def __post_init__(self) -> None:
+        if isinstance(self.path, Path):
+            self.file = {"file": stem(self.path), "folder": self.path.absolute().parent.name} | self.file
+
     @property
     def strict(self) -> bool:
-        """Whether numbers are numbers and no texts, as in JSON."""
+        """True if numbers are never written as texts, as in JSON."""
         return isinstance(self.path, Path) and suffix_of(self.path) not in (".csv", ".tsv")
 
-    def blocks(self) -> Iterator[tuple[Sequence[int], Sequence[Record]]]:
-        """The rows with their numbers, many at a time; what lines say of the whole file is in `file` at the end."""
+    def blocks(self) -> Iterator[Block]:
+        """Return the rows, many at a time. `file` has the facts about the whole file after the last block."""
         if is_lines(self.path) and isinstance(self.path, Path) and self.inside is None:
-            yield from self._lines(self.path)
-        else:
-            rows = records(self.path, self.inside, self.whole)
-            while block := list(islice(rows, _BLOCK)):
-                yield [number for number, _ in block], [row for _, row in block]
+            return self._lines(self.path)
+        return blocks(self.path, self.inside, self.whole)
 
-    def _lines(self, path: Path) -> Iterator[tuple[Sequence[int], Sequence[Record]]]:
+    def _lines(self, path: Path) -> Iterator[Block]:
         self.file = {}
-        for numbers, rows in objects(path, _unwanted(self.preset)):
+        self.__post_init__()
+        for numbers, rows in gathered(objects(path, _unwanted(self.preset))):
             file_lines = {i: name for name in self.preset.document for i, row in enumerate(rows) if name in row}
             for i, name in sorted(file_lines.items()):
                 if self.file.setdefault(name, rows[i][name]) != rows[i][name]:
                     raise InputError(f"{path}, line {numbers[i]}: a second {name!r}: two runs in one file; split it")
-            kept = [i for i in range(len(rows)) if i not in file_lines] if file_lines else []
-            yield ([numbers[i] for i in kept], [rows[i] for i in kept]) if file_lines else (numbers, rows)
+            kept = [i for i in range(len(rows)) if i not in file_lines] if file_lines else range(len(rows))
+            yield Block([numbers[i] for i in kept], [rows[i] for i in kept]) if file_lines else Block(numbers, rows)
 
 
 def kinds(preset: Preset) -> tuple[str, set[str]] | None:
-    """The one field whose word says what a row is, and all words that the preset asks for; None: it is not so."""
+    """Return the field that names a row's kind and the kinds that the preset reads, or None if no single field does."""
     wheres = [*(score.where for score in preset.score), *(cause.where for cause in preset.missing)]
     names = {name for where in wheres for name in where}
     values = [value for where in wheres for value in where.values()]
@@ -380,7 +402,8 @@ def kinds(preset: Preset) -> tuple[str, set[str]] | None:
 
 
 def _unwanted(preset: Preset) -> Callable[[bytes], bool] | None:
-    """A function that says, without decoding it, whether a line is of a kind that nobody asks for; None: none can."""
+    """Return a test for lines of a kind that the preset does not read, without decoding them, or None if it has no
+    kinds."""
     kind = kinds(preset)
     if kind is None:
         return None
@@ -400,11 +423,11 @@ _ENDS = (b"}\n", b"}", b"}\r\n")
 _SHORT = 500
 """Bytes of a line that is decoded as soon as its kind is found."""
 _NEAR = 100
-"""Bytes within which a line says its kind, once it has named the key; one that takes more is decoded."""
+"""Bytes after its key within which a line names its kind. A line that needs more is decoded."""
 
 
 def recognised(path: Path | Rows, own: str | None, chosen: Mapping[str, str]) -> Recognised:
-    """A file with the preset of its format; `TABLE` where there is none.
+    """Return a file with the preset of its format, `TABLE` if no format fits.
 
     Args:
         path: the file.
@@ -415,20 +438,20 @@ def recognised(path: Path | Rows, own: str | None, chosen: Mapping[str, str]) ->
         InputError: the file, or that of the formats, cannot be read.
     """
     with readable(path):
-        whole = document(path) if isinstance(path, Path) and suffix_of(path) == ".json" else None
+        whole = document(path) if isinstance(path, Path) and is_document(path) else None
         table = Recognised(path, TABLE, whole=whole, inside=chosen.get("rows"))
         if not set(chosen) <= set(OURS):
             return table
         head = [] if whole is not None else [row for _, row in islice(records(path), _HEAD)]
-    sources = (_as_of(path, preset, whole, head) for preset in all_presets(own))
+    sources = (_with_format(path, preset, whole, head) for preset in all_presets(own))
     return next((source for source in sources if source is not None), table)
 
 
 TABLE = Preset(name="table", reads="a table", when=(), question=(), score=())
 
 
-def _as_of(path: Path | Rows, preset: Preset, whole: Any, head: Sequence[Record]) -> Recognised | None:
-    """The file with this format; None where it is of another."""
+def _with_format(path: Path | Rows, preset: Preset, whole: Any, head: Sequence[Record]) -> Recognised | None:
+    """Return the file with this format, or None if it has another format."""
     if whole is not None:
         file = whole if isinstance(whole, dict) else {}
         rows = whole if isinstance(whole, list) else _list_at(whole, preset.rows)
@@ -440,7 +463,7 @@ def _as_of(path: Path | Rows, preset: Preset, whole: Any, head: Sequence[Record]
     about = [path.replace(OF_FILE, "") for path in preset.when if path.startswith(OF_FILE)]
     if not all(is_there(path, file) for path in about):
         return None
-    if about and preset.rows and isinstance(whole, dict) and rows is None:
+    if about and rows is None and any(_is_empty_at(whole, place) for place in preset.rows):
         raise InputError(
             f"{path}: a file of {preset.name} ({preset.reads}) with no answers in it, at {' or '.join(preset.rows)}"
         )
@@ -450,19 +473,38 @@ def _as_of(path: Path | Rows, preset: Preset, whole: Any, head: Sequence[Record]
 
 
 OURS = ("question", "model", "task", "repeat", "cluster")
-"""What a user can say of a file whose format is known; with more of them it is a table like any other."""
+"""Words of `columns` that keep a known format. With any other word the file is read as a plain table."""
 
 
 def _list_at(whole: Any, places: Sequence[str]) -> list[Any] | None:
-    """The first of the lists that has rows."""
+    """Return the first of the lists that has rows."""
     for place in places:
         rows: list[Any] = []
         for path in place.split(" + "):
-            value = getter(path)(whole) if isinstance(whole, dict) else None
+            if not isinstance(whole, dict):
+                continue
+            value = object_at(whole, path) if path.endswith(ANY) else getter(path)(whole)
+            rows += _rows_keyed(value) if isinstance(value, dict) and path.endswith(ANY) else []
             rows += value if isinstance(value, list) else []
         if rows:
             return rows
     return None
+
+
+def _rows_keyed(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of an object keyed by question, without entries between them that are about all."""
+    rows = list(keyed_rows(value))
+    told = [row for row in rows if not (VALUE in row and isinstance(row[VALUE], (str, int, float, type(None))))]
+    return told or rows
+
+
+def _is_empty_at(whole: Any, place: str) -> bool:
+    """Return True if the place of a format's rows exists in a document but is empty."""
+    for path in place.split(" + "):
+        value = object_at(whole, path) if path.endswith(ANY) else getter(path)(whole)
+        if isinstance(value, (list, dict)) and not value:
+            return True
+    return False
 
 
 def _ways(spec: str) -> list[str]:
@@ -470,19 +512,19 @@ def _ways(spec: str) -> list[str]:
 
 
 def of_file(spec: str) -> Getter:
-    """A function from a file to the value that the part of a path behind `@` has there."""
+    """Return a function from a file to the value at the part of a path after `@`."""
     return getter(" | ".join(way[1:] for way in _ways(spec) if way.startswith(OF_FILE)))
 
 
 def of_row(spec: str) -> Getter | None:
-    """A function from a row to the value at a path; None where only the file says it."""
+    """Return a function from a row to the value at a path, or None if only the file has it."""
     ways = [way for way in _ways(spec) if way and not way.startswith(OF_FILE)]
     return getter(" | ".join(ways)) if ways else None
 
 
 def rendered(template: str, **values: Any) -> float | None:
-    """The number that a template comes to; None where something in it is not there."""
+    """Return a template's number, or None if a value in it is missing."""
     try:
-        return float(labeller(template)(values))
+        return float(labeller(UserSpec(template))(values))
     except (FinalError, ValueError):
         return None

@@ -23,11 +23,13 @@
   };
 
   const digitsOf = (size) => size > 0 ? Math.min(6, Math.max(1, 1 - Math.floor(Math.log10(size)))) : 3;
-  const number = (x, digits) => {
+  const T = data.times, unit = T === 1 ? "" : " points", axis = T === 1 ? "" : ", points";
+  const number = (x, digits) => {  // per cent and points of 0/1 scores
     if (!Number.isFinite(x)) return "–";
-    const text = x.toFixed(digits);
+    const text = (T * x).toFixed(T === 1 ? digits : Math.max(0, digits - 2));
     return (Number(text) ? text : text.replace("-", "")).replace("-", "−");
   };
+  const mean = (x, digits) => `${number(x, digits)}${T === 1 ? "" : "%"}`;
   const p = (x) => !Number.isFinite(x) ? "–" : x < 0.0001 ? "< 0.0001" : `= ${x.toFixed(x < 0.001 ? 4 : 3)}`;
   const interval = (low, high, digits) => Number.isFinite(low) && Number.isFinite(high)
     ? `[${number(low, digits)}, ${number(high, digits)}]` : "–";
@@ -40,8 +42,8 @@
   };
   const describe = (row) => {
     const [a, b] = ends(row), f = facts(row, 1);
-    const total = Number.isFinite(f.total) ? `, total SE ${number(f.total, f.digits)}` : "";
-    return `${data.names[a]} − ${data.names[b]}: ${number(f.diff, f.digits)} ${interval(f.low, f.high, f.digits)}${total}; ${f.verdict}`;
+    const total = Number.isFinite(f.total) ? `, SE (1 answer) ${number(f.total, f.digits)}` : "";
+    return `${data.names[a]} − ${data.names[b]}: ${number(f.diff, f.digits)}${unit} ${interval(f.low, f.high, f.digits)}${total}; ${f.verdict}`;
   };
 
   const points = (figure) => {
@@ -63,6 +65,7 @@
   };
   const titled = (text) => { const made = node("title", {}); made.textContent = text; return made; };
   const words = (x, y, text, more = {}) => { const made = node("text", { x, y, fill: "var(--ink)", ...more }); made.textContent = text; return made; };
+  const scaled = (low, high, most) => ticks(T * low, T * high, most).map(([v, text]) => [v / T, text]);
   const ticks = (low, high, most, whole) => {
     const rough = (high - low) / most, unit = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 2.5, 5, 10].map((f) => f * unit).find((s) => s >= rough * 0.999 && !(whole && s < 1)) ?? 1;
@@ -98,13 +101,13 @@
     const left = Math.min(168, 16 + 6.6 * Math.min(23, Math.max(...rows.map((r) => r.label.length))));
     const height = 52 + 19 * rows.length, x = (v) => left + (WIDTH - left - 10) * (v - low) / (high - low);
     const parts = [];
-    for (const [v, text] of ticks(low, high, 6))
+    for (const [v, text] of scaled(low, high, 6))
       parts.push(node("path", { d: `M${x(v)} 8V${height - 40}`, stroke: "var(--line)", "stroke-width": 0.7 }),
         words(x(v), height - 25, text, { "text-anchor": "middle", fill: "var(--muted)" }));
     parts.push(node("path", { d: `M${x(0)} 8V${height - 40}`, stroke: "var(--ink)", "stroke-dasharray": "4 3" }));
     rows.forEach((r, i) => {
       const y = 17.5 + 19 * i, mine = r.open ? "var(--muted)" : colour(r.verdict);
-      const text = `${r.label}: ${number(r.diff, r.digits)} ${interval(r.low, r.high, r.digits)}, adjusted p ${p(r.p)}${r.n ? `, n = ${r.n}` : ""}`;
+      const text = `${r.label}: ${number(r.diff, r.digits)}${unit} ${interval(r.low, r.high, r.digits)}, adjusted p ${p(r.p)}${r.n ? `, n = ${r.n}` : ""}`;
       const label = r.label.length > 23 ? `${r.label.slice(0, 7)}…${r.label.slice(-15)}` : r.label;
       parts.push(words(left - 8, y + 4, label, { "text-anchor": "end", ...(r.bold ? { "font-weight": 600 } : {}) }));
       const ends = [r.low, r.high].map((v) => x(Number.isFinite(v) ? v : r.diff));
@@ -112,7 +115,7 @@
         node("path", { d: `M${ends[0]} ${y}H${ends[1]}`, stroke: mine, "stroke-width": 2, "stroke-linecap": "round" }),
         node("circle", { cx: x(r.diff), cy: y, r: 3.6, fill: r.open ? "var(--paper)" : mine, stroke: mine, "stroke-width": 1.6 })));
     });
-    parts.push(words(left + (WIDTH - left - 10) / 2, height - 6, "A − B", { "text-anchor": "middle" }));
+    parts.push(words(left + (WIDTH - left - 10) / 2, height - 6, `A − B${axis}`, { "text-anchor": "middle" }));
     const what = rows.length > 1 ? `The difference and ${rows.length - 1} slices with their intervals` : "With its interval";
     return figure("picked-slices", rows.length > 1 ? slices.title : "The difference", `${what}; filled: differs from 0 after adjustment.`, height, parts);
   };
@@ -128,11 +131,11 @@
     const values = [...counts.keys()].sort((a, b) => a - b);
     if (values.length <= 31) {
       const half = values.length > 1 ? Math.min(...values.slice(1).map((v, i) => v - values[i])) / 2 : 0.5;
-      return values.map((v) => [v - half, v + half, `= ${number(v, 3)}`, counts.get(v)]);
+      return values.map((v) => [v - half, v + half, `= ${number(v, 3)}${unit}`, counts.get(v)]);
     }
     const reach = Math.max(...values.map(Math.abs)), wide = 2 * reach / 21, out = Array(21).fill(0);
     for (const v of d) out[Math.min(20, Math.floor((v + reach) / wide))]++;
-    return out.map((n, i) => [i * wide - reach, (i + 1) * wide - reach, `from ${number(i * wide - reach, 3)} to ${number((i + 1) * wide - reach, 3)}`, n]);
+    return out.map((n, i) => [i * wide - reach, (i + 1) * wide - reach, `from ${number(i * wide - reach, 3)} to ${number((i + 1) * wide - reach, 3)}${unit}`, n]);
   };
   const histogram = (d) => {
     const bars = bins(d), most = Math.max(...bars.map((bar) => bar[3])), height = 230, left = 46;
@@ -142,13 +145,13 @@
     for (const [n, text] of ticks(0, 1.05 * most, 5, true))
       parts.push(node("path", { d: `M${left} ${y(n)}H${WIDTH - 10}`, stroke: "var(--line)", "stroke-width": 0.7 }),
         words(left - 5, y(n) + 4, text, { "text-anchor": "end", fill: "var(--muted)" }));
-    for (const [v, text] of ticks(low, high, 6)) parts.push(words(x(v), 205, text, { "text-anchor": "middle", fill: "var(--muted)" }));
+    for (const [v, text] of scaled(low, high, 6)) parts.push(words(x(v), 205, text, { "text-anchor": "middle", fill: "var(--muted)" }));
     for (const [from, to, text, n] of bars) {
       const middle = (from + to) / 2, side = Math.abs(middle) < 1e-12 ? 0 : data.sign * middle, inset = 0.06 * (to - from);
       parts.push(node("rect", { x: x(from + inset), y: y(n), width: x(to - inset) - x(from + inset), height: Math.max(0.5, 190 - y(n)),
         fill: side > 0 ? "var(--fig1)" : side < 0 ? "var(--fig2)" : "var(--muted)" }, titled(`A − B ${text}: ${n} questions`)));
     }
-    parts.push(words(left + (WIDTH - left - 10) / 2, height - 6, "A − B of the question", { "text-anchor": "middle" }));
+    parts.push(words(left + (WIDTH - left - 10) / 2, height - 6, `A − B of the question${axis}`, { "text-anchor": "middle" }));
     const count = (test) => d.reduce((sum, v) => sum + test(v), 0), better = (v) => data.sign * v > 1e-12;
     const alt = `${d.length} questions by the means of their answers: that of A is better on ${count(better)}, that of B on ${count((v) => better(-v))}, and ${count((v) => Math.abs(v) < 1e-12)} are equal.`;
     return figure("picked-questions", "Questions by their difference", alt, height, parts);
@@ -166,7 +169,7 @@
       line.forEach((text, c) => {
         const cell = row.insertCell();
         cell.textContent = text;
-        if (c === 0) cell.className = "text";
+        if (c === 0) cell.className = text.length <= 34 ? "text tight" : "text";
       });
     }
     const out = document.createElement("div");
@@ -178,19 +181,22 @@
     return out;
   };
   const flips = (a, b) => {
-    const order = [...a.keys()].filter((i) => Number.isFinite(a[i] - b[i]) && Math.abs(a[i] - b[i]) > 1e-12)
-      .sort((i, j) => Math.abs(a[j] - b[j]) - Math.abs(a[i] - b[i])).slice(0, 15);
+    const every = [...a.keys()].filter((i) => Number.isFinite(a[i] - b[i]) && Math.abs(a[i] - b[i]) > 1e-12)
+      .sort((i, j) => Math.abs(a[j] - b[j]) - Math.abs(a[i] - b[i]));
+    const order = every.slice(0, 15), size = (i) => Math.abs(a[i] - b[i]);
+    const asMuch = every.filter((i) => size(i) >= size(order.at(-1)) * (1 - 1e-7)).length;  // the levels have ten digits
+    const first = asMuch > order.length ? ` (${order.length} of ${asMuch.toLocaleString("en")} that flipped at least as much as the last)` : "";
     const row = (i) => {
       const digits = Math.max(2, digitsOf(Math.abs(a[i] - b[i])));
-      return [data.questions.names[i], number(a[i], digits), number(b[i], digits), number(a[i] - b[i], digits)];
+      return [data.questions.names[i], mean(a[i], digits), mean(b[i], digits), number(a[i] - b[i], digits)];
     };
-    return order.length ? listed("Questions that flipped most", ["Question", "A", "B", "A − B"], order.map(row)) : "";
+    return order.length ? listed(`Questions that flipped most${first}`, ["Question", "A", "B", "A − B"], order.map(row)) : "";
   };
   // every model's answers of a question, on a click on its row
   const dialog = document.querySelector("dialog");
   const ask = (i) => {
     const scores = data.names.map((name, m) => [name, scoresOf(m)[i]]).sort(([, x], [, y]) => Number.isFinite(x) - Number.isFinite(y) ? Number.isFinite(y) - Number.isFinite(x) : y - x);
-    const lines = scores.map(([name, x]) => [name, Number.isFinite(x) ? number(x, 2) : "no answer"]);
+    const lines = scores.map(([name, x]) => [name, Number.isFinite(x) ? mean(x, 2) : "no answer"]);
     dialog.replaceChildren(listed(data.questions.names[i], ["Model", "mean of its answers"], lines), button("Close", "Close", () => dialog.close()));
     dialog.showModal();
   };
@@ -210,7 +216,7 @@
     if (row < 0) { said.textContent = a === b ? "Choose two different models." : "These two share no question."; out.replaceChildren(); return; }
     link.href = `#${new URLSearchParams({ a: data.names[a], b: data.names[b] })}`;
     const f = facts(row, sign), who = f.verdict.startsWith("A ") ? data.names[a] : f.verdict.startsWith("B ") ? data.names[b] : "";
-    said.textContent = `${data.names[a]} − ${data.names[b]} = ${number(f.diff, f.digits)} ± ${number(f.se, f.digits)}, ${100 * data.level} % CI ${interval(f.low, f.high, f.digits)}, `
+    said.textContent = `${data.names[a]} − ${data.names[b]} = ${number(f.diff, f.digits)} ± ${number(f.se, f.digits)}${unit}, ${100 * data.level}% CI ${interval(f.low, f.high, f.digits)}, `
       + `adjusted p ${p(f.p)}: ${who ? `${who} is better.` : `${f.verdict}.`}`;
     const box = document.createElement("div");
     box.className = "figures";

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from harness_noise.data.native_values import reproduces
+from harness_noise.data.notes import Note
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.errors import InputError, NothingToAddError
 from harness_noise.io import atomic as files
@@ -54,7 +55,7 @@ def write(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> lis
 
 
 def _whole(output: RunFiles) -> RunFiles:
-    """The whole run, where the user named one of its samples files."""
+    """Return the whole run, where the user named one of its samples files."""
     return outputs.find(output.results)[0] if output.only is not None and output.results is not None else output
 
 
@@ -67,7 +68,10 @@ def _write_run(output: RunFiles, path: Path, out: Path, analyze: Analyzer, optio
     # the block must not depend on where the run lies
     elsewhere = _in_percent(reading.run)
     notes = [
-        f"{task}: lm-eval's own {metric} is a percentage of the scores; its error bars stand in the noise block alone"
+        Note(
+            "in_percent",
+            f"lm-eval's own {metric} is a percentage of the scores; its error bars stand in the noise block alone",
+        ).of(task)
         for task, metric, _ in elsewhere
     ]
     run = zeros_for_missing(reading, options)
@@ -81,12 +85,12 @@ def _write_run(output: RunFiles, path: Path, out: Path, analyze: Analyzer, optio
         if output.results is not None and results is not None:
             inject(reading.results, analysis, elsewhere=elsewhere)
             sources.check(output.results)
-            files.write_bytes(results, _encoded(reading.results, indent=2))
+            files.write_bytes(results, _encoded(reading.results, indent=2), [output.results])
     return [*targets.values(), *filter(None, [results])]
 
 
 def _in_percent(run: Run) -> dict[tuple[str, str, str], None]:
-    """Task (or group), metric and filter of what lm-eval reports on another scale than that of the scores."""
+    """Return (task or group, metric, filter) of what lm-eval reports on another scale than that of the scores."""
     in_percent: dict[tuple[str, str, str], None] = {}
     for part in run.scores:
         values = part.values[:, :1] if part.native_is_first else part.values
@@ -104,11 +108,11 @@ def _in_percent(run: Run) -> dict[tuple[str, str, str], None]:
 
 
 def _target(file: Path, path: Path, out: Path, model: Any) -> Path:
-    """Where a file of the input at `path` goes; the model's sub-folder is kept."""
+    """Return where a file of the input at `path` goes. The model's sub-folder is kept."""
     root = _real(path if path.is_dir() else path.parent)
     if _real(out) == root:
         return file
-    target = out / _real(file).parent.relative_to(root.parent if root.name == model else root) / file.name
+    target = out / _real(file.parent).relative_to(root.parent if root.name == model else root) / file.name
     if _real(target) == _real(file):
         raise InputError(
             f"{out}: writing there would change the input {file}; name another folder or write with `in_place=True`"
@@ -117,7 +121,7 @@ def _target(file: Path, path: Path, out: Path, model: Any) -> Path:
 
 
 def _real(path: Path) -> Path:
-    """Links followed; a loop of them is for the writer to refuse."""
+    """Return the path with links followed. A loop of links is left for the writer to refuse."""
     try:
         return path.resolve()
     except (OSError, RuntimeError):
@@ -127,18 +131,19 @@ def _real(path: Path) -> Path:
 def _write_samples(
     source: Path, target: Path, task: str, reading: Reading, sources: files.Unchanged, *, drop: bool
 ) -> None:
-    """The samples file with `scores_per_repeat` and `cluster` on every line; with `drop`, a cluster on
-    a line is taken off where the questions have none now.
+    """Write the samples file with `scores_per_repeat` and `cluster` on every line.
+
+    With `drop`, a line loses its cluster if the questions have none now.
     """
     samples = reading.samples[task]
     columns = samples.columns
-    # what follows from the answers (acc_prob, pass@k) is no score of lm-eval's
+    # metrics that we derive from the answers (acc_prob, pass@k) are not lm-eval's scores
     parts = [part for part in reading.run.scores if part.task == task and (part.metric, part.scorer) in columns]
     masks = {
         (part.metric, part.scorer): columns[part.metric, part.scorer].matrix(len(part.questions))[1] for part in parts
     }
     clusters = parts[0].clusters if parts else samples.clusters
-    with files.replacing(target) as file:
+    with files.replacing(target, [source]) as file:
         for _number, line, row, document, scorer, _new in Scan(source, samples.wanted):
             if document >= len(samples.keys):
                 raise InputError(f"{source}: the file grew while it was read; wait for the run to end")
@@ -171,7 +176,7 @@ def _without_cluster(line: bytes) -> bytes:
 
 
 def _encoded(value: Mapping[str, Any], indent: int | None = None) -> bytes:
-    """JSON as lm-eval writes it, NaN included."""
+    """Return JSON as lm-eval writes it, NaN included."""
     try:
         return json.dumps(value, indent=indent, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:  # half a surrogate pair, escaped in the native file

@@ -1,4 +1,4 @@
-"""Which files on disk are one lm-eval run: a results file and the samples files of its date."""
+"""Files on disk that make one lm-eval run: a results file and the samples files of its date."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise.errors import InputError
-from harness_noise.io.paths import load, opened
+from harness_noise.io.door import is_inside
+from harness_noise.io.paths import BESIDE, load, opened
 
 _DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?"
 _DAY = r"\d{8}_\d{6}"
@@ -32,7 +33,7 @@ _LATEST = 1 << 34
 """Seconds since 1970: the year 2514."""
 DAMAGED = "; the file is damaged, truncated or still being written"
 _TABLES = {"groups": dict, "group_subtasks": list, "configs": dict, "higher_is_better": dict, "n-samples": dict}
-"""What the parts of a results file map tasks to."""
+"""Parts of a results file that map tasks to something, with the type of their values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,13 @@ class RunFiles:
 
     @property
     def path(self) -> Path:
-        """The file that stands for the run."""
+        """The file that represents the run."""
         if self.only is not None or self.results is None:
             return next(iter(self.samples.values()))
         return self.results
 
     def date(self, results: Mapping[str, Any]) -> str:
-        """When the run was made, by the file's name or by what its results say; empty where neither does."""
+        """Return when the run was made, by the file's name or its results, "" if neither says it."""
         if (named := _date(self.path)) or (self.results is not None and (named := _date(self.results))):
             return named
         seconds = results.get("date")
@@ -66,17 +67,19 @@ class RunFiles:
 
 
 def sniff(path: Path) -> bool:
-    """Whether a file or folder looks like lm-eval's; never raises."""
+    """Return whether a file or folder looks like lm-eval's. Never raises."""
     try:
         if path.is_dir():
-            return any(map(_is_results, _candidates(path))) or any(map(_dated_samples, path.rglob("*samples_*.json*")))
+            return any(map(_is_results, _candidates(path))) or any(
+                map(_dated_samples, _files_below(path, "*samples_*.json*"))
+            )
         return _is_results(path) or _is_samples(path)
     except OSError:
         return False
 
 
 def find(path: Path) -> list[RunFiles]:
-    """The runs at `path`, in the order of their folders and dates; none is left out.
+    """Return the runs at `path`, in the order of their folders and dates. None is left out.
 
     Args:
         path: an output folder (of one or several runs), a results file, or a samples file.
@@ -91,7 +94,7 @@ def find(path: Path) -> list[RunFiles]:
     outputs = [_of_results(file, beside(file.parent)) for file in _candidates(path) if _is_results(file)]
     taken = {file for output in outputs for file in output.samples.values()}
     orphans: dict[tuple[Path, str], dict[str, Path]] = {}
-    for file in sorted(path.rglob("*samples_*.json*")):
+    for file in _files_below(path, "*samples_*.json*"):
         name = _dated_samples(file)
         if name and file not in taken:
             orphans.setdefault((file.parent, name[0]), {})[name[1]] = file
@@ -102,7 +105,7 @@ def find(path: Path) -> list[RunFiles]:
 
 
 def read_results(path: Path) -> dict[str, Any]:
-    """The object of a results file; NaN is kept.
+    """Return the object of a results file. NaN is kept.
 
     Raises:
         InputError: not readable, not JSON, or not lm-eval's.
@@ -120,33 +123,42 @@ def _is_table(value: Any, kind: type) -> bool:
     return isinstance(value, dict) and all(isinstance(row, kind) for row in value.values())
 
 
+def _files_below(folder: Path, pattern: str) -> list[Path]:
+    """Return the files of that pattern in a folder and below it, without our own files."""
+    files = (file for file in folder.rglob(pattern) if BESIDE not in file.relative_to(folder).parts)
+    return sorted(filter(is_inside, files))
+
+
 def _candidates(folder: Path) -> list[Path]:
-    return sorted(
+    return [
         file
-        for file in folder.rglob("*.json")
+        for file in _files_below(folder, "*.json")
         if not file.name.startswith(".") and (_RESULTS.fullmatch(file.name) or file.name.startswith("results"))
-    )
+    ]
 
 
 def _is_results(path: Path) -> bool:
-    """lm-eval writes `results` first; a file that something else has sorted is opened for a look."""
+    """Return True for a results file. lm-eval writes `results` first, and a sorted file is opened for a look."""
     if path.suffix != ".json" or not path.is_file():
         return False
-    with path.open("rb") as file:
-        start = file.read(4096)
+    try:
+        with opened(path, 4096) as file:
+            start = file.read(4096)
+    except OSError:  # it has vanished, or may not be read
+        return False
     if _OPENING.match(start):
         return True
     if not path.name.startswith("results"):
         return False
     try:
         content = load(path)
-    except InputError:  # whoever reads it says that it was cut, or not fetched
+    except InputError:  # its reader says that it was cut, or not fetched
         return _RESULTS.fullmatch(path.name) is not None
     return isinstance(content, dict) and {"results", "configs"} <= content.keys()
 
 
 def _dated_samples(path: Path) -> tuple[str, str] | None:
-    """Date and task in the name of a samples file; `--output_path samples_x.json` gives results files such names."""
+    """Return date and task in a samples file's name. `--output_path samples_x.json` gives results files such names."""
     name = _SAMPLES.fullmatch(path.name)
     if name is None or (path.suffix == ".json" and _is_results(path)):
         return None
@@ -178,9 +190,9 @@ def _date(path: Path) -> str:
 
 
 def _samples_in(folder: Path) -> dict[str, dict[str, Path]]:
-    """Date → task → samples file; those without a date stand under an empty one."""
+    """Return date → task → samples file. Files without a date have the date ""."""
     out: dict[str, dict[str, Path]] = {}
-    for file in sorted(folder.iterdir()):
+    for file in sorted(filter(is_inside, folder.iterdir())):
         if name := _dated_samples(file):
             out.setdefault(name[0], {})[name[1]] = file
         elif plain := _UNDATED.fullmatch(file.name):
@@ -189,8 +201,7 @@ def _samples_in(folder: Path) -> dict[str, dict[str, Path]]:
 
 
 def _of_results(path: Path, samples: Mapping[str, dict[str, Path]]) -> RunFiles:
-    """A results file with the samples of its date; of a renamed one, those without a date or of the
-    only date there is."""
+    """Return a results file with the samples of its date. For a renamed file they have no date, or the only date."""
     if date := _date(path):
         return RunFiles(path, samples.get(date, {}))
     if len(samples) == 1:
@@ -200,11 +211,11 @@ def _of_results(path: Path, samples: Mapping[str, dict[str, Path]]) -> RunFiles:
 
 
 def _named_after_model(results: Path) -> dict[str, Path]:
-    """The samples files of a run of lm-eval 0.4.0–0.4.2, which are named after the model's arguments and the task."""
-    files = {file.name: file for file in results.parent.glob("*.jsonl")}
+    """Return the samples files of a run of lm-eval 0.4.0–0.4.2, named after the model's arguments and the task."""
+    files = {file.name: file for file in results.parent.glob("*.jsonl") if is_inside(file)}
     try:
         content = read_results(results) if files else {}
-    except InputError:  # whoever reads it says so
+    except InputError:  # its reader says so
         return {}
     config = content.get("config")
     arguments = config.get("model_args") if isinstance(config, dict) else None
@@ -216,7 +227,7 @@ def _named_after_model(results: Path) -> dict[str, Path]:
 
 
 def _of_samples(path: Path) -> RunFiles:
-    """A samples file by itself: one task of the run whose results stand beside it, if they do."""
+    """Return a samples file by itself: one task of the run whose results are next to it, if they are."""
     date, beside = _date(path), _samples_in(path.parent)
     files = sorted(path.parent.glob("*.json"), key=lambda file: (_date(file) != date, file))
     for file in filter(_is_results, files):

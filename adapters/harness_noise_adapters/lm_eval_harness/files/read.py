@@ -5,7 +5,7 @@ The results file says what was measured and how it was aggregated; the samples f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache, partial
@@ -16,8 +16,9 @@ import numpy as np
 
 from harness_noise.analysis.drawing import with_record
 from harness_noise.arrays import FloatArray
-from harness_noise.data.clusters import ClusterSpec, labeller
+from harness_noise.data.clusters import ClusterSpec, FileSpec, Spec, UserSpec, is_plain, labeller
 from harness_noise.data.native_values import is_reproduced
+from harness_noise.data.notes import NO_SAMPLES, Note, unread
 from harness_noise.data.questions import CONTENT_KEYS, Questions
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped, with_groups
 from harness_noise.errors import InputError
@@ -25,16 +26,17 @@ from harness_noise.settings import counts_as_zero
 
 from ..scoring import aggregates, choices
 from ..scoring.clusters import AskedQuestions, clusters, is_parallel, resolve
-from ..scoring.gather import Aggregation, Gathered, GroupRow, TaskFacts, gather, groups, own_code
-from . import outputs, rebuild
+from ..scoring.gather import Aggregation, Gathered, GroupRow, Key, Scored, TaskFacts, gather, groups, own_code
+from ..scoring.rescore import right_answers
+from . import outputs
 from .outputs import RunFiles
 from .results import CLUSTER, Native
-from .samples import Samples, SamplesLog, read_samples
-from .scan import Wanted, blocks, changed, stamp
+from .samples import GeneratedTexts, Samples, SamplesLog, asked_twice, read_samples
+from .scan import Wanted, blocks
 
 
 def wanted_of(native: Native, task: str, spec: ClusterSpec | None, options: ReadOptions) -> Wanted:
-    """What is to be read of a task's samples file.
+    """Return what is to be read of a task's samples file.
 
     Args:
         native: what the results file says.
@@ -54,8 +56,9 @@ def wanted_of(native: Native, task: str, spec: ClusterSpec | None, options: Read
         repeats=repeats if isinstance(repeats, int) and repeats > 0 else 0,
         media=bool(config.get("doc_to_image") or config.get("doc_to_audio")),
         cluster=None if cluster is None or is_parallel(cluster) else labeller(cluster, task),
-        key=None if key is None else labeller(key),
+        key=None if key is None else labeller(UserSpec(key)),
         fields=options.fields,
+        names=names_of([cluster, None if key is None else UserSpec(key), *map(UserSpec, options.fields)]),
         raw=frozenset(
             metric
             for metric in (aggregations if native.results else aggregates.PAIR_METRICS)
@@ -67,23 +70,41 @@ def wanted_of(native: Native, task: str, spec: ClusterSpec | None, options: Read
     )
 
 
+def names_of(specs: Iterable[Spec | None]) -> frozenset[bytes] | None:
+    """Return the names, in quotes, by which SPECs ask a row, the document's own among them. None if one may ask for
+    any, or has a character that JSON may write in two ways without a number."""
+    texts = [spec.text if isinstance(spec, FileSpec) else str(spec) for spec in specs if spec is not None]
+    if not all(
+        is_plain(text) and text.isascii() and text.isprintable() and _TWO_WAYS.isdisjoint(text) for text in texts
+    ):
+        return None
+    return frozenset(f'"{name}"'.encode() for text in ("doc", *texts) for name in (text, *text.split(".")))
+
+
+_TWO_WAYS = frozenset('"\\/')
+
+
 def _is_raw(metric: str, aggregation: str | None) -> bool:
-    """Whether a metric's values are to be kept as they are: lm-eval makes it of all questions at once, or it may be an
-    F1 that the task's own code makes of pairs."""
+    """Return True if a metric's values must be kept as they are.
+
+    Either lm-eval computes the metric from all questions together, or the task's own code may compute an F1 from pairs.
+    """
     own_code = metric in aggregates.PAIR_METRICS and (aggregation is None or not aggregation.isidentifier())
     return own_code or aggregates.is_registered(aggregation)
 
 
 def task_facts(native: Native, samples: Samples, task: str) -> TaskFacts:
-    """The facts of a task whose samples are read."""
+    """Return the facts of a task whose samples are read."""
     aggregations, taken = native.aggregations(task), native.taken(task)
     answers = native.carried_answers.get(task, samples.answers)
     documents, log = samples.documents, SamplesLog(*samples.again)
+    generated = native.config(task).get("output_type") in (None, "generate_until")
     # without such keys no match is made without the texts
     inputs, texts = (None, None) if samples.kind in CONTENT_KEYS else documents.read()
     hashes = (samples.keys, samples.kind, inputs, samples.targets, samples.prompts)
     fields = None if samples.fields is None else samples.fields.fields()
-    questions = Questions(*hashes, texts, documents=documents, fields=fields, log=log)
+    twice = asked_twice(samples)
+    questions = Questions(*hashes, texts, documents=documents, fields=fields, log=log, **twice)
 
     def probabilities(scorer: str) -> FloatArray | None:
         log = samples.logs.get(scorer)
@@ -101,19 +122,21 @@ def task_facts(native: Native, samples: Samples, task: str) -> TaskFacts:
         copied=task in native.copied,
         answers_differ=cache(lambda: samples.answers > 1 and _answers_differ(samples.path, samples.answers)),
         texts=cache(lambda: log.hashes(len(questions), samples.answers) if own_code(native.config(task)) else None),
+        answers=lambda K: GeneratedTexts(*samples.again, K) if generated else None,
+        scored_with=lambda metric, scorer: native.scored_with(task, metric, scorer),
         probabilities=probabilities,
     )
 
 
 def _aggregation(name: str | None) -> Aggregation:
-    """A results file names lm-eval's own aggregations, and holds the source of others."""
+    """Return a results file names lm-eval's own aggregations, and holds the source of others."""
     if name is None or not aggregates.is_registered(name):
         return Aggregation(name, registered=name is None or name.isidentifier())
     return Aggregation(name, function=partial(aggregates.registered, name))
 
 
-def cut_short(native: Native, task: str, samples: Samples, scores: Sequence[Scores]) -> Iterator[str]:
-    """One sentence where the samples file has fewer questions than lm-eval counted when it made its means.
+def cut_short(native: Native, task: str, samples: Samples, scores: Sequence[Scores]) -> Iterator[Note]:
+    """Return one sentence where the samples file has fewer questions than lm-eval counted when it made its means.
 
     `n-samples` counts too many of a run with --samples up to 0.4.11, so it is believed only with --limit, or where the
     scores do not have the mean that is reported.
@@ -122,14 +145,26 @@ def cut_short(native: Native, task: str, samples: Samples, scores: Sequence[Scor
     if counted is None and (native.limit is not None or not all(map(is_reproduced, scores))):
         counted = native.effective.get(task)
     if counted is not None and n < counted:
-        yield (
-            f"{task}: the samples file has {n} of the {counted} questions that the results are made of; was it "
-            "cut short while it was written or copied?"
+        said = (
+            f"the samples file has {n} of the {counted} questions that the results are made of; was it cut short while "
+            "it was written or copied?"
         )
+        yield Note("not_all_read", said).of(task)
 
 
-def limited(native: Native, tasks: Sequence[str]) -> Iterator[str]:
-    """One sentence for a run that left out questions."""
+def not_parsed(samples: Mapping[str, Samples], scores: Sequence[Scores]) -> Iterator[Note]:
+    """Return one sentence on the answers that score 0 because there is nothing in them that could be scored."""
+    found = []
+    for part in scores:
+        zeros, blank = samples[part.task].unread.get((part.metric, part.scorer), (0, 0))
+        if blank and part.higher_is_better is not False:
+            found.append((part.title, zeros, blank))
+    if found:
+        yield unread(found)
+
+
+def limited(native: Native, tasks: Sequence[str]) -> Iterator[Note]:
+    """Return one sentence for a run that left out questions."""
     if native.limit is None:
         return
     cut = [
@@ -140,45 +175,61 @@ def limited(native: Native, tasks: Sequence[str]) -> Iterator[str]:
     if cut:
         task, used, whole = cut[0]
         more = f" (and {len(cut) - 1} more tasks)" if len(cut) > 1 else ""
-        yield f"{task}: the run was limited to {used} of {whole} questions (--limit {native.limit:g}){more}"
+        said = f"the run was limited to {used} of {whole} questions (--limit {native.limit:g}){more}"
+        yield Note("limited", said).of(task)
 
 
-def score_answers(native: Native, samples: Samples) -> list[str]:
-    """Give a file with K answers but one score the other scores too, where that is safe; what to say of it.
+def score_answers(samples: Samples) -> list[Note]:
+    """Give a file with K answers but one score per question the score of each answer, if it follows from that score.
 
-    Raises:
-        InputError: the file changed meanwhile.
+    Only pass@1 says how many answers are right. Scoring the others again would run what the file says.
+
+    Returns:
+        What cannot be known, and what keeps it next time.
     """
     task = samples.wanted.task
-    whole = {metric for (metric, _), column in samples.columns.items() if column.raw is not None}
-    # scores per repeat in the file are numbers: a metric that is no mean has none
-    # one score to each of several answers is none of single answers: it is tried, or refused, as it was at first
+    single = {metric for (metric, _), column in samples.columns.items() if max(column.counts) == 1}
+    whole = sorted({metric for (metric, _), column in samples.columns.items() if column.raw is not None} & single)
+    # one score to each of several answers is none of single answers
     scored = samples.scored and any(max(column.counts) > 1 for column in samples.columns.values())
-    only = whole if scored else None
-    if samples.answers == 1 or only == set() or all(metric == "bypass" for metric, _ in samples.columns):
+    if samples.answers == 1 or (scored and not whole) or all(metric == "bypass" for metric, _ in samples.columns):
         return []
-    try:
-        columns, remarks = rebuild.rescored(native.config(task), samples, only)
-    except rebuild.NotSafeError as reason:
-        if scored:
-            return [f"{task}: {', '.join(sorted(whole))}: read as one answer (single_repeat): {reason}"]
-        columns = rebuild.counted(samples)
-        samples.columns |= columns
-        if columns:
-            names = ", ".join(dict.fromkeys(metric for metric, _ in columns))
-            return [f"{task}: {names} is a count of right answers out of {samples.answers}; their order is not known"]
-        return [
-            f"{task}: the file holds {samples.answers} answers per question but only lm-eval's one score, and they "
-            f"cannot be scored again: {reason}; read as one answer (single_repeat)"
-        ]
-    if stamp(samples.path) != samples.stamp:  # the answers were read in a second pass
-        raise changed(samples.path)
+    if scored:
+        return [Note("one_score", f"{', '.join(whole)}: {_one_score(samples.answers)}").of(task)]
+    columns = counted(samples)
     samples.columns |= columns
-    return [] if scored else [f"{task}: {remark}" for remark in remarks]
+    if columns:
+        names = ", ".join(dict.fromkeys(metric for metric, _ in columns))
+        said = f"{names} is a count of right answers out of {samples.answers}; their order is not known"
+        return [Note("counted", said).of(task)]
+    return [Note("one_score", _one_score(samples.answers)).of(task)]
+
+
+def _one_score(K: int) -> str:
+    return (
+        f"the file holds {K} answers per question but only lm-eval's one score, so the noise of the answers is not "
+        "known: read as one answer (single_repeat). A run with --noise keeps the score of every answer"
+    )
+
+
+def counted(samples: Samples) -> dict[Key, Scored]:
+    """Return the columns of pass@1, whose value on a question is c of K right, as K scores: nothing is run.
+
+    A column that has no such counts is left out.
+    """
+    out: dict[Key, Scored] = {}
+    for (metric, scorer), column in samples.columns.items():
+        values = list(column.values)
+        if not column.kinds <= {"number"} or len(values) != len(column.rows):
+            continue
+        if (repeats := right_answers(metric, values, samples.answers)) is not None:
+            out[metric, scorer] = Scored()
+            out[metric, scorer].extend(column.rows, values, repeats)
+    return out
 
 
 def _answers_differ(path: Path, K: int) -> bool:
-    """Whether any question got other answers than one, K times: a pass of its own, up to the first that did."""
+    """Return whether any question got other answers than one, K times: a pass of its own, up to the first that did."""
     return any(
         isinstance(answers, list) and any(answer != answers[0] for answer in answers[:K])
         for block in blocks(path, whole=True)
@@ -188,7 +239,7 @@ def _answers_differ(path: Path, K: int) -> bool:
 
 
 def read(output: RunFiles, options: ReadOptions) -> Run:
-    """One run.
+    """Return one run.
 
     Args:
         output: its files; see `outputs.find`.
@@ -208,8 +259,40 @@ class Reading:
     run: Run
     """Its missing scores are NaN."""
     results: dict[str, Any]
-    """The results file's object without our additions; empty where there is none."""
+    """The results file's object without our additions, empty if there is none."""
     samples: dict[str, Samples]
+
+
+def _of_files(output: RunFiles, native: Native) -> list[Note]:
+    """Return notes on a run without its results file, and on one that did not end."""
+    notes: list[Note] = []
+    if output.results is None:
+        said = (
+            f"{output.path.name}: there is no results file of this run beside it, so lm-eval's own values, its "
+            "groups and the direction of its metrics are unknown; every numeric metric is read as a mean"
+        )
+        notes.append(Note("no_results_file", said))
+    if native.unfinished:
+        said = (
+            f"{output.path.name}: the run was ended before it had all its further answers, so these are lm-eval's own "
+            "alone; the same command again takes up those that had come"
+        )
+        notes.append(Note("ended_early", said))
+    return notes
+
+
+def _with_outer(part: Scores, read: Samples) -> Scores:
+    """Return the scores with the fields that contain their clusters, if these are the ones of the samples file."""
+    return replace(part, outer=read.outer.found()) if part.clusters == read.clusters else part
+
+
+def _group_rows(native: Native) -> list[GroupRow]:
+    """Return the native rows of all groups."""
+    return [
+        GroupRow(name, key, value, native.leaves(name), native.weighting(name, key[0]))
+        for name in native.group_names()
+        for key, value in native.reported[name].items()
+    ]
 
 
 def read_output(output: RunFiles, options: ReadOptions) -> Reading:
@@ -221,26 +304,23 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
     else:
         there = list(native.tasks if output.results is not None else output.samples)
     tasks = _asked_for(there, native, options)
-    # for whoever selects: to say what there is, and which of two files of a task counts
+    # for the selection: to say what there is, and which of two files of a task counts
     unread = [Skipped(task, "", "", "it was not asked for") for task in there if task not in tasks]
-    notes: list[str] = []
-    if output.results is None:
-        notes.append(
-            f"{output.path.name}: there is no results file of this run beside it, so lm-eval's own values, its "
-            "groups and the direction of its metrics are unknown; every numeric metric is read as a mean"
-        )
+    notes = _of_files(output, native)
     spec = None if options.cluster is None else ClusterSpec.parse(options.cluster)
     samples: dict[str, Samples] = {}
     gathered = Gathered(notes=notes)
     for task in tasks:
         if task in output.samples:
             samples[task] = read_samples(output.samples[task], wanted_of(native, task, spec, options))
-            notes += score_answers(native, samples[task])
+            notes += score_answers(samples[task])
             gather(task_facts(native, samples[task], task), samples[task].columns, gathered)
             notes += cut_short(native, task, samples[task], [part for part in gathered.scores if part.task == task])
         else:
             gathered.skipped += [
-                Skipped(task, *key, "there is no samples file for it: run lm-eval with --log_samples", value)
+                Skipped(
+                    task, *key, "there is no samples file for it: run lm-eval with --log_samples", value, NO_SAMPLES
+                )
                 for key, value in native.reported.get(task, {}).items()
             ]
     if not (gathered.scores or gathered.corpus or gathered.skipped) and (tasks or not unread):
@@ -249,7 +329,7 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
             "Older versions and other programs write means alone: evaluate again with lm-eval 0.4 and --log_samples, "
             "or give the scores of the answers as a table with the columns question and score"
         )
-    notes += limited(native, list(samples))
+    notes += [*limited(native, list(samples)), *not_parsed(samples, gathered.scores)]
     by_task = {
         task: AskedQuestions(
             logged.doc_ids, logged.targets, logged.clusters, native.carried_spec.get(task, CLUSTER), logged.unlabelled
@@ -258,11 +338,7 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
     }
     labels = clusters(spec, by_task, notes)
     gathered.skipped += unread
-    rows = [
-        GroupRow(name, key, value, native.leaves(name), native.weighting(name, key[0]))
-        for name in (native.group_names() if output.only is None else ())
-        for key, value in native.reported[name].items()
-    ]
+    rows = _group_rows(native) if output.only is None else []
     run = gathered.run(
         labels,
         model=native.model() or output.path.resolve().parent.name,
@@ -272,19 +348,16 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
         date=output.date(native.results),
         groups=groups(rows, native.reported, gathered.scores),
     )
-    # the fields that contain the clusters, where these are the ones of the samples file
-    nested = [
-        replace(part, outer=samples[part.task].outer.found()) if part.clusters == samples[part.task].clusters else part
-        for part in run.scores
-    ]
-    run = replace(run, scores=tuple(nested))
+    run = replace(run, scores=tuple(_with_outer(part, samples[part.task]) for part in run.scores))
     drawn = [of_task for of_task in native.drawn if of_task["task"] in samples]
     run = with_record(run, native.looks, drawn, native.original)
+    if options.metrics:  # what is there now was asked for
+        run = replace(run, scores=tuple(map(choices.asked_for, run.scores)))
     return Reading(with_groups(run, options.groups), native.results, samples)
 
 
 def zeros_for_missing(reading: Reading, options: ReadOptions) -> Run:
-    """The run; with `--missing zero`, a score that was asked for and is missing is 0 and stays counted."""
+    """Return the run, with `--missing zero`, a score that was asked for and is missing is 0 and stays counted."""
     run = reading.run
     if not counts_as_zero(options.missing):
         return run
@@ -300,7 +373,7 @@ def zeros_for_missing(reading: Reading, options: ReadOptions) -> Run:
 
 
 def _asked_for(tasks: list[str], native: Native, options: ReadOptions) -> list[str]:
-    """The tasks that `--task` names, and those of lm-eval's groups that it names; all where it names none."""
+    """Return the tasks that `--task` names, and those of lm-eval's groups that it names. All where it names none."""
     if not options.tasks:
         return tasks
     keep: set[str] = set()

@@ -1,13 +1,15 @@
-"""What a results file of any version says of its tasks, and our own additions, which are put in and taken out.
+"""Contents of a results file of any version, and our own additions, which are put in and taken out.
 
 `<metric>_total_stderr,<filter>` and its like are carriers that the native table and other parsers
-skip, by their ending; `<metric>_avg,<filter>` with its `_stderr` is one visible row. All are finite floats. The whole
+skip, by their ending; `<metric>_avg,<filter>` with its `_stderr` is one visible row, and what describes the mean over
+all answers is named after it (`<metric>_avg_ci_low_stderr`). All are finite floats. The whole
 analysis is the top-level key `noise`. No native key is ever changed, and what an earlier injection
 added is taken out first, so that injecting twice gives the same.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -18,19 +20,23 @@ import numpy as np
 from harness_noise.analysis.drawing import recorded
 from harness_noise.data.native_values import close
 from harness_noise.data.scores import Weighting
-from harness_noise.results.rows import Analysis, Estimate
+from harness_noise.results.rows import Analysis, Estimate, data_or_limit
 
 from ..scoring.aggregates import default_of
 from ..scoring.gather import Key, reported
 
 BLOCK = "noise"
+UNFINISHED = "unfinished"
+"""In the block of lm-eval's own result, which is saved while further answers are asked for."""
 SCORES = "scores_per_repeat"
 CLUSTER = "cluster"
 UNUSABLE = frozenset(("skipped_metric", "mean_mismatch"))
 """Codes of estimates that have no error bar for the native value."""
 _NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
 """The arguments of a model that name it."""
-_CARRIERS = ("total", "data", "prediction", "ci_low", "ci_high", "clustered")
+_CARRIERS = ("total", "data", "data_upper", "prediction", "avg_ci_low", "avg_ci_high", "avg_clustered")
+_FORMER = ("ci_low", "ci_high", "clustered")
+"""The keys of `schema_version` 1 for the last three of ours."""
 
 
 def inject(
@@ -59,7 +65,7 @@ def inject(
 
 
 def copy_of(results: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy that can be injected without a trace in the original; samples are shared."""
+    """Return a copy that can be injected without a trace in the original. Samples are shared."""
     out = dict(results)
     for table in ("results", "groups", "higher_is_better"):
         if table in out:
@@ -68,12 +74,14 @@ def copy_of(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def remove(results: dict[str, Any]) -> None:
-    """Take out what an earlier injection added; native values stay."""
-    estimates = carried_estimates(results.pop(BLOCK, None))
+    """Take out what an earlier injection added. Native values stay."""
+    block = results.pop(BLOCK, None)
+    estimates, old = carried_estimates(block), isinstance(block, Mapping) and block.get("schema_version") == 1
     native = {(row["task"], key) for row in estimates for key in _native_keys(row["metric"], row["scorer"])}
     for estimate in estimates:
         task, metric, scorer = estimate["task"], estimate["metric"], estimate["scorer"]
-        ours = [key for key in _added_keys(metric, scorer) if (task, key) not in native]
+        former = tuple(f"{metric}_{name}_stderr,{scorer}" for name in _FORMER) if old else ()
+        ours = [key for key in (*former, *_added_keys(metric, scorer)) if (task, key) not in native]
         made = task not in results.get("configs", {}) and task not in results.get("group_subtasks", {})
         for table in ("results", "groups"):
             row = results.get(table, {}).get(task)
@@ -91,7 +99,7 @@ def remove(results: dict[str, Any]) -> None:
 
 
 def carried_estimates(block: object) -> list[Mapping[str, Any]]:
-    """The estimates of a `noise` block in a results file; what we have not written is left out."""
+    """Return the estimates of a `noise` block in a results file. What we have not written is left out."""
     rows = block.get("estimates") if isinstance(block, Mapping) else None
     return [
         row
@@ -112,11 +120,12 @@ def _added_keys(metric: str, scorer: str) -> tuple[str, ...]:
 def _additions(estimate: Estimate, *, visible: bool, group: bool) -> dict[str, float]:
     clustered = estimate.cluster is not None
     shown = visible and (estimate.repeats_max > 1 or clustered or group)
-    parts = (estimate.se_total, estimate.se_data, estimate.se_prediction, estimate.ci_low, estimate.ci_high)
+    data = data_or_limit(estimate)
+    parts = (estimate.se_total, *data, estimate.se_prediction, estimate.ci_low, estimate.ci_high)
     values = (*parts, estimate.se if clustered else None, *((estimate.mean, estimate.se) if shown else (None, None)))
     pairs = zip(_added_keys(estimate.metric, estimate.scorer), values, strict=True)
     if estimate.mean is None or not UNUSABLE.isdisjoint(estimate.diagnostics):
-        return {}  # an error bar of other scores than those of the native value stands in the block alone
+        return {}  # an error bar of other scores than the native value's is only in the block
     return {key: float(value) for key, value in pairs if value is not None and math.isfinite(value)}
 
 
@@ -137,24 +146,40 @@ def _add(results: dict[str, Any], estimate: Estimate, additions: Mapping[str, fl
         arrows.setdefault(estimate.task, {}).setdefault(average, arrow)
 
 
-def strict_scores(scores: Mapping[str, Iterable[float | None]]) -> dict[str, list[float | None]]:
-    """Metric → its K scores as strict JSON has them: None for what is missing or not finite."""
+def strict_scores(scores: Mapping[str, Iterable[float | None]]) -> dict[str, list[Any]]:
+    """Return metric → its K scores as strict JSON has them: None for what is missing or not finite."""
     return {
         metric: [None if value is None or not math.isfinite(value) else float(value) for value in values]
         for metric, values in scores.items()
     }
 
 
+def strict_value(value: Any) -> Any:
+    """Return what a metric over all questions has of one answer (a text and its reference, a pair of labels) as strict
+    JSON has it: a list for a tuple or an array, None for a number that is not finite."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, (list, tuple)):
+        return [strict_value(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 _ANSWERS = re.compile(r"(?:@|_at_)([1-9][0-9]{0,3})$")
+
+_NO_OPTIONS = frozenset(("metric", "name", "aggregation", "higher_is_better"))
+"""Keys of a metric's configuration that do not change a score."""
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class Native:
-    """What a results file says, whichever version wrote it; our own additions are taken out."""
+    """The contents of a results file of any version, without our own additions."""
 
     def __init__(self, results: dict[str, Any]) -> None:
         estimates = carried_estimates(results.get(BLOCK))
+        block = results.get(BLOCK)
+        self.unfinished = isinstance(block, Mapping) and block.get(UNFINISHED) is True
+        """True if it is lm-eval's own result, saved by a live run of ours that did not end."""
         self.looks, self.drawn = recorded(results.get(BLOCK))
-        """What made the run stop before its end, and of which tasks it asked a random part."""
+        """The looks that stopped the run early, and the tasks of which it asked a random subset."""
         self.carried_spec = {row["task"]: str(row["cluster"]) for row in estimates if row.get("cluster")}
         self.carried_answers = _carried_answers(estimates)
         """Task → the most answers that one value of it was made of, where a live run of ours said so."""
@@ -170,7 +195,7 @@ class Native:
         self.results = results
         self.table: dict[str, dict[str, Any]] = results.get("results", {})
         self.reported: dict[str, dict[Key, float | None]] = {name: reported(row) for name, row in self.table.items()}
-        """Task or group → its values; None for one that is not a finite number."""
+        """Task or group → its values, None for one that is not a finite number."""
         self.children: dict[str, Any] = _mapping(results.get("group_subtasks"))
         self.configs: dict[str, Any] = _mapping(results.get("configs"))
         grouped = {name for name, children in self.children.items() if children} | set(_mapping(results.get("groups")))
@@ -178,7 +203,7 @@ class Native:
 
         counts = {task: _mapping(sizes) for task, sizes in _mapping(results.get("n-samples")).items()}
         self.counted = {name: n for name, row in self.table.items() if isinstance(n := row.get("sample_len"), int)}
-        """Task → the documents that its values are made of; unlike `n-samples` right under --samples up to 0.4.11."""
+        """Task → number of documents in its values. Unlike `n-samples`, it is right with --samples up to 0.4.11."""
         self.original = {task: n for task, sizes in counts.items() if isinstance(n := sizes.get("original"), int)}
         """Task → the documents that it has."""
         effective = {task: n for task, sizes in counts.items() if isinstance(n := sizes.get("effective"), int)}
@@ -186,23 +211,36 @@ class Native:
         """Task → the documents that were evaluated."""
         limit = _mapping(results.get("config")).get("limit")
         self.limit: float | None = limit if isinstance(limit, (int, float)) and limit else None
-        """What `--limit` was; None without one."""
+        """The value of `--limit`, None without one."""
 
     def config(self, task: str) -> dict[str, Any]:
         return _mapping(self.configs.get(task))
 
     def version(self, task: str) -> str:
-        """The task's own version; empty where the file does not say."""
+        """Return the task's own version, "" if the file does not have it."""
         version = _mapping(self.results.get("versions")).get(task, "")
         return "" if version in (None, "N/A", "Yaml") else str(version)
 
+    def scored_with(self, task: str, metric: str, scorer: str) -> dict[str, str]:
+        """Return what scored a metric under a filter: lm-eval's version, the options of both, the task's own code."""
+        config, version = self.config(task), self.results.get("lm_eval_version")
+        out = {"lm-eval": version} if isinstance(version, str) else {}
+        if not config:
+            return out
+        for what, called, name in (("metric_list", metric, "metric"), ("filter_list", scorer, "name")):
+            said = [row for row in map(_mapping, _sequence(config.get(what))) if row.get(name) == called]
+            options = [{key: value for key, value in row.items() if key not in _NO_OPTIONS} for row in said]
+            out[f"options of {called}"] = json.dumps(options, sort_keys=True)
+        out["process_results"] = str(config.get("process_results"))
+        return {what: _ADDRESS.sub("", text) for what, text in out.items()}
+
     def higher_is_better(self, task: str) -> dict[str, bool]:
-        """By metric, where it is known."""
+        """Return metric → True if higher is better, for those that say it."""
         arrows = _mapping(_mapping(self.results.get("higher_is_better")).get(task))
         return {metric: value for metric, value in arrows.items() if isinstance(value, bool)}
 
     def aggregations(self, task: str) -> dict[str, str | None]:
-        """The metrics of its configuration, and how each is aggregated: the name or the source of the aggregation."""
+        """Return metric of its configuration → the name or the source of its aggregation."""
         out: dict[str, str | None] = {}
         for entry in map(_mapping, _sequence(self.config(task).get("metric_list"))):
             if isinstance(metric := entry.get("metric"), str):
@@ -212,7 +250,7 @@ class Native:
         return out
 
     def taken(self, task: str) -> dict[str, int]:
-        """Filter → how many answers it takes of each question, where that is not all."""
+        """Return filter → how many answers it takes of each question, if that is not all."""
         out: dict[str, int] = {}
         for ensemble in map(_mapping, _sequence(self.config(task).get("filter_list"))):
             for step in map(_mapping, _sequence(ensemble.get("filter"))):
@@ -229,8 +267,11 @@ class Native:
         return [name for name in self.table if name not in self.tasks]
 
     def weighting(self, name: str, metric: str) -> Weighting:
-        """The weights of a group's tasks, which no file says: those that reproduce one of its values, by size where no
-        value tells them. Tasks with the same score leave it to other filters and metrics, or to our own means."""
+        """Return the weights of a group's tasks, which no file has: those that reproduce one of its values, else by
+        size.
+
+        Tasks with the same score leave the choice to other filters and metrics, or to our own means.
+        """
         for key in sorted(self.reported[name], key=lambda key: key[0] != metric):
             tasks = [task for task in self.leaves(name) if key in self.reported.get(task, {})]
             sizes = [self.effective.get(task, 0) for task in tasks]
@@ -246,7 +287,7 @@ class Native:
         return "size"
 
     def leaves(self, name: str) -> list[str]:
-        """The tasks below a group, each once, in order."""
+        """Return the tasks below a group, each once, in order."""
         out: dict[str, None] = {}
         waiting, seen = [name], set()
         while waiting:
@@ -272,7 +313,8 @@ def _carried_answers(carried: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def name_of(arguments: Any, *others: object) -> str | None:
-    """The name that lm-eval's tracker takes from `--model_args`, a text or a mapping; else the first other one."""
+    """Return the name that lm-eval's tracker takes from `--model_args` (a text or a mapping), else the first other
+    name."""
     if isinstance(arguments, str):
         arguments = dict(argument.split("=", 1) for argument in arguments.split(",") if "=" in argument)
     model_args = arguments if isinstance(arguments, Mapping) else {}

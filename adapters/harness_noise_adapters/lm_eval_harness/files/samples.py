@@ -1,8 +1,7 @@
-"""One samples file in columns: questions, scores and clusters; texts are read when they are first asked for.
+"""One samples file in columns: questions, scores and clusters. Texts are read when they are first asked for.
 
-Only the fields that are needed are decoded, one line at a time. The texts of the questions are read in a
-second pass when somebody first asks for them (`Documents`). What is kept of a question is packed: its hashes
-and its scores.
+Only the fields that are needed are decoded, one line at a time. A second pass reads the texts of the questions on the
+first request (`Documents`). What is kept of a question is packed: its hashes and its scores.
 """
 
 from __future__ import annotations
@@ -19,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from harness_noise.arrays import HashArray
-from harness_noise.data.clusters import FieldReader, MissingFieldError, OuterFields
+from harness_noise.data.clusters import FieldReader, MissingFieldError, OuterFields, all_or_none
+from harness_noise.data.doubled import doubles
 from harness_noise.data.questions import Hashes, QuestionText, content_hash, excerpt, occurrences, text_hash
 from harness_noise.errors import FinalError, InputError
 
@@ -28,7 +28,7 @@ from ..scoring.choices import BRIER, Log, brier_score
 from ..scoring.gather import Key, Scored
 from ..scoring.rescore import requests_of
 from .results import CLUSTER, SCORES
-from .scan import Row, Sample, Scan, Wanted, changed, exactly, may_be_rounded, metrics_of, stamp, whole_row
+from .scan import Row, Sample, Scan, Wanted, changed, exactly, may_be_rounded, metrics_of, stamp, unread, whole_row
 
 QUESTION = (
     *("question", "problem", "query", "input", "prompt", "instruction"),
@@ -45,12 +45,12 @@ class _ReadAgain:
 
     path: Path
     wanted: Wanted
-    """How the file was read, without the SPECs, which need not be picklable."""
+    """The options of the first reading, without the SPECs, which need not be picklable."""
     stamp: tuple[float, float]
     """The file's, see `stamp`."""
 
     def scan(self) -> Scan:
-        """Another pass.
+        """Return another pass over the file.
 
         Raises:
             InputError: the file is not the one any more that was read.
@@ -67,10 +67,10 @@ class Documents(_ReadAgain):
     hashes: Sequence[str]
     """The documents' own, numbered where one comes again."""
     distinct: int | None
-    """How many documents their texts have to tell apart, if they are to be matched by text; None: never."""
+    """The number of documents that their texts must distinguish to be matched by text, None if they never are."""
 
     def read(self) -> tuple[Hashes | None, tuple[str, ...]]:
-        """The hash of each question's text, None where they do not tell the documents apart; and excerpts.
+        """Return the hash of each question's text, or None if they do not distinguish the documents, and excerpts.
 
         Raises:
             InputError: the file is not the one any more that was read.
@@ -93,13 +93,13 @@ class Documents(_ReadAgain):
 
 
 def _doc(row: Row) -> Mapping[str, Any]:
-    """The document of a row, as an object whatever it is."""
+    """Return the document of a row, as an object whatever it is."""
     doc = row.get("doc")
     return doc if type(doc) is dict else {"doc": doc}
 
 
 def _and(hashes: Hashes | None, values: Sequence[Any]) -> Hashes | None:
-    """The hashes with some more; None as soon as one is missing."""
+    """Return the hashes with some more. None as soon as one is missing."""
     if hashes is None or not set(map(type, values)) <= {str}:
         return None
     hashes.extend(values)
@@ -107,17 +107,16 @@ def _and(hashes: Hashes | None, values: Sequence[Any]) -> Hashes | None:
 
 
 def question_text(doc: Mapping[str, Any]) -> str | None:
-    """The text that identifies a question to another harness: its question-like field (the first of
-    QUESTION that is text), after its passage (the first of CONTEXT) where the document has one.
+    """Return the text that identifies a question to another harness.
 
-    It never comes from the prompt, which depends on the chat template and the few-shot examples. A
-    document without such a field has none.
+    It is the question-like field (the first of QUESTION that is text), after its passage (the first of CONTEXT) if the
+    document has one.
     """
     return _texts(doc)[0]
 
 
 def _texts(doc: Mapping[str, Any]) -> tuple[str | None, str]:
-    """The text that identifies a question, and a short one to show to a person."""
+    """Return the text that identifies a question, and a short one to show to a person."""
     question = _first(doc, QUESTION)
     context = _first(doc, CONTEXT)
     shown = (_first(doc, doc) or "") if question is None else question
@@ -125,7 +124,7 @@ def _texts(doc: Mapping[str, Any]) -> tuple[str | None, str]:
 
 
 def _first(doc: Mapping[str, Any], names: Iterable[str]) -> str | None:
-    """The first of the fields that is a text."""
+    """Return the first of the fields that is a text."""
     for name in names:
         value = doc.get(name)
         if type(value) is str and value and not value.isspace():
@@ -134,12 +133,12 @@ def _first(doc: Mapping[str, Any], names: Iterable[str]) -> str | None:
 
 
 class SamplesLog(_ReadAgain):
-    """Whole questions and answers, read when asked for; see `harness_noise.data.questions.AnswerSource`."""
+    """Whole questions and answers, read when asked for. See `harness_noise.data.questions.AnswerSource`."""
 
     __slots__ = ()
 
     def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
-        """What is told of these questions, by their place; nothing of one that the file has lost."""
+        """Return the words of these questions, by their place, none for a question that the file has lost."""
         wanted = set(rows)
         texts: dict[int, QuestionText] = {}
         for number, line, _, document, name, _ in self.scan():
@@ -148,7 +147,7 @@ class SamplesLog(_ReadAgain):
         return [texts.get(row, QuestionText()) for row in rows]
 
     def hashes(self, n: int, K: int) -> HashArray:
-        """(n, K) hashes of what was generated, 0 where that is no text; a pass of its own."""
+        """Return (n, K) hashes of the generated texts, 0 for an answer that is not a text, by a pass over the file."""
         out = np.zeros((n, K), dtype=np.uint64)
         for number, line, _, document, _, new in self.scan():
             resps = whole_row(line, self.path, number).get("resps") if new else None
@@ -156,6 +155,55 @@ class SamplesLog(_ReadAgain):
                 texts = [text_hash(answer) if isinstance(answer, str) else 0 for answer in resps[0][:K]]
                 out[document, : len(texts)] = texts
         return out
+
+    def docs(self, rows: Sequence[int]) -> list[Mapping[str, Any]]:
+        """Return the documents of these questions, by their place. Empty ones that the file has lost."""
+        found = {document: _doc(row) for _, _, row, document, _, new in self.scan() if new and document in set(rows)}
+        return [found.get(row, {}) for row in rows]
+
+    def inputs(self, rows: Sequence[int]) -> list[str]:
+        """Return the hashes of all that these questions ask and of their targets.
+
+        "" of one whose requests were not kept.
+        """
+        wanted, found = set(rows), dict[int, str]()
+        for number, line, _, document, _, new in self.scan():
+            if new and document in wanted:
+                row = whole_row(line, self.path, number)
+                if asked := row.get("arguments"):
+                    found[document] = content_hash(json.dumps([asked, row.get("target")], sort_keys=True))
+        return [found.get(row, "") for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedTexts(_ReadAgain):
+    """All that was generated, to tell which answers are equal. See `harness_noise.data.questions.AnswerTexts`."""
+
+    K: int
+    """Columns of the scores. If one column scores several answers together, its text is all of theirs."""
+
+    def hashes(self, rows: Sequence[int]) -> HashArray:
+        """Read the (m, K) hashes of these questions' answers, 0 for an answer that is not a text."""
+        out, place = np.zeros((len(rows), self.K), dtype=np.uint64), {row: i for i, row in enumerate(rows)}
+        left = len(place)
+        for number, line, _, document, _, new in self.scan():
+            if not (new and document in place):
+                continue
+            resps = whole_row(line, self.path, number).get("resps")
+            answers = resps[0] if isinstance(resps, list) and len(resps) == 1 else None
+            texts = answers if isinstance(answers, list) and all(type(text) is str for text in answers) else []
+            if self.K == 1 < len(texts):
+                texts = ["\x1f".join(texts)]
+            if len(texts) == self.K:
+                out[place[document]] = list(map(text_hash, texts))
+            left -= 1
+            if not left:
+                break
+        return out
+
+    def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> GeneratedTexts:
+        """Return itself: it holds no sequence."""
+        return self
 
 
 def _told(row: Row) -> QuestionText:
@@ -169,7 +217,7 @@ def _told(row: Row) -> QuestionText:
 
 
 def _answer_texts(row: Row) -> list[str]:
-    """Each repeat's answer: what was generated, or the choice that was likeliest."""
+    """Return each repeat's answer: what was generated, or the choice that was likeliest."""
     resps = row.get("resps")
     if not isinstance(resps, list) or not resps or not all(isinstance(answers, list) for answers in resps):
         return []
@@ -185,7 +233,7 @@ def _answer_texts(row: Row) -> list[str]:
 
 
 def _loglikelihood(answer: Any) -> float:
-    """The log-likelihood of [log-likelihood, greedy]; older files have them as texts."""
+    """Return the log-likelihood of [log-likelihood, greedy]. Older files have them as texts."""
     try:
         return float(answer[0] if isinstance(answer, (list, tuple)) else answer)
     except (TypeError, ValueError, IndexError):
@@ -193,7 +241,7 @@ def _loglikelihood(answer: Any) -> float:
 
 
 def _choice_text(arguments: Any, i: int) -> str | None:
-    """The continuation of the i-th request."""
+    """Return the continuation of the i-th request."""
     try:
         _, text, *_ = requests_of(arguments)[i]
     except (TypeError, ValueError, IndexError):
@@ -202,7 +250,7 @@ def _choice_text(arguments: Any, i: int) -> str | None:
 
 
 class Samples:
-    """A samples file in columns, to which the rows are added one by one; per-question sequences have length n."""
+    """A samples file in columns, to which the rows are added one by one. Per-question sequences have length n."""
 
     def __init__(self, path: Path, wanted: Wanted) -> None:
         self.path, self.wanted, self.stamp = path, wanted, stamp(path)
@@ -212,34 +260,38 @@ class Samples:
         """Filter → the choices of each question, where they are wanted."""
         self.answers = 0
         """The most answers to a question, K: as many as the first one has, or as scores were logged."""
+        self.unread: dict[Key, tuple[int, int]] = {}
+        """(metric, filter) → answers that score 0, and those of them that are empty or were not parsed.
+
+        Empty if the file lacks the texts of answers."""
         self.scored = False
-        """Whether the rows carry their scores per repeat."""
+        """True if the rows have their scores per repeat."""
         self.keys: Sequence[str] = ()
         self.kind = "doc_hash"
         self.doc_ids = array("q")
         self.targets: Hashes | None = Hashes()
         self.prompts: Hashes | None = Hashes()
         self.distinct: int | None = None
-        """How many documents their texts have to tell apart, if they are to be matched by text; None: never."""
+        """The number of documents that their texts must distinguish to be matched by text, None if they never are."""
         self.hashes: Sequence[str] = ()
         """The documents' own, numbered where one comes again."""
         self.clusters: tuple[str, ...] | None = None
-        """By the SPEC; else those that the rows carry."""
+        """Clusters by the SPEC, else those in the rows."""
         self.unlabelled = 0
         """Questions without a cluster though others have one."""
         self.outer = OuterFields()
         """Fields that contain the clusters that the user named."""
         self.fields = FieldReader(wanted.fields, wanted.task) if wanted.fields else None
-        """What is known of the questions, where fields of them are wanted."""
+        """Reader of the questions' fields, None if none are wanted."""
         self._named: list[str] = []
         """By the field that the user chose."""
         self._labels: list[str | None] = []
-        """Cluster labels; empty as long as no question has one."""
+        """Cluster labels, empty as long as no question has one."""
 
     def add_scores(self, samples: Sequence[Sample]) -> None:
-        """The scores of some rows."""
+        """Add the scores of some rows."""
         for (scorer, *names), alike in groupby(samples, _measured):
-            _, _, rows, documents, _, _ = zip(*alike, strict=True)
+            _, lines, rows, documents, _, _ = zip(*alike, strict=True)
             if self.wanted.brier and BRIER in names[0]:
                 for row in rows:
                     row[BRIER] = brier_score(row, self.wanted.doubled)
@@ -251,11 +303,25 @@ class Samples:
                 several: list[Sequence[Any]] = [()] * len(rows)
                 if len(names) > 1 and metric in names[1]:
                     several = [scores if type(scores := row[SCORES][metric]) is list else () for row in rows]
-                column.extend(documents, [row.get(metric) for row in rows], several)
+                column.extend(documents, own := [row.get(metric) for row in rows], several)
                 self.answers = max(self.answers, *column.counts[-len(rows) :])
+                self._count_unread(
+                    (metric, scorer), lines, rows, [x or (y,) for x, y in zip(several, own, strict=True)]
+                )
+
+    def _count_unread(
+        self, key: Key, lines: Sequence[bytes], rows: Sequence[Row], scores: Sequence[Sequence[Any]]
+    ) -> None:
+        zeros, blank = self.unread.get(key, (0, 0))
+        for line, row, of_row in zip(lines, rows, scores, strict=True):
+            if 0 in of_row and (found := unread(line, row, len(of_row))):
+                zeros += of_row.count(0)
+                blank += sum(was for was, score in zip(found, of_row, strict=True) if score == 0)
+        if zeros:
+            self.unread[key] = zeros, blank
 
     def add_choices(self, sample: Sample) -> None:
-        """The choices of one row."""
+        """Add the choices of one row."""
         number, line, row, document, scorer, _ = sample
         log = self.logs.get(scorer)
         if log is None:
@@ -268,14 +334,14 @@ class Samples:
         log.add(document, row, arguments)
 
     def add_questions(self, samples: Sequence[Sample]) -> None:
-        """Questions that are new."""
+        """Add new questions."""
         n, rows = len(self.doc_ids), [sample[2] for sample in samples]
         self.targets = _and(self.targets, [row.get("target_hash") for row in rows])
         self.prompts = _and(self.prompts, [row.get("prompt_hash") for row in rows])
         ids = enumerate([row.get("doc_id") for row in rows], n)
         if self._labels or self.wanted.cluster is not None or any(CLUSTER in row for row in rows):
             self._labels += [None] * (n - len(self._labels))
-            self._labels += [self._cluster(i, sample[0], sample[2]) for i, sample in enumerate(samples, n)]
+            self._labels += self._clusters(n, samples)
         if self.wanted.key is not None:
             key = self.wanted.key
             self._named += [
@@ -286,17 +352,26 @@ class Samples:
                 self.fields.add(_doc(row))
         self.doc_ids.extend([key if isinstance(key, int) and abs(key) < 2**62 else i for i, key in ids])
 
-    def _cluster(self, question: int, number: int, row: Row) -> str | None:
-        if self.wanted.cluster is None:
-            label = None if CLUSTER in metrics_of(row) else row.get(CLUSTER)
-        else:
-            label = _label(self.wanted.cluster, _doc(row), f"{self.path}, line {number}: cluster")
-            self.outer.add(str(question), label, _doc(row))
-        return None if label is None else sys.intern(str(label))
+    def _clusters(self, first: int, samples: Sequence[Sample]) -> list[str | None]:
+        """Return the labels of new questions, of which the first has this number."""
+        label = self.wanted.cluster
+        if label is None:
+            carried = [None if CLUSTER in metrics_of(sample[2]) else sample[2].get(CLUSTER) for sample in samples]
+            return [None if name is None else sys.intern(str(name)) for name in carried]
+        docs = [_doc(sample[2]) for sample in samples]
+        try:
+            labels = list(map(label, docs))
+        except MissingFieldError:  # of which document, and on which line
+            labels = [
+                _label(label, doc, f"{self.path}, line {sample[0]}: cluster")
+                for doc, sample in zip(docs, samples, strict=True)
+            ]
+        numbers = map(str, range(first, first + len(docs)))
+        self.outer.add_all(numbers, labels, map(str, docs[0]), lambda field: [doc.get(field) for doc in docs])
+        return list(map(sys.intern, labels))
 
     def name_questions(self, scan: Scan) -> None:
         """Say which questions they are, and their clusters, once all rows are there."""
-        n = len(self.doc_ids)
         self.distinct = scan.index.distinct()
         self.keys = self.hashes = scan.index.unique_keys()
         if self.wanted.key is not None:
@@ -304,13 +379,11 @@ class Samples:
         elif scan.media and self.targets is not None:
             named = [f"{doc_id}/{target}" for doc_id, target in zip(self.doc_ids, self.targets, strict=True)]
             self.kind, self.keys, self.distinct = "doc_id", occurrences(named), len(set(named))
-        labels = tuple(label for label in self._labels if label is not None)
-        self.clusters = labels if len(labels) == n else None
-        self.unlabelled = n - len(labels) if labels else 0
+        self.clusters, self.unlabelled = all_or_none(self._labels)
 
     @property
     def again(self) -> tuple[Path, Wanted, tuple[float, float]]:
-        """What a further pass needs to know, without the SPECs, which need not be picklable."""
+        """All that a further pass needs to know, without the SPECs, which need not be picklable."""
         return self.path, Wanted(self.wanted.task, self.wanted.filters, self.wanted.effective), self.stamp
 
     @property
@@ -319,8 +392,43 @@ class Samples:
         return Documents(*self.again, self.hashes, self.distinct)
 
 
+def asked_twice(samples: Samples) -> dict[str, Any]:
+    """Return fields of `Questions` for equal documents: `doubles`, and the SPEC of clusters by their words.
+
+    Documents of equal hashes are; others if all their requests and their target are the same, which a pass of its own
+    tells of those with one prompt and one target.
+    """
+    n, found = len(samples.keys), tuple[tuple[int, ...], ...]()
+    if samples.kind == "doc_hash" and samples.distinct is not None and samples.distinct < n:
+        found = doubles([key.partition("#")[0] for key in samples.keys])
+    columns = (samples.prompts, samples.targets)
+    if not samples.wanted.media and None not in columns and len(columns[0] or ()) == n == len(columns[1] or ()):
+        suspected = {row for same in doubles(*columns) for row in same} - {row for same in found for row in same}
+        if suspected:
+            found += _verified(samples, suspected)
+    if not found:
+        return {}
+    (told,) = SamplesLog(*samples.again).docs([found[0][0]])
+    return {"doubles": found, "by_words": _words_spec(told)}
+
+
+def _verified(samples: Samples, suspected: set[int]) -> tuple[tuple[int, ...], ...]:
+    """Return which of these documents have the same requests and the same target."""
+    rows = sorted(suspected)
+    docs = SamplesLog(*samples.again).inputs(rows)
+    return tuple(tuple(rows[i] for i in same) for same in doubles(docs))
+
+
+def _words_spec(doc: Mapping[str, Any]) -> str:
+    """Return the SPEC by which documents with the words of this one are one cluster. Empty where no field has them."""
+    names = [next((name for name in fields if _first(doc, [name])), None) for fields in (CONTEXT, QUESTION)]
+    if names[1] is None:
+        return ""
+    return names[1] if names[0] is None else f"{{{{{names[0]}}}}} {{{{{names[1]}}}}}"
+
+
 def _measured(sample: Sample) -> tuple[Any, ...]:
-    """The filter of a row, the names of its metrics, and of those with scores per repeat, where it has any."""
+    """Return the filter of a row, the names of its metrics, and of those with scores per repeat, where it has any."""
     row, scorer = sample[2], sample[4]
     repeats = row.get(SCORES)
     return (scorer, metrics_of(row), list(repeats)) if type(repeats) is dict else (scorer, metrics_of(row))
@@ -335,7 +443,7 @@ def _label(label: Callable[[Mapping[str, Any]], str], doc: Mapping[str, Any], wh
 
 
 def _answer_count(row: Row) -> int:
-    """How many answers a row holds for its question; padding can only lengthen the last."""
+    """Return how many answers a row holds for its question. Padding can only lengthen the last."""
     resps = row.get("resps")
     lengths = [len(answers) for answers in resps if isinstance(answers, list)] if isinstance(resps, list) else []
     return max(1, min(lengths, default=1))

@@ -1,7 +1,7 @@
 """One pass over a samples file: its lines, each cut to what is needed of it, and the document that each belongs to.
 
-A line is one document under one filter. It begins with the document; prompts and answers, which make up
-most of its bytes, stand between it and the hashes and are skipped unless somebody wants them.
+A line is one document under one filter. It begins with the document and ends with the hashes. Prompts and answers, most
+of its bytes, are in between and are skipped unless they are wanted.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ from .results import CLUSTER, SCORES
 LONGEST = 1 << 27
 """Bytes of a line, 128 MiB: ten times the longest that a harness is known to write. A longer one is refused."""
 _BLOCK = 1 << 18
-"""Bytes of lines that are read at once; more would not stay in the processor's cache."""
+"""Bytes of lines that are read at once. More would not stay in the processor's cache."""
 _BULK = b', "arguments": {"gen_args_0": '
 _SKIPPED = frozenset(("arguments", "resps", "filtered_resps"))
-"""What the bulk of a line holds; a file that has more there is decoded whole."""
+"""Fields in the bulk of a line. A file with other fields there is decoded whole."""
 _FILTER, _HASH, _METRICS = b', "filter": "', b', "doc_hash": "', b', "metrics": '
+_ANSWERS = b', "resps": '
 _RESPONSES = b', "filtered_resps": '
-"""What the tail of a line starts with where the choices' log-likelihoods are wanted."""
+"""The start of a line's tail if the choices' log-likelihoods are wanted."""
 _ADDRESS = re.compile(rb" at 0x[0-9a-fA-F]+>")
 Row = dict[str, Any]
 Shape = tuple[tuple[str, ...], int]
@@ -46,30 +47,33 @@ Sample = tuple[int, bytes, Row, int, str, bool]
 
 
 def blocks(
-    path: Path, *, whole: bool = False, choices: bool = False, exact: bool = True
+    path: Path,
+    *,
+    whole: bool = False,
+    choices: bool = False,
+    names: frozenset[bytes] | None = None,
+    raw: frozenset[str] = frozenset(),
 ) -> Iterator[list[tuple[int, bytes, Row, int]]]:
-    """The lines of a samples file, some at a time: number, bytes, fields, and where the document ends in the bytes.
+    """Yield the lines of a samples file, some at a time: number, bytes, fields, and the end of the document in the
+    bytes.
 
     The fields are without the bulk of the line (arguments and answers) unless `whole`; with `choices`, some
-    of the bulk is there too (filtered_resps). Where only the scores matter (not `exact`), no name of theirs
-    stands twice, but one before them may: of the document, or the target.
+    of the bulk is there too (filtered_resps). No name stands twice. If only the scores and some `names` matter, another
+    one before the scores may, of the document or the target. A row with a metric of `raw` is looked at whole in any
+    case.
 
     Raises:
         InputError: a file that cannot be read or that changes meanwhile, or a line that is not a JSON
             object, has a name twice, or is longer than LONGEST.
     """
-    first, shapes = 1, None if exact else set[Shape]()
+    first, cut = 1, partial(_cut, choices=choices, shapes=None if names is None else set[Shape](), names=names, raw=raw)
     try:
         with opened(path) as file:
             before = stamp(path, file)
             for lines in in_blocks(_lines(path, file), _BLOCK):
                 if first == 1:
-                    if lines[0].startswith(POINTER):
-                        refuse_pointer(path)
-                    row = None if whole else _cut(lines[0], choices)[0]
-                    if row is not None:
-                        whole = not whole_row(lines[0], path, 1).keys() <= row.keys() | _SKIPPED
-                if block := list(_decoded(path, first, lines, whole, choices, shapes)):
+                    whole = _begins_otherwise(lines[0], path, choices) or whole
+                if block := list(_decoded(path, first, lines, whole, cut)):
                     yield block
                 first += len(lines)
             if stamp(path, file) != before:
@@ -78,11 +82,23 @@ def blocks(
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
+def _begins_otherwise(line: bytes, path: Path, choices: bool) -> bool:
+    """Return whether the bulk of a file's first line holds fields that lm-eval does not write there.
+
+    Raises:
+        InputError: the file is a pointer to another one.
+    """
+    if line.startswith(POINTER):
+        refuse_pointer(path)
+    row = _cut(line, choices)[0]
+    return row is not None and not whole_row(line, path, 1).keys() <= row.keys() | _SKIPPED
+
+
 def _decoded(
-    path: Path, first: int, lines: Sequence[bytes], whole: bool, choices: bool, shapes: set[Shape] | None
+    path: Path, first: int, lines: Sequence[bytes], whole: bool, cut: Callable[[bytes], tuple[Row | None, int]]
 ) -> Iterator[tuple[int, bytes, Row, int]]:
     for number, line in enumerate(lines, first):
-        row, end = (None, 0) if whole else _cut(line, choices, shapes)
+        row, end = (None, 0) if whole else cut(line)
         if row is None:
             if line.isspace():
                 continue
@@ -96,7 +112,7 @@ def _decoded(
 
 
 def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
-    """The lines of a file; of one array, as lm-eval 0.4.0 to 0.4.2 wrote them, the lines that it would write now."""
+    """Yield the lines of a file. An array, as lm-eval 0.4.0 to 0.4.2 wrote it, gives the lines of today's format."""
     is_array = file.read(64).lstrip().startswith(b"[")
     file.seek(0)
     return _of_array(path, file) if is_array else iter(partial(file.readline, LONGEST), b"")
@@ -113,7 +129,7 @@ def _of_array(path: Path, file: IO[bytes]) -> Iterator[bytes]:
 
 
 def stamp(path: Path, file: IO[bytes] | None = None) -> tuple[float, float]:
-    """Size and time of a file, which tell whether it is still the one that was read; −1 if there is none.
+    """Return size and time of a file, which show whether it has changed since it was read, or −1 if there is none.
 
     Of an open `file`, those of what is being read, which a new file of the same name does not change.
     """
@@ -130,11 +146,19 @@ def changed(path: Path) -> InputError:
     )
 
 
-def _cut(line: bytes, choices: bool, shapes: set[Shape] | None = None) -> tuple[Row | None, int]:
-    """What a line holds but for its bulk, and where that begins; None for a line that lm-eval did not write so.
+def _cut(
+    line: bytes,
+    choices: bool,
+    shapes: set[Shape] | None = None,
+    names: frozenset[bytes] | None = None,
+    raw: frozenset[str] = frozenset(),
+) -> tuple[Row | None, int]:
+    """Return the fields of a line without its bulk, and the bulk's start, None for a line that lm-eval did not write
+    so.
 
     Names that stand twice are looked for in every line, or with `shapes` in those that are unlike all lines before:
-    what it finds then is a name of the tail, where the scores are. It never looks into the bulk.
+    what it finds then is a name of the tail, where the scores are; and in those that have one of `names` twice. It
+    never looks into the bulk.
 
     An unescaped quote cannot stand inside a JSON string, so what is found is a key; one of a nested
     object leaves unbalanced braces behind, which do not parse.
@@ -145,22 +169,32 @@ def _cut(line: bytes, choices: bool, shapes: set[Shape] | None = None) -> tuple[
     stop = line.rfind(_RESPONSES if choices else _FILTER, start)
     if stop < 0 and not choices:
         stop = line.rfind(_HASH, start)
-        if line.find(_METRICS, start, stop) >= 0:  # without a filter they stand in the bulk
+        if line.find(_METRICS, start, stop) >= 0:  # without a filter they are in the bulk
             return None, 0
     if stop < 0:
         return None, 0
     try:
         text = line[:start] + line[stop:]
-        row = loads(text)
-        shape = tuple(row), line.count(b":", stop)
-        if shapes is None or shape not in shapes:
+        if shapes is None:
             row = checked(text)
-            if shapes is not None:
+        else:
+            row = loads(text)
+            shape = tuple(row), line.count(b":", stop)
+            if shape not in shapes or not raw.isdisjoint(row) or (names and _twice(text, names)):
+                row = checked(text)
                 shapes.add(shape)
     except (TypeError, ValueError, RecursionError):
         return None, 0
     complete = type(row) is dict and "doc_hash" in row and ("doc" in row or type(row["doc_hash"]) is str)
     return (row, start) if complete else (None, 0)
+
+
+def _twice(text: bytes, names: frozenset[bytes]) -> bool:
+    """Return whether one of the names, in quotes, may stand twice. An escape may be a letter of it."""
+    for name in names:  # a generator would take as long as the search
+        if text.count(name) > 1:
+            return True
+    return b"\\u" in text
 
 
 exactly = partial(json.loads, object_pairs_hook=once)
@@ -174,20 +208,38 @@ def whole_row(line: bytes, path: Path, number: int, decode: Callable[[bytes], An
     return row
 
 
+_ROUNDED = 2**63
+"""Size from which orjson may have rounded a whole number."""
+
+
+_DEEPER = frozenset((float, dict, list))
+
+
 def may_be_rounded(value: Any) -> bool:
-    """Whether a value may hold a whole number of more than 64 bits, of which orjson makes the nearest float."""
-    if isinstance(value, float):
-        return abs(value) >= 2**63
+    """Return whether a value may hold a whole number of more than 64 bits, of which orjson makes the nearest float."""
+    kind = type(value)
+    if kind is float:
+        return bool(abs(value) >= _ROUNDED)
+    if kind is not dict and kind is not list:
+        return False
+    items = value.values() if kind is dict else value
+    if _DEEPER.isdisjoint(map(type, items)):
+        return False
     try:
-        return isinstance(value, (dict, list)) and any(
-            map(may_be_rounded, value.values() if isinstance(value, dict) else value)
-        )
+        for item in items:
+            kind = type(item)  # most are texts, and a call for each would take longer than decoding them
+            if kind is float:
+                if abs(item) >= _ROUNDED:
+                    return True
+            elif (kind is dict or kind is list) and may_be_rounded(item):
+                return True
     except RecursionError:
         return True
+    return False
 
 
 def doc_hash_of(doc: Any) -> str:
-    """What lm-eval calls the doc_hash, for files that do not hold it."""
+    """Return what lm-eval calls the doc_hash, for files that do not hold it."""
     text = json.dumps(doc, indent=2, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -197,17 +249,18 @@ class Index:
 
     def __init__(self) -> None:
         self.keys = Hashes()
-        """The doc_hash of each document; a further occurrence has that of the first."""
+        """The doc_hash of each document. Another occurrence has that of the first."""
         self._numbers: dict[int | tuple[str, int], int] = {}
-        """Python's own hash of a key, or from the second occurrence of key and occurrence, a third of their memory;
-        key and occurrence themselves where two have one hash → the document."""
+        """Python's hash of a key (from the second occurrence on, of key and occurrence) → the document.
+
+        A hash needs a third of the memory. If two have one hash, the entry is key and occurrence themselves."""
         self._again: dict[int, int] = {}
         """Document → which occurrence of its key it is, from the second."""
         self._seen: dict[str, array[int]] = {}
         """Filter → how often the key of each document, by its first occurrence, has come."""
 
     def find(self, key: str, scorer: str) -> tuple[int, bool]:
-        """The document's number, and whether it is new. Order within a filter tells duplicates apart."""
+        """Return the document's number, and whether it is new. Order within a filter tells duplicates apart."""
         new, first = len(self.keys), self._number(key, 1)
         seen = self._seen.setdefault(scorer, array("I"))
         seen.extend([0] * (first + 1 - len(seen)))
@@ -216,7 +269,7 @@ class Index:
         return document, document == new
 
     def find_all(self, keys: Sequence[str], scorers: Sequence[str]) -> list[tuple[int, bool]]:
-        """What `find` says of each, in this order."""
+        """Return the result of `find` for each, in this order."""
         n, hashes, single = len(self.keys), list(map(hash, keys)), len(set(scorers)) == 1
         if not single or len(set(hashes)) < len(hashes) or not self._numbers.keys().isdisjoint(hashes):
             return list(map(self.find, keys, scorers))
@@ -239,11 +292,11 @@ class Index:
         return document
 
     def distinct(self) -> int:
-        """How many different keys there are."""
+        """Return how many different keys there are."""
         return len(self.keys) - len(self._again)
 
     def unique_keys(self) -> Sequence[str]:
-        """The keys, with the further occurrences numbered. It ends the numbering of documents."""
+        """Return the keys, with the further occurrences numbered. It ends the numbering of documents."""
         if self._again and any("#" in key for key in self.keys.odd()):
             return occurrences(self.keys)
         for document, occurrence in self._again.items():
@@ -254,20 +307,20 @@ class Index:
 _HASHES = ("doc_hash", "prompt_hash", "target_hash")
 _ASKED = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics")
 NATIVE = frozenset((*_ASKED, *_HASHES, SCORES, "input", "input_media", "token_counts"))
-"""Keys of a row that are not metrics, the last three lmms-eval's; CLUSTER is one unless a metric has that name."""
+"""Keys of a row that are not metrics, the last three lmms-eval's. CLUSTER is one unless a metric has that name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the reader has to know about a task before it reads."""
+    """All that the reader has to know about a task before it reads."""
 
     task: str
     filters: tuple[str, ...] = ("none",)
-    """In the order in which lm-eval applied them; for old files, whose rows do not name theirs."""
+    """The filters in the order in which lm-eval applied them, for old files whose rows do not name theirs."""
     effective: int = 0
     """Number of documents, where it is known."""
     repeats: int = 0
-    """Answers per question that the configuration asked for; 0 if unknown."""
+    """Answers per question that the configuration asked for, 0 if unknown."""
     media: bool = False
     """Images or sound: the doc_hash holds a memory address and identifies nothing."""
     cluster: Callable[[Mapping[str, Any]], str] | None = None
@@ -275,43 +328,52 @@ class Wanted:
     """A field that the user chose to identify a question."""
     fields: tuple[str, ...] = ()
     """SPECs of what is to be known of each question."""
+    names: frozenset[bytes] | None = None
+    """The names, in quotes, by which a document is asked for all that, None if any may be."""
     raw: frozenset[str] = frozenset()
     """Metrics whose values are kept as they are."""
     choices: bool = False
-    """Whether the log-likelihoods of a question's choices are wanted."""
+    """True to read the log-likelihoods of a question's choices."""
     doubled: bool = False
-    """Whether each choice was asked without its context, too."""
+    """True if each choice was also asked without its context."""
     brier: bool = False
-    """Whether lm-eval's brier_score is to be made again from the log-likelihoods of the choices."""
+    """True to compute lm-eval's brier_score again from the log-likelihoods of the choices."""
 
 
 class Scan:
-    """One pass over a samples file: tells which document and which filter each line is.
+    """One pass over a samples file, with the document and the filter of each line.
 
-    The reader, the exporter and the rescoring walk the file with it and so agree on the numbers.
+    The reader and the exporter walk the file with it and so agree on the numbers.
     """
 
-    def __init__(self, path: Path, wanted: Wanted, *, whole: bool = False) -> None:
-        self.path, self.wanted, self.whole = path, wanted, whole
-        looked_at = wanted.cluster is not None or wanted.key is not None or bool(wanted.fields)
-        self.exact = whole or looked_at or bool(wanted.raw)
+    def __init__(self, path: Path, wanted: Wanted) -> None:
+        self.path, self.wanted = path, wanted
+        self.exact = wanted.cluster is not None or wanted.key is not None or bool(wanted.fields)
+        """The fields of the documents are wanted."""
         self.index = Index()
         self.media = wanted.media
-        """Whether a document holds an object that is identified by its memory address."""
+        """True if a document holds an object that is identified by its memory address."""
         self._past: dict[str, int] = {}
         """Key → how many rows of it that do not name their filter have come before."""
+        self._ids: dict[int | str, int] = {}
+        """The doc_id of a row that does not name its filter → how many such rows have come."""
 
     def __iter__(self) -> Iterator[Sample]:
         return chain.from_iterable(self.blocks())
 
     def blocks(self) -> Iterator[list[Sample]]:
-        """The samples, some at a time."""
+        """Return the samples, some at a time."""
         likelihoods, position = self.wanted.choices or self.wanted.brier, 0
-        for block in blocks(self.path, whole=self.whole, choices=likelihoods, exact=self.exact):
+        raw, names = self.wanted.raw, self.wanted.names if self.exact else frozenset[bytes]()
+        for block in blocks(self.path, choices=likelihoods, names=names, raw=raw):
             keys: list[Any] = [row.get("doc_hash") for _, _, row, _ in block]
             hashed = set(map(type, keys)) == {str}
-            if self.exact or not hashed:
+            if not hashed or not all(raw.isdisjoint(row) for _, _, row, _ in block):
                 block = [(number, line, self._exact(number, line, row), end) for number, line, row, end in block]
+            elif self.exact:
+                for i, (number, line, row, end) in enumerate(block):
+                    if may_be_rounded(row.get("doc")):
+                        block[i] = number, line, whole_row(line, self.path, number, exactly), end
             if not hashed:
                 keys = [
                     key if type(key) is str else doc_hash_of(entry[2].get("doc"))
@@ -319,12 +381,15 @@ class Scan:
                 ]
             scorers: list[Any] = [row.get("filter") for _, _, row, _ in block]
             if set(map(type, scorers)) != {str}:
-                named = enumerate(zip(scorers, keys, strict=True), position)
-                scorers = [name if type(name) is str else self._unnamed(place, key) for place, (name, key) in named]
+                named = enumerate(zip(scorers, keys, block, strict=True), position)
+                scorers = [
+                    name if type(name) is str else self._unnamed(place, key, *sample[:3:2])
+                    for place, (name, key, sample) in named
+                ]
             position += len(block)
             documents = self.index.find_all(keys, scorers)
             for (_, line, _, end), (_, new) in zip(block, documents, strict=True):
-                if (new or self.whole) and line.find(b">", 0, end) >= 0:
+                if new and line.find(b">", 0, end) >= 0:
                     bulk = line.find(_BULK, 0, end)  # also of a line that was decoded whole: an answer may be anything
                     self.media |= _ADDRESS.search(line, 0, end if bulk < 0 else bulk) is not None
             yield [
@@ -333,14 +398,29 @@ class Scan:
             ]
 
     def _exact(self, number: int, line: bytes, row: Row) -> Row:
-        """A row with its whole numbers as they were written, where they matter."""
-        if may_be_rounded(row if self.exact else type(row.get("doc_hash")) is not str and row.get("doc")):
+        """Return a row with its whole numbers as they were written, where they matter."""
+        held = [row[name] for name in self.wanted.raw if name in row]  # any other score is a float anyhow
+        if self.exact or type(row.get("doc_hash")) is not str:
+            held.append(row.get("doc"))
+        if may_be_rounded(held):
             return whole_row(line, self.path, number, exactly)
         return row
 
-    def _unnamed(self, position: int, key: str) -> str:
-        """The filter of a row that does not name it."""
-        filters, n = self.wanted.filters, self.wanted.effective
+    def _unnamed(self, position: int, key: str, number: int, row: Row) -> str:
+        """Return the filter of a row that does not name it.
+
+        Raises:
+            InputError: the document has more rows than there are filters, so that nothing tells whose a row is.
+        """
+        filters, n, doc_id = self.wanted.filters, self.wanted.effective, row.get("doc_id")
+        if isinstance(doc_id, (int, str)):
+            rows = self._ids[doc_id] = self._ids.get(doc_id, 0) + 1
+            if rows > len(filters):
+                raise InputError(
+                    f"{self.path}, line {number}: document {doc_id} has {rows} rows that do not name their filter, as "
+                    "lm-eval wrote them before 0.4.6, and there is no results file that names so many filters: put the "
+                    "results file of this run beside it, or keep the rows of one filter"
+                )
         if n:
             block = position // n
         else:
@@ -348,8 +428,33 @@ class Scan:
         return filters[block % len(filters)]
 
 
+INVALID = "[invalid]"
+"""The result of lm-eval's regular expressions for an answer that they do not match."""
+
+
+def unread(line: bytes, row: Row, n: int) -> list[bool]:
+    """Return which of n scored answers are empty or were not parsed. An empty list where no text of theirs is there."""
+    if "resps" not in row:
+        start = line.find(_ANSWERS)
+        stop = line.rfind(_FILTER, start)
+        if start < 0 or stop < 0 or not line.startswith(b'[["', start + len(_ANSWERS)):  # of a choice it is [[[
+            return []
+        row = loads(b"{" + line[start + 2 : stop] + b"}")
+    answers, filtered = (_only(row.get(name)) for name in ("resps", "filtered_resps"))
+    known = [
+        [not text.strip() or text == INVALID for text in texts] for texts in (answers, filtered) if len(texts) == n
+    ]
+    return [any(of_one) for of_one in zip(*known, strict=True)]
+
+
+def _only(value: Any) -> list[str]:
+    """Return the texts of a list, or of a list in a list, none if they are not texts."""
+    inner = value[0] if type(value) is list and len(value) == 1 and type(value[0]) is list else value
+    return inner if type(inner) is list and set(map(type, inner)) == {str} else []
+
+
 def metrics_of(row: Row) -> list[str]:
-    """The names of the metrics of a row."""
+    """Return the names of the metrics of a row."""
     names = row.get("metrics")
     if type(names) is list:
         return [name for name in names if type(name) is str]

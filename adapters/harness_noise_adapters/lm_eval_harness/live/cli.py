@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -15,11 +16,16 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from harness_noise.data.notes import texts
 from harness_noise.errors import InputError
 
 from .options import Options, block, read_file
+
+if TYPE_CHECKING:
+    from .hook import Session
+    from .saving import Saving
 
 _FLAGS: dict[str, tuple[str | None, str]] = {
     "repeats": (
@@ -35,6 +41,11 @@ _FLAGS: dict[str, tuple[str | None, str]] = {
     "config": ("FILE", "YAML or JSON file with these options"),
     "no_rows": (None, "add no visible <metric>_avg rows"),
     "no_reseed": (None, "send the harness's one seed with every repeat"),
+    "journal": (
+        "auto|reuse|off",
+        "take up further answers of runs into this folder that did not finish (auto), of finished ones, too (reuse), "
+        "or keep none (off)",
+    ),
     "level": ("LEVEL", "coverage of the intervals (default 0.95)"),
     "until": ("RULE", "stop when it is decided (decided, with --noise_against) or precise enough (se=0.01)"),
     "against": ("RUN", "the finished run that this one is compared with"),
@@ -46,18 +57,20 @@ _FLAGS: dict[str, tuple[str | None, str]] = {
     "order": ("ORDER", "breadth: all questions once before any twice (default); depth: all answers at once"),
     "metric": ("METRIC", "METRIC or METRIC,FILTER that decides"),
     "sample": ("SIZE", "ask only a random part of the questions: a share (0.2, 20%%) or a number"),
-    "reference": ("RUN", "a finished run of all questions, which helps to estimate the whole from a part (repeatable)"),
+    "complete": ("RUN", "a finished run of all questions, which helps to estimate the whole from a part (repeatable)"),
     "seed": ("SEED", "seed of the random order of questions (default 0)"),
 }
-"""Option → its value in words (None: a switch) and its help; `--noise_` stands before each."""
-_REPEATABLE = ("repeats", "cluster", "group", "reference")
+"""Option without its prefix `--noise_` → its value in words (None for a switch) and its help."""
+OLDEST = "0.4.10"
+"""The first lm-eval whose command line can be extended: the extra, the tests and the docs have this version."""
+_REPEATABLE = ("repeats", "cluster", "group", "complete")
 _EPILOG = "error bars (harness-noise), options of run; `lm-eval run --help` explains them:\n" + fill(
     " ".join(["--noise", *(f"--noise_{name}" for name in _FLAGS)]), initial_indent="  ", subsequent_indent="  "
 )
 
 
 def main(argv: list[str]) -> int:
-    """Run `lm-eval ARGV`; returns its exit code.
+    """Run `lm-eval ARGV`. Returns its exit code.
 
     Raises:
         InputError: a noise option that cannot be used, lm-eval is not installed, or a cluster field
@@ -90,9 +103,9 @@ def _execute() -> None:
     try:
         from lm_eval._cli import HarnessCLI
     except ImportError:
-        version = getattr(lm_eval, "__version__", "of before 0.4.10")
+        version = getattr(lm_eval, "__version__", f"of before {OLDEST}")
         raise InputError(
-            f"lm-eval {version} has no command line that can be extended: use 0.4.10 or newer, or the "
+            f"lm-eval {version} has no command line that can be extended: use {OLDEST} or newer, or the "
             "context manager harness_noise_adapters.lm_eval_harness.noise"
         ) from None
     from lm_eval.utils import setup_logging
@@ -103,7 +116,7 @@ def _execute() -> None:
             with suppress(Exception):  # words for `--help`; what can be run does not depend on them
                 self._parser.epilog = f"{self._parser.epilog or ''}\n{_EPILOG}"
             parser = self._subparsers.choices["run"]
-            # an option that nobody named must not make lm-eval's abbreviations ambiguous (--n)
+            # an option that was not given must not make lm-eval's abbreviations ambiguous (--n)
             if any(word.startswith("--noise") or word in ("-h", "--help") for word in sys.argv):
                 add_arguments(parser)
             inner = parser.get_default("func")
@@ -134,7 +147,9 @@ def _run(args: argparse.Namespace, inner: Callable[[argparse.Namespace], None]) 
                 )
             inner(args)
             return
-        from .hook import Session, installed
+        from .hook import Session
+        from .saving import Saving
+        from .sessions import installed
 
         try:
             session = Session(_options(flags, in_yaml))
@@ -144,16 +159,20 @@ def _run(args: argparse.Namespace, inner: Callable[[argparse.Namespace], None]) 
             print(f"harness-noise: the run goes on without its noise ({error!r})", file=sys.stderr)
             inner(args)
             return
+        session.saving = Saving(session.say)
         with installed(session):
-            inner(args)
+            try:
+                inner(args)
+            finally:
+                session.saving.close()
     with suppress(Exception):  # the run is saved: a table is not worth its exit code
-        report(session, getattr(args, "output_path", None) if getattr(args, "log_samples", False) else None)
+        report(session)
     if session.interrupted:
         raise KeyboardInterrupt
 
 
 def _options(flags: dict[str, Any], in_yaml: dict[str, Any] | None) -> Options:
-    """Flags over the file of `--noise_config` over the `noise:` block."""
+    """Return the options: flags over the file of `--noise_config` over the `noise:` block."""
     chosen = dict(in_yaml or {})
     if "config" in flags:
         chosen |= read_file(flags.pop("config"))
@@ -167,7 +186,7 @@ def _options(flags: dict[str, Any], in_yaml: dict[str, Any] | None) -> Options:
 
 @contextmanager
 def _own_config(args: argparse.Namespace) -> Iterator[dict[str, Any] | None]:
-    """The `noise:` block of lm-eval's `--config`; lm-eval is given a copy without it.
+    """Return the `noise:` block of lm-eval's `--config`. Lm-eval is given a copy without it.
 
     Anything else that is wrong with the file is left for lm-eval to say.
     """
@@ -202,17 +221,47 @@ def _yaml(path: str) -> Any:
         return None
 
 
-def next_step(output: object) -> str:
-    """What a user can do with the run that has just ended."""
-    if output is None:
+def next_step(session: Session) -> str | None:
+    """Return advice on the run that has just ended, by what was saved of it.
+
+    None where that is not known.
+    """
+    saving, analysis = session.saving, session.analysis
+    if saving is None or analysis is None:
+        return None
+    if saving.root is None:
         return "Next: with --output_path DIR --log_samples the answers are kept, so that two runs can be compared."
-    return f"Next: harness-noise compare {output} BASELINE tests this run against another one."
+    if saving.cut or saving.results is None:
+        return not_whole(saving)
+    if not saving.samples:
+        return "Next: with --log_samples the answers are kept, so that two runs can be compared."
+    run, against = shlex.quote(str(saving.place)), session.options.against
+    if not any(row.stopped_early for row in analysis.drawn):
+        return f"Next: harness-noise compare {run} BASELINE tests this run against another one."
+    if against is None:
+        return f"Next: harness-noise analyze {run} shows this run again."
+    # with another baseline nothing allows for the looks
+    return f"Next: harness-noise compare {run} {shlex.quote(str(against))} shows this decision again."
 
 
-def report(session: Any, output: object = None) -> None:
-    """Print our table after lm-eval's own with what to do next, and what has not been said yet on stderr.
+def not_whole(saving: Saving) -> str:
+    """Return what is missing on disk, and how to get it."""
+    tasks = [task for task in saving.cut if task]
+    what = f"the samples of {', '.join(tasks)} are" if tasks else "the results are"
+    if saving.results is not None and set(tasks) <= saving.samples.keys():
+        what += " those of lm-eval's own answers: with the further ones they could not be saved"
+    else:
+        what += " not saved whole"
+    return (
+        f"Next: make room in {saving.root} (is the disk full?) and give the same command again, which takes up the "
+        f"further answers; {what}."
+    )
 
-    Nothing on other ranks, or where there is no analysis. `output` is where the answers were kept.
+
+def report(session: Session) -> None:
+    """Print our table after lm-eval's own with advice, and unsaid notes on stderr.
+
+    Nothing on other ranks, or where there is no analysis.
     """
     if session.analysis is None or os.environ.get("LOCAL_RANK", "0") != "0":
         return
@@ -222,10 +271,13 @@ def report(session: Any, output: object = None) -> None:
 
         if session.analysis.estimates:
             lines = sentences.closing_lines(session.analysis.estimates, "lm-eval", session.native_se)
-            lines += [*sequential.told(session.analysis), next_step(output)]
+            lines += sequential.told(session.analysis)
             terminal.print_live(sys.stdout, session.analysis, lines, in_flags)
+            for line in (next_step(session), *session.saved_requests):
+                if line is not None:  # a command is not folded, so that it can be copied
+                    print(line)
     except Exception as error:  # noqa: BLE001 - anything may be wrong with a terminal
         session.failed("the noise table could not be printed", error)
-    for note in session.analysis.notes:
-        if note not in session.warnings:
-            print(f"harness-noise: {note}", file=sys.stderr)
+    for sentence in texts(session.analysis.notes):
+        if sentence not in session.warnings:
+            print(f"harness-noise: {sentence}", file=sys.stderr)

@@ -11,6 +11,8 @@ import numpy as np
 
 from harness_noise.arrays import FloatArray, HashArray
 from harness_noise.data.clusters import ClusterSpec, labeller
+from harness_noise.data.native_values import MISMATCH
+from harness_noise.data.notes import NOT_SCORED, Note
 from harness_noise.data.questions import Questions, occurrences, text_hash
 from harness_noise.data.scores import Run, Weighting, with_groups
 from harness_noise.errors import InputError
@@ -42,11 +44,11 @@ class TaskScores:
     """filter → logged samples, one for each question, all filters in one order."""
     filters: dict[str, FilterScores] = field(default_factory=dict)
     identical: bool | None = None
-    """Whether all answers of every question are the same; None where there is one to each."""
+    """True if all answers of every question are the same, None with one answer per question."""
     copied: bool = False
-    """Whether lm-eval's own answers are copies of each other, and count as one."""
+    """True if lm-eval's own answers are copies of each other and count as one."""
     clusters: Labels | None = None
-    """The clusters of its questions; None where they have none."""
+    """The clusters of its questions, None if they have none."""
 
     @property
     def questions(self) -> list[Row]:
@@ -54,7 +56,7 @@ class TaskScores:
 
 
 def columns_of(task_scores: TaskScores, task: Any) -> dict[Key, Scored]:
-    """The scores of a task in columns; what a run that only predicts has in their place is left out."""
+    """Return the scores of a task in columns. What a run that only predicts has in their place is left out."""
     out: dict[Key, Scored] = {}
     doubled = _doubled(task)
     for scorer, scores in task_scores.filters.items():
@@ -72,12 +74,12 @@ def columns_of(task_scores: TaskScores, task: Any) -> dict[Key, Scored]:
 
 
 def _doubled(task: Any) -> bool:
-    """Whether every choice is also asked without its context."""
+    """Return whether every choice is also asked without its context."""
     return "acc_mutual_info" in task.aggregation()
 
 
 def task_facts(scores: TaskScores, task: Any, results: Mapping[str, Any], columns: Mapping[Key, Scored]) -> TaskFacts:
-    """The facts of a task.
+    """Return the facts of a task.
 
     Args:
         scores: its scores.
@@ -116,7 +118,10 @@ def task_facts(scores: TaskScores, task: Any, results: Mapping[str, Any], column
 
 
 def _texts(rows: Sequence[Row]) -> HashArray | None:
-    """(n, K) hashes of what was generated, one request per question; None where that is not text, or of unequal K."""
+    """Return (n, K) hashes of what was generated, one request per question.
+
+    None where that is not text, or of unequal K.
+    """
     answers = [row["resps"][0] if len(row["resps"]) == 1 else [] for row in rows]
     K = max(map(len, answers), default=0)
     if not K or not all(isinstance(text, str) for row in answers for text in row):
@@ -133,9 +138,9 @@ def _aggregation(task: Any, metric: str) -> Aggregation:
 
 
 Metrics: TypeAlias = tuple[tuple[str, Weighting], ...]
-"""What a group averages, and how."""
+"""The metrics that a group averages, each with its weighting."""
 NativeGroups: TypeAlias = dict[str, tuple[list[str], Metrics]]
-"""Group → its tasks, and what it averages of them; groups inside groups included."""
+"""Group → its tasks and the metrics that it averages. Groups inside groups are included."""
 Carried: TypeAlias = Mapping[str, tuple[Labels, str | None]]
 """Task → clusters of all its documents, by their numbers, and their SPEC in words."""
 
@@ -150,7 +155,7 @@ class Collected:
 
 
 def flat_tasks(task_dict: Mapping[Any, Any]) -> dict[str, Any]:
-    """name → task object, for both shapes of lm-eval's task dict.
+    """Return name → task object, for both shapes of lm-eval's task dict.
 
     Up to 0.4.11 it is nested {group or name: task or dict}; from 0.4.12 {"tasks", "groups", …}.
     """
@@ -169,7 +174,7 @@ def _leaves(node: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def native_groups(task_dict: Mapping[Any, Any]) -> NativeGroups:
-    """The groups of both shapes of lm-eval's task dict."""
+    """Return the groups of both shapes of lm-eval's task dict."""
     if "tasks" in task_dict and isinstance(task_dict["tasks"], Mapping):
         return {
             name: ([task.task_name for task in group.get_all_tasks()], _averaged(group.aggregate_metric_list))
@@ -200,7 +205,7 @@ def collect(
     model: str,
     carried: Carried,
 ) -> Collected:
-    """Everything that a finished run measured.
+    """Return everything that a finished run measured.
 
     Args:
         results: what `evaluate` returned, with samples.
@@ -225,14 +230,14 @@ def collect(
         try:
             run = with_groups(run, {group: pattern})
         except InputError as error:
-            run = replace(run, notes=(*run.notes, str(error)))
+            run = replace(run, notes=(*run.notes, Note("no_group", str(error), group)))
     return Collected(run, scored)
 
 
 def measure(
     results: Mapping[str, Any], tasks: Mapping[str, Any], asking: Asking
 ) -> tuple[dict[str, TaskScores], Gathered]:
-    """The scores of every task that has samples, as they came and as they are to be analysed."""
+    """Return the scores of every task that has samples, as they came and as they are to be analysed."""
     scored: dict[str, TaskScores] = {}
     gathered = Gathered()
     for name, task in tasks.items():
@@ -243,14 +248,13 @@ def measure(
         if columns := columns_of(scores, task):
             gather(task_facts(scores, task, results, columns), columns, gathered)
         else:
-            gathered.notes.append(
-                f"{name}: the run only predicts (predict_only): nothing was scored, so it has no error bar"
-            )
+            said = "the run only predicts (predict_only): nothing was scored, so it has no error bar"
+            gathered.notes.append(Note(NOT_SCORED, said).of(name))
     return scored, gathered
 
 
 def by_filter(samples: Sequence[Row]) -> dict[str, list[Row]]:
-    """filter → samples in one order of documents, whatever order the ranks left them in."""
+    """Return filter → samples in one order of documents, whatever order the ranks left them in."""
     out: dict[str, list[Row]] = {}
     for row in sorted(samples, key=lambda row: row["doc_id"]):
         out.setdefault(row["filter"], []).append(row)
@@ -261,18 +265,19 @@ def by_filter(samples: Sequence[Row]) -> dict[str, list[Row]]:
     return out
 
 
-def _score(out: TaskScores, task: Any, asking: Asking, notes: list[str]) -> None:
+def _score(out: TaskScores, task: Any, asking: Asking, notes: list[Note]) -> None:
     """Fill in the scores per repeat of a task."""
     name = out.name
     native_K, K = asking.times(name)
     out.identical = identical_answers(out.questions, K)
     copies = copied_answers(out.questions, native_K, K)
-    out.copied = copies > 0
+    out.copied = copies > 0 or (name in asking.copied and out.identical is not False)
     if copies:
-        notes.append(
-            f"{name}: lm-eval's own {native_K} answers are copies of each other on {copies} of {len(out.questions)} "
-            "questions (one seed for all of them?) and count as one answer (copied_repeats)"
+        said = (
+            f"lm-eval's own {native_K} answers are copies of each other on {copies} of {len(out.questions)} questions "
+            "(one seed for all of them?) and count as one answer (copied_repeats)"
         )
+        notes.append(Note("copied_repeats", said).of(name))
     ensembles = {ensemble.name: ensemble for ensemble in getattr(task, "_filters", ())}
     for key, samples in out.rows.items():
         if K > 1 and key in ensembles:
@@ -283,16 +288,17 @@ def _score(out: TaskScores, task: Any, asking: Asking, notes: list[str]) -> None
         else:
             scores = unrepeated(samples)
         out.filters[key] = scores
-        notes += [f"{name}, {key}: {note}" for note in scores.notes]
+        notes += [Note("not_singly", remark).of(name, key) for remark in scores.remarks]
         if scores.mismatch:
             metrics = ", ".join(sorted(scores.mismatch))
-            notes.append(f"{name}, {key}: the first repeat is not what lm-eval scored ({metrics}): see mean_mismatch")
+            said = f"the first repeat is not what lm-eval scored ({metrics}): see mean_mismatch"
+            notes.append(Note(MISMATCH, said).of(name, key))
 
 
 def cluster_labels(
-    questions: Mapping[str, Sequence[Row]], options: Options, notes: list[str], carried: Carried
+    questions: Mapping[str, Sequence[Row]], options: Options, notes: list[Note], carried: Carried
 ) -> dict[str, tuple[Labels, str | None]]:
-    """Task → the clusters of its questions, and their SPEC in words; tasks without clusters are left out."""
+    """Return task → the clusters of its questions, and their SPEC in words. Tasks without clusters are left out."""
     by_task: dict[str, AskedQuestions] = {}
     out: dict[str, tuple[Labels, str | None]] = {}
     for name, rows in questions.items():
@@ -305,14 +311,14 @@ def cluster_labels(
             try:
                 labels = tuple(map(labeller(wanted, name), (row["doc"] for row in rows)))
             except InputError as error:
-                notes.append(f"{name}: not clustered: {error}")
+                notes.append(Note("not_clustered", f"not clustered: {error}").of(name))
         by_task[name] = AskedQuestions([row["doc_id"] for row in rows], [row["target_hash"] for row in rows], labels)
     spec = None if options.cluster == ClusterSpec() else options.cluster
     return out | clusters(spec, by_task, notes, flag=options.named("cluster"), whole=True)
 
 
 def _group_rows(groups: NativeGroups, results: Mapping[str, Any]) -> Iterator[GroupRow]:
-    """The rows of the groups, each with the weighting of its configuration."""
+    """Return the rows of the groups, each with the weighting of its configuration."""
     for name, (members, metrics) in groups.items():
         weighting = dict(metrics)
         for key, value in reported(results.get("groups", {}).get(name) or {}).items():

@@ -15,6 +15,7 @@ from harness_noise.analysis.growing import observe
 from harness_noise.analysis.observed import REPEATS_SHARE, EnoughRepeats, observe_mean, repeats_enough
 from harness_noise.analysis.references import of_runs
 from harness_noise.analysis.sequential import FEWEST_FOR_SE
+from harness_noise.data.notes import Note
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
 from harness_noise.results.rows import Analysis
@@ -44,9 +45,9 @@ def check_partial(options: Options, arguments: Mapping[str, Any]) -> None:
             f"{chosen} chooses among all questions, and {cut} says which there are: leave {cut} "
             f"out; {options.named('sample', 'N')} asks at most N of them, drawn at random"
         )
-    if cut and options.references:
+    if cut and options.complete:
         raise InputError(
-            f"{options.named('reference')} says what a random part of the questions says of all of them, and those of "
+            f"{options.named('complete')} says what a random part of the questions says of all of them, and those of "
             f"--limit and --samples are none (not_a_random_part): use {options.named('sample', 'N')} in their place"
         )
     ranks = getattr(arguments.get("lm"), "world_size", 1)
@@ -77,15 +78,16 @@ class Growing:
         self.notes = [*population.notes, *_several(self.units, self.options)]
         self.grown = Grown()
         self.part: dict[str, list[int]] | None = None
-        """The documents that were asked, by task; None where they are all."""
+        """The documents that were asked, by task, None if all were."""
 
     def evaluate(self) -> Any:
-        """lm-eval's own result over the questions that were asked; each of them was asked once.
+        """Return lm-eval's own result over the questions that were asked, each of them once.
 
-        A fault of ours costs the looks: then all questions are asked, and those that have been are not asked again.
+        Without a rule these are known beforehand, and `further` asks for what comes after lm-eval's own answers. A
+        fault of ours costs the looks: then all questions are asked, and those that have been are not asked again.
         """
         try:
-            if self.options.rule is not None or self.options.repeats.auto:
+            if self.options.rule is not None:
                 self._grow()
             for unit in self.units:
                 unit.blocks = unit.blocks or len(unit.order.ends)
@@ -101,6 +103,15 @@ class Growing:
                 raise
             return self.asking.whole(self.part)  # a fault of the task's own comes again, without the model
 
+    def further(self) -> None:
+        """Ask for further answers, once lm-eval's own result is there. A run with a rule has them by then."""
+        if self.options.rule is not None:
+            return
+        if self.asking.ask() and self.options.repeats.auto:
+            part = {task: numbers for unit in self.units for task, numbers in unit.asked().items()}
+            self._score({name: numbers for name, numbers in part.items() if name in self.asking.raised})
+            self._ask_until_enough(self.units)
+
     def _give_up(self, error: Exception) -> None:
         """Stop looking, and ask everything that may be asked."""
         with suppress(Exception):
@@ -114,17 +125,18 @@ class Growing:
             self.part = self._part()
 
     def _part(self) -> dict[str, list[int]] | None:
-        """The documents that were asked, by task; None where they are all."""
+        """Return the documents that were asked, by task. None where they are all."""
         part = {task: numbers for unit in self.units for task, numbers in unit.asked().items()}
         total = sum(task.n_total for unit in self.units for task in unit.tasks)
         return None if sum(map(len, part.values())) == total else {task: part[task] for task in self.asking.tasks}
 
     def record(self, run: Run) -> Run:
-        """The run with what made it stop, and which questions were drawn."""
+        """Return the run with what made it stop, and which questions were drawn."""
         looks = [unit.look.sequential.to_dict() for unit in self.units if unit.look is not None]
         drawn = [row.to_dict() for unit in self.units for row in _drawn(unit)]
         if looks and self.others.against is not None:
-            run = replace(run, notes=(*run.notes, f"the looks: A is this run, B is {self.others.against.name}"))
+            note = Note("looks_at", f"the looks: A is this run, B is {self.others.against.name}")
+            run = replace(run, notes=(*run.notes, note))
         sizes = {task.name: task.n_total for unit in self.units for task in unit.tasks}
         return with_record(run, looks, drawn, sizes)
 
@@ -132,8 +144,12 @@ class Growing:
         while open_units := [unit for unit in self.units if not unit.done]:
             rounds: dict[int, dict[str, list[int]]] = {}
             for unit in open_units:
+                block = unit.block(unit.blocks + 1)
+                if min(block) > 1 and not any(task.name in self.asking.raised for task in unit.tasks):
+                    unit.done = True  # its further answers are copies
+                    continue
                 unit.blocks += 1
-                for number, part in unit.block(unit.blocks).items():
+                for number, part in block.items():
                     rounds.setdefault(number, {}).update(part)
             for number in sorted(rounds):
                 if number > 1 and not self.asking.interrupted:
@@ -141,7 +157,7 @@ class Growing:
                 self._score(rounds[number])
             if self.options.repeats.auto:
                 self._ask_until_enough(open_units)
-            for unit in open_units:
+            for unit in (unit for unit in open_units if not unit.done):
                 self._look(unit)
                 unit.done |= unit.blocks == len(unit.order.ends) or self.asking.interrupted
 
@@ -152,7 +168,7 @@ class Growing:
         self.grown.add(part, gathered.scores)
 
     def _ask_until_enough(self, units: Sequence[Unit]) -> None:
-        """More answers per question of each task while they pay; all its questions have as many."""
+        """Ask more answers per question of each task while they pay, the same number for all its questions."""
         while steps := {task: step for unit in units for task, step in self._steps(unit).items()}:
             part = {task: numbers for unit in units for task, numbers in unit.asked().items() if task in steps}
             totals = {task: self.asking.times(task)[1] + step for task, step in steps.items()}
@@ -161,7 +177,7 @@ class Growing:
             self._score(part)
 
     def _steps(self, unit: Unit) -> dict[str, int]:
-        """Task → how many more answers to each of its questions, for the tasks of which more would pay.
+        """Return task → how many more answers to ask for each of its questions, for tasks of which more would pay.
 
         A task is judged by all its questions so far, once there are enough of them or all have been asked.
         """
@@ -205,7 +221,7 @@ class Growing:
         self._say(unit.name, unit.look.message)
 
     def _key(self, unit: Unit) -> tuple[str, str] | None:
-        """Metric and filter that decide, which are chosen at the first look; None where none can."""
+        """Return metric and filter that decide, chosen at the first look, None if none can."""
         if unit.key is None:
             unit.key = next(iter(self._keys(unit)), None)
             if unit.key is None and unit.blocks == 1:
@@ -215,11 +231,11 @@ class Growing:
                 other = f" and {self.others.against.name}" if self.others.against is not None else ""
                 text = f"{unit.name}: there is no {wanted} that all its tasks{other} have, so all questions are asked"
                 self.session.say(text)
-                self.asking.notes.append(text)
+                self.asking.notes.append(Note("no_looks", text, unit.name))
         return unit.key
 
     def _keys(self, unit: Unit) -> list[tuple[str, str]]:
-        """The metrics and filters that can decide, the first ones first."""
+        """Return the metrics and filters that can decide, the first ones first."""
         keys, against = self.grown.keys(unit.tasks[0].name), self.others.against
         if unit.metrics:
             keys = [key for name, _ in unit.metrics for key in keys if key[0] == name]
@@ -235,7 +251,7 @@ class Growing:
 
 
 def _drawn(unit: Unit) -> Iterator[Drawn]:
-    """What to record of the tasks whose questions, or answers, were not all asked."""
+    """Return the record of the tasks whose questions, or answers, were not all asked."""
     last = None if unit.look is None else unit.look.sequential
     early = last is not None and (last.n_asked < last.n_total or (last.n_answers or 0) < (last.n_answers_total or 0))
     part, seed = unit.asked(), unit.order.seed
@@ -252,23 +268,24 @@ def _drawn(unit: Unit) -> Iterator[Drawn]:
             )
 
 
-def _several(units: Sequence[Unit], options: Options) -> list[str]:
-    """A note where several decisions are each made at the error of one."""
+def _several(units: Sequence[Unit], options: Options) -> list[Note]:
+    """Return a note where several decisions are each made at the error of one."""
     N, rule = len(units), options.rule
     if rule is None or rule.se is not None or N < 2:
         return []
     error = 1 - rule.level
     what = "tasks" if all(unit.metrics is None for unit in units) else "tasks and groups"
-    return [
-        f"each of the {N} {what} decides at {100 * error:.3g} %: of {N} that do not differ, {N * error:.2g} would be "
-        f"called different on average; for {100 * error:.3g} % over all of them use "
+    said = (
+        f"each of the {N} {what} decides at {100 * error:.3g}%: of {N} that do not differ, {N * error:.2g} would be "
+        f"called different on average; for {100 * error:.3g}% over all of them use "
         f"{options.named('level', f'{1 - error / N:.4g}')}, or compare runs of all questions, which adjusts for their "
         "number"
-    ]
+    )
+    return [Note("several_decisions", said)]
 
 
 def _step(now: EnoughRepeats) -> int:
-    """How many more answers to ask for before it is asked again whether more would pay: half of what it looks like."""
+    """Return how many more answers to ask for before the next check: half of the estimated need."""
     if now.share is None or now.share >= 1:
         return 1
     enough = now.repeats * now.share / (1 - now.share) * (1 - REPEATS_SHARE) / REPEATS_SHARE
@@ -276,9 +293,10 @@ def _step(now: EnoughRepeats) -> int:
 
 
 def with_references(analysis: Analysis, run: Run, references: Sequence[Run], settings: Settings) -> Analysis:
-    """With what reference runs say of all questions; a note where that is nothing."""
+    """Return the analysis with the references' estimates for all questions, or a note if there are none."""
     try:
         rows, notes = of_runs([run], references, settings, refuse=False)
     except InputError as error:
-        return replace(analysis, notes=(*analysis.notes, f"no estimate for the whole benchmark: {error}"))
+        note = Note("no_full_benchmark", f"no estimate for the whole benchmark: {error}")
+        return replace(analysis, notes=(*analysis.notes, note))
     return replace(analysis, full_benchmark=rows, notes=(*analysis.notes, *notes))

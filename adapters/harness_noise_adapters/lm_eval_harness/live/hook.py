@@ -1,51 +1,77 @@
 """The hook around `lm_eval.evaluator.evaluate`: a live run that carries its own noise.
 
 `simple_evaluate` looks `evaluate` up by its global name, in every version, so wrapping that name
-for the length of a run gives the model, the task objects and the gathered result, before it is
-saved and printed. Only a wrong choice of the user's stops a run, before the model is asked. Whatever
-goes wrong later costs one warning, and the native result is returned as it came.
+(`sessions.py`) gives the model, the task objects and the gathered result, before it is saved and
+printed. Only a wrong choice of the user's stops a run, before the model is asked. Whatever goes wrong
+later costs one warning, and the native result is returned as it came.
 """
 
 from __future__ import annotations
 
 import inspect
 import logging
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from itertools import islice
 from typing import Any
 
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.clusters import MissingFieldError, check_tasks, labeller
+from harness_noise.data.notes import Note, texts
 from harness_noise.errors import InputError, error_message
+from harness_noise.io.paths import BESIDE
 from harness_noise.results.rows import Analysis, Estimate
 
-from ..files.results import CLUSTER, SCORES, copy_of, inject, name_of, strict_scores
+from ..files.results import BLOCK, CLUSTER, SCORES, copy_of, inject, name_of, strict_scores, strict_value
 from ..scoring.clusters import is_parallel, resolve
 from .collect import Collected, collect, flat_tasks, native_groups
+from .further import innermost, same_random_state, terminated_as_interrupted
 from .growing import Growing, check_partial, with_references
+from .journal import Journal, close, model_key, sentence, told
 from .options import Options
 from .population import Others
-from .repeats import Asking, innermost, remarks, same_random_state
+from .remarks import remarks
+from .repeats import Answers, Asking
+from .saving import Saving, root_of
 
 log = logging.getLogger("harness_noise")
-_MARK = "__harness_noise_original__"
 
 
-@dataclass
+@dataclass(eq=False, slots=True)
+class OuterCall:
+    """A call of `simple_evaluate`."""
+
+    arguments: Mapping[str, Any]
+    run: _Live | None = None
+    """The run of its `evaluate`, once that has returned: what is ours begins when the whole result is complete."""
+
+
+outer_call: ContextVar[OuterCall | None] = ContextVar("harness_noise_call", default=None)
+"""The running call of `simple_evaluate`, None if `evaluate` was called by itself."""
+asked_part: ContextVar[dict[str, list[int]] | None] = ContextVar("harness_noise_part", default=None)
+"""The documents that the last run of this context asked, by task, or None if it asked all of them."""
+
+
+def outer_arguments() -> Mapping[str, Any]:
+    """Return the arguments of the call of `simple_evaluate` that goes on. Empty where there is none."""
+    call = outer_call.get()
+    return {} if call is None else call.arguments
+
+
+@dataclass(eq=False)
 class Session:
-    """What the hook saw and made while it was installed."""
+    """All that the hook saw and made while it was installed."""
 
     options: Options
     analysis: Analysis | None = None
-    """The noise of the last run; None where there was none, or where it could not be had."""
+    """The noise of the last run, None if there was no run or its noise could not be computed."""
     collected: Collected | None = None
     """The last run's scores, and the raw values per repeat of every metric."""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    """The arguments of the last call of `simple_evaluate`."""
     native: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """lm-eval's own values of the last run."""
     problems: list[str] = field(default_factory=list)
@@ -53,10 +79,16 @@ class Session:
 
     warnings: list[str] = field(default_factory=list)
     """Warnings that were logged while the run went on."""
+    saving: Saving | None = None
+    """The way in which the command line saves the runs, None if the caller saves them."""
     interrupted: bool = False
-    """Whether the user stopped the last run's further answers, or what is computed from them."""
-    part: dict[str, list[int]] | None = None
-    """The documents that the last run asked, by task; None where it asked all."""
+    """True if the user stopped the last run's further answers or the computation from them."""
+    saved_requests: list[str] = field(default_factory=list)
+    """A line for each task of the last run whose further answers are copies: the requests that were saved."""
+    runs: int = 0
+    """The number of runs so far."""
+    process: int = field(default_factory=os.getpid)
+    """The process that opened the session. Its children have no session."""
 
     @cached_property
     def others(self) -> Others:
@@ -64,7 +96,7 @@ class Session:
         return Others.read(self.options)
 
     def native_se(self, estimate: Estimate) -> float | None:
-        """lm-eval's own standard error of that metric."""
+        """Return lm-eval's own standard error of that metric."""
         se = self.native.get(estimate.task, {}).get(f"{estimate.metric}_stderr,{estimate.scorer}")
         return se if isinstance(se, float) and se > 0 else None
 
@@ -79,82 +111,31 @@ class Session:
         log.debug("harness-noise: traceback", exc_info=error)
 
 
-@contextmanager
-def noise(**options: Any) -> Iterator[Session]:
-    """Within it, every `lm_eval.simple_evaluate` adds the noise of its means to its results.
-
-    Args:
-        **options: `repeats` (K ≥ 1, or "auto"), `cluster` (a SPEC, a list, or task → SPEC), `groups` (name → glob of
-            tasks), `rows`, `reseed`; `until` ("decided" or "se=0.01"), `against` (a RUN), `margin`, `looks`, `metric`,
-            `sample` (a share or a number), `reference` (a RUN or a list); and of the settings `level`, `se`,
-            `interval`, `seed`.
-
-    Yields:
-        The Session: `analysis` after a run.
+def check_before(session: Session, arguments: Mapping[str, Any]) -> None:
+    """Refuse wrong cluster fields, and patterns without a task, before lm-eval loads the model.
 
     Raises:
-        InputError: an option that cannot be used; or, before a run starts, a cluster field that the
-            documents do not have.
+        InputError: a choice of the user's that does not fit the run.
     """
-    with installed(Session(Options.of(options))) as session:
-        yield session
-
-
-@contextmanager
-def installed(session: Session) -> Iterator[Session]:
-    """Wrap `lm_eval.evaluator.evaluate` and `simple_evaluate` for `session`; the names are as before afterwards.
-
-    Inside another session this one takes its place.
-    """
-    from lm_eval import evaluator
-
-    before = evaluator.evaluate, evaluator.simple_evaluate
-    inner, outer = (getattr(function, _MARK, function) for function in before)
     try:
-        evaluator.evaluate, evaluator.simple_evaluate = wrap(inner, session), wrap_outer(outer, session)
-        yield session
-    finally:
-        evaluator.evaluate, evaluator.simple_evaluate = before
+        check_partial(session.options, arguments)
+        _ = session.others  # the runs that the options name are read now
+        manager, options = arguments.get("task_manager"), session.options
+        # where no field or task is named there is nothing to look for; a model that is here was loaded long ago
+        if options.names_something and manager is not None and isinstance(arguments.get("model"), str):
+            with same_random_state():
+                load = getattr(manager, "load", None) or manager.load_task_or_group
+                check_names(load(arguments["tasks"]), options)
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001 - lm-eval comes to it again, and says what is wrong
+        with suppress(Exception):
+            why = error_message(error)
+            session.say(f"the fields and tasks that are named could not be checked before the model is loaded ({why})")
 
 
-def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
-    """`simple_evaluate`, which refuses wrong cluster fields and patterns without a task before it loads the model."""
-    signature = inspect.signature(original)
-
-    @wraps(original)
-    def simple_evaluate(*args: Any, **kwargs: Any) -> Any:
-        try:
-            session.arguments = arguments = signature.bind(*args, **kwargs).arguments
-            check_partial(session.options, arguments)
-            _ = session.others  # the runs that the options name are read now
-            manager, options = arguments.get("task_manager"), session.options
-            # where no field or task is named there is nothing to look for; a model that is here was loaded long ago
-            if options.names_something and manager is not None and isinstance(arguments.get("model"), str):
-                with same_random_state():
-                    load = getattr(manager, "load", None) or manager.load_task_or_group
-                    check_names(load(arguments["tasks"]), options)
-        except InputError:
-            raise
-        except Exception as error:  # noqa: BLE001 - lm-eval comes to it again, and says what is wrong
-            with suppress(Exception):
-                why = error_message(error)
-                session.say(
-                    f"the fields and tasks that are named could not be checked before the model is loaded ({why})"
-                )
-        try:
-            results = original(*args, **kwargs)
-        finally:
-            session.arguments = {}
-        if session.part is not None and isinstance(results, dict) and "config" in results:
-            results["config"]["samples"] = session.part  # lm-eval itself does not record which it was given
-        return results
-
-    setattr(simple_evaluate, _MARK, original)
-    return simple_evaluate
-
-
-def check_names(task_dict: Mapping[Any, Any], options: Options) -> list[str]:
-    """Warnings about cluster fields, once all tasks and fields that the options name are known to be there.
+def check_names(task_dict: Mapping[Any, Any], options: Options) -> list[Note]:
+    """Check that all tasks and fields in the options exist. Return warnings about cluster fields.
 
     Raises:
         InputError: a field that the user named is not in the documents; a group, or a number of answers, is of tasks
@@ -173,7 +154,7 @@ def check_names(task_dict: Mapping[Any, Any], options: Options) -> list[str]:
         for doc in islice(docs if docs is not None else task.eval_docs, 1):
             try:
                 labeller(wanted)(doc)
-            except MissingFieldError as error:  # of a preset that does not fit nobody is to blame
+            except MissingFieldError as error:  # a preset that does not fit is not the user's mistake
                 (warnings if options.cluster.for_task(name) == "auto" else errors).append(f"{name}: {error}")
     if errors:
         raise InputError(
@@ -181,7 +162,7 @@ def check_names(task_dict: Mapping[Any, Any], options: Options) -> list[str]:
             "TASK=SPEC for the tasks that have it"
         )
     _check_patterns(tasks, native_groups(task_dict), options)
-    return [f"not clustered: {text}" for text in warnings]
+    return [Note("not_clustered", f"not clustered: {text}") for text in warnings]
 
 
 def _check_patterns(tasks: Collection[str], groups: Collection[str], options: Options) -> None:
@@ -200,13 +181,14 @@ def _check_patterns(tasks: Collection[str], groups: Collection[str], options: Op
 
 
 def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
-    """`evaluate` with the noise of its results; same arguments, same return value."""
+    """Return `evaluate` with the noise of its results, with the same arguments and return value."""
     signature = inspect.signature(original)
 
     @wraps(original)
     def evaluate(*args: Any, **kwargs: Any) -> Any:
-        session.analysis = session.collected = session.part = None
+        session.analysis = session.collected = None
         session.interrupted = False
+        session.runs += 1
         stack = ExitStack()
         try:
             bound = signature.bind(*args, **kwargs)
@@ -221,83 +203,170 @@ def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
             with suppress(Exception):
                 session.failed("the run goes on without its noise", error)
             return original(*args, **kwargs)
-        wanted = bool(arguments["log_samples"])
         try:
             if run.growing is not None:
                 results = run.growing.evaluate()
             else:
                 results = original(**{**arguments, "log_samples": True})
+        except BaseException:
+            run.stop()
+            raise
         finally:
             try:
                 stack.close()
             except Exception as error:  # noqa: BLE001 - never in the way of a result, or of lm-eval's own error
                 with suppress(Exception):
                     session.failed("the task objects could not be put back", error)
-        session.interrupted = run.asking.interrupted
-        session.part = run.growing.part if run.growing is not None else None
-        if not isinstance(results, dict):  # None where the rank is not 0
+        asked_part.set(run.growing.part if run.growing is not None else None)
+        call = outer_call.get()
+        if call is not None and call.run is None:
+            call.run = run  # `simple_evaluate` has more to say of it
             return results
         try:
-            results = run.finish(results, annotated=wanted)
-        except (SystemExit, GeneratorExit):
-            raise
-        except BaseException as error:  # noqa: BLE001 - the model has run: not lost by Ctrl-C or a panic in Rust either
-            session.interrupted |= isinstance(error, KeyboardInterrupt)
-            session.analysis = session.collected = None
-            with suppress(Exception):
-                session.failed("the noise of this run could not be computed", error)
-        if not wanted:
-            results.pop("samples", None)
-        return results
+            return run.complete(results)
+        except BaseException as error:  # noqa: BLE001 - the model has run
+            return run.without_noise(results, error)
 
-    setattr(evaluate, _MARK, original)
     return evaluate
 
 
 class _Live:
-    """One call of `evaluate`: what is known before it, and what is done after it.
+    """One call of `evaluate`: the facts before it, and the work after it.
 
     Raises:
         InputError: a choice of the user's that does not fit this run.
     """
 
     def __init__(self, session: Session, arguments: Mapping[str, Any], original: Callable[..., Any]) -> None:
-        self.session = session
+        self.session, self._arguments = session, arguments
         check_partial(session.options, arguments)
         if session.options.partial and "samples" not in arguments:
             raise InputError("this lm-eval cannot ask a part of the questions: use 0.4.9 or newer, or ask all of them")
         _ = session.others  # where `evaluate` was called by itself
         self.lm, task_dict = arguments["lm"], arguments["task_dict"]
         self.groups = native_groups(task_dict)
-        self.asking = Asking(original, arguments, flat_tasks(task_dict), session.options, session.say)
+        self.asking = Asking(
+            original,
+            arguments,
+            flat_tasks(task_dict),
+            session.options,
+            session.say,
+            partial(_journal, session, self.lm),
+        )
         self.notes = check_names(task_dict, session.options)
         self.notes += remarks(self.asking, bool(arguments.get("cache_requests")))
         self.growing: Growing | None = None
         if session.options.partial:
             self.growing = Growing(self.asking, self.groups, session)
             self.notes += self.growing.notes
-        for text in self.notes if getattr(self.lm, "rank", 0) == 0 else ():
+        for text in texts(self.notes) if getattr(self.lm, "rank", 0) == 0 else ():
             session.say(text)
 
+    def complete(self, results: Any) -> Any:
+        """Return lm-eval's complete result with its noise. An error here never loses the result.
+
+        Args:
+            results: None where the rank is not 0; that rank, too, asks for its further answers.
+        """
+        session, logged = self.session, bool(self._arguments["log_samples"])
+        answers: Answers = {}
+        native = isinstance(results, dict)
+        with terminated_as_interrupted():
+            if native and session.saving is not None:
+                with self._guarded("lm-eval's own result could not be saved before the further answers"):
+                    session.saving.native(outer_arguments().get("evaluation_tracker"), results, logged)
+            with self._guarded("the further answers could not be asked for"):
+                self._ask_further()
+            self.stop()
+            with self._guarded("the further answers are not recorded"):
+                answers = self.asking.gathered()
+                if native:
+                    self.asking.put(results["samples"], answers)
+            session.interrupted |= self.asking.interrupted
+            if native:
+                with self._guarded("the noise of this run could not be computed"):
+                    results = self.finish(results, annotated=logged)
+                self._close_journals()
+        if native and not logged:
+            results.pop("samples", None)
+        return results
+
+    def stop(self) -> None:
+        """Ask for no more answers."""
+        if self.asking.journal is not None:
+            self.asking.journal.stop()
+
+    def _close_journals(self) -> None:
+        """Close the journal of a finished run, so that the next run does not reuse its answers.
+
+        A run from the command line is finished when it is saved.
+        """
+        if self.session.interrupted:
+            return
+        if self.session.saving is None or self.session.saving.root is None:
+            close(self.asking.summaries)
+        else:
+            self.session.saving.when_saved = partial(close, self.asking.summaries)
+
+    def _ask_further(self) -> None:
+        self.asking.interrupted |= self.session.interrupted
+        with self.asking.installed():
+            if self.growing is None:
+                self.asking.ask()  # also after an interrupt, because other ranks wait for what this one has found
+            elif not self.asking.interrupted:
+                self.growing.further()
+
+    @contextmanager
+    def _guarded(self, when: str) -> Iterator[None]:
+        """Go on after any fault: the model has run, and its result is not lost by Ctrl-C or a panic in Rust either."""
+        try:
+            yield
+        except BaseException as error:  # noqa: BLE001 - see above
+            self._failed(when, error)
+
+    def _failed(self, when: str, error: BaseException) -> None:
+        if isinstance(error, (SystemExit, GeneratorExit)):
+            raise error
+        self.session.interrupted |= isinstance(error, KeyboardInterrupt)
+        self.session.analysis = self.session.collected = None
+        with suppress(Exception):
+            self.session.failed(when, error)
+
+    def without_noise(self, results: Any, error: BaseException) -> Any:
+        """Return lm-eval's own result, after a fault that nothing else has caught."""
+        self._failed("the noise of this run could not be computed", error)
+        if isinstance(results, dict) and not self._arguments["log_samples"]:
+            results.pop("samples", None)
+        return results
+
     def finish(self, results: dict[str, Any], *, annotated: bool) -> dict[str, Any]:
-        """The results with their noise: a copy that shares the samples, or the original."""
+        """Return the results with their noise: a copy that shares the samples, or the original."""
         session = self.session
         self.asking.record(results)
         with same_random_state():
-            name = model_name(self.lm, session.arguments)
+            name = model_name(self.lm, outer_arguments())
             carried = {} if self.growing is None else self.growing.carried
             tasks, options = self.asking.tasks, session.options
             collected = collect(results, tasks, self.groups, self.asking, options, name, carried)
-            notes = (*collected.run.notes, *self.notes, *self.asking.notes)
+            block = told(self.asking.summaries, options.journal)
+            first = [Note("taken_up", text)] if (text := sentence(block)) is not None else []
+            copies = [
+                Note("copied_repeats", f"temperature 0: {n} of {n} copies, {saved:,} requests saved").of(task)
+                for task, (n, saved) in self.asking.copied.items()
+            ]
+            session.saved_requests = texts(copies)
+            notes = (*first, *collected.run.notes, *self.notes, *self.asking.notes, *copies)
             collected.run = replace(collected.run, notes=notes)
             if self.growing is not None:
                 collected.run = self.growing.record(collected.run)
             settings = session.options.settings
             analysis = analyze_run(collected.run, settings)
-            if session.options.references:
+            if session.options.complete:
                 analysis = with_references(analysis, collected.run, session.others.references, settings)
         out = copy_of(results)
         inject(out, analysis, rows=session.options.rows)
+        if block is not None:
+            out[BLOCK]["journal"] = block
         if annotated:
             ours = annotated_rows(collected)
             out["samples"] = {name: [ours.get(id(row), row) for row in rows] for name, rows in out["samples"].items()}
@@ -306,9 +375,28 @@ class _Live:
         return out
 
 
+def _journal(session: Session, lm: Any) -> Journal | None:
+    """Return the journal of a run whose output folder is known.
+
+    None where its ranks have to ask the same at the same time.
+    """
+    arguments, mode = outer_arguments(), session.options.journal
+    output = getattr(arguments.get("evaluation_tracker"), "output_path", None)
+    model, ranks = innermost(lm), int(getattr(lm, "world_size", 1) or 1)
+    in_step = "FSDP" in str(getattr(getattr(model, "accelerator", None), "distributed_type", ""))
+    if not output or mode == "off" or in_step or int(os.environ.get("WORLD_SIZE") or 1) > ranks:
+        return None
+    named = arguments.get("model")
+    kind = named if isinstance(named, str) else f"{type(model).__module__}.{type(model).__qualname__}"
+    commit = getattr(getattr(model, "config", None), "_commit_hash", None)
+    key = model_key([kind, model_name(lm, arguments)], arguments.get("model_args"), commit)
+    return Journal(root_of(output) / BESIDE, key, mode, int(getattr(lm, "rank", 0)), ranks, session.say)
+
+
 def annotated_rows(collected: Collected) -> dict[int, dict[str, Any]]:
-    """id of every logged sample → a copy of it with its scores per repeat and its cluster."""
+    """Return id of every logged sample → a copy of it with its scores per repeat and its cluster."""
     measured = {part.key: part for part in collected.run.scores}
+    whole = {part.key for part in collected.run.corpus}
     out = {}
     for name, task_scores in collected.tasks.items():
         for scorer, rows in task_scores.rows.items():
@@ -317,8 +405,14 @@ def annotated_rows(collected: Collected) -> dict[int, dict[str, Any]]:
                 for metric, answers in task_scores.filters[scorer].values.items()
                 if (part := measured.get((name, metric, scorer))) is not None
             }
+            raw = {
+                metric: answers
+                for metric, answers in task_scores.filters[scorer].values.items()
+                if (name, metric, scorer) in whole and max(map(len, answers)) > 1
+            }
             for i, row in enumerate(rows):
                 scores = strict_scores({metric: values[i] for metric, values in columns.items()})
+                scores |= {metric: [strict_value(value) for value in answers[i]] for metric, answers in raw.items()}
                 ours = out[id(row)] = {**row, SCORES: scores}
                 if task_scores.clusters is not None and CLUSTER not in row.get("metrics", ()):
                     ours[CLUSTER] = task_scores.clusters[i]
@@ -326,7 +420,7 @@ def annotated_rows(collected: Collected) -> dict[int, dict[str, Any]]:
 
 
 def model_name(lm: Any, args: Mapping[str, Any]) -> str:
-    """The name that lm-eval's tracker takes from the model's arguments; else what the model calls itself, or its kind.
+    """Return the name that lm-eval's tracker takes from the model's arguments, else the model's own name or its class.
 
     Args:
         lm: the model.

@@ -1,4 +1,4 @@
-"""What a user can say about the noise of a live lm-eval run, and the four places to say it.
+"""Options for the noise of a live lm-eval run, and the four places to give them.
 
 Flags of the command line, a `noise:` block in lm-eval's own YAML or a file of its own, keyword
 arguments of the context manager, and `HARNESS_NOISE_*` in the environment all end here.
@@ -14,20 +14,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness_noise.data.clusters import ClusterSpec, joined
-from harness_noise.errors import InputError, parameter
+from harness_noise.data.clusters import ClusterSpec, UserSpec, joined
+from harness_noise.errors import InputError, is_now, parameter
 from harness_noise.settings import Settings
 
 from ...stopping_options import OF_DECIDED, OF_UNTIL, StoppingOptions, checked, number, whole_number
 
 ENVIRONMENT = "HARNESS_NOISE_"
-_HOW_MUCH = ("until", *OF_DECIDED, *OF_UNTIL, "metric", "sample", "reference")
-_OURS = ("repeats", "cluster", "groups", "rows", "reseed", *_HOW_MUCH)
+_HOW_MUCH = ("until", *OF_DECIDED, *OF_UNTIL, "metric", "sample", "complete")
+_OURS = ("repeats", "cluster", "groups", "rows", "reseed", "journal", *_HOW_MUCH)
 _SETTINGS = ("level", "se", "interval", "seed")
 
 
+JOURNALS = ("auto", "reuse", "off")
+"""Take up the further answers of runs that did not finish, those of finished ones, too, or keep no journal."""
 AUTO = 2
-"""Answers per question that `auto` begins with: one says nothing of the others."""
+"""Answers per question that `auto` begins with. One would show nothing of the spread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +37,29 @@ class RepeatsSpec:
     """Answers per question of generate_until tasks."""
 
     by_task: tuple[tuple[str, int], ...] = ()
-    """(glob of tasks, K ≥ 1, or 0 for `auto`); the last that matches counts."""
+    """(glob of tasks, K ≥ 1, or 0 for `auto`). The last one that matches a task is used."""
 
     @classmethod
     def parse(cls, value: object, where: str) -> RepeatsSpec:
-        """From K, `auto`, TASK=K, several of them, or a mapping task → K.
+        """Parse K, `auto`, TASK=K, several of them, or a mapping task → K.
 
         Raises:
             InputError: a K that is no number of answers.
         """
         return cls(tuple((task or "*", _repeats(K, where)) for task, K in _pairs(value)))
 
-    def _of(self, task: str) -> int | None:
-        """K of a task, 0 for `auto`; None where nothing was said of it."""
+    def _given_for(self, task: str) -> int | None:
+        """Return K of a task, 0 for `auto`, None if none was given for it."""
         return next((K for pattern, K in reversed(self.by_task) if fnmatchcase(task, pattern)), None)
 
     def begin(self, task: str) -> int | None:
-        """Answers per question that a task begins with; None: as many as it asks for itself."""
-        K = self._of(task)
+        """Return the answers per question that a task begins with, None for as many as it asks for itself."""
+        K = self._given_for(task)
         return AUTO if K == 0 else K
 
     def grows(self, task: str) -> bool:
-        """Whether more are asked for until they no longer pay."""
-        return self._of(task) == 0
+        """Return whether more are asked for until they no longer pay."""
+        return self._given_for(task) == 0
 
     @property
     def auto(self) -> bool:
@@ -77,37 +79,40 @@ class Options(StoppingOptions):
     groups: Mapping[str, str] = field(default_factory=dict)
     """Group name → glob of the tasks that it averages."""
     rows: bool = True
-    """Whether the visible `<metric>_avg` rows are added."""
+    """True to add the visible `<metric>_avg` rows."""
     reseed: bool = True
-    """Whether repeats from 1 on get seeds of their own where a server is asked."""
+    """True to give repeats from 1 on their own seeds if a server is asked."""
+    journal: str = "auto"
+    """The runs whose further answers are reused (see `JOURNALS`)."""
     settings: Settings = field(default_factory=Settings)
     where: str = "noise options"
-    """What gave them: --noise (flags), environment …, or anything else, for Python."""
+    """The source of the options: --noise (flags), environment …, or any other text, for Python."""
     of_many: bool = False
-    """Whether they are the default of many runs: then they may name tasks that this one does not have."""
+    """True if they are the default of many runs. Then they may name tasks that a run does not have."""
 
     @property
     def partial(self) -> bool:
-        """Whether a run may end before it has asked every question, or grows while it is looked at."""
+        """True if a run may end before it has asked every question, or grows while it is looked at."""
         return self.rule is not None or self.sample is not None or self.repeats.auto
 
     @property
     def names_something(self) -> bool:
-        """Whether they name tasks, or fields of documents."""
+        """True if they name tasks, or fields of documents."""
         fields = {self.cluster.default} - {None, "auto", "none", "task"}
         return bool(fields or self.cluster.by_task or self.groups or {task for task, _ in self.repeats.by_task} - {"*"})
 
     def named(self, name: str, value: object = "") -> str:
-        """One option, with its value, as the user who gave these options writes it."""
+        """Return one option, with its value, as the user who gave these options writes it."""
         return _named(name, value, where=self.where)
 
     @classmethod
     def of(cls, options: Mapping[str, Any], where: str = "noise options") -> Options:
-        """From a mapping as a YAML block or keyword arguments give it; `where` is named in errors."""
+        """Return options from a mapping, as a YAML block or keyword arguments give it. Errors name `where`."""
         names = (*_OURS, *_SETTINGS)
         unknown = [name for name in options if name not in names]
         if unknown:
-            raise InputError(f"{where}: unknown option {unknown[0]!r}; there are {', '.join(names)}")
+            known = is_now(f"noise_{unknown[0]}") or f"there are {', '.join(names)}"
+            raise InputError(f"{where}: unknown option {unknown[0]!r}; {known}")
         spec, text = clusters(options.get("cluster"), where)
         chosen = {name: options[name] for name in _SETTINGS if options.get(name) is not None}
         for name, kind in (("level", number), ("seed", whole_number)):
@@ -121,6 +126,7 @@ class Options(StoppingOptions):
             groups=groups(options.get("groups"), where),
             rows=_flag(options.get("rows"), f"{where}: rows"),
             reseed=_flag(options.get("reseed"), f"{where}: reseed"),
+            journal=_journal(options.get("journal"), where),
             settings=settings,
             where=where,
             **checked(
@@ -133,16 +139,16 @@ class Options(StoppingOptions):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Options:
-        """From HARNESS_NOISE_REPEATS, _CLUSTER, _GROUPS (NAME=PATTERN,…), _ROWS, _RESEED, _LEVEL, …"""
+        """Return options from HARNESS_NOISE_REPEATS, _CLUSTER, _GROUPS (NAME=PATTERN,…), _ROWS, _RESEED, _LEVEL, …"""
         options: dict[str, Any] = {}
         for name in (*_OURS, *_SETTINGS):
             if value := environment.get(ENVIRONMENT + name.upper(), "").strip():
-                options[name] = value.split(",") if name == "reference" else value
+                options[name] = value.split(",") if name == "complete" else value
         return replace(cls.of(options, f"environment {ENVIRONMENT}…"), of_many=True)
 
 
 def read_file(path: str | Path) -> dict[str, Any]:
-    """The mapping of a `--noise_config` file, YAML or JSON; a `noise:` key in it is looked through."""
+    """Return the mapping of a `--noise_config` file, YAML or JSON. A `noise:` key in it is looked through."""
     import yaml
 
     try:
@@ -157,7 +163,7 @@ def read_file(path: str | Path) -> dict[str, Any]:
 
 
 def block(content: object, where: str) -> dict[str, Any]:
-    """A `noise:` block as a mapping; `noise: true` and an empty block stand for the defaults."""
+    """Return a `noise:` block as a mapping. `noise: true` and an empty block mean the defaults."""
     if content is None or content is True:
         return {}
     if not isinstance(content, dict):
@@ -166,21 +172,21 @@ def block(content: object, where: str) -> dict[str, Any]:
 
 
 def clusters(value: object, where: str) -> tuple[ClusterSpec, str | None]:
-    """One SPEC, several (the flag repeated), or a mapping task → SPEC; parsed, and as one text."""
+    """Return one SPEC, several (the flag repeated), or a mapping task → SPEC. Parsed, and as one text."""
     if value is None:
         return ClusterSpec(), None
     if isinstance(value, Mapping):
-        by_task = {str(task): str(spec) for task, spec in value.items()}
+        by_task = {str(task): UserSpec(str(spec)) for task, spec in value.items()}
         return ClusterSpec.parse(by_task), ",".join(f"{task}={spec}" for task, spec in by_task.items())
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
         raise InputError(f"{where}: cluster must be a SPEC, a list of them, or a mapping of task to SPEC")
-    text = joined(texts)
+    text = joined(map(UserSpec, texts))
     return ClusterSpec.parse(text), text
 
 
 def groups(value: object, where: str) -> dict[str, str]:
-    """A mapping, or NAME=PATTERN texts."""
+    """Return a mapping, or NAME=PATTERN texts."""
     out = {}
     for name, pattern in _pairs(value):
         if not (name and pattern):
@@ -191,7 +197,10 @@ def groups(value: object, where: str) -> dict[str, str]:
 
 
 def _pairs(entries: object) -> Iterator[tuple[str, Any]]:
-    """(name, value) of mappings and of NAME=VALUE texts, one or several; the name is empty where there is none."""
+    """Return (name, value) of mappings and of NAME=VALUE texts, one or several.
+
+    The name is empty where there is none.
+    """
     for entry in entries if isinstance(entries, (list, tuple)) else () if entries is None else (entries,):
         if isinstance(entry, Mapping):
             yield from ((str(name), value) for name, value in entry.items())
@@ -204,7 +213,7 @@ def _pairs(entries: object) -> Iterator[tuple[str, Any]]:
 
 
 def _named(name: str, value: object = "", *, where: str) -> str:
-    """An option as its user writes it: a flag, a variable of the environment, or a parameter of Python."""
+    """Return an option as its user writes it: a flag, a variable of the environment, or a parameter of Python."""
     if where.startswith("--"):
         return f"{where}_{name} {value}".rstrip()
     if where.startswith("environment"):
@@ -213,13 +222,21 @@ def _named(name: str, value: object = "", *, where: str) -> str:
 
 
 def _repeats(value: object, where: str) -> int:
-    """K; 0 for `auto`."""
+    """Return K, 0 for `auto`."""
     if isinstance(value, str) and value.strip() == "auto":
         return 0
     K = whole_number(value, f"{where}: repeats")
     if K < 1:
         raise InputError(f"{where}: repeats must be at least 1, not {K}: it is the number of answers per question")
     return K
+
+
+def _journal(value: object, where: str) -> str:
+    if isinstance(value, bool):  # YAML's off
+        return "auto" if value else "off"
+    if value not in (None, *JOURNALS):
+        raise InputError(f"{where}: journal must be auto, reuse or off, not {value!r}")
+    return str(value or "auto")
 
 
 def _flag(value: object, where: str) -> bool:

@@ -1,10 +1,10 @@
 """Importing this module adds the noise to every lm-eval run of the process.
 
-For lm-eval's coming `--plugins harness_noise_adapters.lm_eval_harness.live.plugin`, or a YAML's
+For lm-eval's `--plugins harness_noise.lm_eval` (the short name of this module), or a YAML's
 `!function`; it may be imported while a run is already starting. Options come from the environment:
 HARNESS_NOISE_REPEATS, HARNESS_NOISE_CLUSTER, HARNESS_NOISE_GROUPS (NAME=PATTERN,…),
 HARNESS_NOISE_ROWS, HARNESS_NOISE_RESEED, HARNESS_NOISE_LEVEL; HARNESS_NOISE_UNTIL, _AGAINST, _MARGIN,
-_LOOKS, _METRIC, _SAMPLE and _REFERENCE (RUN,…), as the flags of these names. The table is printed when the process
+_LOOKS, _METRIC, _SAMPLE and _COMPLETE (RUN,…), as the flags of these names. The table is printed when the process
 ends.
 """
 
@@ -12,18 +12,20 @@ from __future__ import annotations
 
 import atexit
 
-from . import cli, hook
+from . import cli, hook, sessions
 from .options import Options
 
 session = hook.Session(Options.from_environment())
-"""What the hook has seen; `session.analysis` after a run."""
+"""The session of the hook. `session.analysis` has the noise after a run."""
 
-_installed = hook.installed(session)
+_installed = sessions.installed(session)
 _installed.__enter__()
+atexit.register(_installed.__exit__, None, None, None)  # while Python can still import
 atexit.register(cli.report, session)
 
 
 def uninstall() -> None:
     """Take the hook out again."""
     atexit.unregister(cli.report)
+    atexit.unregister(_installed.__exit__)
     _installed.__exit__(None, None, None)

@@ -16,6 +16,7 @@ from harness_noise.analysis.sequential import Look, Order, StoppingRule
 from harness_noise.arrays import FloatArray, IntArray
 from harness_noise.data.clusters import CROSS
 from harness_noise.data.matching import pair
+from harness_noise.data.notes import Note
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.errors import InputError, some_of
@@ -41,12 +42,12 @@ class TaskQuestions:
     questions: Questions
     """Keys of all its documents."""
     clusters: tuple[str, ...] | None
-    """Label of each of its documents; None where they are independent."""
+    """Label of each of its documents, None if they are independent."""
     cluster_spec: str | None
     drawn_from: int
     """Questions that these are drawn from at random: all of the task, or only these."""
     chances: dict[str, float] | None = None
-    """Key of every question that was drawn → its probability, where these differ; before that, of those to draw."""
+    """Key of each drawn question (before drawing, of each question) → its probability. None if all are equal."""
 
     @property
     def n_total(self) -> int:
@@ -60,16 +61,16 @@ class Unit:
     name: str
     tasks: tuple[TaskQuestions, ...]
     metrics: Metrics | None
-    """What a group averages, and how; None of one task."""
+    """The metrics that a group averages, None for a task."""
     rule: StoppingRule | None
-    """When it stops; None: when all has been asked."""
+    """The rule that stops it, None to ask everything."""
     order: Order
     """The order of asking, over positions in `rows`."""
     rows: list[tuple[int, int]]
     """(task, document) of every question that may be asked."""
     look: Look | None = None
     blocks: int = 0
-    """How many have been asked."""
+    """The number of blocks that have been asked."""
     key: tuple[str, str] | None = None
     """Metric and filter that decide."""
     done: bool = False
@@ -78,11 +79,11 @@ class Unit:
 
     @property
     def in_rounds(self) -> bool:
-        """Whether all questions are asked once before any is asked twice."""
+        """True if all questions are asked once before any is asked twice."""
         return not self.order.whole and self.rule is not None and self.rule.asking == "breadth"
 
     def block(self, number: int) -> dict[int, dict[str, list[int]]]:
-        """The documents of a block, counted from 1, by round and task, in increasing order.
+        """Return the documents of a block, counted from 1, by round and task, in increasing order.
 
         Where questions are not asked in rounds, the first round stands for all answers.
         """
@@ -92,7 +93,7 @@ class Unit:
         return {r: self._by_task(positions[rounds == r].tolist()) for r in np.unique(rounds).tolist()}
 
     def asked(self) -> dict[str, list[int]]:
-        """The documents of all blocks that have been asked."""
+        """Return the documents of all blocks that have been asked."""
         return self._by_task(self.order.asked(self.blocks).tolist())
 
     def _by_task(self, positions: Iterable[int]) -> dict[str, list[int]]:
@@ -102,7 +103,7 @@ class Unit:
         return documents
 
     def group(self, tasks: Sequence[str] | None = None) -> Group | None:
-        """The group of the deciding metric, of all its tasks or of some; None of one task."""
+        """Return the group of the deciding metric, of all its tasks or of some. None of one task."""
         if self.metrics is None or self.key is None:
             return None
         weighting = dict(self.metrics).get(self.key[0], "size")
@@ -111,19 +112,19 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """The finished runs that a run is compared with, and that say what a part says of the whole."""
+    """The finished runs to compare with, or to estimate whole benchmarks from."""
 
     against: Run | None = None
     references: tuple[Run, ...] = ()
 
     @property
     def predictors(self) -> list[Run]:
-        """The references that the looks learn from beside the run compared with."""
+        """The references that the looks learn from, besides the run compared with."""
         return [run for run in self.references if self.against is None or not same_run(run, self.against)]
 
     @classmethod
     def read(cls, options: Options) -> Others:
-        """The runs that the options name.
+        """Return the runs that the options name.
 
         Raises:
             InputError: one cannot be read, or is several.
@@ -137,7 +138,7 @@ class Others:
                     f"{options.named('against', options.against)}: there are {len(runs)} runs ({names}): name one"
                 )
             against = runs[0]
-        return cls(against, tuple(run for path in options.references for run in read(path)))
+        return cls(against, tuple(run for path in options.complete for run in read(path)))
 
 
 @dataclass(slots=True)
@@ -158,18 +159,18 @@ class Population:
     groups: NativeGroups
     options: Options
     others: Others
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
     carried: dict[str, tuple[Labels, str | None]] = field(default_factory=dict)
     """Task → the clusters that come from the run it is compared with: of all its documents."""
     clustered: dict[tuple[str, bool], list[str]] = field(default_factory=dict)
-    """How the run that it is compared with is clustered, and whether the user refuses that → which tasks."""
+    """(clusters of the compared run, True if the user refuses them) → the tasks."""
 
     @property
     def against(self) -> Run | None:
         return self.others.against
 
     def units(self) -> list[Unit]:
-        """What stops together, each with its order; without a rule one block."""
+        """Return what stops together, each with its order. Without a rule one block."""
         tasks = self._tasks()
         self._check_metric()
         return [
@@ -190,7 +191,7 @@ class Population:
             )
 
     def _members(self) -> list[tuple[str, list[str], Metrics | None]]:
-        """The groups that are in no other one, and the tasks outside of any."""
+        """Return the groups that are in no other one, and the tasks outside of any."""
         groups: dict[str, tuple[list[str], Metrics]] = {
             name: ([task for task in self.asking.tasks if fnmatchcase(task, pattern)], ())
             for name, pattern in self.options.groups.items()
@@ -232,7 +233,7 @@ class Population:
         return tasks
 
     def _carried(self, task: str, questions: Questions) -> tuple[Labels, str | None] | tuple[None, None]:
-        """The clusters of the run compared with, for a task of which nothing says `none`."""
+        """Return the clusters of the run compared with, for a task of which nothing says `none`."""
         theirs = self._theirs(task)
         if theirs is None or theirs.clusters is None:
             return None, None
@@ -247,7 +248,7 @@ class Population:
         return None if self.against is None else scores_of(self.against, task)
 
     def _shared(self, task: TaskQuestions, against: Run) -> TaskQuestions:
-        """Only the questions that the other run has answered: no other counts in the comparison."""
+        """Return only the questions that the other run has answered, because no others count in the comparison."""
         theirs = self._theirs(task.name)
         if theirs is None:
             have = ", ".join(dict.fromkeys(part.task for part in against.scores)) or "nothing"
@@ -266,11 +267,11 @@ class Population:
         # a random part of a random part is one of the whole
         random = any((row["task"], row["n_total"]) == (task.name, task.n_total) for row in against.drawn)
         if len(documents) < task.n_total:
-            self.notes.append(
-                f"{task.name}: {against.name} has answered {len(documents):,} of its {task.n_total:,} questions; "
-                "only these are asked"
-                + ("" if random else ", and they are no random part of the benchmark (not_a_random_part)")
+            said = (
+                f"{against.name} has answered {len(documents):,} of its {task.n_total:,} questions; only these are "
+                "asked" + ("" if random else ", and they are no random part of the benchmark (not_a_random_part)")
             )
+            self.notes.append(Note("part_of_the_other", said).of(task.name))
         whole = random or len(documents) == task.n_total
         chances = None
         if theirs.chances is not None:
@@ -314,7 +315,8 @@ class Population:
                 some = None if labels is None else [labels[i] for i in kept]
                 order = rule.order(len(rows), some, of_task, repeats=self._answers(tasks, of_task))
                 order = _all_tasks_first(order, of_task)
-                self.notes += [f"{name}: {note}"] if (note := rule.cannot_save(order)) is not None else []
+                if (said := rule.cannot_save(order)) is not None:
+                    self.notes.append(Note("cannot_save", said).of(name))
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
         return Unit(name, tuple(tasks), metrics, rule, order, rows)
@@ -322,7 +324,7 @@ class Population:
     def _chances(
         self, tasks: Sequence[TaskQuestions], rows: Sequence[tuple[int, int]], labels: Sequence[str] | None
     ) -> FloatArray | None:
-        """(n,) probabilities of being drawn; None where all questions have the same."""
+        """Return (n,) probabilities of being drawn. None where all questions have the same."""
         assert self.options.sample is not None
         expected = [expected_scores(t.questions, t.name, self.others.references, self.options.metric) for t in tasks]
         predictions = [scores[document] for number, document in rows if (scores := expected[number]) is not None]
@@ -331,34 +333,37 @@ class Population:
         return drawing_chances(self.options.sample, np.array(predictions), labels, [number for number, _ in rows])
 
     def _answers(self, tasks: Sequence[TaskQuestions], of_task: Sequence[int]) -> list[int] | None:
-        """(n,) answers to each question; None where all get one, or as many as pay."""
+        """Return (n,) answers to each question. None where all get one, or as many as pay."""
         each = [self.asking.times(task.name)[1] for task in tasks]
         if max(each) == 1 or any(self.options.repeats.grows(task.name) for task in tasks):
             return None
         return [each[number] for number in of_task]
 
     def _asked_as(self, rule: StoppingRule, tasks: Sequence[TaskQuestions]) -> StoppingRule:
-        """The rule, which asks depth first where lm-eval itself asks a question several times at once."""
+        """Return the rule, which asks depth first where lm-eval itself asks a question several times at once."""
         several_times = {task.name: own for task in tasks if (own := self.asking.times(task.name)[0]) > 1}
         if rule.asking == "depth" or not several_times:
             return rule
         self.notes += [
-            f"{task}: the task itself asks each question {own} times at once, so a question gets all its answers "
-            "before the next one is asked (depth)"
+            Note(
+                "asked_by_the_task",
+                f"the task itself asks each question {own} times at once, so a question gets all its answers before "
+                "the next one is asked (depth)",
+            ).of(task)
             for task, own in several_times.items()
         ]
         return replace(rule, asking="depth")
 
 
 def _label(task: TaskQuestions, number: int, document: int) -> str:
-    """The cluster of a document in the statistics: tasks share clusters only where they share the SPEC."""
+    """Return the cluster of a document in the statistics: tasks share clusters only where they share the SPEC."""
     if task.clusters is None:
         return f"\x1f{number}\x1f{document}"
     return f"{task.cluster_spec}\x1f{task.clusters[document]}"
 
 
 def _all_tasks_first(order: Order, of_task: Sequence[int]) -> Order:
-    """The order with its first look postponed until some questions of every task have been asked."""
+    """Return the order with its first look postponed until some questions of every task have been asked."""
     tasks = np.asarray(of_task)
     fewest = np.minimum(FEWEST_OF_A_TASK, np.bincount(tasks))
     for number in range(1, len(order.ends) + 1):
@@ -368,7 +373,10 @@ def _all_tasks_first(order: Order, of_task: Sequence[int]) -> Order:
 
 
 def _rows(task: Any, targets: bool) -> list[Row]:
-    """What lm-eval will log of every document, before it is asked; the reference answer only where it is needed."""
+    """Return what lm-eval will log of every document, before it is asked.
+
+    The reference answer only where it is needed.
+    """
     from lm_eval.utils import handle_non_serializable, hash_string
 
     return [
@@ -393,7 +401,7 @@ class Grown:
         """Metrics of which the answers to some question differ."""
 
     def add(self, part: Part, measured: Iterable[Scores]) -> None:
-        """Add documents with their scores, in their order; scores of a document that was there are replaced."""
+        """Add documents with their scores, in their order. Scores of a document that was there are replaced."""
         for scores in measured:
             if len(scores.questions) == len(part[scores.task]):
                 key = scores.key
@@ -402,11 +410,11 @@ class Grown:
                 self._rows.setdefault(key, {}).update(zip(part[scores.task], scores.values, strict=True))
 
     def keys(self, task: str) -> list[tuple[str, str]]:
-        """What a task was measured by: (metric, filter)."""
+        """Return what a task was measured by: (metric, filter)."""
         return [(metric, scorer) for name, metric, scorer in self._rows if name == task]
 
     def parts(self, unit: Unit, key: tuple[str, str]) -> list[Scores]:
-        """The scores of all questions of a unit that have been asked, by task."""
+        """Return the scores of all questions of a unit that have been asked, by task."""
         part = unit.asked()
         return [self._part(task, part.get(task.name, []), (task.name, *key)) for task in unit.tasks]
 
@@ -430,6 +438,6 @@ class Grown:
 
 
 def scores_of(run: Run, task: str, key: tuple[str, str] | None = None) -> Scores | None:
-    """The scores of a run on a task, by one metric and filter or by any; None where it has none."""
+    """Return the scores of a run on a task, by one metric and filter or by any. None where it has none."""
     parts = (part for part in (*run.scores, *run.parts) if part.task == task)
     return next((part for part in parts if key is None or (part.metric, part.scorer) == key), None)

@@ -3,7 +3,7 @@
 Each becomes a `CorpusScores` whose aggregation is the task's own. For lm-eval's registered ones it is
 a function of sums over the questions (matched n-grams, a confusion matrix, log-likelihoods), which is
 thousands of times faster to resample; that is used only if it gives what lm-eval's own function gives
-on the answers at hand. Any other aggregation is called on the resampled answers, if it is quick enough.
+on the answers at hand. Any other aggregation is called without each cluster, if it is quick enough.
 
 Some tasks log what was right and what was said, and make an F1 of these pairs with code of their own, which
 is in no file that may be run. There are few kinds of F1, though, and lm-eval's own value says which one it
@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -33,26 +33,26 @@ from harness_noise.data.scores import CALLS, CorpusScores
 
 Aggregation = Callable[[list[Any]], float]
 Raw = Sequence[Sequence[Any]]
-"""n documents of K values each, as the task's `process_results` gives them; None where there is none."""
+"""n documents of K values each, as the task's `process_results` gives them, None for a missing one."""
 
 SECONDS = 60.0
-"""What resampling by calling aggregations may take in one run, all its metrics together."""
+"""The most time that resampling by aggregation functions may take in one run, for all its metrics together."""
 _PATIENCE = 10.0
 """Seconds of one call after which an aggregation is not called again."""
 _LABELS = 16
-"""Classes of a confusion matrix that are counted; fixed, so that two runs are counted alike."""
+"""The number of classes in a confusion matrix. It is fixed, so that the matrices of two runs can be compared."""
 _UNCHANGED = "perplexity", "weighted_perplexity", "bits_per_byte", "matthews_corrcoef", "bleu", "chrf", "ter", "median"
 _REGISTERED = {name: name for name in _UNCHANGED} | {"f1": "f1_score", "chrf++": "chrfpp"}
-"""lm-eval's own aggregations that are no mean: their names in a task, and in its code."""
+"""lm-eval's own aggregations that are not means: their names in a task → in its code."""
 
 
 class NotPossibleError(Exception):
-    """Why a metric has no noise."""
+    """The reason why a metric has no noise."""
 
 
 @dataclass(slots=True)
 class CallingTime:
-    """What is left of the time for calling aggregations, in seconds."""
+    """All that is left of the time for calling aggregations, in seconds."""
 
     left: float = SECONDS
 
@@ -72,12 +72,12 @@ class CallingTime:
 
 
 def is_registered(name: str | None) -> bool:
-    """Whether an aggregation of that name is lm-eval's own, and no mean."""
+    """Return whether an aggregation of that name is lm-eval's own, and no mean."""
     return name in _REGISTERED
 
 
 def default_of(metric: str) -> str | None:
-    """The aggregation that lm-eval uses for one of its own metrics if the task names none."""
+    """Return the aggregation that lm-eval uses for one of its own metrics if the task names none."""
     if metric in ("word_perplexity", "byte_perplexity"):
         return "weighted_perplexity"
     name = "matthews_corrcoef" if metric == "mcc" else metric
@@ -85,7 +85,7 @@ def default_of(metric: str) -> str | None:
 
 
 def registered(name: str) -> Aggregation:
-    """lm-eval's own aggregation of that name.
+    """Return lm-eval's own aggregation of that name.
 
     Raises:
         NotPossibleError: lm-eval is not installed, or this one has no such aggregation.
@@ -103,7 +103,7 @@ def registered(name: str) -> Aggregation:
 
 
 def corpus_scores(raw: Raw, aggregation: Aggregation, budget: CallingTime, **fields: Any) -> CorpusScores:
-    """One metric over all questions, ready to be resampled.
+    """Return one metric over all questions, ready to be resampled.
 
     Args:
         raw: see `Raw`.
@@ -131,15 +131,38 @@ def corpus_scores(raw: Raw, aggregation: Aggregation, budget: CallingTime, **fie
         return CorpusScores(stats=summed[0], value=summed[1], **fields)
     if call > _PATIENCE:
         budget.spend(call, K)
-    again, call = _timed(quiet, first)  # the first call may have loaded a library
+    fields["of_rows"] = _of_rows(aggregation)
+    # the first call may have loaded a library; resamples have no order, so that the value must not hang on it
+    again, call = _timed(quiet, [*first[1:], first[0]])
     if not close(expected, again):
-        raise NotPossibleError("its aggregation does not give the same value twice")
+        twice = close(expected, _timed(quiet, first)[0])
+        raise NotPossibleError(_OF_ORDER if twice else "its aggregation does not give the same value twice")
+    if call * K * CALLS > budget.left:  # a busy machine may have paused in the middle of a short call
+        call = min(call, _timed(quiet, first)[1])
     budget.spend(call, K)
     return CorpusScores(records=tuple(map(tuple, records)), aggregate=quiet, **fields)
 
 
+_OF_ORDER = "its aggregation gives another value where the questions stand in another order"
+
+
+def _of_rows(aggregation: Aggregation) -> Literal["function", "order"] | None:
+    """Return what is known of lm-eval's own aggregations: none of them groups rows.
+
+    Of a task's own nothing is known.
+    """
+    name, module = (str(getattr(aggregation, attribute, "")) for attribute in ("__name__", "__module__"))
+    if not module.startswith("lm_eval.api.metrics"):
+        return None
+    if name != "median":
+        return "function"
+    if aggregation([3.0, 1.0, 2.0]) != 2:  # before lm-eval 0.4.12 it takes the middle row of the file
+        raise NotPossibleError(_OF_ORDER)
+    return "order"
+
+
 def _timed(aggregation: Aggregation, items: Sequence[Any]) -> tuple[float, float]:
-    """Its value, and how many seconds it took."""
+    """Return its value, and how many seconds it took."""
     start = time.perf_counter()
     try:
         value = aggregation(list(items))
@@ -149,7 +172,7 @@ def _timed(aggregation: Aggregation, items: Sequence[Any]) -> tuple[float, float
 
 
 def value_of(aggregation: Aggregation, items: Sequence[Any]) -> float | None:
-    """The aggregation of the items that there are; None where it has no value."""
+    """Return the aggregation of the items that there are. None where it has no value."""
     try:
         return _quietly(aggregation)([value for value in items if value is not None])
     except ValueError:
@@ -157,7 +180,7 @@ def value_of(aggregation: Aggregation, items: Sequence[Any]) -> float | None:
 
 
 def _value(value: Any) -> Any:
-    """None for a number that is none."""
+    """Return a number as it is, None for a value that is not one."""
     return None if isinstance(value, (float, np.floating)) and math.isnan(value) else value
 
 
@@ -167,7 +190,7 @@ def _infinite(value: Any) -> bool:
 
 
 def _quietly(aggregation: Aggregation) -> Aggregation:
-    """The aggregation without its remarks, and with one kind of error for whatever goes wrong in it."""
+    """Return the aggregation without its remarks, and with one kind of error for whatever goes wrong in it."""
 
     def call(items: list[Any]) -> float:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
@@ -189,8 +212,10 @@ Rows = list[list[list[float] | None]]
 
 
 def _summed(aggregation: Aggregation, records: list[list[Any]], expected: float) -> tuple[FloatArray, Value] | None:
-    """(n, K, S) what is summed over questions, and the metric from the sums; None where it is none of lm-eval's that
-    is known, or does not reproduce `expected`."""
+    """Return (n, K, S) values that are summed over questions, and the function from the sums to the metric, or None.
+
+    None if it is not a known metric of lm-eval, or if the sums do not give `expected`.
+    """
     name = getattr(aggregation, "__name__", "")
     if aggregation is not span_f1 and not str(getattr(aggregation, "__module__", "")).startswith("lm_eval.api.metrics"):
         return None
@@ -226,7 +251,7 @@ def _f1_row(pair: Any) -> list[float]:
 
 
 def _f1(sums: FloatArray) -> FloatArray:
-    """2 TP/(gold + predicted); 0 where there is neither, as sklearn has it."""
+    """Return 2 TP/(gold + predicted), 0 if there is neither, as sklearn has it."""
     below = sums[..., 1] + sums[..., 2]
     return np.where(below > 0, 2 * sums[..., 0] / np.where(below > 0, below, 1.0), 0.0)
 
@@ -240,7 +265,7 @@ def _mcc_row(pair: Any) -> list[float]:
 
 
 def _mcc(sums: FloatArray) -> FloatArray:
-    """Gorodkin's R_K from the margins of the confusion matrix and its trace; 0 where it is 0/0."""
+    """Return Gorodkin's R_K from the margins of the confusion matrix and its trace, 0 if it is 0/0."""
     right, n = sums[..., 0], sums[..., 1]
     gold, predicted = sums[..., 2 : 2 + _LABELS], sums[..., 2 + _LABELS :]
     below = (n**2 - (gold**2).sum(axis=-1)) * (n**2 - (predicted**2).sum(axis=-1))
@@ -255,7 +280,7 @@ def _label(value: Any, count: int) -> int:
 
 
 def _sacrebleu(records: list[list[Any]], kind: str, options: Mapping[str, Any]) -> tuple[Rows, Value]:
-    """sacrebleu's own statistics of a segment, the ones that its significance tests resample."""
+    """Return sacrebleu's own statistics of a segment, the ones that its significance tests resample."""
     import sacrebleu
     from lm_eval.api.metrics import _sacreformat
 
@@ -278,21 +303,21 @@ def _sacrebleu(records: list[list[Any]], kind: str, options: Mapping[str, Any]) 
 
 
 def _spans_row(pair: Any) -> list[float]:
-    """True positives, false positives and false negatives among the named entities of one text."""
+    """Return true positives, false positives and false negatives among the named entities of one text."""
     gold, predicted = (Counter(_spans(text)) for text in pair)
     right = (gold & predicted).total()
     return [right, predicted.total() - right, gold.total() - right]
 
 
 def _f1_of_spans(sums: FloatArray) -> FloatArray:
-    """From (…, 3) true positives, false positives and false negatives."""
+    """Return F1 from (…, 3) true positives, false positives and false negatives."""
     right, wrong, missed = sums[..., 0], sums[..., 1], sums[..., 2]
     precision, recall = right / (right + wrong + _TINY), right / (right + missed + _TINY)
     return np.asarray(2 * precision * recall / (precision + recall + _TINY), dtype=np.float64)
 
 
 def span_f1(items: list[Any]) -> float:
-    """The F1 of named entities, by code that some tasks have in common."""
+    """Return the F1 of named entities, by code that some tasks have in common."""
     return float(_f1_of_spans(np.sum([_spans_row(pair) for pair in items], axis=0)))
 
 
@@ -318,7 +343,7 @@ SPANS = "masakhaner*"
 """Tasks whose F1 is known to be that of spans without a value of lm-eval's."""
 
 _TINY = 1e-13
-"""What the CoNLL scripts add below each fraction."""
+"""The number that the CoNLL scripts add below each fraction."""
 _PUNCTUATION = re.compile("[!-/:-@\\[\\]^-`{-~•]+")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _WIDE = re.compile(r"\s{3,}|\t")
@@ -328,7 +353,7 @@ Pair = Sequence[Any]
 
 
 def pair_scores(raw: Sequence[Sequence[Any]], budget: CallingTime, **fields: Any) -> tuple[CorpusScores, str]:
-    """The F1 of n documents' pairs (K each, None where there is none), and which kind it is.
+    """Return the F1 of n documents' pairs (K each, None where there is none), and which kind it is.
 
     Args:
         raw: as they were logged.
@@ -365,7 +390,7 @@ def _kind(items: list[Any], native: float) -> str:
 
 
 def _spans(text: Any) -> Iterator[tuple[str, str]]:
-    """(tag, entity) of a text such as "PER: David $ LOC: New York", normalised as for SQuAD."""
+    """Return (tag, entity) of a text such as "PER: David $ LOC: New York", normalised as for SQuAD."""
     if isinstance(text, list):
         text = " ".join(entity.strip() for entity in text)
     for part in text.split("$"):
@@ -382,7 +407,7 @@ def _normalised(text: str) -> str:
 
 
 def _counts(items: list[Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(C,) right, predicted and gold answers of each class; a question may have one class or several."""
+    """Return (C,) right, predicted and gold answers of each class. A question may have one class or several."""
     right, predicted, gold = Counter[Any](), Counter[Any](), Counter[Any]()
     for pair in items:
         ours, theirs = (
@@ -396,8 +421,8 @@ def _counts(items: list[Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
     return a, b, c
 
 
-def _of_classes(items: list[Any]) -> tuple[FloatArray, FloatArray]:
-    """(C,) the F1 of each class, 0 where it is 0/0, and its share of the gold answers."""
+def _class_f1(items: list[Any]) -> tuple[FloatArray, FloatArray]:
+    """Return (C,) the F1 of each class, 0 where it is 0/0, and its share of the gold answers."""
     right, predicted, gold = _counts(items)
     if not gold.sum():
         return np.zeros(1), np.ones(1)
@@ -411,8 +436,8 @@ def _micro_f1(items: list[Any]) -> float:
 
 F1_KINDS: dict[str, Callable[[list[Any]], float]] = {
     "span F1": span_f1,
-    "macro F1": lambda items: float(_of_classes(items)[0].mean()),
-    "weighted F1": lambda items: float(np.dot(*_of_classes(items))),
+    "macro F1": lambda items: float(_class_f1(items)[0].mean()),
+    "weighted F1": lambda items: float(np.dot(*_class_f1(items))),
     "micro F1": _micro_f1,
 }
 """Name → the F1 of a list of pairs."""

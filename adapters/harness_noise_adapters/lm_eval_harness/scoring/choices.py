@@ -11,13 +11,14 @@ import json
 import math
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from harness_noise.arrays import BoolArray, FloatArray
 from harness_noise.data.scores import Group, Scores
+from harness_noise.results.diagnostics import NOT_ASKED
 from harness_noise.stats.passk import acc_probs
 
 from .rescore import derived, requests_of
@@ -34,7 +35,7 @@ _UNKNOWN = "the log does not say which choices are right"
 
 
 class LeftOutError(Exception):
-    """Why a multiple-choice task has no `acc_prob`."""
+    """The reason why a multiple-choice task has no `acc_prob`."""
 
 
 @dataclass(slots=True)
@@ -45,9 +46,9 @@ class Log:
     """
 
     doubled: bool = False
-    """Whether every choice was also asked without its context (acc_mutual_info)."""
+    """True if every choice was also asked without its context (acc_mutual_info)."""
     typed: bool = False
-    """Whether a number is an index and a text a choice, as in a live run; in a file all targets are texts."""
+    """True if a number is an index and a text a choice, as in a live run. In a file all targets are texts."""
     documents: array[int] = field(default_factory=lambda: array("i"))
     """The document of each row."""
     counts: array[int] = field(default_factory=lambda: array("i"))
@@ -55,19 +56,19 @@ class Log:
     likely: array[float] = field(default_factory=lambda: array("d"))
     """The log-likelihood of every choice, row after row."""
     accurate: array[float] = field(default_factory=lambda: array("d"))
-    """What `acc` says of each row."""
+    """The `acc` of each row."""
     right: dict[str, bytearray] = field(default_factory=dict)
-    """How targets are read ("index", "text") → whether each choice is right."""
+    """Reading of the targets ("index", "text") → for each choice 1 if it is right."""
     reason: str | None = None
-    """Why there is no `acc_prob`; None as long as there is."""
+    """The reason why there is no `acc_prob`, None as long as there is."""
 
     @property
     def by_text(self) -> bool:
-        """Whether the texts of the choices are needed, which means reading the whole line."""
+        """True if the texts of the choices are needed, which means reading the whole line."""
         return self.reason is None and (not self.documents or "text" in self.right)
 
     def add(self, document: int, row: Mapping[str, Any], arguments: Any) -> None:
-        """One row; `arguments` are its own, which it may lack."""
+        """Add one row. `arguments` are its own, None if it has none."""
         if self.reason is not None:
             return
         try:
@@ -97,7 +98,7 @@ class Log:
         self.accurate.append(float(accurate) if isinstance(accurate, (int, float)) else math.nan)
 
     def probabilities(self, n: int) -> FloatArray:
-        """(n,) acc_prob, NaN where a question has none.
+        """Return (n,) acc_prob, NaN where a question has none.
 
         Raises:
             LeftOutError: a single choice, `acc` disagrees on a question, or it is not clear which choices are right.
@@ -117,7 +118,7 @@ class Log:
         return out
 
     def _reading(self, right: BoolArray) -> FloatArray | None:
-        """The acc_prob of each row with these choices right; None where `acc` disagrees on one."""
+        """Return the acc_prob of each row with these choices right. None where `acc` disagrees on one."""
         counts, accurate, likely = np.asarray(self.counts), np.asarray(self.accurate), np.asarray(self.likely)
         starts = np.cumsum(counts) - counts
         out = np.full(len(counts), np.nan)
@@ -133,13 +134,14 @@ class Log:
 
 
 def _loglikelihoods(row: Mapping[str, Any], doubled: bool) -> list[float]:
-    """Log-likelihoods of the choices in their contexts; where each was asked without it, too, these come last."""
+    """Return log-likelihoods of the choices in their contexts, followed by those without it if these were
+    asked, too."""
     likely = [float(pair[0]) for pair in row["filtered_resps"]]
     return likely[: len(likely) // 2] if doubled else likely
 
 
 def _choice_texts(arguments: Any, n: int) -> list[str]:
-    """The choices as the model saw them, without the blank that parts them from the question."""
+    """Return the choices as the model saw them, without the blank that parts them from the question."""
     pairs = requests_of(arguments)[:n]
     if len({pair[0] for pair in pairs}) > 1:
         raise LeftOutError(_CONTEXTS)
@@ -147,13 +149,19 @@ def _choice_texts(arguments: Any, n: int) -> list[str]:
 
 
 def beside(part: Scores, values: FloatArray) -> Scores:
-    """`acc_prob` as a row of its own, beside `part`, the task's `acc`."""
+    """Return `acc_prob` as a row of its own, next to `part`, the task's `acc`."""
     missing = int(np.isnan(values).sum())
-    return derived(part, METRIC, values, higher_is_better=True, bounds=BOUNDS, n_missing=missing, diagnostics=())
+    codes = (NOT_ASKED,)
+    return derived(part, METRIC, values, higher_is_better=True, bounds=BOUNDS, n_missing=missing, diagnostics=codes)
+
+
+def asked_for(part: Scores) -> Scores:
+    """Return the scores, which the user has named."""
+    return replace(part, diagnostics=tuple(code for code in part.diagnostics if code != NOT_ASKED))
 
 
 def in_groups(groups: Sequence[Group], scores: Sequence[Scores]) -> list[Group]:
-    """The groups, with one for `acc_prob` wherever all tasks of one for `acc` have it."""
+    """Return the groups, with one for `acc_prob` wherever all tasks of one for `acc` have it."""
     have = {(part.task, part.scorer) for part in scores if part.metric == METRIC}
     more = [
         Group(group.name, METRIC, group.scorer, group.tasks, group.weighting)
@@ -164,7 +172,7 @@ def in_groups(groups: Sequence[Group], scores: Sequence[Scores]) -> list[Group]:
 
 
 def of_task(task: Any, rows: Sequence[Mapping[str, Any]], doubled: bool) -> FloatArray:
-    """(n,) acc_prob of the samples of a live run.
+    """Return (n,) acc_prob of the samples of a live run.
 
     Raises:
         LeftOutError: with the reason.
@@ -181,7 +189,7 @@ def of_task(task: Any, rows: Sequence[Mapping[str, Any]], doubled: bool) -> Floa
 
 
 def brier_score(row: Mapping[str, Any], doubled: bool) -> Any:
-    """A question's Brier score, of which lm-eval's `brier_score` is the mean.
+    """Return a question's Brier score, of which lm-eval's `brier_score` is the mean.
 
     lm-eval logs (gold, probabilities); of an array a file has only the words, with digits cut, so they are made again
     of the log-likelihoods. What is logged stays where it is a number, and where nothing better can be made of the row.
@@ -203,7 +211,7 @@ def brier_score(row: Mapping[str, Any], doubled: bool) -> Any:
 
 
 def _marked(indices: Sequence[int], n: int) -> bytes:
-    """(n,) 1 at the indices, else 0."""
+    """Return (n,) 1 at the indices, else 0."""
     out = bytearray(n)
     for index in indices:
         if 0 <= index < n:
@@ -212,7 +220,7 @@ def _marked(indices: Sequence[int], n: int) -> bytes:
 
 
 def _indices(target: Any) -> list[int] | None:
-    """The index or indices that a logged target stands for; None if it is no such thing."""
+    """Return the index or indices of a logged target, None if it is something else."""
     if type(target) is int:
         return [target]
     text = str(target)

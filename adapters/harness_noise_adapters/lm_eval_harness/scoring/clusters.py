@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from harness_noise.data.clusters import ClusterSpec, resolved
+from harness_noise.data.clusters import ClusterSpec, UserSpec, resolved
+from harness_noise.data.notes import Note, natural_clusters, no_cluster_known, not_all_clustered
 from harness_noise.errors import some_of
 
 PARALLEL = "parallel:"
@@ -21,8 +22,8 @@ PARALLEL = "parallel:"
 FIELDS: dict[str, tuple[str, ...]] = {
     "flores_passage": ("belebele*",),
     "context": ("squadv2*", "xquad*", "mlqa*", "tydiqa*", "eus_reading*"),
-    "passage": ("boolq*", "super-glue-boolq*", "drop*", "record*"),
-    "idx.paragraph": ("multirc*",),
+    "passage": ("boolq*", "super-glue-boolq*", "drop*", "record*", "super_glue-record*"),
+    "idx.paragraph": ("multirc*", "super_glue-multirc*"),
     "{{sentence}}|{{question}}": ("mc_taco*",),
     "document_str": ("qa4mre*",),
     "title": ("qasper*",),
@@ -32,7 +33,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "decision_question_id": ("discrim_eval*",),
     "question_id": ("*_robustness_*",),
 }
-"""SPEC → globs of the tasks; the first that matches wins."""
+"""SPEC → globs of the tasks. The first that matches wins."""
 
 FAMILIES: dict[str, str] = {
     r"mgsm_(direct|en_cot|native_cot)_[a-z]+": "mgsm",
@@ -45,11 +46,11 @@ FAMILIES: dict[str, str] = {
     r"global_piqa_parallel(_[a-z]+)?_[a-z]{3}_[a-z]{4}": "global_piqa_parallel",
     r"(.+)_prompt_\d+": r"\1",
 }
-"""Task → family of parallel tasks; the first that matches the whole name wins."""
+"""Task → family of parallel tasks. The first that matches the whole name wins."""
 
 
 def preset(task: str) -> str | None:
-    """The natural cluster SPEC of a built-in task; None where its questions are independent."""
+    """Return the natural cluster SPEC of a built-in task. None where its questions are independent."""
     for spec, patterns in FIELDS.items():
         if any(fnmatchcase(task, pattern) for pattern in patterns):
             return spec
@@ -60,12 +61,12 @@ def preset(task: str) -> str | None:
 
 
 def is_parallel(spec: str | None) -> bool:
-    """Whether a resolved SPEC is the document's index across the tasks of a family."""
+    """Return whether a resolved SPEC is the document's index across the tasks of a family."""
     return spec is not None and spec.startswith(PARALLEL)
 
 
-def resolve(spec: ClusterSpec, task: str) -> str | None:
-    """What a user's SPEC means for one task.
+def resolve(spec: ClusterSpec, task: str) -> UserSpec | None:
+    """Return what a user's SPEC means for one task.
 
     Returns:
         None where the task is not clustered (nothing said, `none`, or `auto` without a preset);
@@ -76,13 +77,13 @@ def resolve(spec: ClusterSpec, task: str) -> str | None:
 
 
 def describe(spec: ClusterSpec, task: str) -> str | None:
-    """`resolve`, in words for people: "passage (auto)"; the `cluster_spec` of the Scores."""
+    """Return the clusters of `resolve` in words for people: "passage (auto)", the `cluster_spec` of the Scores."""
     wanted, named = resolved(spec, task, preset)
     return f"question across {wanted.removeprefix(PARALLEL)} tasks (auto)" if wanted and is_parallel(wanted) else named
 
 
 def parallel_labels(tasks: Mapping[str, AskedQuestions]) -> dict[str, Labels | None]:
-    """Cluster labels across the tasks of one family: the documents' indices.
+    """Return the cluster labels across the tasks of one family: the documents' indices.
 
     A task belongs to the family if its reference answers are those of the first task wherever both
     have the index; another one gets None (it is not clustered).
@@ -112,9 +113,9 @@ class AskedQuestions:
     targets: Sequence[str] | None
     """Hashes of the reference answers."""
     labels: Labels | None = None
-    """By the field that the SPEC names; without a SPEC those that the samples carry."""
+    """The labels by the SPEC's field, or those in the samples if there is no SPEC."""
     carried_spec: str | None = None
-    """Where these come from."""
+    """The source of the labels in the samples."""
     unlabelled: int = 0
     """Questions that carry none though others do."""
 
@@ -122,12 +123,12 @@ class AskedQuestions:
 def clusters(
     spec: ClusterSpec | None,
     tasks: Mapping[str, AskedQuestions],
-    notes: list[str],
+    notes: list[Note],
     *,
     flag: str = "`cluster`",
     whole: bool = False,
 ) -> dict[str, tuple[Labels, str | None]]:
-    """Task → the clusters of its questions, and their SPEC in words; tasks without clusters are left out.
+    """Return task → the clusters of its questions, and their SPEC in words. Tasks without clusters are left out.
 
     Args:
         spec: the user's; None where nothing was said.
@@ -152,30 +153,27 @@ def clusters(
         elif docs.targets is not None:
             families.setdefault(wanted, {})[task] = docs
     if unknown:
-        notes.append(f"{some_of(unknown, 1)}: no natural cluster is known: the questions count as independent")
+        notes.append(no_cluster_known(some_of(unknown, 1)))
     for family in families.values():
         if whole and len(family) == 1:
             continue
         parallel = parallel_labels(family)
         labels_of |= parallel
         notes += [
-            f"{task}: its reference answers are not those of its sister tasks: not clustered"
+            Note("not_clustered", "its reference answers are not those of its sister tasks: not clustered").of(task)
             for task, labels in parallel.items()
             if labels is None
         ]
     return {task: (labels, describe(spec, task)) for task, labels in labels_of.items() if labels is not None}
 
 
-def _hint(tasks: Mapping[str, AskedQuestions], notes: list[str], flag: str) -> None:
+def _hint(tasks: Mapping[str, AskedQuestions], notes: list[Note], flag: str) -> None:
     natural: dict[str, list[str]] = {}
     for task, docs in tasks.items():
         if docs.unlabelled:
-            notes.append(
-                f"{task}: {docs.unlabelled} of {len(docs.doc_ids)} questions carry no cluster, so none is used and "
-                f"the questions count as independent; name one with {flag}"
-            )
-        elif docs.labels is None and (spec := describe(ClusterSpec("auto"), task)) is not None:
+            notes.append(not_all_clustered(task, docs.unlabelled, len(docs.doc_ids), flag))
+        elif docs.labels is None and (spec := describe(ClusterSpec(UserSpec("auto")), task)) is not None:
             natural.setdefault(spec, []).append(task)
     for spec, members in natural.items():
         if len(members) > 1 or not is_parallel(preset(members[0])):
-            notes.append(f"{some_of(members, 1)}: the questions have natural clusters, {spec}: ask with {flag} auto")
+            notes.append(natural_clusters(some_of(members, 1), spec, f"{flag} auto"))

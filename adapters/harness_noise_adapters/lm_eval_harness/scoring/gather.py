@@ -7,6 +7,7 @@ is made from all questions at once is resampled with its aggregation. Everything
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +20,8 @@ import numpy as np
 
 from harness_noise.arrays import BoolArray, FloatArray, HashArray
 from harness_noise.data.native_values import close, fitting, mean_of_questions
-from harness_noise.data.questions import Questions
+from harness_noise.data.notes import NO_ERROR_BAR, NO_SAMPLES, NOT_SCORED, Note
+from harness_noise.data.questions import AnswerTexts, Questions
 from harness_noise.data.scores import (
     CorpusScores,
     Gradings,
@@ -46,23 +48,25 @@ class Scored:
     """The values of one metric under one filter, in file order."""
 
     values: array[float] = field(default_factory=lambda: array("d"))
-    """The scores, row after row; NaN where one is no number."""
+    """The scores, row after row, NaN for one that is not a number."""
     rows: array[int] = field(default_factory=lambda: array("i"))
     """The document of each row."""
     counts: array[int] = field(default_factory=lambda: array("i"))
-    """How many scores each row has."""
+    """The number of scores of each row."""
     own: array[float] = field(default_factory=lambda: array("d"))
-    """The values that lm-eval itself aggregates, one for each row; NaN where they are no numbers."""
+    """The value that lm-eval itself aggregates for each row, NaN if it is not a number."""
     raw: list[tuple[Any, list[Any]]] | None = None
-    """Row → lm-eval's own value and those per repeat, whatever they are; None where nobody wants them."""
+    """(lm-eval's own value, the values per repeat) of each row, whatever their type, or None if they are not wanted."""
     kinds: set[str] = field(default_factory=set)
     """number, missing, text, numeral (a number or truth value as text), other."""
     dropped: float | None = None
-    """The score of questions to which the metric does not apply; those without a score of lm-eval's are then such
-    questions, too. None where the metric applies to all."""
+    """The score of questions to which the metric does not apply, None if it applies to all.
+
+    Questions without a score of lm-eval's then count as such questions, too.
+    """
 
     def extend(self, documents: Sequence[int], own: Sequence[Any], repeats: Sequence[Sequence[Any]]) -> None:
-        """Rows, each of which `add` could add by itself."""
+        """Add many rows at once, as `add` does one by one."""
         several = sum(map(bool, repeats))
         if own and set(map(type, own)) <= _PLAIN and several in (0, len(own)):
             with suppress(TypeError, OverflowError):
@@ -80,7 +84,7 @@ class Scored:
             self.add(*row)
 
     def add(self, document: int, own: Any, repeats: Sequence[Any]) -> None:
-        """One row: the number of its document, lm-eval's own value, and the scores per repeat where there are some."""
+        """Add one row: the number of its document, lm-eval's own value, and the scores per repeat if there are some."""
         kind, value = ("number", own) if type(own) is float else scalar(own)
         if self.raw is not None:
             self.raw.append((own, list(repeats or (own,))))
@@ -103,13 +107,13 @@ class Scored:
             self.values.extend(value for _, value in scalars)
 
     def own_values(self, n: int) -> FloatArray:
-        """(n,) what lm-eval aggregates, by document; NaN where it has no number."""
+        """Return (n,) the values that lm-eval aggregates, by document, NaN if one is not a number."""
         own, out = np.asarray(self.own), np.full(n, np.nan)
         out[np.asarray(self.rows)] = own if self.dropped is None else np.where(own == self.dropped, np.nan, own)
         return out
 
     def raw_values(self, n: int) -> tuple[list[list[Any]], list[Any]]:
-        """By document, what `raw` holds: the values per repeat, None where there is none, and lm-eval's own."""
+        """Return by document the values per repeat of `raw`, None for a missing one, and lm-eval's own."""
         rows = self.raw or ()
         K = max((len(repeats) for _, repeats in rows), default=1)
         raw: list[list[Any]] = [[None] * K for _ in range(n)]
@@ -119,10 +123,10 @@ class Scored:
         return raw, own
 
     def matrix(self, n: int) -> tuple[FloatArray, BoolArray]:
-        """(n, K) values, NaN where there is none; and which of them were asked for.
+        """Return (n, K) values, NaN for missing ones, and (n, K) True for values that were asked for.
 
         A document that has no row for the metric was asked for every repeat, unless values are dropped. The values of
-        a regular column are not copied: nobody may write into them.
+        a regular column are not copied, so do not write into them.
 
         Raises:
             InputError: nearly every question lacks nearly every repeat.
@@ -150,7 +154,7 @@ class Scored:
 
 
 def scalar(value: Any) -> tuple[str, float]:
-    """What kind of value a metric has on a document, and its number (NaN where it is none)."""
+    """Return the kind of a metric's value on a document, and its number, NaN if it is not one."""
     if getattr(value, "shape", None) == ():  # a number of numpy's, as a live run has them
         value = value.item()
     if isinstance(value, (bool, int, float)):
@@ -185,7 +189,7 @@ _RANGES: tuple[tuple[str, tuple[str, ...], Bounds], ...] = (
     ("*", ("exact_match", "em", "f1", "mc1", "mc2", "likelihood", "pass@*", "pass_at_*"), UNIT),
     ("*", ("brier_score",), (0.0, 2.0)),
 )
-"""(task glob, metric globs, range of one question's score); the first that matches counts."""
+"""(task glob, metric globs, range of one question's score). The first that matches is used."""
 
 _AGGREGATION_RANGES: dict[str, Bounds] = {
     **dict.fromkeys(("f1", "f1_score"), UNIT),
@@ -196,7 +200,7 @@ _AGGREGATION_RANGES: dict[str, Bounds] = {
 
 
 def known_range(task: str, metric: str, values: FloatArray) -> Bounds | None:
-    """The range of (n, K) scores; None where it is not known, or the scores do not lie in it."""
+    """Return the range of (n, K) scores. None where it is not known, or the scores do not lie in it."""
     for tasks, metrics, bounds in _RANGES:
         if fnmatchcase(task, tasks) and any(fnmatchcase(metric, pattern) for pattern in metrics):
             return fitting(bounds, values)
@@ -207,12 +211,14 @@ Key = tuple[str, str]
 """(metric, filter)."""
 AnyScores = TypeVar("AnyScores", Scores, CorpusScores)
 
+_OF_A_METRIC = re.compile(r"_(stderr|boundary_ci\d+)$")
+"""The end of what a results row says of another of its metrics: its error, or, in coming versions, its interval."""
 BYPASS = "bypass"
-"""The metric of a run that only predicts; its value, 999, is a placeholder."""
+"""The metric of a run that only predicts. Its value, 999, is a placeholder."""
 NOT_MEANS = frozenset(("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "weighted_perplexity"))
 """Metrics of lm-eval with one number per question that are no mean of it, where only the name tells."""
 MEANS = ("mean", "nanmean", choices.BRIER)
-"""lm-eval's own aggregations that are means; the Brier score's is, of the scores that are made of its pairs."""
+"""lm-eval's own aggregations that are means. The Brier score is one, of scores made from its pairs."""
 NOT_APPLIED = -1.0
 """The score that tasks of several lengths give to a question of another length."""
 HUGE = 1e100
@@ -221,24 +227,24 @@ HUGE = 1e100
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """How lm-eval makes one value of a metric's scores."""
+    """The way lm-eval makes one value of a metric's scores."""
 
     name: str | None = None
-    """None where it is not known."""
+    """The aggregation's name, None if it is unknown."""
     registered: bool = True
-    """Whether the name is one of lm-eval's own, and says what is done."""
+    """True if the name is one of lm-eval's own and so defines the aggregation."""
     function: Callable[[], aggregates.Aggregation] | None = None
-    """Gives the function; None where there is none."""
+    """Loads the function, None if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFacts:
-    """What is known of one task beside its scores, from its objects or from a results file."""
+    """Facts of one task besides its scores, from its objects or from a results file."""
 
     name: str
     questions: Questions
     reported: Mapping[Key, float | None]
-    """lm-eval's own values; None for one that is not a finite number."""
+    """lm-eval's own values, None for one that is not a finite number."""
     aggregations: Mapping[str, Aggregation]
     """By metric."""
     higher_is_better: Mapping[str, bool]
@@ -246,32 +252,39 @@ class TaskFacts:
     version: str = ""
     """The task's own, as its configuration has it."""
     used: Mapping[str, int] = field(default_factory=dict)
-    """Filter → answers to a question that lm-eval's own values are made of; without an entry one."""
+    """Filter → number of a question's answers in lm-eval's own values, 1 for a filter without an entry."""
     at_once: Collection[str] = ()
     """Filters whose answers could not be scored one by one."""
     mismatch: Collection[Key] = ()
     """Metrics of which the first answers should have lm-eval's own scores and do not."""
     scored: bool = False
-    """Whether the scores of single answers were logged: a metric may then have one that lm-eval does not report."""
+    """True if the scores of single answers were logged. Then a metric may have one that lm-eval does not report."""
     copied: bool = False
-    """Whether lm-eval's own answers are copies of each other."""
+    """True if lm-eval's own answers are copies of each other."""
     identical: bool = False
-    """Whether all answers of every question are the same."""
+    """True if all answers of every question are the same."""
     answers_differ: Callable[[], bool] = lambda: False
-    """Whether some answers to one question differ; asked only where the scores do not tell."""
+    """Returns True if some answers to one question differ. It is called only if the scores do not show it."""
     texts: Callable[[], HashArray | None] = lambda: None
-    """(n, K) hashes of the answers' texts, as in `Gradings`; None where they are no texts, or where lm-eval's own
-    metrics score them, which do not change their mind."""
+    """Returns (n, K) hashes of the answers' texts, as in `Gradings`, or None.
+
+    None if they are not texts, or if lm-eval's own metrics score them, which score the same text alike.
+    """
+    answers: Callable[[int], AnswerTexts | None] = lambda K: None
+    """Columns of the scores → where the texts of the answers can be read again."""
+    scored_with: Callable[[str, str], Mapping[str, str]] = lambda metric, scorer: {}
+    """Metric and filter → see `Scores.scored_with`."""
     probabilities: Callable[[str], FloatArray | None] = lambda scorer: None
-    """Filter → (n,) acc_prob; None where there are no choices. It may raise LeftOutError."""
+    """Filter → (n,) acc_prob, None if there are no choices. It may raise LeftOutError."""
 
     def aggregation(self, metric: str) -> Aggregation:
-        """How lm-eval makes one value of a metric's scores."""
+        """Return how lm-eval makes one value of a metric's scores."""
         return self.aggregations.get(metric, Aggregation())
 
 
 def own_code(config: Mapping[str, Any]) -> bool:
-    """Whether a task's own code scores the answers, which may ask a model: not lm-eval's metrics, by their names."""
+    """Return True if a task's own code scores the answers, and not only lm-eval's metrics. Such code may ask a
+    model."""
     rows = config.get("metric_list")
     names = [row.get("metric") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     plain = bool(names) and all(isinstance(name, str) and name.isidentifier() for name in names)
@@ -280,20 +293,20 @@ def own_code(config: Mapping[str, Any]) -> bool:
 
 @dataclass(slots=True)
 class Gathered:
-    """What the columns of a run came to, task by task."""
+    """All that the columns of a run came to, task by task."""
 
     scores: list[Scores] = field(default_factory=list)
     corpus: list[CorpusScores] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
     """Sentences for the user."""
     left_out: dict[str, list[str]] = field(default_factory=dict)
-    """Why there is no acc_prob → of which tasks."""
+    """Reason for a missing acc_prob → its tasks."""
     budget: aggregates.CallingTime = field(default_factory=aggregates.CallingTime)
     """For aggregations that have to be called."""
 
     def run(self, clusters: Mapping[str, tuple[Labels, str | None]], **fields: Any) -> Run:
-        """The Run of all tasks.
+        """Return the Run of all tasks.
 
         Args:
             clusters: task → labels of its questions, and their SPEC in words.
@@ -304,7 +317,10 @@ class Gathered:
             labels, spec = clusters.get(part.task, (None, None))
             return part if labels is None else replace(part, clusters=labels, cluster_spec=spec)
 
-        left_out = [f"{some_of(tasks, 1)}: no {choices.METRIC}: {reason}" for reason, tasks in self.left_out.items()]
+        left_out = [
+            Note("no_probabilities", f"no {choices.METRIC}: {reason}").of(some_of(tasks, 1))
+            for reason, tasks in self.left_out.items()
+        ]
         return Run(
             scores=tuple(map(clustered, self.scores)),
             corpus=tuple(map(clustered, self.corpus)),
@@ -315,11 +331,11 @@ class Gathered:
 
 
 def reported(row: Mapping[str, Any]) -> dict[Key, float | None]:
-    """lm-eval's own values in one row of its results; None for one that is not a finite number."""
+    """Return lm-eval's own values in one row of its results, None for one that is not a finite number."""
     out: dict[Key, float | None] = {}
     for key, value in row.items():
         metric, comma, scorer = key.partition(",")
-        if comma and not metric.endswith("_stderr"):
+        if comma and not _OF_A_METRIC.search(metric):
             number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
             out[metric, scorer] = float(value) if number and metric != BYPASS else None
     return out
@@ -338,11 +354,11 @@ class _Metric:
     own: FloatArray
     """(n,) lm-eval's own scores, NaN where there is none."""
     value: float | None
-    """lm-eval's own value; None where it reports no finite number."""
+    """lm-eval's own value, None if it is not a finite number."""
 
 
 def gather(task: TaskFacts, columns: Mapping[Key, Scored], out: Gathered) -> None:
-    """Everything that is reported of one task or has scores.
+    """Gather everything that is reported of one task or has scores.
 
     Args:
         task: what is known of it.
@@ -354,7 +370,9 @@ def gather(task: TaskFacts, columns: Mapping[Key, Scored], out: Gathered) -> Non
     n = len(task.questions)
     for key in dict.fromkeys((*task.reported, *columns)):
         if key not in columns:
-            out.skipped.append(Skipped(task.name, *key, "the samples file does not have it", task.reported[key]))
+            out.skipped.append(
+                Skipped(task.name, *key, "the samples file does not have it", task.reported[key], NO_SAMPLES)
+            )
             continue
         column = columns[key]
         measured = _Metric(key, column, *column.matrix(n), column.own_values(n), task.reported.get(key))
@@ -390,12 +408,13 @@ def _drops(task: TaskFacts, key: Key, column: Scored) -> bool:
     return key[0].isdecimal() and value in (None, NOT_APPLIED) and min(rest, default=0.0) >= 0
 
 
-def _mean_of(task: TaskFacts, measured: _Metric, notes: list[str]) -> Iterator[Scores]:
-    """A metric that is a mean over questions; and lm-eval's own value, where it takes several answers at once."""
+def _mean_of(task: TaskFacts, measured: _Metric, notes: list[Note]) -> Iterator[Scores]:
+    """Yield the scores of a metric that is a mean over questions, and of lm-eval's value if it combines several
+    answers."""
     key, values = measured.key, measured.values
     K = values.shape[1]
     mean_of, together = _own_value(task, measured)
-    if together > 1 and K > 1 and (note := f"{task.name}: {at_once(together, K)}") not in notes:
+    if together > 1 and K > 1 and (note := Note("several_at_once", at_once(together, K)).of(task.name)) not in notes:
         notes.append(note)
     differ = bool((np.fmin.reduce(values, axis=1) < np.fmax.reduce(values, axis=1)).any())
     texts = task.texts() if differ else None
@@ -410,10 +429,13 @@ def _mean_of(task: TaskFacts, measured: _Metric, notes: list[str]) -> Iterator[S
         native=None if mean_of == "neither" else measured.value,
         native_is_first=mean_of == "first" and K > 1,
         n_missing=int(np.count_nonzero(np.isnan(values) & measured.asked)),
+        asked=None if measured.asked.all() else measured.asked,
         diagnostics=_codes(task, key, K, alike=graded is not None and all_alike(graded)),
         version=task.version,
         answers_differ=K > 1 and not differ and task.answers_differ(),
         gradings=None if graded is None else Gradings(graded),
+        answers=task.answers(K),
+        scored_with=task.scored_with(*key),
     )
     if K > 1 or not together:
         yield part
@@ -431,7 +453,7 @@ def _codes(task: TaskFacts, key: Key, K: int, *, alike: bool = False) -> tuple[s
 
 
 def _own_value(task: TaskFacts, measured: _Metric) -> tuple[Literal["first", "all", "neither"], int]:
-    """The answers whose mean lm-eval's own value is; and how many make it at once, 0 where it is such a mean.
+    """Return the answers whose mean lm-eval's own value is, and how many make it at once, 0 where it is such a mean.
 
     Its scores of the questions tell that; where these do not make it, the means do.
     """
@@ -450,14 +472,14 @@ def _own_value(task: TaskFacts, measured: _Metric) -> tuple[Literal["first", "al
 
 
 def _has_mean(values: FloatArray, own: FloatArray) -> bool:
-    """Whether each question's mean of these (n, k) scores is lm-eval's own score of it."""
+    """Return whether each question's mean of these (n, k) scores is lm-eval's own score of it."""
     count = (~np.isnan(values)).sum(axis=1)
     means = np.nansum(values, axis=1) / np.where(count > 0, count, np.nan)
     return np.allclose(means, own, rtol=1e-9, atol=1e-9, equal_nan=True)
 
 
 def _not_a_mean(task: TaskFacts, measured: _Metric) -> str | None:
-    """Why a metric has no per-question mean; None if it has one."""
+    """Return why a metric has no per-question mean. None if it has one."""
     key, column, values, value = measured.key, measured.column, measured.values, measured.value
     aggregation = task.aggregation(key[0])
     if key[0] == BYPASS:
@@ -493,14 +515,14 @@ def _not_a_mean(task: TaskFacts, measured: _Metric) -> str | None:
 
 
 def _whole(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> CorpusScores | Skipped:
-    """A metric that is made from all questions at once, by its aggregation or a kind of F1."""
+    """Return a metric that is made from all questions at once, by its aggregation or a kind of F1."""
     key, column, value = measured.key, measured.column, measured.value
     aggregation = task.aggregation(key[0])
     paired = key[0] in aggregates.PAIR_METRICS and "other" in column.kinds and aggregation.function is None
     called = aggregation.function is not None and value is not None
     is_mean = aggregation.name in MEANS and "other" not in column.kinds
     if column.raw is None or column.dropped is not None or is_mean or not (paired or called):
-        return Skipped(task.name, *key, reason, value)
+        return Skipped(task.name, *key, reason, value, NOT_SCORED if key[0] == BYPASS else NO_ERROR_BAR)
     raw, own = column.raw_values(len(task.questions))
     K = max(map(len, raw))
     first = K == 1 or key in task.mismatch or is_first(raw, own) or all(single is None for single in own)
@@ -519,7 +541,7 @@ def _whole(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> Co
         if paired:
             scores, kind = aggregates.pair_scores(raw, out.budget, **fields)
             how = "which lm-eval's task of this name uses" if value is None else "which reproduces lm-eval's own value"
-            out.notes.append(f"{task.name}, {key[0]}: read as {kind}, {how}")
+            out.notes.append(Note("read_as", f"read as {kind}, {how}").of(task.name, key[0]))
             return scores
         assert aggregation.function is not None
         bounds = _AGGREGATION_RANGES.get(aggregation.name or "") if aggregation.registered else None
@@ -529,7 +551,7 @@ def _whole(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> Co
 
 
 def _probabilities(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str, list[str]]) -> list[Scores]:
-    """`acc_prob` beside each `acc` whose choices are known; where there is none, `left_out` learns why."""
+    """Return `acc_prob` next to each `acc` whose choices are known. For others `left_out` gets the reason."""
     out: list[Scores] = []
     if any(part.metric == choices.METRIC for part in scores):  # the task has a metric of that name
         return out
@@ -546,7 +568,7 @@ def _probabilities(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str
 
 
 def _means(measured: _Metric) -> tuple[float, float, float]:
-    """The mean of the first repeat, of all, and of lm-eval's own scores; over the questions that have one."""
+    """Return the mean of the first repeat, of all, and of lm-eval's own scores. Over the questions that have one."""
     first, own = measured.values[:, :1], measured.own[:, None]
     with np.errstate(invalid="ignore", over="ignore"):  # infinite scores are refused elsewhere
         return mean_of_questions(first), mean_of_questions(measured.values), mean_of_questions(own)
@@ -560,7 +582,7 @@ class GroupRow:
     key: Key
     value: float | None
     tasks: Sequence[str]
-    """All that are below it; one that is listed twice counts twice."""
+    """All tasks below the group. One that is listed twice counts twice."""
     weighting: Weighting
 
 
@@ -569,7 +591,7 @@ def groups(
     reported: Mapping[str, Mapping[Key, float | None]],
     scores: Sequence[Scores],
 ) -> tuple[Group, ...]:
-    """The groups, and those of `acc_prob`, which lm-eval does not have.
+    """Return the groups, and those of `acc_prob`, which lm-eval does not have.
 
     Args:
         rows: what lm-eval reports.

@@ -42,39 +42,43 @@ class FilterScores:
     """The raw metric values of one task under one filter."""
 
     values: dict[str, list[list[Any]]]
-    """metric → document → repeat; None where a repeat has no such metric. Values are whatever the
-    task's `process_results` gives: numbers for means, tuples and the like for corpus metrics."""
+    """metric → document → repeat, None for a repeat without the metric.
+
+    Values have the types that the task's `process_results` gives: numbers for means, tuples and the like for corpus
+    metrics.
+    """
     native: dict[str, list[Any]]
     """metric → document → the harness's own value, None where it has none."""
     used: int = 1
-    """How many answers to a document the harness's own value is made of."""
+    """The number of a document's answers in the harness's own value."""
     singly: bool = True
-    """Whether answers could be scored one by one."""
+    """True if answers could be scored one by one."""
     mismatch: frozenset[str] = frozenset()
-    """Metrics whose first repeat should be, and is not, what the harness scored."""
-    notes: tuple[str, ...] = ()
+    """Metrics whose first repeat should be, but is not, the harness's score."""
+    remarks: tuple[str, ...] = ()
+    """Remarks on the scoring, for the user."""
 
 
 def requests_of(arguments: Any) -> list[tuple[Any, ...]]:
-    """What the model was asked for one sample, from its `arguments`: objects in a file, tuples in a live run."""
+    """Return what the model was asked for one sample, from its `arguments`: objects in a file, tuples in a live run."""
     requests = arguments.values() if isinstance(arguments, Mapping) else arguments
     return [tuple(request.values()) if isinstance(request, Mapping) else tuple(request) for request in requests]
 
 
 def native_values(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """metric → document → the value that lm-eval logged."""
+    """Return metric → document → the value that lm-eval logged."""
     names = dict.fromkeys(name for row in rows for name in row.get("metrics", ()))
     return {name: [row.get(name) for row in rows] for name in names}
 
 
 def unrepeated(rows: Sequence[Row]) -> FilterScores:
-    """The harness's own scores, as one repeat."""
+    """Return the harness's own scores, as one repeat."""
     native = native_values(rows)
     return FilterScores(_expanded(native, 1), native)
 
 
 def logged(rows: Sequence[Row]) -> FilterScores:
-    """The scores per repeat that lm-eval 0.5 logs by itself."""
+    """Return the scores per repeat that lm-eval 0.5 logs by itself."""
     metrics = dict.fromkeys(metric for row in rows for metric in row["scores_per_repeat"])
     values = {metric: [list(row["scores_per_repeat"].get(metric, [None])) for row in rows] for metric in metrics}
     K = max((len(doc) for column in values.values() for doc in column), default=1)
@@ -104,11 +108,11 @@ def rescore(
         scored = _process(task, single, rows, range(start, K), uneven)
     except Exception as error:  # noqa: BLE001 - filters and metrics are anybody's code
         note = f"cannot be scored answer by answer ({type(error).__name__}: {error})"
-        return FilterScores(_expanded(native, native_K), native, used, singly=False, notes=(note,))
+        return FilterScores(_expanded(native, native_K), native, used, singly=False, remarks=(note,))
     metrics = dict.fromkeys([*native, *(metric for doc in scored for answer in doc for metric in answer or ())])
     values = {metric: [[answer and answer.get(metric) for answer in doc] for doc in scored] for metric in metrics}
     for metric in metrics:
-        if pass_order(metric) > 1:  # a single answer has no pass@k; what a task makes of one is no score
+        if pass_order(metric) > 1:  # a single answer has no pass@k, and the task's value of one answer is not a score
             values[metric] = [[value] for value in native.get(metric, [None] * len(rows))]
     if unsafe:
         expanded = _expanded(native, native_K)
@@ -119,8 +123,8 @@ def rescore(
 
 
 def _one_by_one(ensemble: Any, native_K: int) -> tuple[Any, int]:
-    """The ensemble for single answers, which cannot be cut to the first k; and how many answers of a question
-    the harness's own value is made of."""
+    """Return the ensemble for single answers, without cuts to the first k, and the number of answers in the harness's
+    value."""
     cuts = [step for step in ensemble.filters if _filter_name(step) == _CUT]
     if not cuts:
         return ensemble, 1 if _takes_first(ensemble) else native_K
@@ -132,7 +136,7 @@ def _one_by_one(ensemble: Any, native_K: int) -> tuple[Any, int]:
 def _process(
     task: Any, ensemble: Any, rows: Sequence[Row], repeats: range, uneven: bool
 ) -> list[list[dict[str, Any] | None]]:
-    """document → repeat → what `process_results` says of this one answer."""
+    """Return document → repeat → the result of `process_results` for this one answer."""
     single = [[_instances(row, k) for k in repeats if not uneven or k < max(map(len, row["resps"]))] for row in rows]
     if every := [instance for doc in single for instances in doc for instance in instances or ()]:
         ensemble.apply(every)
@@ -147,7 +151,7 @@ def _process(
 
 
 def _once_per_document(doc_to_target: Callable[..., Any]) -> Callable[..., Any]:
-    """lm-eval compiles the target's template on every call, which is most of the time of scoring several answers."""
+    """Return a target function that runs once per document, because lm-eval's compiles a template on every call."""
     last: list[Any] = [None, None]
 
     def target(doc: Any, *args: Any, **kwargs: Any) -> Any:
@@ -164,7 +168,7 @@ def _once_per_document(doc_to_target: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _instances(row: Row, k: int) -> list[Any] | None:
-    """The requests of a document with its k-th answer alone; None where it has none.
+    """Return the requests of a document with its k-th answer alone. None where it has none.
 
     A request that is asked once (a loglikelihood beside a generation) is shared by all repeats.
     """
@@ -179,7 +183,7 @@ def _instances(row: Row, k: int) -> list[Any] | None:
 
 
 def at_once(used: int, K: int) -> str:
-    """What is said of a value that is made of several answers together.
+    """Return the sentence on a value that is made of several answers together.
 
     Args:
         used: how many answers that are.
@@ -193,7 +197,7 @@ def at_once(used: int, K: int) -> str:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Equality in which NaN equals NaN, also inside tuples and arrays."""
+    """Return True if two values are equal, with NaN equal to NaN, also inside tuples and arrays."""
     if isinstance(a, float) and isinstance(b, float) and math.isnan(a):
         return math.isnan(b)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
@@ -203,12 +207,12 @@ def same(a: Any, b: Any) -> bool:
 
 
 def is_first(docs: Sequence[Sequence[Any]], native: Sequence[Any]) -> bool:
-    """Whether the harness's own values are those of the first answers."""
+    """Return whether the harness's own values are those of the first answers."""
     return all(same(doc[0], value) for doc, value in zip(docs, native, strict=True))
 
 
 def _takes_first(ensemble: Any) -> bool:
-    """Whether the ensemble is known to keep the first answer, and to change each on its own until then."""
+    """Return whether the ensemble is known to keep the first answer, and to change each on its own until then."""
     kinds = [getattr(step, "func", step) for step in ensemble.filters]
     names = set(map(_filter_name, ensemble.filters))
     builtin = all(str(getattr(kind, "__module__", "")).startswith("lm_eval.filters.") for kind in kinds)
@@ -216,13 +220,15 @@ def _takes_first(ensemble: Any) -> bool:
 
 
 def _filter_name(step: Any) -> str:
-    """The class of a step of an ensemble, which holds the class or a partial of it."""
+    """Return the class of a step of an ensemble, which holds the class or a partial of it."""
     return str(getattr(getattr(step, "func", step), "__name__", ""))
 
 
 def right_answers(metric: str, values: Sequence[Any], K: int) -> list[list[float]] | None:
-    """(n, K) zeros and ones of which pass@1 is `values`, c right of K in a random order, for theirs is unknown; None
-    where the metric, or a value, is no such share."""
+    """Return (n, K) zeros and ones of which pass@1 is `values`, or None if the metric or a value is not such a share.
+
+    The c right of K are in a random order, because their own order is unknown.
+    """
     if K == 1 or not _PASS_AT_1.fullmatch(metric) or not all(isinstance(value, (int, float)) for value in values):
         return None
     right = np.asarray(values, dtype=np.float64) * K
@@ -235,7 +241,7 @@ def right_answers(metric: str, values: Sequence[Any], K: int) -> list[list[float
 
 
 def _expanded(native: Mapping[str, list[Any]], K: int) -> dict[str, list[list[Any]]]:
-    """The harness's own values as scores of answers: the K right and wrong ones that pass@1 tells of, else one."""
+    """Return the harness's own values as scores of answers: the K right and wrong ones of pass@1, else one."""
     return {
         metric: right_answers(metric, column, K) or [[value] for value in column] for metric, column in native.items()
     }
@@ -250,13 +256,13 @@ def _join(expanded: list[list[Any]] | None, more: list[list[Any]], native_K: int
 
 
 def identical_answers(rows: Sequence[Row], K: int) -> bool | None:
-    """Whether every document got K times the same answer; None where each was asked for one."""
+    """Return whether every document got K times the same answer. None where each was asked for one."""
     repeated = [answers[:K] for row in rows for answers in row["resps"] if len(answers) > 1]
     return all(map(_all_same, repeated)) if K > 1 and repeated else None
 
 
 def copied_answers(rows: Sequence[Row], native_K: int, K: int) -> int:
-    """On how many documents the harness's own answers are copies of each other; 0 where they are taken for answers.
+    """Return on how many documents the harness's own answers are copies of each other, 0 if they count as answers.
 
     They are copies if they are the same on every document though further answers, with seeds of their own, are
     not; or if they agree with each other more often than with the further ones (a sign test over the documents,
@@ -288,7 +294,7 @@ def copied_answers(rows: Sequence[Row], native_K: int, K: int) -> int:
 
 
 def without_copies(scores: FilterScores, native_K: int) -> FilterScores:
-    """The scores with one column for all of the harness's own answers, which are copies of one."""
+    """Return the scores with one column for all of the harness's own answers, which are copies of one."""
 
     def collapsed(doc: list[Any]) -> list[Any]:
         return doc if len(doc) < native_K or len(doc) == 1 else [doc[0], *doc[native_K:]]
@@ -305,13 +311,13 @@ _PASS_NAME = re.compile(r"(pass(?:@|_at_))([1-9][0-9]{0,3})")
 
 
 def pass_order(metric: str) -> int:
-    """The k of a metric that is called pass@k or pass_at_k; 0 for any other."""
+    """Return the k of a metric that is called pass@k or pass_at_k. 0 for any other."""
     name = _PASS_NAME.fullmatch(metric)
     return int(name[2]) if name else 0
 
 
 def with_passes(parts: Iterable[Scores]) -> list[Scores]:
-    """The scores of one task, with pass@k for every k up to the number of its answers, where single ones are known.
+    """Return the scores of one task, with pass@k for every k up to the number of its answers, if single ones are known.
 
     Args:
         parts: of one task; pass@1 as (n, K) zeros and ones where single answers are known, pass@k for
@@ -345,14 +351,14 @@ def _further(named: dict[int, Scores]) -> list[Scores]:
 
 
 def derived(part: Scores, metric: str, values: FloatArray, **fields: Any) -> Scores:
-    """A metric with one value per question that follows from the answers to it, beside the scores of one that lm-eval
-    reports."""
-    own: dict[str, Any] = {"native": None, "native_is_first": False, "gradings": None}
+    """Return a metric with one value per question that follows from its answers, with the facts of a reported
+    metric."""
+    own: dict[str, Any] = {"native": None, "native_is_first": False, "gradings": None, "answers": None, "asked": None}
     return replace(part, metric=metric, values=values[:, None], **(own | fields))
 
 
 def vote(part: Scores, values: FloatArray, value: float | None, K: int) -> Scores:
-    """The harness's own value over K answers of each question, beside `part`, the scores of single answers."""
+    """Return the harness's own value over K answers of each question, next to `part`, the scores of single answers."""
     codes = (USES_ALL, *(code for code in part.diagnostics if code == "copied_repeats"))
     missing = int(np.isnan(values).sum())
     return derived(part, f"{part.metric}@{K}", values, native=value, n_missing=missing, diagnostics=codes)

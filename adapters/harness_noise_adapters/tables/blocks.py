@@ -1,0 +1,165 @@
+"""Some rows of a table at a time, by columns where the file has them so, else as objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from harness_noise.arrays import IntArray
+
+from .opening import Record
+from .values import cell_text
+
+_SIMPLE = (str, int, float, bool)
+_NOTHING = type(None)
+
+
+class Block:
+    """Rows with their numbers in the file."""
+
+    __slots__ = ("_rows", "cells", "lines")
+
+    def __init__(
+        self,
+        lines: Sequence[int],
+        rows: Sequence[Record] | None = None,
+        cells: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None:
+        self.lines, self._rows = lines, rows
+        self.cells: Mapping[str, Sequence[Any]] = cells or {}
+        """Column → the cell of each row, empty if the rows are objects."""
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @property
+    def rows(self) -> Sequence[Record]:
+        """The rows as objects."""
+        if self._rows is None:
+            names = tuple(self.cells)
+            self._rows = [dict(zip(names, row, strict=True)) for row in zip(*self.cells.values(), strict=True)]
+        return self._rows
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that there are, in the order in which they come."""
+        return list(self.cells or map(str, dict.fromkeys(chain.from_iterable(self.rows))))
+
+    def column(self, name: str) -> Sequence[Any]:
+        """Return a column's cells, None in rows without that column."""
+        if name in self.cells:
+            return self.cells[name]
+        return [None] * len(self) if self.cells else [row.get(name) for row in self.rows]
+
+    def has(self, name: str) -> bool:
+        """Return True if there is such a column, or a row has such a field."""
+        return name in self.cells if self.cells else any(name in row for row in self.rows)
+
+    def numbers(self) -> IntArray:
+        """Return the numbers of the rows in the file."""
+        if isinstance(self.lines, range):
+            return np.arange(self.lines.start, self.lines.stop, self.lines.step)
+        return np.array(self.lines, dtype=np.intp)
+
+    def names_of(self, row: int) -> list[str]:
+        """Return the columns that one row has."""
+        return list(self.cells or map(str, self.rows[row]))
+
+    def picked(self, rows: Sequence[int], name: str) -> Sequence[Any]:
+        """Return a column's cells in some rows."""
+        column = self.column(name)
+        return column if len(rows) == len(self) else [column[i] for i in rows]
+
+    def __iter__(self) -> Iterator[tuple[int, Record]]:
+        return zip(self.lines, self.rows, strict=True)
+
+    def filled(self, specs: Mapping[str, Callable[[Record], Any]]) -> Block:
+        """Add columns that are made of the others."""
+        if not specs:
+            return self
+        if self.cells:
+            more = {text: [get(row) for row in self.rows] for text, get in specs.items()}
+            return Block(self.lines, None, {**self.cells, **more})
+        return Block(self.lines, [{**row, **{text: get(row) for text, get in specs.items()}} for row in self.rows])
+
+    def cut(self, start: int, end: int | None = None) -> Block:
+        """Return the rows from one place on, perhaps up to another."""
+        rows = None if self._rows is None else self._rows[start:end]
+        return Block(self.lines[start:end], rows, {name: column[start:end] for name, column in self.cells.items()})
+
+    def at(self, rows: Sequence[int]) -> Block:
+        """Return the rows at some places."""
+        objects = None if self._rows is None else [self._rows[i] for i in rows]
+        cells = {name: [column[i] for i in rows] for name, column in self.cells.items()}
+        return Block([self.lines[i] for i in rows], objects, cells)
+
+    @classmethod
+    def joined(cls, blocks: Sequence[Block]) -> Block:
+        """Return all rows of several blocks of one file."""
+        if len(blocks) == 1:
+            return blocks[0]
+        lines = [line for block in blocks for line in block.lines]
+        if not (blocks and blocks[0].cells):
+            return cls(lines, [row for block in blocks for row in block.rows])
+        cells = {name: [*chain.from_iterable(block.cells[name] for block in blocks)] for name in blocks[0].cells}
+        return cls(lines, None, cells)
+
+
+class Names:
+    """Texts with numbers: of each different cell the text is made once (see `cell_text`)."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._numbers: dict[Any, int] = {None: -1}
+        """Text, and cell of a text → its number."""
+        self._others: dict[type, dict[Any, int]] = {}
+
+    def number(self, text: str | None) -> int:
+        """Return the number of a text, −1 for None."""
+        found = self._numbers.get(text)
+        if found is None:
+            found = self._numbers[text] = len(self.texts)
+            self.texts.append(text or "")
+        return found
+
+    def codes(self, cells: Sequence[Any]) -> IntArray:
+        """Return the numbers of the texts of many cells, −1 for an empty cell."""
+        kinds = {*map(type, cells)} - {_NOTHING}
+        if len(kinds) > 1 or not kinds <= {*_SIMPLE}:
+            return np.array([self.number(cell_text(cell)) for cell in cells], dtype=np.intp)
+        kind = next(iter(kinds), str)
+        known = self._numbers if kind is str else self._others.setdefault(kind, {None: -1})
+        with suppress(KeyError):  # none that is new
+            return np.fromiter(map(known.__getitem__, cells), np.intp, len(cells))
+        texts = self.texts
+        for cell in dict.fromkeys(cells):
+            if cell in known:
+                continue
+            text = cell.strip() if kind is str and cell.isascii() else cell_text(cell)  # the same, but faster
+            known[cell] = number = self._numbers.setdefault(text, len(texts)) if text else -1
+            if number == len(texts):
+                texts.append(text or "")
+        return np.fromiter(map(known.__getitem__, cells), np.intp, len(cells))
+
+    def exactly(self, texts: Sequence[str | None]) -> IntArray:
+        """Return the numbers of texts that are taken as they are."""
+        for text in dict.fromkeys(texts):
+            self.number(text)
+        return np.fromiter(map(self._numbers.__getitem__, texts), np.intp, len(texts))
+
+    def close(self) -> None:
+        """Free the tables that find numbers, when no more texts come."""
+        self._numbers, self._others = {}, {}
+
+    def of(self, codes: Iterable[int]) -> list[str | None]:
+        """Return the texts of these numbers, None of −1."""
+        texts = [*self.texts, None]
+        return [texts[code] for code in codes]
+
+    def all_of(self, codes: Iterable[int]) -> list[str]:
+        """Return the texts of numbers of which none is −1."""
+        return [self.texts[code] for code in codes]

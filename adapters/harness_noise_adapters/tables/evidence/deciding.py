@@ -1,0 +1,285 @@
+"""Take, ask or refuse: which columns are the scores (rule 6)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from harness_noise.errors import parameter
+
+from .lexicon import WORDS, is_model, snake
+from .neighbours import Scene, ask_of_counts, felled, question_beside
+from .questions import find_question, refuse_means
+from .scores import ASKED, MARGIN, TAKEN, ScoreCandidate, candidates, merged
+from .table import ColumnFacts, TableFacts
+from .verdicts import AskError, Choice, RefuseError, Roles
+from .wide import ask_bare, bare, families, has_parts, is_number_of_run, of_questions, refuse_crossed, take_family
+
+JOINT = "+"
+"""Between the columns of a wide table, where a user names them."""
+
+
+def find_scores(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
+    """Find the columns of scores and the column of questions.
+
+    Raises:
+        AskError: two readings stand.
+        RefuseError: there is none.
+    """
+    if {"score", "models", "metrics"} & {*said}:
+        _take_said(table, roles, said)
+        _find_question(table, roles, roles.score)
+        return
+    if _take_counts(table, roles):
+        _find_question(table, roles, roles.score)
+        return
+    found = candidates(table, [*roles.named.values(), *([roles.question] if roles.question else [])])
+    if turned := of_questions(table.columns, roles.named.get("model")):
+        raise AskError(
+            "wide",
+            f"the columns {turned[0].name} … {turned[-1].name} are questions, and the rows models: turn the table (one "
+            "row for each answer, with the columns question, model, score; pandas: `frame.melt(id_vars='model')`)",
+        )
+    refuse_means(table, roles, found)
+    best = [one.column for one in found if one.points >= ASKED]
+    _find_question(table, roles, best)
+    found = [one for one in found if one.column is not roles.question]
+    if _take_wide(table, roles, found):
+        return
+    found = merged(found)
+    scene = Scene(table, roles, found)
+    ask_of_counts(scene)
+    taken = _decide(scene)
+    roles.score = [one.column for one in taken]
+    roles.also = [name for one in taken for name in one.also]
+    roles.others = sum(one.points >= ASKED for one in found)
+    if len(taken) > 1:
+        roles.kind, roles.labels = "metrics", [one.column.name for one in taken]
+    elif taken[0].column.kind == "scores":
+        roles.kind = "list"
+    elif "question" not in said:
+        _ask_of_ranking(roles)
+
+
+def _ask_of_ranking(roles: Roles) -> None:
+    """Ask where the models under each key of an object are in the order of their scores: a ranking, by their means."""
+    question, model, score = roles.question, roles.named.get("model"), roles.score[0]
+    if question is None or question.last != "@key" or model is None:
+        return
+    steps = np.diff(score.numbers)[np.diff(question.codes) == 0]
+    if len(steps) >= _RANKED and (steps <= 0).all() and 2 * (steps < 0).sum() > len(steps):
+        raise AskError(
+            "question",
+            f"under each key of the object ({', '.join(map(str, question.distinct[:3]))}, …) the models are in the "
+            f"order of {score.name!r}: perhaps they are ranked by their means, and these are not single answers",
+            (Choice({"question": question.name}, "the keys are questions", score.mean),),
+            (score.name,),
+        )
+
+
+_RANKED = 10
+"""Steps down, and none up, that are not by chance."""
+
+
+def _find_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFacts]) -> None:
+    if roles.question is None:
+        find_question(table, roles, scores)
+
+
+def _take_counts(table: TableFacts, roles: Roles) -> bool:
+    """Take eval-arena's share of right answers and their number."""
+    share, count = table.called(["pass1"]), table.called(["count"])
+    if share and count and table.named("score") is None:
+        roles.score, roles.count = share[:1], count[0]
+    return bool(roles.score)
+
+
+def _take_said(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
+    """Take the columns of scores that the user names."""
+    for kind in ("models", "metrics"):
+        if kind in said:
+            roles.kind, roles.labels = kind, said[kind].split(JOINT)
+            roles.score = [column for name in roles.labels if (column := table.named(name)) is not None]
+            return
+    column = table.named(said["score"])
+    roles.score = [] if column is None else [column]
+    if column is not None and column.kind == "scores":
+        roles.kind = "list"
+    if column is not None and column.last == "pass1":
+        roles.count = next(iter(table.called(["count"], roles.score)), None)
+
+
+def _take_wide(table: TableFacts, roles: Roles, found: Sequence[ScoreCandidate]) -> bool:
+    """Take a column for each model, repeat or metric, if that is what the columns are."""
+    several = families(found)
+    refuse_crossed(several)
+    named = [one for one in found if one.points >= TAKEN]
+    for family in several:
+        outside = [one for one in named if one.column not in family.columns]
+        if not outside and (taken := take_family(family, roles.question)) is not None:
+            roles.kind, roles.score, roles.labels = taken
+            roles.others = len(roles.score)
+            return True
+    if any(one.points >= ASKED for one in found) or len(columns := bare([one.column for one in found])) < 2:
+        return False
+    names = [column.name for column in columns]
+    kinds = {"models": all(map(is_model, names)), "repeats": all(map(is_number_of_run, names))}
+    kind = next((kind for kind, fits in kinds.items() if fits), None)
+    if kind is None or (kind == "models" and (roles.question is None or _rows_are_answers(roles))):
+        ask_bare(columns, roles.question)
+    roles.kind, roles.score, roles.labels = str(kind), columns, names
+    return True
+
+
+def _rows_are_answers(roles: Roles) -> bool:
+    """Return True if questions come more than once, or are numbered as their answers are: 1, 1.1, 1.2."""
+    question = roles.question
+    return question is not None and (has_parts(question) or len(question.distinct) < len(question.codes))
+
+
+def _decide(scene: Scene) -> list[ScoreCandidate]:
+    """Return the candidates that are the scores: one, or several metrics."""
+    table, roles, found = scene.table, scene.roles, scene.candidates
+    named = [one for one in found if one.group != "unnamed" and one.points > 0]
+    reasons = {id(one): why for one in named if (why := felled(scene, one)) is not None}
+    left = [one for one in named if id(one) not in reasons]
+    if named and reasons:
+        _ask_of_felled(named, left, reasons, scene)
+    labels = [one for one in left if one.column is roles.gold]  # of a data set, unless there is a model, too
+    left = left if roles.named.get("model") or roles.pred else [one for one in left if one not in labels]
+    plain = table.named("score")
+    if not named and plain is not None and plain.kind in ("text", "list", "empty"):
+        return [ScoreCandidate(plain, "graded", TAKEN)]  # what is odd in it is said with its row when it is read
+    if not left or left[0].points < ASKED:
+        _refuse(table, roles, [*reasons.values()], left, found)
+    best = left[0]
+    question_beside(scene, best)
+    close = [one for one in left if best.points - one.points < MARGIN and one.points >= ASKED]
+    if len(close) > 1 and best.points >= TAKEN:
+        metrics = [one for one in close if one.points >= TAKEN - MARGIN]
+        if all(one.group in ("metric", "graded") or _is_share(one) for one in metrics) and _has_metrics(metrics):
+            return metrics
+        if _are_parts(metrics):
+            return metrics
+    if len(close) > 1 or best.points < TAKEN:
+        _ask_of_rivals(close)
+    _ask_of_unknown_family(table, best)
+    return [best]
+
+
+def _ask_of_unknown_family(table: TableFacts, best: ScoreCandidate) -> None:
+    """Ask where a score known by its ending alone stands beside a family of numbers on the same scale: `r1_a, r1_b`.
+
+    Raises:
+        AskError: names the family.
+    """
+    if best.group != "graded" or best.column.last in WORDS["graded"]["exact"]:
+        return
+    families: dict[str, list[str]] = defaultdict(list)
+    for column in bare([column for column in table.columns if column.scale == best.column.scale]):
+        if column is not best.column and "_" in column.last and not column.is_constant:
+            families[column.last.partition("_")[0]].append(column.name)
+    names = max(families.values(), key=len, default=[])
+    if len(names) >= _FAMILY:
+        joined = "+".join(names)
+        raise AskError(
+            "score",
+            f"{best.column.name!r} may be the score, but {', '.join(names[:4])}, … are on its scale, too",
+            (
+                Choice({"score": best.column.name}, "", best.column.mean),
+                Choice({"models": joined}, "each a model"),
+                Choice({"metrics": joined}, "each a metric"),
+            ),
+            (best.column.name, *names),
+        )
+
+
+_FAMILY = 3
+
+
+def _is_share(one: ScoreCandidate) -> bool:
+    """Return True if a verdict has the name of a metric of one answer, such as `exact_match`."""
+    return one.column.last == "em" or one.column.last.endswith("exact_match")
+
+
+def _are_parts(found: Sequence[ScoreCandidate]) -> bool:
+    """Return True if all columns are members of one object that is called `scores` or `metrics`."""
+    parents = {one.column.keys[:-1] for one in found}
+    return len(parents) == 1 and snake((*parents.pop(), "")[-2:][0]) in ("scores", "metrics")
+
+
+def _has_metrics(found: Sequence[ScoreCandidate]) -> bool:
+    """Return True if columns are metrics of one answer. Unknown names count only if they share an affix with known
+    ones."""
+    exact = [one for one in found if one.group == "graded" and one.column.last in WORDS["graded"]["exact"]]
+    return not exact and any(one.group == "metric" for one in found)
+
+
+def _ask_of_felled(
+    named: Sequence[ScoreCandidate], left: Sequence[ScoreCandidate], reasons: Mapping[int, str], scene: Scene
+) -> None:
+    """Ask about a winner that its neighbours fell: it is never replaced in silence."""
+    best = named[0]
+    why = reasons.get(id(best))
+    if why is None or (left and left[0].points >= best.points):
+        return
+    if best.column.is_constant and not left:
+        raise RefuseError(why)
+    others = [one for one in left if one.points >= ASKED]
+    ways = (
+        *(Choice({"score": one.column.name}, "", one.column.mean) for one in others),
+        Choice({"score": best.column.name}, "all the same", best.column.mean),
+    )
+    if "holds answers" in why:
+        raise RefuseError(why)
+    raise AskError("score", why, ways, tuple(one.column.name for one in (*others, best)))
+
+
+def _ask_of_rivals(close: Sequence[ScoreCandidate]) -> None:
+    names = [one.column.name for one in close]
+    ways = tuple(Choice({"score": one.column.name}, "", one.column.mean) for one in close)
+    if len(close) > 1:
+        ways = (*ways, Choice({"metrics": "+".join(names)}, "each a metric"))
+        shown = " and ".join(map(repr, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        raise AskError("score", f"{shown} could each be the score", ways, tuple(names))
+    raise AskError("score", f"no column is surely the score, but {names[0]!r} may be", ways, tuple(names))
+
+
+def _refuse(
+    table: TableFacts,
+    roles: Roles,
+    reasons: Sequence[str],
+    left: Sequence[ScoreCandidate],
+    found: Sequence[ScoreCandidate],
+) -> None:
+    """Refuse a table without a score, or ask about the one column of truth values that is left.
+
+    Raises:
+        RefuseError: says what the columns are.
+        AskError: one may be the score.
+    """
+    beside = roles.named.get("model") or roles.pred or roles.named.get("repeat")
+    truths = [one for one in found if one.column.scale == "01" and one not in left and one.group != "none"]
+    truths = truths or [one for one in left if one.column.scale == "01"]
+    truths = [one for one in truths if one.column.last not in WORDS["causes"]["texts"]]
+    have = ", ".join(column.name for column in table.columns[:12]) + (", …" if len(table.columns) > 12 else "")
+    vetoed = [column.vetoed for column in table.columns if column.vetoed]
+    for kind, of in (("percent", "per cent"), ("fraction", "fractions")):
+        if of_kind := [column for column in table.columns if column.kind == kind]:
+            vetoed.append(f"{of_kind[0].name!r} holds {of}: write them as numbers")
+    why = "; ".join([*reasons, *vetoed])
+    if len(truths) == 1 and beside and not why and roles.gold is not truths[0].column:
+        name = truths[0].column.name
+        raise AskError(
+            "score",
+            f"no column holds the scores by its name; there are {have}. {name!r} holds true and false",
+            (Choice({"score": name}, "", truths[0].column.mean),),
+            (name,),
+        )
+    likely = truths[0].column.name if len(truths) == 1 else "COLUMN"
+    raise RefuseError(
+        f"no column holds the scores; there are {have}{why and f' ({why})'}. If one of them does, name it, as in "
+        f"{parameter('columns', {'score': likely})}"
+    )

@@ -1,0 +1,338 @@
+"""Other columns that show that a column does not hold scores (rule 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from harness_noise.arrays import FloatArray
+
+from ..values import cell_text
+from .lexicon import WORDS, is_gold, is_judge, is_pred
+from .scores import ScoreCandidate, is_earned
+from .table import ColumnFacts, TableFacts
+from .verdicts import AskError, Choice, Roles
+
+_NEARLY = 0.95
+_ALWAYS = 0.98
+_CHANCE = 0.9
+"""Agreement of two models by chance above which equal scores prove nothing."""
+_LONE = (-1.0, -9.0, -99.0, -999.0)
+
+
+@dataclass(eq=False)
+class Scene:
+    """A table with what is known of it while the score is looked for."""
+
+    table: TableFacts
+    roles: Roles
+    candidates: list[ScoreCandidate]
+
+    @cached_property
+    def agreement(self) -> FloatArray | None:
+        """(rows,) 1 for rows in which the right answer equals the model's, else 0, or None if either column is
+        missing."""
+        gold, pred = self.roles.gold, self.roles.pred
+        return None if gold is None or pred is None else agreement_of(gold, pred)
+
+
+def agreement_of(gold: ColumnFacts, pred: ColumnFacts) -> FloatArray:
+    """Return row by row whether two columns have the same text, NaN where either has none."""
+    n = len(pred.distinct) + 1
+    pairs, inverse = np.unique((gold.codes + 1) * n + pred.codes + 1, return_inverse=True)
+    a, b = ([None, *column.distinct] for column in (gold, pred))
+    told = [(a[pair // n], b[pair % n]) for pair in pairs.tolist()]
+    same = [np.nan if x is None or y is None else float(_same(x, y)) for x, y in told]
+    out: FloatArray = np.array(same)[inverse.reshape(-1)]
+    return out
+
+
+def _same(a: object, b: object) -> bool:
+    return (cell_text(a) or "").lower() == (cell_text(b) or "").lower()
+
+
+def find_answers(table: TableFacts, roles: Roles) -> None:
+    """Find the columns of the right answer and the model's answer."""
+    golds = [column for column in table.columns if (is_gold(column.last) or column.vetoed) and _holds(column)]
+    whole = [name for name in WORDS["pred"]["exact"] if name not in ("extracted", "parsed", "chosen", "executed")]
+    preds = [column for column in table.columns if is_pred(column.last) and _holds(column)]
+    preds.sort(key=lambda column: (column.last not in whole, column.depth))
+    strict = [column for column in golds if column.last != "answer"]
+    if strict and not preds:
+        preds = [column for column in golds if column.last == "answer"]
+    golds = strict or golds
+    texts = [column for column in golds if not column.vetoed] or golds
+    roles.gold = texts[0] if texts else None
+    roles.pred = next((column for column in preds if column is not roles.gold), None)
+
+
+def _holds(column: ColumnFacts) -> bool:
+    return column.kind not in ("object", "empty")
+
+
+def felled(scene: Scene, one: ScoreCandidate) -> str | None:
+    """Return why a column is not a score although its name is one, or None if no other column contradicts it."""
+    return next((why for check in _FELLERS if (why := check(scene, one)) is not None), None)
+
+
+def _has_gold_of_its_own(scene: Scene, one: ScoreCandidate) -> str | None:
+    """Return why X holds answers, if gold_X or expected_X is next to it (a)."""
+    column = one.column
+    stem = [part for part in column.parts if part not in ("output", "pred", "predicted")]
+    for other in scene.table.columns:
+        words = [word for part in other.parts for word in part.split("_") if part]
+        golden = [word for word in words if word in ("gold", "golden", "expected")]
+        if golden and other is not column and "_".join(w for w in words if w not in golden) == "_".join(stem):
+            return f"{other.name!r} stands beside {column.name!r}, which holds answers, then"
+    return None
+
+
+def _is_property(scene: Scene, one: ScoreCandidate) -> str | None:
+    """Return why a column is a property of the question, if it is the same for all models on nearly all (g)."""
+    model, question = scene.roles.named.get("model"), scene.roles.question
+    if model is None or question is None or len(model.distinct) < 2 or one.column.kind == "scores":
+        return None
+    values, q = one.column.numbers, question.codes
+    there = (q >= 0) & ~np.isnan(values)
+    values, q, m = values[there], q[there], model.codes[there]
+    order = np.argsort(q, kind="stable")
+    q, m, values = q[order], m[order], values[order]
+    starts = np.flatnonzero(np.diff(q, prepend=-1))
+    if not starts.size or len(starts) > _MANY:
+        return None
+    several = np.minimum.reduceat(m, starts) < np.maximum.reduceat(m, starts)
+    if several.sum() < _FEWEST or one.column.is_constant:
+        return None
+    same = np.mean((np.minimum.reduceat(values, starts) == np.maximum.reduceat(values, starts))[several])
+    _, counts = np.unique(values, return_counts=True)
+    if same < _ALWAYS or ((counts / counts.sum()) ** 2).sum() > _CHANCE:
+        return None
+    if one.column.scale == "01" and several.sum() < _FEWEST_01:
+        return None
+    return f"{one.column.name!r} is the same for all models on {same:.0%} of the questions: a property of the question"
+
+
+_FEWEST, _FEWEST_01, _MANY = 4, 20, 5000
+
+
+def _is_constant_though_answers_differ(scene: Scene, one: ScoreCandidate) -> str | None:
+    """Return why one value for all rows is not a score, if some answers are right and some wrong (h)."""
+    agreement = scene.agreement
+    if agreement is None or not one.column.is_constant or one.column.kind == "scores":
+        return None
+    share = float(np.nanmean(agreement)) if np.isfinite(agreement).any() else 0.0
+    if not 1 - _ALWAYS <= share <= _ALWAYS:
+        return None
+    return (
+        f"{one.column.name!r} is {_cell(one.column)} in every row, though the answer is the right one "
+        f"in {share:.0%} of them: it is no score of the answers"
+    )
+
+
+def _cell(column: ColumnFacts) -> str:
+    return str(column.distinct[0])[:20] if column.distinct else "empty"
+
+
+_FELLERS: Sequence[Callable[[Scene, ScoreCandidate], str | None]] = (
+    _has_gold_of_its_own,
+    _is_property,
+    _is_constant_though_answers_differ,
+)
+
+
+def question_beside(scene: Scene, one: ScoreCandidate) -> None:
+    """Ask where a neighbour gives a second reading of the column that would be taken.
+
+    Raises:
+        AskError: it names both readings.
+        RefuseError: there is no reading by which it is a score.
+    """
+    for check in _ASKERS:
+        check(scene, one)
+
+
+def _choice(column: ColumnFacts, of: str = "") -> Choice:
+    return Choice({"score": column.name}, of, column.mean)
+
+
+def _beside_prediction(scene: Scene, one: ScoreCandidate) -> None:
+    """Ask about a verdict next to a prediction of the same 0/1 values: it may be the right answer (b)."""
+    column, pred = one.column, scene.roles.pred
+    if one.group != "verdict" or column.scale != "01" or pred is None or pred.scale != "01":
+        return
+    agreement, values = scene.agreement, column.numbers
+    if agreement is not None:
+        both = ~np.isnan(agreement) & ~np.isnan(values)
+        if both.any() and np.mean(agreement[both] == values[both]) > _NEARLY:
+            return
+    elif not _looks_like(column, pred):
+        return
+    raise AskError(
+        "score",
+        f"{column.name!r} stands beside {pred.name!r}, which has the same values: it may be the right answer, and no "
+        "score. If it says which answers are right, say so",
+        (_choice(column),),
+        (column.name,),
+    )
+
+
+def _looks_like(column: ColumnFacts, pred: ColumnFacts) -> bool:
+    """Return True if a verdict has the same values as the answers: true/false next to true/false, 0/1 next to 0/1."""
+    return {str(cell).lower() for cell in column.distinct} <= {str(cell).lower() for cell in pred.distinct} | {
+        "",
+        "none",
+    }
+
+
+def _beside_earned(scene: Scene, one: ScoreCandidate) -> None:
+    """Ask about a column that points earned never exceed: it may be what a question is worth (c)."""
+    worth = one.column
+    others = [column for column in scene.table.columns if column is not worth and is_earned(column.last)]
+    if is_earned(worth.last):
+        others, worth_columns = [worth], [c.column for c in scene.candidates if not is_earned(c.column.last)]
+        worth = next((column for column in worth_columns if _never_above(one.column, column)), worth)
+    for got in others:
+        if got is not worth and got.scored and _never_above(got, worth) and not worth.is_constant:
+            raise AskError(
+                "score",
+                f"{got.name!r} is never above {worth.name!r}, which may be what a question is worth",
+                (_choice(got), _choice(worth)),
+                (got.name, worth.name),
+            )
+
+
+def _ratio(part: ColumnFacts, whole: ColumnFacts) -> str:
+    """Return the SPEC of a share. Its value is empty if the cell of the part is."""
+    return f"{{{{ (({part.name} | float) / ({whole.name} | float)) if {part.name} not in (none, '') }}}}"
+
+
+def _never_above(low: ColumnFacts, high: ColumnFacts) -> bool:
+    if not (low.scored and high.scored) or "scores" in (low.kind, high.kind):
+        return False
+    both = ~np.isnan(low.numbers) & ~np.isnan(high.numbers)
+    return bool(both.any()) and bool((low.numbers[both] <= high.numbers[both]).all())
+
+
+def _beside_most(scene: Scene, one: ScoreCandidate) -> None:
+    """Ask about a column that never exceeds a maximum that varies: is the score the points, or the share (d)?"""
+    column = one.column
+    if column.scale in ("", "01") or column.kind == "scores" or column.last == "pass1":
+        return
+    for most in scene.table.columns:
+        named = most.last in WORDS["whole"]["exact"] or most.last in (f"max_{column.last}", f"{column.last}_max")
+        if most is column or not named or most.is_constant or not _never_above(column, most):
+            continue
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = float(np.nanmean(np.where(most.numbers > 0, column.numbers / most.numbers, np.nan)))
+        raise AskError(
+            "scale",
+            f"{column.name!r} is never above {most.name!r}, which varies: points, or the share of them",
+            (_choice(column, "points"), Choice({"score": _ratio(column, most)}, "the share", share)),
+            (column.name,),
+        )
+
+
+def _beside_tests(scene: Scene, counts: ColumnFacts) -> None:
+    """Ask about counts that never exceed a number of tests (e)."""
+    for most in scene.table.columns:
+        if most is counts or most.last not in WORDS["whole"]["tests"] or not _never_above(counts, most):
+            continue
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = most.numbers > 0, counts.numbers / most.numbers
+            every = np.nanmean(np.where(share[0], counts.numbers == most.numbers, np.nan))
+        all_of = f"{{{{ ({counts.name} | float == {most.name} | float) | int }}}}"
+        raise AskError(
+            "score",
+            f"{counts.name!r} counts up to {most.name!r}: a share, or whether all passed",
+            (
+                Choice({"score": _ratio(counts, most)}, "the share", float(np.nanmean(np.where(*share, np.nan)))),
+                Choice({"score": all_of}, "all of them", float(every)),
+            ),
+            (counts.name,),
+        )
+
+
+def ask_of_counts(scene: Scene) -> None:
+    """Ask what counts of passed tests are, where their name is that of a verdict."""
+    for column in scene.table.columns:
+        if column.vetoed and column.scale in ("small", "hundred", "other"):
+            _beside_tests(scene, column)
+
+
+def _beside_worth(scene: Scene, one: ScoreCandidate) -> None:
+    """Ask about points beyond [0, 1] next to the right answer, without a judge or second model: a question's
+    worth (f)."""
+    column, roles = one.column, scene.roles
+    if one.group != "graded" or column.scale not in ("small", "hundred", "other") or column.kind == "scores":
+        return
+    model = roles.named.get("model")
+    judged = any(is_judge(other.last) for other in scene.table.columns) or (model and len(model.distinct) > 1)
+    if roles.gold is None or roles.pred is None or judged:
+        return
+    raise AskError(
+        "score",
+        f"{column.name!r} stands beside the right answer ({roles.gold.name!r}) and nothing tells of a judge: it may be "
+        "what a question is worth. If it is what the answer got, say so",
+        (_choice(column),),
+        (column.name,),
+    )
+
+
+def _with_a_lone_value(scene: Scene, one: ScoreCandidate) -> None:
+    """Ask about a lone −1 below values above 1, which may stand for a missing score (i)."""
+    values = one.column.numbers if one.column.kind == "number" else np.zeros(0)
+    values = values[~np.isnan(values)]
+    for lone in _LONE:
+        rest = values[values != lone]
+        if rest.size and rest.size < values.size and rest.min() >= 0 and rest.max() > 1:
+            name = one.column.name
+            taken = Choice({"score": name}, f"{lone:g} is a score", one.column.mean)
+            left_out = f"{{{{ {name} if {name} | float != {lone:g} }}}}"  # renders as nothing where it is missing
+            raise AskError(
+                "missing",
+                f"{name!r} is {lone:g} in {values.size - rest.size} of {values.size} rows and otherwise "
+                f"{rest.min():g} to {rest.max():g}: {lone:g} may stand for a missing score",
+                (taken, Choice({"score": left_out}, "it is missing", float(rest.mean()))),
+                (name,),
+            )
+
+
+def _in_a_family(scene: Scene, one: ScoreCandidate) -> None:
+    """Ask about one known name in a family of columns with one prefix and one scale (j)."""
+    prefix, _, rest = one.column.last.rpartition("_")
+    if (
+        not prefix
+        or not rest
+        or one.group == "verdict"
+        or any(one is not other and other.points >= _KNOWN for other in scene.candidates)
+    ):
+        return
+    family = [
+        other.column
+        for other in scene.candidates
+        if other.group in ("unnamed", "metric", "graded")
+        and other.column.last.startswith(f"{prefix}_")
+        and other.column.scale == one.column.scale
+    ]
+    if len(family) > 1:
+        names = [one.column.name, *(column.name for column in family if column is not one.column)]
+        raise AskError(
+            "score",
+            f"{', '.join(names)} have one scale and one kind of name: one of them, or all as metrics",
+            (_choice(one.column), Choice({"metrics": "+".join(names)}, "each a metric")),
+            (one.column.name,),
+        )
+
+
+_KNOWN = 4.0
+_ASKERS: Sequence[Callable[[Scene, ScoreCandidate], None]] = (
+    _beside_earned,
+    _beside_most,
+    _with_a_lone_value,
+    _beside_prediction,
+    _beside_worth,
+    _in_a_family,
+)

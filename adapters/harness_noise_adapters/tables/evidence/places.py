@@ -1,0 +1,79 @@
+"""Meaning of a file's path: its model, its task, the number of its repeat (rule 13)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from harness_noise.data.run_names import without_run
+
+from .lexicon import WORDS
+from .verdicts import AskError, Choice
+
+FILE, FOLDER, NUMBER = "@file", "@folder", ":number"
+"""Words in `columns` for the parts of a path. With `:number`, only the number in that part."""
+_GRID = 0.8
+"""Share of the combinations of two parts that must be there for them to be models and tasks."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """The parts of paths that name the model, the task and the repeat: SPECs such as `@folder`, empty if no
+    part does."""
+
+    model: str = ""
+    task: str = ""
+    repeat: str = ""
+
+
+def stem_of(path: PurePath) -> str:
+    """Return the name of a file without its endings."""
+    return PurePath(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
+
+
+def places_of(paths: Sequence[PurePath]) -> Places:
+    """Return which parts of several paths are the model, the task and the repeat.
+
+    Raises:
+        AskError: one part varies, and it is not known whether it names models or tasks.
+    """
+    files, folders = [stem_of(path) for path in paths], [path.parent.name for path in paths]
+    for spec, names in ((FOLDER, folders), (FILE, files)):
+        stems = {without_run(name) for name in names}
+        if len({*names}) > 1 and len(stems) == 1 and None not in stems:
+            others = files if spec == FOLDER else folders
+            return Places(repeat=spec + NUMBER, task=FILE if spec == FOLDER and len({*others}) > 1 else "")
+    several_files, several_folders = len({*files}), len({*folders})
+    if several_files > 1 and several_folders > 1:
+        if len({*zip(folders, files, strict=True)}) >= _GRID * several_files * several_folders:
+            return Places(model=FOLDER, task=FILE)
+        return Places(model=FILE)
+    if several_folders > 1:
+        return Places(model=FOLDER)
+    if (several_files > 1 and _are_tasks(files)) or _is_named(folders):
+        _ask(paths, f"the files of {folders[0] or 'this folder'} may be tasks or models")
+    return Places(model=FILE)
+
+
+def _are_tasks(names: Sequence[str]) -> bool:
+    """Return True if one of the names has a benchmark's name in it."""
+    words = {word for name in names for word in re.split(r"[^a-z0-9]+", name.lower())}
+    return bool(words & {*WORDS["places"]["tasks"]})
+
+
+def _is_named(folders: Sequence[str]) -> bool:
+    """Return True if the only folder of all files has a name with a meaning."""
+    return bool(folders[0]) and folders[0].lower() not in WORDS["places"]["folders"]
+
+
+def _ask(paths: Sequence[PurePath], why: str) -> None:
+    raise AskError(
+        "paths",
+        f"{len(paths)} tables: {why}",
+        (
+            Choice({"task": FILE, "model": FOLDER}, "each file is a task of its folder's model"),
+            Choice({"model": FILE}, "each file is a model"),
+        ),
+    )

@@ -1,0 +1,310 @@
+"""Contents of a table's columns: their kinds, numbers and scales."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from harness_noise.arrays import FloatArray, IntArray
+
+from ..blocks import Block
+from ..values import MISSING, VERDICTS, answers_of
+from .lexicon import snake
+
+SEEN = 20_000
+"""Rows of a table that are looked at."""
+_DEEPEST = 4
+_MOST_FIELDS = 400
+"""Columns into which objects are opened."""
+_MOST_WORDS = 12
+"""Different words that a column of verdicts has at most."""
+_PER_CENT = re.compile(r"\s*[+-]?\d+(?:\.\d+)?\s*%\s*")
+_FRACTION = re.compile(r"\s*\d+(?:\.\d+)?\s*/\s*\d+(?:\.\d+)?\s*")
+_DATE = re.compile(r"\s*\d{4}-\d\d-\d\d([T ].*)?")
+_HUGE = 1e100
+
+
+@dataclass(eq=False)
+class ColumnFacts:
+    """One column of a table, or one field of the objects in it."""
+
+    keys: tuple[str, ...]
+    """The names on the way to it, one for each level of nesting."""
+    raw: Sequence[Any]
+    """The cell of each row of the file."""
+    vetoed: str = field(default="", init=False)
+    """The reason why it is not a score, if its name and something else speak against it."""
+
+    @cached_property
+    def name(self) -> str:
+        """The path as a user types it."""
+        return ".".join(self.keys)
+
+    @cached_property
+    def parts(self) -> list[str]:
+        """The parts of its path in snake case, where a table writes a path as `a.b` or `a:b`, too."""
+        texts = [part for key in self.keys for part in re.split(r"[:/]|\.(?=[^\s\d])", key)]
+        return [snake(part) for part in texts] or [""]
+
+    @cached_property
+    def last(self) -> str:
+        return self.parts[-1]
+
+    @property
+    def depth(self) -> int:
+        return len(self.parts) - 1
+
+    @cached_property
+    def _numbered(self) -> tuple[IntArray, list[Any]]:
+        return _numbered(self.raw)
+
+    @property
+    def codes(self) -> IntArray:
+        """(rows,) number of each row's cell among the different ones, −1 if it is empty."""
+        return self._numbered[0]
+
+    @property
+    def distinct(self) -> list[Any]:
+        """The different cells, in the order in which they come, which is that of their numbers."""
+        return self._numbered[1]
+
+    @cached_property
+    def cells(self) -> Sequence[Any]:
+        """The cell of each row, None if it is empty."""
+        return [_plain(cell) for cell in self.raw]
+
+    @property
+    def empty(self) -> int:
+        return int((self.codes < 0).sum())
+
+    @cached_property
+    def kind(self) -> str:
+        """`empty`, `object`, `list`, `scores` (lists of them), `verdict`, `number`, `percent`, `fraction` or `text`."""
+        return _kind_of(self.distinct, self._values)
+
+    @cached_property
+    def _values(self) -> FloatArray:
+        """The score that each different cell is."""
+        return np.array([*map(_number, self.distinct)], dtype=np.float64)
+
+    @cached_property
+    def numbers(self) -> FloatArray:
+        """The scores that the cells are, NaN for none."""
+        return np.append(self._values, np.nan)[self.codes]
+
+    @cached_property
+    def scale(self) -> str:
+        """`01`, `unit` ([0, 1]), `small` (whole numbers to 10), `hundred` or `other`, "" if the cells are not
+        numbers."""
+        values: Any = self.numbers if self.kind != "scores" else np.array(_flat(self.distinct))
+        values = values[~np.isnan(values)]
+        if self.kind not in ("number", "verdict", "scores") or not values.size:
+            return ""
+        if ((values == 0) | (values == 1)).all():
+            return "01"
+        if values.min() >= 0 and values.max() <= 1:
+            return "unit"
+        whole = bool((values == np.round(values)).all())
+        if values.min() >= 0 and values.max() <= 10 and whole:
+            return "small"
+        return "hundred" if values.min() >= 0 and values.max() <= 100 else "other"
+
+    @property
+    def scored(self) -> bool:
+        """True if its cells can be scores, whatever its name."""
+        return self.scale != ""
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean of its scores."""
+        values = np.array(_flat(self.distinct_rows)) if self.kind == "scores" else self.numbers
+        return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+
+    @property
+    def distinct_rows(self) -> list[Any]:
+        return [cell for cell in self.cells if cell is not None]
+
+    @cached_property
+    def is_constant(self) -> bool:
+        return len(self.distinct) <= 1
+
+    @cached_property
+    def is_label(self) -> bool:
+        """True if its cells are short names, as of models and tasks."""
+        return self.kind not in ("object", "list", "scores", "empty") and all(
+            len(str(cell)) <= _LONGEST_LABEL for cell in self.distinct
+        )
+
+    @cached_property
+    def is_worded(self) -> bool:
+        """True if most cells are sentences."""
+        worded = [isinstance(cell, str) and " " in cell.strip() for cell in self.distinct]
+        return 2 * int(np.array([*worded, False])[self.codes].sum()) > len(self.codes)
+
+    @cached_property
+    def counts_rows(self) -> bool:
+        """True if its whole numbers go up by one from row to row."""
+        steps = np.diff(self.numbers) if self.kind == "number" and len(self.codes) >= _FEW_ROWS else np.zeros(0)
+        return bool(steps.size) and bool((steps == 1).all())
+
+
+_LONGEST_LABEL = 120
+_FEW_ROWS = 4
+
+
+@dataclass(eq=False)
+class TableFacts:
+    """The first rows of a table, by columns."""
+
+    columns: list[ColumnFacts]
+    n: int
+
+    @classmethod
+    def of(cls, rows: Block) -> TableFacts:
+        """Return the table that some rows are, with the objects in them opened."""
+        columns = [column for name in rows.names for column in _opened((name,), rows.column(name))]
+        return cls(columns[:_MOST_FIELDS], len(rows))
+
+    def named(self, name: str) -> ColumnFacts | None:
+        """Return the column with this path."""
+        return next((column for column in self.columns if column.name == name), None)
+
+    def called(self, names: Sequence[str], but: Sequence[ColumnFacts | None] = ()) -> list[ColumnFacts]:
+        """Return the columns with one of these last names, in the order of the names, shallow ones first."""
+        found = [column for column in self.columns if column.last in names and column not in but]
+        return sorted(found, key=lambda column: (names.index(column.last), column.depth))
+
+
+def _opened(keys: tuple[str, ...], cells: Sequence[Any]) -> Iterator[ColumnFacts]:
+    """Yield the column of some cells, or a column for each field if the cells are objects."""
+    has_objects = any(issubclass(kind, Mapping) for kind in {*map(type, cells)})
+    objects = [cell for cell in cells if isinstance(cell, Mapping)] if has_objects else []
+    if not objects or len(keys) == _DEEPEST or 2 * len(objects) < sum(cell is not None for cell in cells):
+        yield ColumnFacts(keys, cells)
+        return
+    names = list(dict.fromkeys(name for cell in objects for name in cell))
+    if len(names) > _MOST_FIELDS // 4:  # keyed by something, and no record
+        yield ColumnFacts(keys, cells)
+        return
+    for name in names:
+        inner = [cell.get(name) if isinstance(cell, Mapping) else None for cell in cells]
+        yield from _opened((*keys, str(name)), inner)
+
+
+def _plain(cell: Any) -> Any:
+    """Return a cell without what surrounds it: [x] is x, and a word for nothing is None."""
+    if isinstance(cell, str):
+        return None if cell.strip().lower() in MISSING else cell
+    if isinstance(cell, list):
+        return cell[0] if len(cell) == 1 and not isinstance(cell[0], (list, dict)) else cell
+    if cell is None or (isinstance(cell, float) and cell != cell):
+        return None
+    return cell.item() if isinstance(cell, np.generic) else cell
+
+
+def _numbered(raw: Sequence[Any]) -> tuple[IntArray, list[Any]]:
+    """Return a number for each different cell, −1 for an empty one, and the different cells."""
+    kinds, numbers, distinct = {*map(type, raw)}, dict[Any, int](), list[Any]()
+
+    def number(cell: Any) -> int:
+        if (plain := _plain(cell)) is None:
+            return -1
+        found = numbers.setdefault(_hashable(plain), len(distinct))
+        if found == len(distinct):
+            distinct.append(plain)
+        return found
+
+    if kinds <= {str}:
+        known = dict.fromkeys(raw, -1)
+        for cell in known:
+            text = cell.strip()
+            if text.lower() not in MISSING:
+                known[cell] = numbers.setdefault(text, len(distinct))
+                if known[cell] == len(distinct):
+                    distinct.append(cell)
+        return np.fromiter(map(known.__getitem__, raw), np.intp, len(raw)), distinct
+    if kinds <= _SIMPLE and not (bool in kinds and kinds & {int, float}):  # of each different cell once
+        known = {cell: number(cell) for cell in dict.fromkeys(raw)}
+        return np.fromiter(map(known.__getitem__, raw), np.intp, len(raw)), distinct
+    return np.array([number(cell) for cell in raw], dtype=np.intp), distinct
+
+
+_SIMPLE = {str, int, float, bool, type(None)}
+
+
+def _hashable(cell: Any) -> Any:
+    if isinstance(cell, (list, dict)):
+        return json.dumps(cell, sort_keys=True, default=str)
+    return (type(cell) is bool, cell) if not isinstance(cell, str) else cell.strip()
+
+
+def _flat(cells: Sequence[Any]) -> list[float]:
+    return [_number(each) for cell in cells for each in (answers_of(cell) or ())]
+
+
+def _number(cell: Any) -> float:
+    """Return the score of a cell, NaN if it is not a score."""
+    if isinstance(cell, str):
+        plain = cell.strip().lower()
+        if plain in VERDICTS:
+            return VERDICTS[plain]
+        try:
+            number = float(plain)
+        except ValueError:
+            return np.nan
+        return number if abs(number) < _HUGE and "_" not in plain else np.nan  # to Python 1_0 is 10
+    if isinstance(cell, (bool, int, float)):
+        try:
+            return float(cell) if abs(cell) < _HUGE else np.nan
+        except OverflowError:
+            return np.nan
+    return np.nan
+
+
+def _kind_of(distinct: Sequence[Any], values: FloatArray) -> str:
+    """Return the kind of a column with these cells. A few odd cells do not change it."""
+    if not distinct:
+        return "empty"
+    if all(isinstance(cell, Mapping) for cell in distinct):
+        return "object"
+    if all(answers_of(cell) is not None for cell in distinct):
+        several = [each for cell in distinct for each in (answers_of(cell) or ())]
+        return "scores" if several and not np.isnan([_number(each) for each in several]).all() else "list"
+    texts = [cell.strip() for cell in distinct if isinstance(cell, str)]
+    if texts and (words := _verdicts(texts, len(distinct))) is not None:
+        return words
+    numbers = len(distinct) - sum(map(_is_letter, compress(distinct, ~np.isnan(values)))) - int(np.isnan(values).sum())
+    if 2 * numbers > len(distinct):
+        return "number"
+    if not texts:
+        return "number" if numbers else "text"
+    for kind, pattern in (("percent", _PER_CENT), ("fraction", _FRACTION)):
+        if 2 * sum(pattern.fullmatch(text) is not None for text in texts) > len(distinct):
+            return kind
+    return "text"
+
+
+def _is_letter(cell: Any) -> bool:
+    """Return True if a cell is a verdict only if all others are. Inspect's C is also an answer's letter."""
+    return isinstance(cell, str) and len(cell.strip()) == 1 and cell.strip().isalpha()
+
+
+_LETTERS = {"c", "p", "i", "n"}
+
+
+def _verdicts(texts: Sequence[str], n: int) -> str | None:
+    """Return `verdict` if all cells are words of a verdict, `text` if they are letters, else None."""
+    words = {text.lower() for text in texts}
+    if len(words) > _MOST_WORDS or not words <= VERDICTS.keys() or len(texts) < n - 2:
+        return None
+    letters = {word for word in words if len(word) == 1}
+    if letters and not ({"c", "i"} <= words <= _LETTERS):
+        return "text"
+    return "verdict"

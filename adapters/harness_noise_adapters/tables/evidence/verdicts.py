@@ -1,0 +1,92 @@
+"""Results of the evidence: the columns' roles, a question to the user, or a reason to refuse the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness_noise.errors import InputError, parameter
+
+from .table import ColumnFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One way to read a table."""
+
+    said: Mapping[str, str]
+    """The `columns` of this reading."""
+    of: str = ""
+    """The meaning of this reading, in words."""
+    mean: float | None = None
+    """The mean that comes of it."""
+
+    def __str__(self) -> str:
+        mean = "" if self.mean is None or self.mean != self.mean else f"mean {self.mean:.4g}"
+        beside = ", ".join(part for part in (self.of, mean) if part)
+        return parameter("columns", dict(self.said)) + (f" ({beside})" if beside else "")
+
+
+_SHOWN = 5
+_SAY = {True: "say which, as in", False: "if so, say"}
+
+
+class AskError(InputError):
+    """Two readings are possible: the user has to choose."""
+
+    def __init__(self, about: str, why: str, choices: tuple[Choice, ...] = (), first: tuple[str, ...] = ()) -> None:
+        self.about, self.why, self.choices, self.first = about, why, choices, first
+        """The subject: `score`, `scale`, `missing`, `question`, `repeats`, `conditions`, `wide`, `paths`."""
+        ways = " or ".join(map(str, choices[:_SHOWN]))
+        super().__init__(f"{why}: {_SAY[len(choices) > 1]} {ways}" if ways else why)
+
+    def at(self, place: object) -> AskError:
+        """Return the question with the file that it is about."""
+        return AskError(self.about, f"{place}: {self.why}", self.choices, self.first)
+
+
+class RefuseError(InputError):
+    """Nothing in a table is a score of single answers."""
+
+    def at(self, place: object) -> RefuseError:
+        """Return the refusal with the file that it is about."""
+        return RefuseError(f"{place}: {self}")
+
+
+@dataclass(slots=True)
+class Roles:
+    """The columns of a table, by the role that each has for us."""
+
+    score: list[ColumnFacts] = field(default_factory=list)
+    kind: str = "long"
+    """`long` (one column), `list` (repeats in each cell), `models`, `metrics` or `repeats` (a column for each)."""
+    labels: list[str] = field(default_factory=list)
+    """The name of each column of scores, if there are several."""
+    question: ColumnFacts | None = None
+    named: dict[str, ColumnFacts] = field(default_factory=dict)
+    """Role → its column: model, task, metric, scorer, repeat, cluster. `over` separates checkpoints of a model."""
+    also: list[str] = field(default_factory=list)
+    """Columns that say the same as the score."""
+    count: ColumnFacts | None = None
+    """The column with the number of answers that the score is a share of."""
+    words: list[ColumnFacts] = field(default_factory=list)
+    """Columns that hold the words of the question, perhaps with those of a template."""
+    apart: bool = False
+    """True if the few texts that come again are different questions."""
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    """Code and text of further notes."""
+    cause: ColumnFacts | None = None
+    """A column that says why some answers have no score."""
+    gold: ColumnFacts | None = None
+    pred: ColumnFacts | None = None
+    others: int = 1
+    """The number of columns that could be the score."""
+
+    def keys(self) -> list[ColumnFacts]:
+        """Return the columns whose values separate questions. Repeats are not among them."""
+        names = ("model", "over", "task", "metric", "scorer")
+        return [column for column in (self.question, *map(self.named.get, names)) if column is not None]
+
+
+Said = Mapping[str, Any]

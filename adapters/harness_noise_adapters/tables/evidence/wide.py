@@ -1,0 +1,165 @@
+"""Wide tables: a column for each model, metric or repeat (rule 10)."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .lexicon import WORDS, is_metric, is_model, is_vetoed, snake
+from .scores import ScoreCandidate
+from .table import ColumnFacts
+from .verdicts import AskError, Choice
+
+_NUMBERED = re.compile(r"(?:[a-z]+[_ -]?)?(\d+)")
+_QUESTION = re.compile(r"(q|question|item|problem)_?\d+")
+
+
+@dataclass(frozen=True)
+class Family:
+    """Columns of scores whose names differ in one word."""
+
+    columns: Sequence[ColumnFacts]
+    labels: Sequence[str]
+    """The part of each column's name that the others' names lack."""
+    affix: str
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of the labels: `models`, `repeats` or `metrics`, None if it is unknown."""
+        if all(map(is_model, self.labels)):
+            return "models"
+        if all(map(is_number_of_run, self.labels)):
+            return "repeats"
+        if all(is_metric(snake(label)) for label in self.labels):
+            return "metrics"
+        return None
+
+
+def is_number_of_run(label: str) -> bool:
+    """Return True if a label is that of a repeat: `run_1`, `seed3`, `2`."""
+    match = _NUMBERED.fullmatch(snake(label))
+    word = snake(label).rstrip("0123456789").strip("_") if match else None
+    return word is not None and (word == "" or word in WORDS["families"]["runs"])
+
+
+def families(candidates: Sequence[ScoreCandidate]) -> list[Family]:
+    """Return the families of columns with a known affix: `A_correct`, `score_B`, `M.is_correct`."""
+    groups: dict[tuple[str, str], list[tuple[ColumnFacts, str]]] = defaultdict(list)
+    for one in candidates:
+        for affix, label in _affixes(one.column):
+            groups[affix, one.column.scale].append((one.column, label))
+    found = []
+    for (affix, _), members in groups.items():
+        labels = [label for _, label in members]
+        if len(members) > 1 and len({*labels}) == len(labels):
+            found.append(Family([column for column, _ in members], labels, affix))
+    return sorted(found, key=lambda family: -len(family.columns))
+
+
+def _affixes(column: ColumnFacts) -> list[tuple[str, str]]:
+    """Return the known words at an end of a name, each with what is left of it."""
+    if column.depth and len(column.keys) > 1:
+        known = _known(column.last)
+        return [(f".{column.last}", ".".join(column.keys[:-1]))] if known else []
+    text = column.keys[-1]
+    out = []
+    for end in re.finditer(r"[_\-. ]+", text):
+        before, after = text[: end.start()], text[end.end() :]
+        if before and after and _known(snake(after)):
+            out.append((snake(after), before))
+        if before and after and _known(snake(before)):
+            out.append((snake(before), after))
+    return out
+
+
+def _known(word: str) -> bool:
+    kinds = ("verdict", "graded", "weak")
+    return any(word in WORDS[kind]["exact"] for kind in kinds) or is_metric(word)
+
+
+def take_family(family: Family, question: ColumnFacts | None) -> tuple[str, list[ColumnFacts], list[str]] | None:
+    """Return kind, columns and labels of a family that is clearly models, repeats or metrics, else None.
+
+    Raises:
+        AskError: its members are models times metrics.
+    """
+    kind = family.kind
+    if kind is None or has_parts(question):
+        return None
+    return kind, list(family.columns), list(family.labels)
+
+
+def refuse_crossed(found: Sequence[Family]) -> None:
+    """Ask where columns are models times metrics: `opal_faithfulness`, `onyx_faithfulness`, `opal_relevance`, ….
+
+    Raises:
+        AskError: names the columns of each metric.
+    """
+    metrics = [family for family in found if is_metric(family.affix) or _known(family.affix)]
+    for family in metrics:
+        others = [other for other in metrics if other is not family and {*other.labels} == {*family.labels}]
+        same = {column.name for column in family.columns}
+        others = [other for other in others if not same & {column.name for column in other.columns}]
+        if others and not (all(map(is_number_of_run, family.labels)) or all(map(_is_metric_label, family.labels))):
+            ways = tuple(
+                Choice({"models": "+".join(column.name for column in each.columns)}, f"models, {each.affix}")
+                for each in (family, *others)
+            )
+            names = [column.name for column in family.columns]
+            raise AskError(
+                "wide",
+                f"the columns are models or conditions times metrics ({', '.join(names)}, …)",
+                ways,
+                tuple(names),
+            )
+
+
+def _is_metric_label(label: str) -> bool:
+    return is_metric(snake(label))
+
+
+def bare(columns: Sequence[ColumnFacts]) -> list[ColumnFacts]:
+    """Return the columns of numbers without a known name, on the scale of verdicts or shares."""
+    return [
+        column
+        for column in columns
+        if column.scale in ("01", "unit") and column.kind != "scores" and not is_vetoed(column.last) and column.last
+    ]
+
+
+def of_questions(columns: Sequence[ColumnFacts], model: ColumnFacts | None) -> list[ColumnFacts]:
+    """Return the columns q1 … qn next to a model, which are questions."""
+    found = [column for column in columns if _QUESTION.fullmatch(column.last) and column.scored]
+    return found if model is not None and len(found) > 2 else []
+
+
+def ask_bare(columns: Sequence[ColumnFacts], question: ColumnFacts | None) -> None:
+    """Ask what columns of scores without a known name are.
+
+    Raises:
+        AskError: models or metrics.
+    """
+    names = "+".join(column.name for column in columns)
+    parts = " (some rows look like repeats of others: 1, 1.1, 1.2)" if has_parts(question) else ""
+    raise AskError(
+        "wide",
+        f"{len(columns)} columns hold scores ({_listed(columns)}), as in a wide table{parts}",
+        (
+            Choice({"models": names}, "each a model"),
+            Choice({"metrics": names}, "each a metric"),
+        ),
+        tuple(column.name for column in columns[:2]),
+    )
+
+
+def _listed(columns: Sequence[ColumnFacts]) -> str:
+    names = [column.name for column in columns[:6]]
+    return ", ".join(names) + (f" and {len(columns) - 6} more" if len(columns) > 6 else "")
+
+
+def has_parts(question: ColumnFacts | None) -> bool:
+    """Return True if questions are called 1, 1.1, 1.2, as repeats of one question are."""
+    names = {str(cell) for cell in question.distinct} if question is not None else set()
+    return any(re.fullmatch(r"\d+\.[1-9]\d*", name) and name.partition(".")[0] in names for name in names)

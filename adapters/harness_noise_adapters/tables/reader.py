@@ -1,0 +1,529 @@
+"""Read the rows of a file by columns, by the paths of its format's preset or the columns of a table.
+
+Each block of rows adds to the columns of one frame of answers; each model, task, metric and scorer in it is then some
+of its rows, of which `harness_noise.data.answers` makes the scores.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from harness_noise.arrays import BoolArray, FloatArray, IntArray
+from harness_noise.data.answers import compared, levels_of
+from harness_noise.data.clusters import OuterFields
+from harness_noise.data.doubled import doubles
+from harness_noise.data.measures import numeric_fields, spellings, usage_of, usages
+from harness_noise.data.notes import Note
+from harness_noise.data.questions import Questions, TextSource, content_hash, excerpt
+from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped
+from harness_noise.errors import FinalError, InputError, are, counted, parameter, some_of
+
+from ..records import uncollected
+from .blocks import Block
+from .cells import Answered, Key
+from .evidence.lexicon import is_of_input
+from .fields import clusters_of, fields_of
+from .frame import TOLD, Frame, Table
+from .log import RowLog
+from .opening import Record, stem
+from .presets import (
+    ANY,
+    Cause,
+    Getter,
+    Preset,
+    Recognised,
+    column,
+    getter,
+    holds,
+    is_empty,
+    of_file,
+    of_row,
+    rendered,
+)
+from .rules import Found, Rule
+from .values import HUGE, MOST_ODD, NoScoreError, cell_text, odd_scores, score_of
+
+_PLAIN = {float, int, bool}
+
+
+class FileReader:
+    """Collector of the answers in one file's rows."""
+
+    again: Callable[[], FileReader]
+    """Makes another reader of the same file. It can be pickled."""
+    says_model = True
+    """True if rows name their model or their task."""
+
+    def __init__(self, source: Recognised, options: ReadOptions, chosen: Mapping[str, str]) -> None:
+        self.source, self.options, self.chosen, self.path = source, options, chosen, source.path
+        self.preset = preset = source.preset
+        self.strict, self.used = source.strict, {"score", *(preset.question if len(preset.question) == 1 else ())}
+        self.causes: list[Cause] = [*preset.missing]
+        self.happened = [holds(cause.where) for cause in preset.missing]
+        self.rules = [Rule.of(path, self.causes) for path in preset.score]
+        got = {name: self.of(getattr(preset, name)) for name in (*TOLD, "repeat", "condition")}
+        self.columns_of = {name: self.cells(getattr(preset, name), get) for name, get in got.items() if get}
+        self.text, self.target = self.of(preset.text), self.of(preset.target)
+        self.question, self.questions = self._key(preset)
+        self.known_by = [getter(path) for path in preset.known_by]
+        self.more = {
+            name: self.of(path) or partial(self._of_file, of_file(path)) for name, path in preset.fields.items()
+        }
+        self.frame = Frame()
+        self.names = self.frame.names
+        own = preset.cluster, self.of(preset.cluster)
+        self.spec, self.cluster = clusters_of(self.path, options, *own, self.names["cluster"])
+        self.scores_of: dict[str | None, float | None] = {}
+        """Text of a cell → its score, None if it is not a score."""
+        self.no_scores: set[str | None] = set()
+        self.measurable: tuple[str, ...] = ()
+        self.outer: dict[str, OuterFields] = defaultdict(OuterFields)
+        """Task → which columns contain its clusters."""
+        self.lost: list[tuple[Record, int, int]] = []
+        """Row, line and cause of what went wrong before there was a score of any metric."""
+        self.notes = [Note("read_as", f"{self.path.name}: read as {preset.name}")]
+
+    def of(self, spec: str) -> Getter | None:
+        """Return a function from a row to the value at a path, or None if rows do not have it."""
+        return of_row(spec)
+
+    def cells(self, spec: str, get: Getter | None) -> Callable[[Block], Sequence[Any]]:
+        """Return a function from many rows to the values at a path."""
+        return column(spec, get)
+
+    def _of_file(self, get: Getter, row: Record) -> Any:
+        return get(self.source.file)
+
+    def _key(self, preset: Preset) -> tuple[Callable[[Record], str | None], Callable[[Block], Sequence[Any]]]:
+        """Return functions from a row to its question's name, and from many rows to the cells that name theirs."""
+        gets = [getter(path) for path in preset.question]
+        if len(gets) == 1:
+            return (lambda row: cell_text(gets[0](row))), column(preset.question[0], gets[0])
+
+        def key(row: Record) -> str | None:
+            values = [get(row) for get in gets]
+            try:
+                text = json.dumps(values, sort_keys=True, default=str)
+            except RecursionError:
+                raise FinalError(f"{self.path}: what names a question is nested too deeply") from None
+            return None if all(value is None for value in values) else sha256(text.encode()).hexdigest()[:16]
+
+        return key, lambda block: list(map(key, block.rows))
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the rows, many at a time."""
+        return self.source.blocks()
+
+    def read(self) -> list[Run]:
+        """Return the models of the file, one Run each."""
+        with uncollected():
+            for block in self.blocks():
+                if len(block):
+                    self.add(block)
+        if self.lost:
+            self._add_lost()
+        tables = self.frame.answers(self.rules, self.causes)
+        self.finish(tables)
+        if not tables:
+            raise InputError(f"{self.path}: {self.preset.reads}: there is no score in it")
+        return [self._run(model, tables) for model in dict.fromkeys(model for model, *_ in tables)]
+
+    def finish(self, tables: Mapping[Table, Answered]) -> None:
+        """Decide what needs all rows. Only subclasses have something to decide."""
+
+    # rows
+    def add(self, block: Block) -> None:
+        """Add some rows."""
+        for line, row in block if self.known_by else ():
+            if all(is_empty(get(row)) for get in self.known_by):
+                raise InputError(f"{self.path}, entry {line}: {self.preset.advice} ({parameter('columns', _LIKE)})")
+        causes = self.causes_of(block)
+        covers = [rule.covers(block) for rule in self.rules]
+        covered = np.logical_or.reduce(covers)
+        self.lost += self.lost_of(block, causes, covered)
+        if not covered.any():
+            return
+        codes = self.codes(block, covered)
+        found = [rule.found(block, causes, mine) for rule, mine in zip(self.rules, covers, strict=True)]
+        if any(len(one.rows) for one in found):
+            self.put(block, codes, *self._joined(found))
+
+    def causes_of(self, block: Block) -> IntArray:
+        """Return (rows,) the number of the first cause that explains each row's missing score, −1 for none."""
+        causes = np.full(len(block), -1)
+        for number in reversed(range(len(self.happened))):
+            where = self.causes[number].where
+            path = next(iter(where))
+            plain = len(where) == 1 and not set(path) & set(".*|{")
+            cells = block.column(path) if plain else ()
+            kinds = {*map(type, cells)}
+            if kinds == {type(None)} and where[path] == ANY:
+                continue
+            rows = ({path: cell} for cell in cells) if plain and block.cells else block.rows
+            causes[np.fromiter(map(self.happened[number], rows), bool, len(block))] = number
+        return causes
+
+    def lost_of(self, block: Block, causes: IntArray, covered: BoolArray) -> list[tuple[Record, int, int]]:
+        """Return the rows that have no score. Their metrics are known only when all rows are."""
+        lost = np.flatnonzero(~covered & (causes >= 0)).tolist()
+        if lost:
+            self.require_question(block, self.names["question"].codes(self.questions(block)), ~covered & (causes >= 0))
+        return [(block.rows[i], block.lines[i], int(causes[i])) for i in lost]
+
+    def codes(self, block: Block, covered: BoolArray) -> dict[str, IntArray]:
+        """Return the numbers of the rows' question, model, task, metric, scorer and repeat."""
+        out = {"question": self.names["question"].codes(self.questions(block))}
+        self.require_question(block, out["question"], covered)
+        for name in TOLD:
+            get = self.columns_of.get(name)
+            out[name] = np.full(len(block), -1) if get is None else self.names[name].codes(get(block))
+        repeat = self.columns_of.get("condition", self.columns_of.get("repeat"))
+        if repeat is not None:
+            out["repeat"] = self.names["repeat"].codes(repeat(block))
+        return out
+
+    def require_question(self, block: Block, codes: IntArray, rows: BoolArray) -> None:
+        """Refuse rows that do not say their question."""
+        bare = np.flatnonzero((codes < 0) & rows)
+        if bare.size:
+            names = " or ".join(map(repr, self.preset.question))
+            raise InputError(f"{self.path}, line {block.lines[bare[0]]}: no {names}: which question is it?")
+
+    def _joined(self, found: Sequence[Found]) -> tuple[Found, IntArray]:
+        """Return what all rules found, ordered by row, and the number of the rule for each value."""
+        if len(found) == 1:
+            return found[0], np.zeros(len(found[0].rows), dtype=np.intp)
+        rules = np.repeat(np.arange(len(found)), [len(one.rows) for one in found])
+        order = np.argsort(np.concatenate([one.rows for one in found]), kind="stable")
+        values = [value for one in found for value in one.values]
+        named = [
+            name
+            for one, rule in zip(found, self.rules, strict=True)
+            for name in ([rule.metric] * len(one.rows) if one.metrics is None else one.metrics)
+        ]
+        rows, causes = (np.concatenate([getattr(one, name) for one in found])[order] for name in ("rows", "causes"))
+        spread = any(one.metrics is not None for one in found)
+        return Found(
+            rows,
+            [values[i] for i in order],
+            causes,
+            [named[i] for i in order] if spread or len({rule.metric for rule in self.rules}) > 1 else None,
+        ), rules[order]
+
+    def put(self, block: Block, codes: dict[str, IntArray], found: Found, rules: IntArray) -> None:
+        """Add answers to the frame."""
+        rows, values = found.rows, found.values
+        answers = {name: column[rows] for name, column in codes.items()}
+        metrics = self.names["metric"]
+        if found.metrics is None:
+            own = np.full(len(rows), metrics.number(self.rules[0].metric))
+        else:
+            own = metrics.codes(found.metrics)
+        of_row = answers["metric"]
+        if "metric" in self.columns_of:
+            starred = np.array([rule.get is None for rule in self.rules])[rules]
+            own = np.where((of_row >= 0) & ~starred, of_row, own)
+        answers["metric"] = own
+        for number, rule in enumerate(self.rules):
+            if rule.label is not None and rule.label[0] != "metric":
+                name, text = rule.label
+                if name not in answers:
+                    answers[name] = np.full(len(rows), -1)
+                answers[name][rules == number] = self.names[name].number(text)
+        self.fill(block, answers, rows, rules, values, found.causes)
+
+    def fill(
+        self,
+        block: Block,
+        answers: dict[str, IntArray],
+        rows: IntArray,
+        rules: IntArray,
+        values: list[Any],
+        causes: IntArray,
+    ) -> None:
+        """Add answers of which all but the score is known as numbers."""
+        for number, cause in enumerate(self.causes):
+            mine = np.flatnonzero(causes == number)
+            if cause.if_empty:
+                mine = mine[[is_empty(values[i]) for i in mine]] if mine.size else mine
+                causes = np.where(causes == number, -1, causes)
+                causes[mine] = number
+            for i in mine:
+                values[i] = None
+        lines = block.numbers()[rows]
+        scores = self.numbers(values, lines, rules, answers)
+        self.tell(block, answers, rows, scores, causes, lines)
+        self.frame.add(**answers, rule=rules, cause=causes, line=lines, score=scores)
+
+    def numbers(
+        self, values: Sequence[Any], lines: IntArray, rules: IntArray, answers: Mapping[str, IntArray]
+    ) -> FloatArray:
+        """Return the scores of cells, NaN for a cell that is not a score."""
+        kinds = {*map(type, values)}
+        if kinds <= _PLAIN | {type(None)}:
+            try:
+                numbers = np.array(values, dtype=np.float64)  # None is NaN
+            except OverflowError:
+                numbers = np.full(1, np.inf)
+            if not (np.abs(numbers) >= HUGE).any():
+                return numbers
+        known = self.scores_of
+        if kinds <= {str, type(None)}:
+            for cell in {*values} - known.keys():
+                known[cell] = self._one_score(cell)
+                self.no_scores |= {cell} if known[cell] is None else set()
+            if self.no_scores.isdisjoint(values):
+                return np.fromiter(map(known.__getitem__, values), np.float64, len(values))
+            found = [known[cell] for cell in values]
+        else:
+            found = [self._one_score(value) for value in values]
+        if None in found:
+            for place, number in enumerate(found):
+                if number is None:
+                    key = tuple(int(answers[name][place]) for name in TOLD)
+                    self._note_odd(key, values[place], int(lines[place]), self.rules[rules[place]])
+        return np.array(found, dtype=np.float64)
+
+    def _one_score(self, value: Any) -> float | None:
+        """Return the score of a cell, NaN if it is empty, None if it is not a score."""
+        if isinstance(value, str) and self.strict and _DIGIT.match(value):
+            return None
+        try:
+            return score_of(self.path, 0, "", value)
+        except NoScoreError:
+            return None
+
+    def _note_odd(self, key: tuple[int, ...], value: Any, line: int, rule: Rule) -> None:
+        """Remember a cell that is not a score. The refusal of the file lists some of them."""
+        odd, shown = self.frame.odd[key], repr(value)[:200]
+        if shown in odd or len(odd) > MOST_ODD:
+            return
+        name = rule.path.metric or rule.path.path
+        try:
+            if isinstance(value, str) and self.strict and _DIGIT.match(value):
+                raise NoScoreError(f"{self.path}, entry {line}: {name} {value[:40]!r} is a text and no number")
+            score_of(self.path, line, name, value)
+        except NoScoreError as error:
+            odd[shown] = error
+        if len(odd) > MOST_ODD and "*" not in rule.path.path:
+            raise odd_scores(odd) from None
+
+    def tell(
+        self,
+        block: Block,
+        answers: dict[str, IntArray],
+        rows: IntArray,
+        scores: FloatArray,
+        causes: IntArray,
+        lines: IntArray,
+    ) -> None:
+        """Collect what the user asks for besides the scores: words, clusters, fields, usage and factors."""
+        if self.text is not None:
+            self._note_words(block, answers, rows)
+        options = self.options
+        if not (self.cluster or options.fields or options.factors or options.usage):
+            return
+        filled = block.filled(self.more)
+        if self.cluster is not None:
+            answers["cluster"] = self._clusters(filled, answers, rows)
+        if not (options.fields or options.factors or options.usage):
+            return
+        beside = self.frame.beside
+        if options.fields:
+            answers["record"] = np.arange(len(rows)) + len(beside["records"])
+            beside["records"] += [filled.rows[i] for i in rows]
+        if options.usage:
+            self.measurable = self.measurable or tuple(numeric_fields(filled.at([int(rows[0])]).rows[0]))
+            beside["usage"] += self._usages(filled, rows.tolist(), lines.tolist(), causes.tolist())
+        if factors := options.factors:
+            told_levels = zip(rows, lines.tolist(), (~np.isnan(scores)).tolist(), strict=True)
+            beside["levels"] += [
+                levels_of(self.path, line, filled.rows[i], factors, scored=scored, text=cell_text)
+                for i, line, scored in told_levels
+            ]
+
+    def _usages(
+        self, block: Block, rows: Sequence[int], lines: Sequence[int], causes: Sequence[int]
+    ) -> list[dict[str, Any]]:
+        """Return what was measured of some answers."""
+        names, said = self.options.usage, [self.causes[cause].cause if cause >= 0 else "" for cause in causes]
+        if any("." in name for name in names if name not in block.cells):  # perhaps a field inside another
+            told = zip(rows, lines, said, strict=True)
+            return [usage_of(block.rows[i], names, self.path, line, why) for i, line, why in told]
+        cells = {name: block.picked(rows, name) for name in spellings(names) if block.has(name)}
+        return usages(cells, len(rows), names, self.path, lines, said)
+
+    def _note_words(self, block: Block, answers: Mapping[str, IntArray], rows: IntArray) -> None:
+        """Note the words of questions that have not come before."""
+        assert self.text is not None
+        words_of, texts = self.frame.words, self.frame.texts
+        known = zip(*(answers[name].tolist() for name in ("model", "task", "question")), strict=True)
+        for key, i in zip(known, rows.tolist(), strict=True):
+            if key in words_of:
+                continue
+            row, words_of[key] = block.rows[i], len(texts)
+            words = cell_text(self.text(row))
+            target = "" if self.target is None else cell_text(self.target(row)) or ""
+            beside = [str(cell) for name, cell in row.items() if is_of_input(name)]
+            hashed, shown = "" if words is None else content_hash(words), excerpt(words or "") if self.shown else ""
+            texts.append((hashed, shown, content_hash("\x1f".join([target, *beside]))))
+
+    @property
+    def shown(self) -> bool:
+        """True if the beginning of a question is shown in place of its name, which is a hash."""
+        return len(self.preset.question) > 1
+
+    def _clusters(self, block: Block, answers: Mapping[str, IntArray], rows: IntArray) -> IntArray:
+        """Return the numbers of the clusters that rows name, joined with what contains them."""
+        assert self.cluster is not None
+        some = block if len(rows) == len(block) and (np.diff(rows) == 1).all() else block.at(rows.tolist())
+        tasks = self.tasks_of(answers["task"])
+        codes, questions = self.cluster(some, tasks), answers["question"]
+        for task in np.unique(answers["task"]):
+            mine = np.flatnonzero((answers["task"] == task) & (codes >= 0))
+            if mine.size and (outer := self.outer[tasks[mine[0]]]).is_open:
+                names = self.names["question"].all_of(np.unique(questions[mine]))
+                labels = self.names["cluster"].all_of(codes[mine])
+                outer.add_all(names, labels, some.names_of(int(mine[0])), partial(some.picked, mine.tolist()))
+        return codes
+
+    def tasks_of(self, codes: IntArray) -> list[str]:
+        """Return the names of tasks with these numbers."""
+        own = cell_text(of_file(self.preset.task)(self.source.file)) or self.preset.name
+        return [text or own for text in self.names["task"].of(codes)]
+
+    def _add_lost(self) -> None:
+        """Let rows without any score be missing answers under all metrics of their model and task."""
+        lost = Block([line for _, line, _ in self.lost], [row for row, _, _ in self.lost])
+        causes = np.array([cause for *_, cause in self.lost])
+        codes = self.codes(lost, np.ones(len(lost), dtype=bool))
+        frame = self.frame.joined()
+        repeat = codes.get("repeat", np.full(len(lost), -1))
+        for of_table in self.frame.tables().values():
+            told = {name: int(frame[name][of_table[0]]) for name in (*TOLD, "rule")}
+            questions = frame["question"][of_table].tolist()
+            asked = {*questions}
+            answered = (
+                {*zip(questions, frame["repeat"][of_table].tolist(), strict=True)} if "repeat" in codes else set()
+            )
+            rows = []
+            for i in np.flatnonzero((codes["model"] == told["model"]) & (codes["task"] == told["task"])).tolist():
+                q, j = int(codes["question"][i]), int(repeat[i])
+                if q in asked and (j < 0 or (q, j) in answered):
+                    continue
+                asked.add(q)
+                rows.append(i)
+            if rows:
+                picked = np.array(rows)
+                answers = {name: column[picked] for name, column in codes.items()}
+                answers |= {name: np.full(len(rows), told[name]) for name in TOLD}
+                rules = np.full(len(rows), told["rule"])
+                self.fill(lost, answers, picked, rules, [None] * len(rows), causes[picked])
+
+    def called(self, model: str) -> str:
+        """Return the run's name, from the model that its rows, its file or the file's name give."""
+        return model or cell_text(of_file(self.preset.model)(self.source.file)) or stem(self.path)
+
+    def _run(self, model: str, tables: Mapping[Table, Answered]) -> Run:
+        file, preset, named = self.source.file, self.preset, self.called(model)
+        scores, skipped, notes = [], [], [*self.notes]
+        if others := [name for rule in self.rules for name in rule.others]:
+            ways = parameter("columns", {"metrics": "NAME+NAME"})
+            said = f"{self.path.name}: not taken for metrics: {some_of(others, 6)}; {ways} takes what you name"
+            notes.append(Note("read_as", said))
+        for (of_model, of_task, metric, scorer), cells in tables.items():
+            if of_model != model:
+                continue
+            task = of_task or cell_text(of_file(preset.task)(file)) or preset.name
+            if cells.odd and ("*" not in cells.rule.path or not np.isnan(cells.values).all()):
+                raise odd_scores(cells.odd)
+            if cells.odd:
+                skipped.append(
+                    Skipped(task, metric, scorer, f"its values are no scores: {', '.join([*cells.odd][:3])}")
+                )
+                continue
+            scores.append(self.scores(named, (task, metric, scorer), cells, notes))
+        if not scores:
+            raise InputError(f"{self.path}: {preset.reads}: there is no score in it")
+        date = cell_text(of_file(preset.date)(file)) or ""
+        name = str(self.path)
+        run = Run(named, name, preset.name, path=name, date=date, scores=tuple(scores), measurable=self.measurable)
+        return replace(run, skipped=tuple(skipped), notes=tuple(notes))
+
+    def scores(self, model: str, key: Key, cells: Answered, notes: list[Note]) -> Scores:
+        """Return the scores of one metric. What is left out is added to `notes`."""
+        preset, rule, options = self.preset, cells.rule, self.options
+        conditions = cells.by_condition() if "condition" in self.columns_of else 0
+        repeated = len(cells.values) > len(cells.keys)
+        fields: dict[str, Any] = {
+            "bounds": tuple(rule.bounds) or None,
+            "questions": self._questions(model, key, cells),
+            "repeats_named": self.repeats_named(cells, conditions) if repeated else None,
+            "repeats_are_runs": preset.shared_repeats and repeated,
+        }
+        if preset.stops_on:
+            fields["stops_on"] = preset.stops_on
+        if rule.native:
+            fields["native"] = rendered(rule.native, file=self.source.file, model=model, metric=key[1])
+        part = cells.scores(
+            self.path,
+            key,
+            options,
+            clusters=cells.labels_of_questions(self.path),
+            cluster_spec=self.spec(key[0]),
+            outer=self.outer[key[0]].found() if key[0] in self.outer else None,
+            **fields,
+        )
+        inside = (part.values > 0) & (part.values < 1 if preset.name == "table" else part.values <= 1)
+        if rule.bounds and part.bounds is None and inside.any():
+            said = "some scores lie in 0 to 1 and others beyond: shares among percentages?"
+            notes.append(Note("scales_mixed", said).of(*key[:2]))
+        if cells.twice:
+            said = f"{counted(cells.twice, 'row repeats', 'rows repeat')} another row and {are(cells.twice)} left out"
+            notes.append(Note("said_twice", said).of(*key[:2]))
+        return compared(part)
+
+    def repeats_named(self, cells: Answered, conditions: int) -> str | None:
+        """Return the cause that the repeats of all questions share, or None if none is known."""
+        shared = self.preset.condition if conditions > 1 else self.preset.repeat if self.preset.shared_repeats else ""
+        return shared.partition(" | ")[0] or None
+
+    def _questions(self, model: str, key: Key, cells: Answered) -> Questions:
+        keys = tuple(cells.keys)
+        fields = fields_of(self.path, key[0], cells.records, self.used, self.options.fields)
+        worded = self.text is not None and "" not in cells.hashes.odd()
+        return Questions(
+            keys,
+            doubles=doubles(cells.hashes, cells.targets) if worded else (),
+            by_words=self.preset.text,
+            inputs=cells.hashes if worded else None,
+            texts=tuple(cells.texts) if self.shown and any(cells.texts) else None,
+            documents=self.documents(keys),
+            fields=fields,
+            log=RowLog(self.again, keys, (model, *key)),
+        )
+
+    def documents(self, keys: Sequence[str]) -> TextSource | None:
+        """Return the source of the questions' words, or None if they are read already or unknown."""
+        return None
+
+    def are_of(self, block: Block, key: Sequence[str]) -> BoolArray:
+        """Return (rows,) True for rows of this model, task, metric and scorer."""
+        out = np.ones(len(block), dtype=bool)
+        for name, wanted in zip(TOLD, key, strict=True):
+            if (get := self.columns_of.get(name)) is not None:
+                out &= np.array([(cell_text(cell) or wanted) == wanted for cell in get(block)], dtype=bool)
+        return out
+
+
+_LIKE = {"question": "FIELD"}
+_DIGIT = re.compile(r"\s*[+-]?[.\d]")

@@ -1,0 +1,93 @@
+"""Values of single table cells: keys, scores, lists of scores."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from harness_noise.data.clusters import text_label
+from harness_noise.errors import InputError
+
+from .opening import Rows
+
+
+def cell_text(value: Any) -> str | None:
+    """Return a cell as a key, None if it is empty. 1.0 of a float column is "1"."""
+    if isinstance(value, str):
+        text = value.strip()
+        if not text.isascii():  # a file or a data frame cannot hold a lone surrogate
+            text = text.encode("utf-8", "backslashreplace").decode()
+        return text or None
+    if value is None or value != value:
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return text_label(value)
+
+
+class NoScoreError(InputError):
+    """A cell of the scores is neither a number nor a verdict."""
+
+
+def score_of(path: Path | Rows, line: int, column: str, value: Any) -> float:
+    """Return a score: a number, a truth value, the word of a verdict, or NaN for an empty cell."""
+    raw = value
+    if isinstance(value, str):
+        plain = value.strip().lower()
+        if plain in MISSING:
+            return math.nan
+        value = VERDICTS.get(plain, math.inf if "_" in plain else plain)  # to Python 1_0 is 10
+    if value is None:
+        return math.nan
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.inf
+    if abs(number) > HUGE:
+        shown = repr(raw) if len(repr(raw)) <= _SHOWN else f"{repr(raw)[:_SHOWN]}…"
+        raise NoScoreError(
+            f"{path}, line {line}: {column} {shown} is not a finite number, true or false, or another verdict "
+            f"({', '.join(_KNOWN)})"
+        )
+    return number
+
+
+def odd_scores(odd: Mapping[str, NoScoreError]) -> InputError:
+    """Return the error that lists the cells that are not scores."""
+    first, *others = odd.values()
+    if not others:
+        return first
+    listed = ", ".join(list(odd)[:MOST_ODD]) + (", …" if len(odd) > MOST_ODD else "")
+    return InputError(f"{first}; cells that are none of these: {listed}")
+
+
+def answers_of(value: Any) -> list[Any] | None:
+    """Return the scores that one cell lists, in JSON or as Python writes them, or None if it is not a list."""
+    if isinstance(value, str):
+        if not value.lstrip().startswith("["):
+            return None
+        plain = re.sub(r"\b(true|false|none|nan)\b", lambda match: _JSON[match[0].lower()], value, flags=re.IGNORECASE)
+        try:
+            value = json.loads(plain)
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, list) and not any(isinstance(score, (list, dict)) for score in value) else None
+
+
+_JSON = {"true": "true", "false": "false", "none": "null", "nan": "null"}
+_SHOWN = 60
+MOST_ODD = 8
+"""The most cells without a score that a message lists."""
+MISSING = frozenset(("", "nan", "null", "none", "na", "n/a"))
+LEXICON = tomllib.loads((files(__package__) / "columns.toml").read_text(encoding="utf-8"))
+VERDICTS: dict[str, float] = LEXICON["verdicts"]
+"""Score of each verdict, in lower case. Inspect's letters are C, P (partly), I and N (no answer)."""
+_KNOWN = ("yes/no", "pass/fail", "correct/incorrect", "resolved/unresolved", "C/P/I/N")
+HUGE = 1e100
+"""Scores beyond it are taken for infinite: their squares are."""

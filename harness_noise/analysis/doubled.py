@@ -1,0 +1,40 @@
+"""All that questions that are asked twice under several ids do to a standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..data.doubled import DOUBLED, clusters_with_doubles, n_doubled
+from ..data.notes import Note
+from ..data.scores import Scores
+from ..errors import parameter
+
+BY_WORDS = "the words of the question"
+
+
+def by_words(part: Scores) -> Scores | None:
+    """Return the scores with questions of the same input in one cluster. None if that changes nothing."""
+    labels = clusters_with_doubles(part.questions, part.clusters)
+    return None if labels is None else replace(part, clusters=labels, cluster_spec=BY_WORDS)
+
+
+def doubled_note(part: Scores, se: float | None, again: Callable[[Scores], float | None]) -> list[Note]:
+    """Return what the standard error would be with clusters by words. Nothing if no questions are doubled.
+
+    Args:
+        part: scores of one run, with its doubled questions.
+        se: the standard error of the row.
+        again: the standard error of the row with other clusters.
+    """
+    clustered = by_words(part)
+    if clustered is None or DOUBLED not in part.diagnostics:
+        return []
+    spec, one = part.questions.by_words, n_doubled(part.questions)
+    how = f"with {parameter('cluster', spec)}" if spec and part.clusters is None else "with clusters by their words"
+    other = again(clustered)
+    change = "" if se is None or other is None else f" {how} the standard error is {other:.3g} and not {se:.3g}"
+    verbs = ("is", "counts") if one == 1 else ("are", "count")
+    same = f"{one:,} of {len(part.questions):,} questions {verbs[0]} the same as another one"
+    said = f"{same}, under another id, and {verbs[1]} as independent:{change or f' cluster {how}'}"
+    return [Note("doubled_questions", f"{part.task} {part.metric}: {said}", part.task)]

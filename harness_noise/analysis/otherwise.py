@@ -1,0 +1,70 @@
+"""Changes that would alter a verdict: the row is computed again with other defensible choices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from ..data.scores import Scores
+from ..errors import InputError
+from ..results.rows import COULD, LARGEST, MISSING, UNADJUSTED, UNCLUSTERED, Difference
+from ..settings import Settings
+from .difference import Compared, run_difference
+from .rows import SCORED, RowDecision, decided
+
+
+def would_change(
+    row: Difference,
+    own: RowDecision,
+    what: Compared,
+    settings: Settings,
+    others: Sequence[tuple[str, Callable[[], RowDecision]]] = (),
+) -> Difference:
+    """Return the row with the changes that would change its verdict (`Difference._would_change`), each computed.
+
+    Args:
+        row: a family of its own, or one whose adjusted p is its p.
+        own: the same before its verdict.
+        what: what it compares.
+        settings: how it was computed.
+        others: further ways to compute it, by name.
+    """
+    if own.recorded or SCORED in own.codes:
+        return row
+    found = [MISSING] if row.if_missing == COULD else []
+    found += [UNADJUSTED] if "not_after_adjustment" in row.diagnostics else []
+    for name, make in (*_clusters(what, settings), *others):
+        with suppress(InputError):
+            (other,) = decided([make()], settings)
+            found += [name] if other.verdict != row.verdict else []
+    return replace(row, _would_change=tuple(dict.fromkeys(found)))
+
+
+def _clusters(what: Compared, settings: Settings) -> Iterator[tuple[str, Callable[[], RowDecision]]]:
+    """Yield the row without clusters and the row without the largest cluster, nothing if it has no clusters."""
+    held = [part for part in what.parts if part.clusters is not None]
+    if not held or settings.questions_are == "fixed":
+        return
+
+    def again(change: Callable[[Scores], Scores]) -> RowDecision:
+        a, b = ([change(part) for part in parts] for parts in (what.parts_a, what.parts_b))
+        return run_difference(replace(what, parts_a=a, parts_b=b), settings)[0]
+
+    yield UNCLUSTERED, lambda: again(lambda part: replace(part, clusters=None, answers=None, gradings=None))
+    first = what.parts_a if any(part.clusters is not None for part in what.parts_a) else what.parts_b
+    sizes = Counter(label for part in first for label in part.clusters or ())
+    largest, size = sizes.most_common(1)[0]
+    if len(sizes) > 2 and size > 1:
+        yield LARGEST, lambda: again(lambda part: _without(part, largest))
+
+
+def _without(part: Scores, cluster: str) -> Scores:
+    """Return the scores without the questions of a cluster. A side without clusters loses them by pairing."""
+    if part.clusters is None:
+        return replace(part, answers=None, gradings=None)
+    kept = np.flatnonzero(np.asarray(part.clusters, dtype=object) != cluster)
+    return replace(part.take(kept), answers=None, gradings=None)

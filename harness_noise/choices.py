@@ -1,0 +1,473 @@
+"""Registers of the ways to compute: variance estimators, intervals and tests.
+
+A choice is one object. It has the name that users type, the name that results print, a line for the reference page,
+the calculations that it may stand beside, and the functions that compute it. The values of options, the refusals, the
+printed names and `docs/choices.md` are made from the registers. Packages add choices by `register`, and name
+the module that does so under the entry point group `harness_noise.choices`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, ClassVar, Generic, TypeVar
+
+from .errors import InputError, some_of
+
+Function = str | Callable[..., Any]
+"""A function, or `module:function`, which is imported when it is called for the first time."""
+
+
+@cache
+def resolved(function: Function) -> Callable[..., Any]:
+    """Return the function itself."""
+    if not isinstance(function, str):
+        return function
+    module, name = function.split(":")
+    found: Callable[..., Any] = getattr(import_module(module), name)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """One value of a setting."""
+
+    name: str
+    """The value as users type it."""
+    title: str = ""
+    """The name in tables and sentences, "" to use `name`."""
+    words: str
+    """One sentence for the reference page."""
+    domain_words: str = ""
+    """The data that it is for, if it is not for all."""
+    beside: str = ""
+    """The calculations and designs that obey it, by their names in `settings`. "": only results have this name."""
+
+    needs: ClassVar[dict[str, str]] = {}
+    """Calculation → the function without which it cannot obey a choice."""
+
+    @property
+    def consumers(self) -> frozenset[str]:
+        """Names of all calculations that obey it: what `analyze` obeys `export` writes, and `compare` decides gates."""
+        names = set(self.beside.split())
+        names |= {"export"} if "analyze" in names else set()
+        return frozenset(names | ({"gate"} if "compare" in names else set()))
+
+    def call(self, function: str, *arguments: Any) -> Any:
+        """Return what one of its functions makes of the arguments.
+
+        Raises
+        ------
+        NotImplementedError
+            It has no such function, because it does not stand beside the calculation that calls it.
+        """
+        found = getattr(self, function)
+        if found is None:
+            raise NotImplementedError(f"{self.name!r} is not computed here: it has no `{function}`")
+        return resolved(found)(*arguments)
+
+    def refusal(self, of: Any) -> str:
+        """Return why it is not for these data, "" if it is."""
+        domain = getattr(self, "domain", None)
+        return "" if domain is None else str(resolved(domain)(of))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimator(Registered):
+    """A variance estimator V = g(G) Σ_c [Σ_i c(h) e_i]², with G clusters c of leverage h."""
+
+    beside: str = (
+        "published estimate estimate_difference analyze compare arena compare_in_sequence plan corpus "
+        "corpus_difference unpaired wild runs crossed looks"
+    )
+    leverage: Function
+    """Leverages of any shape → the factors c(h) of the residuals."""
+    small_sample: Function = "harness_noise.stats.cluster_variance:ones"
+    """Numbers of clusters → the factors g(G)."""
+    by_effects: bool = False
+    """With crossed clusters, take what they share from the residuals on the effects of both ways."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntervalMethod(Registered):
+    """A confidence interval of a mean, of a difference, or of both."""
+
+    needs: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("estimate", "analyze", "arena", "corpus", "labels", "estimate_with_labels"), "of_mean"),
+        **dict.fromkeys(("estimate_difference", "compare", "corpus_difference"), "of_difference"),
+    }
+    of_mean: Function | None = None
+    """`stats.intervals.OneMean` → its `Limits`. None: it cannot be computed from these answers."""
+    on_share: bool = False
+    """Needs a range, takes the mean's share of it, and gives limits in [0, 1]."""
+    within_range: bool = True
+    """Cut off where the range of the metric ends."""
+    domain: Function | None = None
+    """`OneMean` → why the interval is not for it, "" if it is."""
+    tail: Function | None = None
+    """`OneMean` → how far a long tail moves a limit, in standard errors."""
+    tail_moves: bool = True
+    """True to move the limit by `tail`, False to only report a long tail."""
+    by_t: bool = False
+    """Its width comes from a quantile of Student's t, so that tables show the degrees of freedom."""
+    of_difference: Function | None = None
+    """`analysis.drawn.OneDifference` and the `decision.Test` → that test with these limits."""
+    test: str = ""
+    """The test whose p goes with its limits, used unless another test is named. "" for t."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferenceTest(Registered):
+    """A test of a difference."""
+
+    needs: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("estimate_difference", "compare"), "of_difference"),
+        "arena": "of_pairs",
+        "corpus_difference": "of_corpus",
+    }
+    of_difference: Function | None = None
+    """`analysis.drawn.OneDifference` → its `decision.Test`."""
+    of_pairs: Function | None = None
+    """Differences of all pairs, their columns, their table and the settings → their `decision.Test`."""
+    of_corpus: Function | None = None
+    """Noise of a corpus metric, its sides and the settings → its `decision.Test`. Without one, "t" is used."""
+    domain: Function | None = None
+    """`analysis.sample.Sample` → why the test is not for it, "" if it is."""
+    interval: str = "t"
+    """Its interval, unless another is asked for."""
+    has_limits: bool = True
+    """It can be held against a margin."""
+    by_cluster: bool = False
+    """It resamples whole clusters, which its printed name says."""
+
+
+C = TypeVar("C", bound=Registered)
+
+
+class Register(Generic[C]):
+    """The choices of one setting, by name.
+
+    Args:
+        setting: the name of the field of `Settings`.
+        kind: the class of its choices.
+        default: a value that is no choice but a rule which chooses.
+    """
+
+    def __init__(self, setting: str, kind: type[C], default: str = "") -> None:
+        self.setting, self.kind, self.default = setting, kind, default
+        self._items: dict[str, C] = {}
+        self._known: Collection[str] = ()
+
+    def add(self, item: C) -> C:
+        """Register a choice.
+
+        Raises
+        ------
+        ValueError
+            Its name is taken, it names a calculation that does not exist, or it lacks a function that one needs.
+        """
+        if item.name in self._items or item.name == self.default:
+            raise ValueError(f"{self.setting} {item.name!r} is registered already")
+        self._check(item)
+        self._items[item.name] = item
+        return item
+
+    def _check(self, item: C) -> None:
+        unknown = set(item.beside.split()) - set(self._known) if self._known else ()
+        if unknown:
+            raise ValueError(f"{self.setting} {item.name!r} stands beside {', '.join(sorted(unknown))}: no such thing")
+        for consumer in item.beside.split():
+            function = item.needs.get(consumer)
+            if function and getattr(item, function) is None:
+                raise ValueError(f"{self.setting} {item.name!r} stands beside {consumer} and has no `{function}`")
+
+    def check_consumers(self, known: Collection[str]) -> None:
+        """Check what the choices stand beside, now and of those to come."""
+        self._known = known
+        for item in self._items.values():
+            self._check(item)
+
+    def __getitem__(self, name: str) -> C:
+        """Return the choice of a name, which a package may register.
+
+        Raises
+        ------
+        NotImplementedError
+            There is no such choice; it is never computed as another one.
+        """
+        if name not in self._items:
+            load_packages()
+        if name not in self._items:
+            raise NotImplementedError(f"{self.setting} {name!r} is not computed here, which knows {', '.join(self)}")
+        return self._items[name]
+
+    def __contains__(self, name: object) -> bool:
+        if name not in self._items:
+            load_packages()
+        return name in self._items
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def named(self, consumer: str = "") -> tuple[str, ...]:
+        """Return the names of all choices that users may type, or of those that a calculation obeys."""
+        return tuple(x.name for x in self._items.values() if x.beside and (not consumer or consumer in x.consumers))
+
+    def check(self, value: object) -> None:
+        """Refuse a value that users may not type.
+
+        Raises
+        ------
+        InputError
+            Names the values that there are.
+        """
+        item = self._items.get(str(value))
+        if item is None and value != self.default and value in self:  # of a package that is loaded now
+            item = self._items[str(value)]
+        if value == self.default or (item is not None and item.beside):
+            return
+        names = [name for name in (self.default, *self.named()) if name]
+        raise InputError(f"{self.setting} {value!r} is not one of {some_of(names, 20)}")
+
+    def title(self, name: str) -> str:
+        """Return the printed name, or the name itself if no choice has it."""
+        item = self._items.get(name)
+        return name if item is None else item.title or name
+
+
+ESTIMATORS = Register("se", Estimator)
+INTERVALS = Register("interval", IntervalMethod, "auto")
+TESTS = Register("test", DifferenceTest)
+REGISTERS: dict[str, Register[Any]] = {register.setting: register for register in (ESTIMATORS, INTERVALS, TESTS)}
+GROUP = "harness_noise.choices"
+"""Entry points of packages that register choices, each a module."""
+
+
+def register(item: C) -> C:
+    """Register an estimator, an interval or a test for this process, as `Register.add` does."""
+    (found,) = (each for each in REGISTERS.values() if isinstance(item, each.kind))
+    return found.add(item)  # type: ignore[no-any-return]
+
+
+@cache
+def load_packages() -> None:
+    """Import what other packages register."""
+    for entry in entry_points(group=GROUP):
+        entry.load()
+
+
+def has_limits(test: str) -> bool:
+    """Return True if a row's test has limits, which a margin is compared with. Sign and permutation tests have
+    only p."""
+    return test not in set(TESTS) or TESTS[test].has_limits
+
+
+_STATS = "harness_noise.stats"
+_ANALYSIS = "harness_noise.analysis"
+_PAIRS = "harness_noise.leaderboard.pairs"
+_MEANS = "estimate analyze"
+_DESIGNS = "arena unpaired wild runs crossed corpus"
+
+CR0 = register(
+    Estimator(
+        name="cr0",
+        title="CR0",
+        leverage=f"{_STATS}.cluster_variance:ones",
+        words="The sum of the squared cluster sums over n², as the papers have it; too small with few clusters.",
+    )
+)
+CR1 = register(
+    Estimator(
+        name="cr1",
+        title="CR1",
+        leverage=f"{_STATS}.cluster_variance:ones",
+        small_sample=f"{_STATS}.cluster_variance:of_clusters",
+        words="CR0 times G/(G − 1), for G clusters.",
+    )
+)
+CR2 = register(
+    Estimator(
+        name="cr2",
+        title="CR2",
+        leverage=f"{_STATS}.cluster_variance:square_root",
+        by_effects=True,
+        words="Bell and McCaffrey's: each residual is divided by the root of 1 less its leverage. Unbiased if answers "
+        "to different questions are independent and vary alike.",
+    )
+)
+CR3 = register(
+    Estimator(
+        name="cr3",
+        title="CR3",
+        leverage=f"{_STATS}.cluster_variance:jackknife",
+        by_effects=True,
+        words="The jackknife over clusters, for very unequal clusters; too large rather than too small.",
+    )
+)
+
+T = register(
+    IntervalMethod(
+        name="t",
+        of_mean=f"{_STATS}.intervals:t_of_mean",
+        within_range=False,
+        tail=f"{_STATS}.intervals:tail_of_t",
+        by_t=True,
+        of_difference=f"{_ANALYSIS}.drawn:limits_of_t",
+        beside=f"{_MEANS} {_DESIGNS} estimate_difference compare corpus_difference fixed estimate_with_labels labels",
+        words="Estimate ± t · SE, with Satterthwaite's degrees of freedom.",
+    )
+)
+WILSON = register(
+    IntervalMethod(
+        name="wilson",
+        title="Wilson",
+        on_share=True,
+        of_mean=f"{_STATS}.intervals:wilson_of_mean",
+        tail=f"{_STATS}.intervals:tail_of_wilson",
+        by_t=True,
+        domain_words="a metric with a range",
+        beside=f"{_MEANS} {_DESIGNS} fixed estimate_with_labels labels",
+        words="Wilson's score interval at the effective number of answers, with a quantile of t.",
+    )
+)
+CLOPPER_PEARSON = register(
+    IntervalMethod(
+        name="clopper-pearson",
+        title="Clopper–Pearson",
+        on_share=True,
+        of_mean=f"{_STATS}.intervals:clopper_pearson_of_mean",
+        domain=f"{_STATS}.intervals:not_exact",
+        domain_words="0/1 scores, one answer per question, no clusters",
+        beside=f"{_MEANS} arena unpaired wild runs crossed",
+        words="The exact binomial interval.",
+    )
+)
+KORN_GRAUBARD = register(
+    IntervalMethod(
+        name="korn-graubard",
+        title="Korn–Graubard",
+        on_share=True,
+        by_t=True,
+        domain_words="a metric with a range",
+        of_mean=f"{_STATS}.intervals:korn_graubard_of_mean",
+        beside=f"{_MEANS} {_DESIGNS}",
+        words="Clopper–Pearson at the effective number of answers: the cautious choice with few failures.",
+    )
+)
+BOOTSTRAP = register(
+    IntervalMethod(
+        name="bootstrap",
+        of_mean=f"{_STATS}.resampling:interval_of_mean",
+        by_t=True,
+        of_difference=f"{_ANALYSIS}.drawn:limits_of_bootstrap",
+        test="bootstrap",
+        beside=f"{_MEANS} corpus unpaired estimate_difference compare corpus_difference",
+        words="BCa limits of the cluster bootstrap, widened as t's; percentiles for a metric over all questions "
+        "at once.",
+    )
+)
+BOOTSTRAP_T = register(
+    IntervalMethod(
+        name="bootstrap-t",
+        of_mean=f"{_STATS}.resampling:studentised_of_mean",
+        tail=f"{_STATS}.intervals:tail_of_t",
+        tail_moves=False,
+        of_difference=f"{_ANALYSIS}.drawn:limits_of_bootstrap_t",
+        test="bootstrap-t",
+        domain_words="6 clusters or more; of a difference a measure such as cost",
+        beside=f"{_MEANS} compare",
+        words="The studentised cluster bootstrap, for long tails.",
+    )
+)
+register(IntervalMethod(name="wild", title="wild bootstrap", words="All that `test='wild'` does not reject."))
+register(
+    IntervalMethod(
+        name="bonett-price", title="Bonett–Price", words="Adjusted Wald, for a paired difference that does not vary."
+    )
+)
+register(
+    IntervalMethod(
+        name="agresti-caffo",
+        title="Agresti–Caffo",
+        words="Adjusted Wald, for an unpaired difference that does not vary.",
+    )
+)
+
+T_TEST = register(
+    DifferenceTest(
+        name="t",
+        of_difference=f"{_ANALYSIS}.drawn:test_of_t",
+        of_pairs=f"{_PAIRS}:pairs_by_t",
+        of_corpus=f"{_ANALYSIS}.corpus:by_t",
+        beside="estimate_difference compare wild arena unpaired corpus_difference",
+        words="Student's t of the paired difference, with Satterthwaite's degrees of freedom.",
+    )
+)
+SIGN = register(
+    DifferenceTest(
+        name="sign",
+        title="sign test",
+        of_difference=f"{_ANALYSIS}.drawn:test_of_sign",
+        of_pairs=f"{_PAIRS}:pairs_by_sign",
+        of_corpus=f"{_ANALYSIS}.corpus:by_t",
+        has_limits=False,
+        domain=f"{_ANALYSIS}.drawn:has_no_signs",
+        domain_words="scores that each question has (no ratio of sums)",
+        beside="estimate_difference compare arena corpus_difference",
+        words="The exact sign test (McNemar) of the questions, or clusters, on which the runs differ.",
+    )
+)
+PERMUTATION = register(
+    DifferenceTest(
+        name="permutation",
+        of_difference=f"{_ANALYSIS}.drawn:test_of_permutation",
+        of_corpus=f"{_ANALYSIS}.corpus:by_permutation",
+        has_limits=False,
+        by_cluster=True,
+        beside="estimate_difference compare corpus_difference",
+        words="Random signs of whole clusters.",
+    )
+)
+BOOTSTRAP_TEST = register(
+    DifferenceTest(
+        name="bootstrap",
+        of_difference=f"{_ANALYSIS}.drawn:test_of_bootstrap",
+        of_corpus=f"{_ANALYSIS}.corpus:by_resampling",
+        interval="bootstrap",
+        by_cluster=True,
+        beside="estimate_difference compare unpaired corpus_difference",
+        words="The cluster bootstrap, with its own interval.",
+    )
+)
+WILD = register(
+    DifferenceTest(
+        name="wild",
+        title="wild bootstrap",
+        of_difference=f"{_ANALYSIS}.drawn:test_of_wild",
+        of_pairs=f"{_PAIRS}:pairs_by_wild",
+        interval="wild",
+        by_cluster=True,
+        beside="estimate_difference compare arena wild",
+        words="The wild cluster bootstrap under the null, for few or very unequal clusters; its interval is by "
+        "inversion.",
+    )
+)
+register(
+    DifferenceTest(
+        name="bootstrap-t",
+        of_difference=f"{_ANALYSIS}.drawn:test_of_bootstrap_t",
+        interval="bootstrap-t",
+        by_cluster=True,
+        words="The studentised cluster bootstrap, beside its interval.",
+    )
+)
+register(DifferenceTest(name="fisher", title="Fisher's exact", words="Of two counts, as of 74/100 and 72/100."))
+register(
+    DifferenceTest(name="reference", title="t", words="Student's t, with the noise that a benchmark's profile says.")
+)

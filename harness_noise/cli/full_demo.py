@@ -1,0 +1,146 @@
+"""`python -m harness_noise.cli.full_demo -o DIR` (`make demo`): simulated models through the real harnesses."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from ..errors import InputError
+from . import options
+from .commands import cli
+from .demo import type_command, typed
+
+
+@options.command("full_demo", "python -m harness_noise.cli.full_demo -o demo-out")
+@options.target("-o out", "DIR", "The folder to write to.", required=True)
+@options.DEBUG
+def command(out: Path, debug: bool) -> None:
+    """Run simulated models through the real harnesses, end to end.
+
+    The models are simulated: they answer word problems by chance, each problem with a probability of
+    its own. Everything else is real: the harnesses, their files, and the noise found in them.
+    """
+    from ..io import registry as adapters
+
+    click.echo("The models in this demo are simulated; the harnesses, the files and the statistics are real.")
+    every: dict[str, Any] = {name: adapters.load(name) for name in reversed(adapters.names())}
+    harnesses = {name: adapter for name, adapter in every.items() if hasattr(adapter, "demo") and adapter.installed()}
+    if not harnesses:
+        raise InputError("the demo needs a harness: pip install 'harness-noise[lm-eval,inspect]'")
+    out.mkdir(parents=True, exist_ok=True)
+    start, log_file = time.monotonic(), out / "harness.log"
+    with log_file.open("w+", encoding="utf-8") as log:
+        for adapter in harnesses.values():
+            _two_models(adapter, out, log)
+        _eight_models(next(iter(harnesses.values())), out, log)
+        for adapter in harnesses.values():
+            if hasattr(adapter, "demo_until"):
+                _stopped_early(adapter, out, log)
+    click.echo(f"\nIt took {time.monotonic() - start:.0f} s; what else the harnesses said stands in {log_file}.")
+    click.echo(f"Open {out / 'arena' / 'index.html'} in a browser.")
+
+
+def _two_models(adapter: Any, out: Path, log: TextIO) -> None:
+    """Run two models, compare them and export the result, as a user does."""
+    from harness_noise_adapters.word_problems import PAIR
+
+    _title(f"{adapter.name}: two models, 20 templates × 10 word problems, K = 5 answers each, noise on")
+    with _harness(log) as show:
+        folders = adapter.demo(out, show, PAIR)
+    _title(f"{adapter.name}: is A better than B?")
+    type_command(cli, "compare", *folders, "--questions", 5, "--html", out / f"compare-{adapter.name}.html")
+    click.echo()
+    type_command(cli, "export", folders[0], "-o", out / f"export-{adapter.name}")
+
+
+def _eight_models(adapter: Any, out: Path, log: TextIO) -> None:
+    """Show the arena of all simulated models. The runs of the other six are quiet."""
+    from harness_noise_adapters.word_problems import MODELS, PAIR
+
+    _title(f"{adapter.name}: all pairs of eight models")
+    for model in (each for each in MODELS if each not in PAIR):
+        click.echo(f"{model.name} answers")
+        with _harness(log, aloud=False):
+            folder = adapter.demo(out, lambda _: None, [model])[0].parent
+    type_command(cli, "arena", folder, "--html", out / "arena", "--format", "sentence")
+
+
+def _stopped_early(adapter: Any, out: Path, log: TextIO) -> None:
+    """Show a third comparison, which stops when it is decided, next to the verdict of the run of all questions."""
+    from harness_noise_adapters.word_problems import ENOUGH
+
+    from .. import compare, read
+
+    new, old = ENOUGH
+    whole, against = (out / adapter.name / model.name for model in ENOUGH)
+    _title(f"{adapter.name}: a third comparison, {new.name} (A) against {old.name} (B), stops when it is decided")
+    with _harness(log) as show:
+        folder = adapter.demo_until(out, show, new, against)
+    (looks,) = read(folder)[0].sequential
+    said = f"{looks['decision']}, after {looks['n_asked']} of {looks['n_total']} questions"
+    if whole.exists():
+        (row,) = compare(whole, against).rows
+        same = "the same decision" if row.verdict == looks["decision"] else f"all questions say: {row.verdict}; this"
+        share = looks["n_answers"] / looks["n_answers_total"]
+        said += f": {same} with {share:.0%} of the answers"
+    click.echo(f"\n{said}.")
+
+
+@contextlib.contextmanager
+def _harness(log: TextIO, *, aloud: bool = True) -> Iterator[Callable[[list[str]], None]]:
+    """Send a harness's output to `log`. Show its results and this package's sentences on them.
+
+    Yields a function that shows a command.
+    """
+    os.environ.setdefault("COLUMNS", str(shutil.get_terminal_size((140, 24)).columns))
+    said, terminal, place = io.StringIO(), sys.stdout, log.tell()
+
+    def show(arguments: list[str]) -> None:
+        tell()
+        click.echo(typed(arguments), file=terminal)
+
+    def tell() -> None:
+        nonlocal place
+        log.flush()
+        log.seek(place)
+        notes = [line for line in log.read().splitlines() if line.startswith("harness-noise: ")]
+        log.write(said.getvalue())
+        place = log.tell()
+        for line in (*notes, *_results(said.getvalue())) if aloud else ():
+            click.echo(line, file=terminal)
+        said.seek(0)
+        said.truncate()
+
+    try:
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(log):
+            yield show
+    finally:
+        tell()
+
+
+def _results(said: str) -> list[str]:
+    """Return the lines of a harness's output from its table of results on, or after its last rule."""
+    lines = said.strip().splitlines()
+    rules = [i + 1 for i, line in enumerate(lines) if line.startswith("---")]
+    start = next((i for i, line in enumerate(lines) if line.startswith("|")), max(rules, default=0))
+    return lines[start:]
+
+
+def _title(text: str) -> None:
+    click.secho(f"\n{text}", bold=True)
+
+
+if __name__ == "__main__":
+    try:
+        command.main(prog_name="full_demo")
+    except InputError as error:
+        sys.exit(f"harness-noise: {error}")

@@ -1,0 +1,71 @@
+"""Choice of the command if none is named: one run is analyzed, two are compared, more are an arena."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import is_now
+from . import helps, options
+
+BY_RUNS = {1: "analyze", 2: "compare"}
+MANY = "arena"
+HELP = ("-h", "--help")
+
+
+def asked_for_help(arguments: Sequence[str], commands: Mapping[str, click.Command]) -> list[str] | str:
+    """Return the arguments with --help in place of nothing and of `help COMMAND`, or the text of `help reading`."""
+    if not arguments:
+        return ["--help"]
+    if arguments[0] != "help" or Path("help").exists():
+        return list(arguments)
+    if arguments[1:2] == ["reading"]:
+        return helps.reading(commands.values())
+    return [*arguments[1:2], "--help"]
+
+
+def command_of(arguments: Sequence[str], commands: Mapping[str, click.Command]) -> list[str]:
+    """Return the command that is meant by arguments that begin with none, as a list of one.
+
+    Raises:
+        click.UsageError: they begin with what is neither a file nor a number.
+    """
+    first = arguments[0]
+    if not (_is_number(first) or options.is_place(first)):
+        raise click.UsageError(_unknown(first, commands))
+    return [BY_RUNS.get(_runs_in(arguments, commands), MANY)]
+
+
+def _is_number(word: str) -> bool:
+    """Return True if a word is a score, 0.71 or 71%, or a count, 74/100."""
+    with suppress(ValueError):
+        return all(float(part) is not None for part in word.removesuffix("%").split("/"))
+    return False
+
+
+def _unknown(word: str, commands: Mapping[str, click.Command]) -> str:
+    from difflib import get_close_matches
+
+    if now := is_now(word):
+        return f"No such command {word!r}: {now}."
+    near = get_close_matches(word, commands, n=1)
+    meant = f"Did you mean {near[0]}?" if near else f"The commands are {', '.join(commands)}."
+    return f"No such command or file {word!r}. {meant}"
+
+
+def _runs_in(arguments: Sequence[str], commands: Mapping[str, click.Command]) -> int:
+    """Return the number of runs among the arguments, by the options of all three commands, which mean the same."""
+    every: dict[str, click.Parameter] = {}
+    for name in (*BY_RUNS.values(), MANY):
+        every |= {helps.longest(param): param for param in commands[name].params if isinstance(param, click.Option)}
+    loose: dict[str, Any] = {"ignore_unknown_options": True, "allow_extra_args": True}
+    reader = click.Command("any", params=[*every.values()], add_help_option=False, context_settings=loose)
+    try:
+        _, words, _ = reader.make_parser(click.Context(reader, **loose)).parse_args(list(arguments))
+    except click.UsageError:  # an option without its value: the command says so
+        words = list(arguments[:2])
+    return len(options.expanded(word for word in words if not word.startswith("-")))

@@ -1,0 +1,90 @@
+"""`harness-noise gate … --github FILE`: the gate that was typed, as a workflow of GitHub."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from ..errors import InputError
+from .helps import longest
+
+ARTIFACT = "evaluation"
+"""The name under which a push keeps its run, which a pull request is compared with."""
+_OF_ACTION = {"run": "run", "margin": "margin", "against": "baseline"}
+"""Parameter of `gate` → input of the action. Every other option is among its arguments."""
+_NOT_PASSED = {"github", "output", "form", "color", "quiet", "debug", "details", "legend", "verdict", "store"}
+"""Options for a terminal, and options that the action sets itself."""
+_TEMPLATE = """\
+# Written by harness-noise gate --github. The gate compares every pull request with the newest evaluation of its base.
+name: evaluation
+on:
+  pull_request:
+  push: {{branches: [main]}}
+permissions:
+  contents: read         # which commits came before the base
+  actions: read          # the baseline, out of an earlier run
+  pull-requests: write   # the comment
+jobs:
+  gate:
+    runs-on: ubuntu-24.04
+    steps:
+      - uses: actions/checkout@v5
+        with: {{persist-credentials: false}}
+      - run: ./evaluate.sh {place}   # your evaluation; it writes {place}
+      - if: github.event_name == 'push'
+        uses: actions/upload-artifact@v4
+        with: {{name: {artifact}, path: {run}}}
+      - if: github.event_name == 'pull_request'
+        uses: harness-noise/harness-noise@v1
+        with:
+{inputs}
+"""
+
+
+def workflow(context: click.Context) -> str:
+    """Return the workflow of the gate that was typed.
+
+    Raises:
+        InputError: what the action does not take, or what GitHub would take for an expression.
+    """
+    values, arguments = dict[str, str](), list[str]()
+    for param in context.command.params:
+        name, given = str(param.name), context.params[str(param.name)]
+        if context.get_parameter_source(name) is ParameterSource.DEFAULT or name in _NOT_PASSED:
+            continue
+        if name in _OF_ACTION:
+            values[_OF_ACTION[name]] = _text(name, given)
+        elif isinstance(param, click.Option):
+            flag = longest(param)
+            every = given if param.multiple else [given]
+            arguments += [flag] if param.is_flag else [word for value in every for word in (flag, _plain(value))]
+    own_bar = any(context.params[name] is not None for name in ("floor", "thresholds"))
+    if "baseline" not in values and not own_bar:
+        values["baseline-artifact"] = ARTIFACT
+    if arguments:
+        values["arguments"] = shlex.join(arguments)
+    if any("${{" in value or "\n" in value for value in values.values()):
+        raise InputError("`github`: a value with ${{ or a line break would be an expression of GitHub: leave it out")
+    run = json.dumps(values["run"], ensure_ascii=False)
+    inputs = "\n".join(f"          {name}: {json.dumps(value, ensure_ascii=False)}" for name, value in values.items())
+    return _TEMPLATE.format(place=shlex.quote(values["run"]), artifact=ARTIFACT, run=run, inputs=inputs)
+
+
+def _text(name: str, given: object) -> str:
+    if isinstance(given, tuple):
+        if len(given) != 1:
+            raise InputError(f"`github`: the action compares with one baseline, and `{name}` names {len(given)}")
+        (given,) = given
+    if name != "margin" and Path(str(given)).is_absolute():
+        raise InputError(f"`github`: {given} is a path of this machine: write it as it is in the repository")
+    return _plain(given)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(_plain, value))
+    return f"{value:.12g}" if isinstance(value, float) else str(value)

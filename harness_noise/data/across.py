@@ -1,0 +1,102 @@
+"""Clusters across the tasks of a group: what two tasks share is one sample, however many tasks ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .clusters import CROSS, both_ways
+from .questions import CONTENT_KEYS, Questions
+from .scores import OnQuestions
+
+SAME_QUESTION = "same question"
+"""The clusters of tasks that share questions, in words."""
+_WORDS = 0.5
+"""Share of the keys that must be several words for keys to count as the texts of the questions."""
+
+
+def clusters_across(parts: Sequence[OnQuestions]) -> tuple[tuple[str, ...] | None, str | None]:
+    """Return the cluster of every question of the tasks, one task below the other, and where the clusters come from.
+
+    Two tasks share a cluster if it has one label by one SPEC in both, or if both ask one of its questions: a question
+    with the same words, or with the same hash of the whole document. Numbers and names are no such sign. The clusters
+    are the connected components of both relations. Both results are None if every question stands alone.
+
+    Args:
+        parts: one for each task.
+    """
+    spec = next((part.cluster_spec for part in parts if part.cluster_spec), None)
+    if len(parts) == 1:
+        return parts[0].clusters, spec if parts[0].clusters is not None else None
+    named = any(part.clusters is not None for part in parts)
+    shared = _shared(parts)
+    if not named and shared is None:
+        return None, None
+    labels = _by_label(parts)
+    if shared is None or any(part.cluster_spec == "task" for part in parts):
+        return labels, spec
+    if both_ways(labels) is not None:  # two relations already, and both cross tasks
+        return labels, spec
+    return _components(labels, shared), f"{spec}, {SAME_QUESTION}" if named and spec else SAME_QUESTION
+
+
+def _by_label(parts: Sequence[OnQuestions]) -> tuple[str, ...]:
+    """Return the label of every question: equal ones in two tasks are one if both come from one SPEC."""
+    crossed = any(both_ways(part.clusters) is not None for part in parts)
+    labels: list[str] = []
+    for t, part in enumerate(parts):
+        if part.clusters is None:
+            own = [f"\x1f{t}\x1f{key}" for key in part.questions.keys]
+        else:
+            spec = f"{part.cluster_spec}\x1f"
+            own = [CROSS.join(spec + way for way in label.split(CROSS)) for label in part.clusters]
+        # a task with one way of clustering among crossed ones: the same clusters both ways
+        labels += [label + CROSS + label for label in own] if crossed and both_ways(own) is None else own
+    return tuple(labels)
+
+
+def _words(questions: Questions) -> Sequence[str] | None:
+    """Return what is equal for questions with the same words, whatever task asks them. None if that is not known."""
+    if questions.kind in CONTENT_KEYS:
+        return questions.keys
+    if questions.documents is not None:  # reading them takes long, and the keys are names
+        return None
+    if questions.inputs is not None:
+        return questions.inputs
+    several = sum(" " in key for key in questions.keys)
+    return questions.keys if several > _WORDS * len(questions) else None
+
+
+def _shared(parts: Sequence[OnQuestions]) -> list[str | None] | None:
+    """Return the words of every question that two tasks ask, None for any other. None if there is no such question."""
+    words = [_words(part.questions) for part in parts]
+    seen: set[str] = set()
+    twice: set[str] = set()
+    for each in words:
+        own = set(each or ())
+        twice |= seen & own
+        seen |= own
+    if not twice:
+        return None
+    out: list[str | None] = []
+    for each, part in zip(words, parts, strict=True):
+        out += [None] * len(part.questions) if each is None else [word if word in twice else None for word in each]
+    return out
+
+
+def _components(labels: Sequence[str], shared: Sequence[str | None]) -> tuple[str, ...]:
+    """Return the labels, with one label for all clusters that shared questions connect."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    of_label = {label: code for code, label in enumerate(dict.fromkeys(labels))}
+    of_word = {word: code for code, word in enumerate(dict.fromkeys(filter(None, shared)), len(of_label))}
+    edges = [(of_label[a], of_word[b]) for a, b in zip(labels, shared, strict=True) if b is not None]
+    rows, columns = np.array(edges).T
+    size = len(of_label) + len(of_word)
+    component = connected_components(coo_array((np.ones(len(rows)), (rows, columns)), shape=(size, size)), False)[1]
+    name: dict[int, str] = {}
+    for label, code in of_label.items():
+        name.setdefault(int(component[code]), label)
+    return tuple(name[int(component[of_label[label]])] for label in labels)

@@ -1,0 +1,88 @@
+"""Questions that are asked twice under several ids: their answers are not independent observations.
+
+Two questions are one where everything is equal that the model is given and the answer is held against: messages,
+choices, attachments and target. They are marked and never clustered by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from .clusters import CROSS
+from .questions import Questions, maybe_repeated
+from .scores import Run, Scores
+
+DOUBLED = "doubled_questions"
+"""The code of a row some of whose questions are the same, and in no cluster together."""
+
+
+def doubles(*columns: Sequence[str] | None) -> tuple[tuple[int, ...], ...]:
+    """Return the rows that are equal in all columns, two or more each. None if a column is not known.
+
+    Args:
+        *columns: (n,) hashes of parts of the input, "" for one that is not known.
+    """
+    known = [column for column in columns if column is not None]
+    if len(known) < len(columns) or not known:
+        return ()
+    n = len(known[0])
+    fewest = min((maybe_repeated(column) for column in known), key=len)
+    some = known if len(fewest) == n else [[column[i] for i in fewest] for column in known]
+    rows: dict[tuple[str, ...], list[int]] = {}
+    for i, what in zip(fewest, zip(*some, strict=True), strict=True):
+        if all(map(bool, what)):
+            rows.setdefault(what, []).append(i)
+    return tuple(tuple(same) for same in rows.values() if len(same) > 1)
+
+
+def clusters_with_doubles(questions: Questions, clusters: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return (n,) the clusters, with those as one that hold a question of the same input. None if that is no change.
+
+    Crossed clusters are left alone.
+    """
+    labels = list(questions.keys if clusters is None else clusters)
+    if any(CROSS in label for label in clusters or ()):
+        return None
+    root: dict[str, str] = {}
+
+    def find(label: str) -> str:
+        while (above := root.get(label, label)) != label:
+            label = above
+        return label
+
+    for same in questions.doubles:
+        for i in same[1:]:
+            a, b = find(labels[same[0]]), find(labels[i])
+            if a != b:
+                root[b] = a
+    return tuple(map(find, labels)) if root else None
+
+
+def n_doubled(questions: Questions) -> int:
+    """Return how many questions repeat an earlier one."""
+    once = clusters_with_doubles(questions, None)
+    return 0 if once is None else len(once) - len(set(once))
+
+
+LEAST = 0.01
+"""Share by which doubled questions must be able to raise the variance. One pair among more than 200 cannot."""
+
+
+def _matter(questions: Questions) -> bool:
+    """Return whether doubled questions that always score alike would raise the variance of the mean by `LEAST`."""
+    return sum(len(same) * (len(same) - 1) for same in questions.doubles) >= LEAST * len(questions)
+
+
+def marked(run: Run) -> Run:
+    """Return the run with `doubled_questions` on all scores whose doubled questions are in several clusters."""
+
+    def coded(part: Scores) -> Scores:
+        if DOUBLED in part.diagnostics or not part.questions.doubles or not _matter(part.questions):
+            return part
+        if clusters_with_doubles(part.questions, part.clusters) is None:
+            return part
+        return replace(part, diagnostics=(*part.diagnostics, DOUBLED))
+
+    scores, parts = tuple(map(coded, run.scores)), tuple(map(coded, run.parts))
+    return replace(run, scores=scores, parts=parts)

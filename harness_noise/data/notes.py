@@ -1,0 +1,264 @@
+"""Notes: sentences for a person on a run or a result, each with a code for programs.
+
+A program goes by `Note.code` and `Note.task`; only what shows a note to a person reads its words (`Note.as_text`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import some_of
+
+NOTES: dict[str, str] = {
+    "left_out": "a file, run or task that is left out, and why",
+    "from_adapter": "what an adapter of another package says",
+    "read_as": "as what a file, a column or a metric was read",
+    "one_of_several": "of several runs of a task one is read",
+    "shards": "several files are one run",
+    "not_there": "something that was asked for is not in one of the runs",
+    "not_all_read": "a run is there in part",
+    "ended_early": "a run ended before all its answers were given",
+    "limited": "a run was limited to some of its questions",
+    "odd_log": "a file is not quite as its harness writes it",
+    "no_results_file": "the harness's own values are not there",
+    "no_native_values": "the harness computed no values of its own",
+    "mean_mismatch": "scores do not have the mean that the harness reports",
+    "metric_not_known": "several of the harness's metrics have the mean of the scores",
+    "in_percent": "the harness reports a percentage of the scores",
+    "no_error_bar": "a metric that is no mean of question scores",
+    "no_samples": "a metric whose answers are not there",
+    "not_scored": "answers that were not scored",
+    "unread": "answers that score 0 and are empty or were not parsed",
+    "not_numbers": "scores that are no numbers and count as 0",
+    "not_the_native_value": "why our value is not the harness's own",
+    "no_value": "a metric that no answer has",
+    "no_probabilities": "why `acc_prob` cannot be had",
+    "several_at_once": "the harness's value takes several answers at once",
+    "not_singly": "answers cannot be scored one by one",
+    "one_score": "several answers, and one score of them",
+    "counted": "how many answers are right is known, and not which",
+    "missing": "answers without a score",
+    "vouched": "answers that are missing at random, by the user's word",
+    "missing_without_cause": "answers without a score for an unknown reason",
+    "missing_matters": "what missing answers could change",
+    "missing_filled": "the scores with which a gate's pass was tried in place of missing ones",
+    "invalidated": "answers that were declared invalid",
+    "copied_repeats": "answers that are copies of each other",
+    "unpaired": "which answers belong to one question is not known",
+    "few_levels": "a factor with few levels",
+    "said_twice": "answers that are there twice",
+    "numbered": "questions of one name that are numbered",
+    "doubled_questions": "several questions are one, under several ids",
+    "same_words": "several questions have the same words",
+    "scales_mixed": "scores on two scales in one run",
+    "scales_differ": "the scores of two runs on two scales",
+    "named_repeats": "repeats that may not be independent",
+    "asked_once": "a task that is asked once",
+    "asked_by_the_task": "a task that asks several times by itself",
+    "asked_by_lm_eval": "an lm-eval that scores repeats by itself",
+    "one_seed": "answers that may share a seed",
+    "greedy": "answers that will be all the same",
+    "cached_requests": "requests that may be older ones",
+    "further_answers": "what went wrong with further answers",
+    "taken_up": "further answers that an earlier run has paid for",
+    "cached_usage": "measures of answers that came from a cache",
+    "not_counted": "tokens of other models",
+    "natural_clusters": "questions have clusters that were not asked for",
+    "no_cluster_known": "`auto` found no cluster",
+    "not_all_clustered": "clusters that only some questions have",
+    "not_clustered": "clusters that cannot be had",
+    "odd_clusters": "clusters whose labels are no plain values",
+    "clusters_of_stderr": "clusters that the task's own stderr names",
+    "cluster_template": "clusters of a template that is not run",
+    "clusters_differ": "runs that cluster the same questions differently",
+    "clusters_of_the_other": "clusters of the run that it is compared with",
+    "clusters_refused": "clusters of the run compared with that are not used",
+    "inner_clusters": "clusters within larger ones",
+    "field_is_cluster": "a field whose values are the clusters",
+    "flag_without_effect": "error bars were asked for in the run, and its log has none",
+    "no_reducer": "the harness's stderr counts repeats as questions",
+    "runs_paired": "which run of A is which of B",
+    "matched_by_text": "questions were matched by their text",
+    "matched_by_name": "questions were matched by a name, though their texts differ",
+    "paired_by_number": "questions were paired by ids that only number them",
+    "texts_differ": "questions that share a key and not their text",
+    "texts_not_shown": "questions or answers that cannot be shown",
+    "questions_shown": "how many of the questions that differ are shown",
+    "given_twice": "a run that was given twice and counts once",
+    "one_run_twice": "two runs that are one",
+    "nothing_joined": "runs that were to be repeats of one model, and are of several",
+    "same_scores": "two runs that score alike",
+    "only_one_has": "what only one of the runs has",
+    "not_in_all_runs": "what only some of the runs have",
+    "nothing_shared": "runs that share no question",
+    "sets_of_questions": "runs of one task that answered different questions",
+    "named_differently": "what was compared under two names",
+    "two_names": "what a log has under two names",
+    "no_direction": "a metric for which it is unknown whether higher is better",
+    "range_not_known": "a metric without a range, so that there is no interval",
+    "ratio_of_shared": "a ratio is of the questions that all runs have",
+    "group_in_part": "a group over the tasks that all runs have",
+    "some_questions": "only some of the questions were asked for",
+    "no_overall": "why there is no overall row",
+    "overall_in_part": "an overall row without some tasks",
+    "weights_not_there": "weights of tasks that no run has",
+    "no_strata": "what the weights of questions leave out",
+    "stratum_not_there": "weights of strata without a question",
+    "not_corrected": "scores that are not corrected for chance",
+    "worse_than_chance": "means below chance",
+    "no_group": "a group that cannot be had",
+    "not_in_arena": "a metric that an arena does not compare",
+    "not_a_checkpoint": "a run that is no checkpoint",
+    "selected": "how much of the best model's lead is selection",
+    "no_field": "questions without a field that was asked for",
+    "no_slices": "a field that makes no slices",
+    "not_in_a_slice": "questions that are in no slice",
+    "slices_unweighted": "slices of a group with weights",
+    "alike_scores": "two runs with the same scores and other answers",
+    "scored_differently": "equal answers that two runs score differently",
+    "some_scored_differently": "a few equal answers that two runs score differently",
+    "other_version": "two runs that were scored with other versions or options",
+    "stopped_on_success": "answers that were repeated until one was right",
+    "stopped_on_failure": "answers that were repeated until one was wrong",
+    "judge_flips": "how noisy the judge is",
+    "judges_compared": "whether judges differ in their mean",
+    "labels_used": "which labels count",
+    "not_labelled": "what has too few labels",
+    "few_drawn": "labels that will count alone",
+    "drawn_alike": "questions that are all drawn with one probability",
+    "one_baseline": "the gate has one baseline run",
+    "several_baselines": "the gate has several baseline runs",
+    "beside_headline": "rows that do not decide",
+    "not_judged": "rows that a gate does not judge",
+    "flaky": "questions that a baseline gets right sometimes",
+    "worse_unadjusted": "questions that are worse by an adjustment that does not decide",
+    "not_these_questions": "a number that may be of other questions",
+    "ratio_from_file": "the file of thresholds says the ratio",
+    "baseline_from": "where kept baseline runs are from",
+    "not_kept": "a run that is not stored, and why",
+    "estimand": "what is estimated",
+    "wrote": "a file that was written",
+    "kept_already": "a run that is stored already",
+    "nothing_to_add": "a file that is not written, because it would be as it was",
+    "several_decisions": "several decisions, each at the error of one",
+    "cannot_save": "few clusters leave nothing to save",
+    "no_looks": "what no look is taken at",
+    "looks_at": "which run is A and which is B in the looks",
+    "looks_kept": "where looks are kept",
+    "decided_earlier": "a row that an earlier look decided",
+    "decision_void": "a decision whose scores have changed",
+    "part_of_the_other": "the run compared with has answered a part of the questions",
+    "no_full_benchmark": "why the whole benchmark is not estimated",
+    "not_in_full_benchmark": "questions that are left out of the whole benchmark",
+    "answered_all": "a run that has answered all questions of the references",
+    "references_gain_nothing": "references that gain nothing",
+    "plain_mean": "a part from which the references say nothing",
+    "not_a_random_part": "questions that are no random part",
+    "the_plan": "what a plan is for, and in what it counts",
+    "the_pilot": "how far the pilot of a plan can be trusted",
+    "plan_of_labels": "how many labels it takes",
+    "plan_by_task": "answers spread over the tasks",
+    "plan_of_judge": "what another call of the judge is worth",
+    "noise_of_others": "noise that comes from a benchmark's profile",
+    "source": "where a profile comes from",
+}
+"""Every code, and what it is about."""
+GRAVE = frozenset(
+    {"mean_mismatch", "scored_differently", "scales_differ", "one_run_twice", "left_out", "missing_matters"}
+)
+"""Codes of wrong or lost numbers: these notes are shown first."""
+ROUTINE = frozenset(
+    {
+        *("read_as", "no_direction", "one_of_several", "shards", "matched_by_text", "named_differently", "two_names"),
+        *("in_percent", "counted", "copied_repeats", "runs_paired", "questions_shown", "texts_not_shown", "looks_kept"),
+        *("no_cluster_known", "field_is_cluster", "unpaired", "source", "judge_flips", "judges_compared", "asked_once"),
+    }
+)
+"""Codes of what is mostly as it should be: other notes are shown before them."""
+NO_ERROR_BAR, NO_SAMPLES, NOT_SCORED = "no_error_bar", "no_samples", "not_scored"
+"""Codes of metrics that have no error bar (`scores.Skipped`)."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Note:
+    """One sentence for a person, and what programs may know of it.
+
+    Raises:
+        ValueError: the code is not in `NOTES`.
+    """
+
+    code: str
+    """The subject of the note, one of `NOTES`."""
+    _text: str
+    """The sentence, which names the task itself. Renderers get it from `as_text`."""
+    task: str | None = None
+    """The task or group of the note, None for the whole run or several tasks."""
+
+    def __post_init__(self) -> None:
+        if self.code not in NOTES:
+            raise ValueError(f"{self.code!r} is no code of a note: `harness_noise.data.notes.NOTES` has them all")
+
+    def __repr__(self) -> str:
+        return f"Note(code={self.code!r}, text={self._text!r}, task={self.task!r})"
+
+    def as_text(self) -> str:
+        """Return the sentence, for a person. Programs use `code` and `task`."""
+        return self._text
+
+    @property
+    def place(self) -> int:
+        """Its place among other notes: 0 if numbers are wrong or lost, 2 if all is mostly as it should be, else 1."""
+        return 0 if self.code in GRAVE else 2 if self.code in ROUTINE else 1
+
+    def of(self, task: str, *more: str) -> Note:
+        """Return the note of a task (and its metric), with these names before the sentence."""
+        return Note(self.code, f"{', '.join((task, *more))}: {self._text}", task)
+
+    def reworded(self, words: Callable[[str], str]) -> Note:
+        """Return the note in other words, such as with flags for parameters."""
+        return Note(self.code, words(self._text), self.task)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the note as JSON has it: `code, text, task`."""
+        return {"code": self.code, "text": self._text, "task": self.task}
+
+
+def texts(notes: Iterable[Note]) -> list[str]:
+    """Return the sentences of notes, for a person, from `Note.as_text`."""
+    return [note.as_text() for note in notes]
+
+
+def no_cluster_known(task: str) -> Note:
+    """Return a note that `auto` found no clusters."""
+    return Note("no_cluster_known", "no natural cluster is known: the questions count as independent").of(task)
+
+
+def not_all_clustered(task: str, bare: int, n: int, named: str = "`cluster`") -> Note:
+    """Return a note that only some of the n questions have a cluster. `named` is how a user names a cluster."""
+    said = (
+        f"{bare} of {n} questions carry no cluster, so none is used and the questions count as independent; name one "
+        f"with {named}"
+    )
+    return Note("not_all_clustered", said).of(task)
+
+
+def natural_clusters(task: str, spec: str, named: str = "`cluster='auto'`") -> Note:
+    """Return that the questions have clusters by a known SPEC, which were not asked for."""
+    return Note("natural_clusters", f"the questions have natural clusters, {spec}: ask with {named}").of(task)
+
+
+def unread(found: Sequence[tuple[str, int, int]]) -> Note:
+    """Return how many of the answers that score 0 hold nothing that could be scored.
+
+    Args:
+        found: what was scored, its answers that score 0, and those of them that are empty or were not parsed.
+    """
+    each = some_of([f"{name} {blank:,} of {zeros:,}" for name, zeros, blank in found], 4)
+    return Note("unread", f"of the answers that score 0, these are empty or were not parsed: {each}")
+
+
+def merged(*groups: Iterable[Note]) -> tuple[Note, ...]:
+    """Return all notes once, in order."""
+    return tuple(dict.fromkeys(note for group in groups for note in group))

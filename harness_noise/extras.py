@@ -1,0 +1,81 @@
+"""The doors between the core and `harness_noise/extra/`: the core names no extra, and asks here what each adds.
+
+An extra is a package in that folder whose `EXTRA` says what it has. Any of them can be deleted, and all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any
+
+FOLDER = f"{__package__}.extra"
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A flag of commands of the core that calls another function instead."""
+
+    flag: str
+    words: str
+    """Its help."""
+    functions: Mapping[str, str]
+    """Command → the public function that it calls with this flag."""
+
+    @property
+    def name(self) -> str:
+        """The parameter."""
+        return self.flag.removeprefix("--").replace("-", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """All that an extra adds. Modules are named from its package and imported when they are needed."""
+
+    functions: Mapping[str, str] = field(default_factory=dict)
+    """Public name → the module that has it."""
+    results: str = ""
+    """The module of its kinds of results."""
+    command: str = ""
+    """The module of its command, which has the name `command`."""
+    switches: tuple[Switch, ...] = ()
+
+
+@cache
+def found() -> dict[str, Extra]:
+    """Return the extras that are installed, by the names of their packages."""
+    try:
+        folder = import_module(FOLDER)
+    except ModuleNotFoundError:
+        return {}
+    names = [f"{FOLDER}.{module.name}" for module in iter_modules(folder.__path__) if module.ispkg]
+    return {name: import_module(name).EXTRA for name in sorted(names)}
+
+
+def public(name: str) -> Any:
+    """Return a public function or class of an extra. None if no extra has the name."""
+    for package, extra in found().items():
+        if name in extra.functions:
+            return getattr(import_module(f"{package}.{extra.functions[name]}"), name)
+    return None
+
+
+def result_modules() -> list[ModuleType]:
+    """Import the modules of kinds of results."""
+    return [import_module(f"{package}.{extra.results}") for package, extra in found().items() if extra.results]
+
+
+def commands() -> Iterator[Any]:
+    """Yield the commands of extras."""
+    for package, extra in found().items():
+        if extra.command:
+            yield import_module(f"{package}.{extra.command}").command
+
+
+def switches(command: str) -> list[Switch]:
+    """Return the flags that extras add to a command."""
+    return [switch for extra in found().values() for switch in extra.switches if command in switch.functions]

@@ -1,0 +1,122 @@
+"""Checks of equal answers and of the scorers' versions for every pair of an arena, as `compare` makes them for one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..analysis.rows import SCORED
+from ..analysis.sample import codes_of, own_group
+from ..analysis.scoring import (
+    OTHER_VERSION,
+    Checked,
+    Shared,
+    check_scoring,
+    differently_note,
+    equal_note,
+    has_texts,
+    joined,
+    judge_note,
+    other_versions,
+    scored_differently,
+    version_note,
+)
+from ..arrays import AnyArray, BoolArray, IntArray
+from ..data.notes import Note
+from ..data.scores import Group, Run, Scores
+from ..results.rows import SCORED_DIFFERENTLY
+from ..stats.decision import Verdicts
+from ..stats.pairs import Columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredRun:
+    """All that one run has of one benchmark: the scores of a task, or of the tasks of a group."""
+
+    name: str
+    run: Run
+    parts: tuple[Scores, ...]
+
+    def codes(self, group: Group | None) -> set[str]:
+        """Return the diagnostics that the scores bring along."""
+        return codes_of(self.parts, None if group is None else own_group(self.run, group))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scoring:
+    """All that is known of the scoring of P pairs."""
+
+    columns: Mapping[str, AnyArray]
+    """`equal_answers` and `judge_flips` of each pair, where any pair has them."""
+    flags: Mapping[str, BoolArray]
+    """Diagnostic code → which pairs have it."""
+    notes: Sequence[Note]
+
+    def withheld(self, verdicts: Verdicts) -> Verdicts:
+        """Return the verdicts, with "scored differently" for pairs that are."""
+        apart = self.flags[SCORED]
+        if not apart.any():
+            return verdicts
+        codes = np.where(apart, len(verdicts.words), verdicts.codes)
+        return replace(verdicts, codes=codes, words=(*verdicts.words, SCORED_DIFFERENTLY))
+
+
+def scoring_of_pairs(measured: Sequence[MeasuredRun], rows: Sequence[Sequence[IntArray]], columns: Columns) -> Scoring:
+    """Check the equal answers of every pair.
+
+    Args:
+        measured: the runs.
+        rows: for each task, where the questions of each run are among those of all.
+        columns: which pairs.
+    """
+    pairs = list(zip(columns.a.tolist(), columns.b.tolist(), strict=True))
+    by_task = [[entry.parts[t] for entry in measured] for t in range(len(rows))]
+    each = [check_scoring(parts, _shared(parts, at, pairs)) for parts, at in zip(by_task, rows, strict=True)]
+    found = [joined(of_pair) for of_pair in zip(*each, strict=True)]
+    other = [list(dict.fromkeys(what for x in by_task for what in other_versions(x[i], x[j]))) for i, j in pairs]
+    flags = {
+        SCORED: np.array([scored_differently(x.equal) for x in found], dtype=np.bool_),
+        OTHER_VERSION: np.array(list(map(bool, other)), dtype=np.bool_),
+    }
+    told: dict[str, list[object]] = {"equal_answers": [x.equal for x in found], "judge_flips": [x.judge for x in found]}
+    known = {name: _column(values) for name, values in told.items() if any(x is not None for x in values)}
+    names, task = [entry.name for entry in measured], by_task[0][0].task
+    notes = [
+        note for (i, j), x in zip(pairs, found, strict=True) for note in _notes(f"{task}, {names[i]} − {names[j]}", x)
+    ]
+    if differ := list(dict.fromkeys(what for of_pair in other for what in of_pair)):
+        notes.append(version_note(task, differ))
+    return Scoring(known, flags, notes)
+
+
+def _column(values: Sequence[object]) -> AnyArray:
+    out = np.full(len(values), None, dtype=object)
+    out[:] = values
+    return out
+
+
+def _notes(about: str, found: Checked) -> list[Note]:
+    """Return the notes on one pair."""
+    notes = []
+    if found.equal is not None:
+        say = differently_note if scored_differently(found.equal) else equal_note
+        notes.append(say(about, found.equal))
+    if found.judge is not None:
+        notes.append(judge_note(about, found.judge))
+    return notes
+
+
+def _shared(parts: Sequence[Scores], rows: Sequence[IntArray], pairs: Sequence[tuple[int, int]]) -> list[Shared]:
+    """Return the questions that the runs of each pair share, if the texts of both can be read."""
+    N = max((int(at.max(initial=-1)) for at in rows), default=-1) + 1
+    places = np.full((len(parts), N), -1)
+    for own, part, at in zip(places, parts, rows, strict=True):
+        if has_texts(part):
+            own[at] = np.arange(len(at))
+    out = []
+    for i, j in pairs:
+        both = np.flatnonzero((places[i] >= 0) & (places[j] >= 0))
+        out.append(Shared(i, j, places[i][both], places[j][both]))
+    return out

@@ -1,0 +1,52 @@
+"""The page of all diagnostics, `docs/diagnostics.md`, made from their objects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ..results.diagnostics import DIAGNOSTICS, Diagnostic, Severity
+from ..results.forms import all_kinds
+
+_HEAD = """# Diagnostics
+
+Every row of a result carries a list of codes: what cannot be estimated, and where care is needed. None of them is an
+error. A table marks its rows with letters and explains them below, with the advice of the last column here. This page
+is made by `python -m harness_noise.cli.diagnostics`.
+"""
+_LEADS = {
+    Severity.STOP: "The number is missing, or it does not say what it seems to say.",
+    Severity.CARE: "The number holds, but something about it is less certain than usual.",
+    Severity.NOTE: "The number holds. The code says how it was made, or what it cannot show.",
+}
+_FLAG = re.compile(r"(?<![`\w-])--[a-z][a-z_-]*")
+
+
+def page(in_flags: Callable[[str], str]) -> str:
+    """Return the page in Markdown: a table of codes for each severity.
+
+    Args:
+        in_flags: puts a flag in place of every parameter that a text names in backticks.
+    """
+    all_kinds()  # those of extras have codes of their own
+    parts = [_HEAD]
+    for severity in Severity:
+        rows = [_line(item, in_flags) for item in DIAGNOSTICS.values() if item.severity is severity]
+        table = ["| code | what it means | what to do |", "|---|---|---|", *rows]
+        parts.append("\n".join([f"## {severity.value}", "", _LEADS[severity], "", *table, ""]))
+    return "\n".join(parts)
+
+
+def _line(item: Diagnostic, in_flags: Callable[[str], str]) -> str:
+    """Return the row of one code."""
+    advice = [_marked(item.to_do, in_flags)]
+    for case, text in (("Without clusters", item.without_clusters), ("With labels", item.with_labels)):
+        if text:
+            advice.append(f"{case}: {_marked(text[0].lower() + text[1:], in_flags)}")
+    return f"| `{item.code}` | {item.page} | {' '.join(advice)} |"
+
+
+def _marked(text: str, in_flags: Callable[[str], str]) -> str:
+    """Return the advice with its parameters as flags, and flags as code."""
+    named = re.sub(r"`[^`]+`", lambda match: f"`{in_flags(match[0]).strip('`')}`", text)
+    return _FLAG.sub(r"`\g<0>`", named)

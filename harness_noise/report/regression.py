@@ -1,0 +1,141 @@
+"""Display of `factors` and `regress`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from ..data.notes import texts
+from ..errors import counted
+from ..results.regression import INTERCEPT, Coefficient, FactorRow, Factors, Fit, JudgePair, Regression
+from . import fmt
+from .columns import Column, Marks, Section, Summary, TextColumn, section, significance_tone
+
+
+def of_factors(table: Factors, *, brief: bool = False, wide: bool = False) -> Summary:
+    """Return the display form of variance components."""
+    marks = Marks()
+
+    def own(value: float | None) -> str:
+        return fmt.number(value, fmt.decimals(value))
+
+    def limits(row: FactorRow) -> str:
+        return fmt.interval(row.var_low, row.var_high, fmt.decimals(row.var, row.var_high))
+
+    gain = "how much `more` further answers (1,000) on new levels lower the variance of the mean"
+    columns = [
+        TextColumn("Source", "factor"),
+        Column("variance", lambda row: own(row.var), "variance component of one answer"),
+        Column("95% interval", limits, "of the variance component"),
+        Column("share", lambda row: _share(row.share), "of the sum of all components"),
+        Column("SE", lambda row: own(row.se), "what it adds to the standard error of the mean of all these answers"),
+        Column("df", "df", "degrees of freedom", 2),
+        Column("levels", "levels", "how many of them there are"),
+        Column("gain", lambda row: _share(row.gain), gain, 1),
+        marks.column(),
+    ]
+    digits = fmt.decimals(max((row.se or 0.0 for row in table.factors), default=None))
+    title = f"{counted(table.n_answers, 'answer')}, mean {fmt.number(table.mean, digits)}"
+    sections = [section(title, table.factors, columns)]
+    if table.judges:
+        sections.append(_judges(table.judges, marks))
+    return Summary(tuple(sections), marks.legend(), tuple(texts(table.notes)), (table.advice,))
+
+
+def _judges(rows: Sequence[JudgePair], marks: Marks) -> Section:
+    """Return the judges two by two: how far they agree, and which one gives more."""
+    several = len({(row.task, row.run) for row in rows}) > 1
+    columns = [
+        *([TextColumn("Task", "task"), TextColumn("Model", "model")] if several else []),
+        TextColumn("Judge A", "judge_a"),
+        TextColumn("Judge B", lambda row: row.judge_b or ""),
+        Column("answers", "n_answers", "answers that both have graded"),
+        Column("agree", lambda row: _share(row.agreement), "how often two judges give one answer the same verdict"),
+        Column("AC1", lambda row: fmt.with_error(row.ac1, row.ac1_se), "Gwet's AC1 ± SE: agreement beyond chance"),
+        Column("A − B", "diff", "difference of their means on the same answers"),
+        Column(f"{fmt.level_of(rows[-1:])} CI", "ci_low, ci_high", "of A − B"),
+        Column("p", "p_adjusted", "of A − B, Holm"),
+        marks.column(),
+    ]
+    return section("Judges of the same answers", rows, columns)
+
+
+def _share(value: float | None) -> str:
+    return fmt.MISSING if value is None else f"{100 * value:.1f}%"
+
+
+OBSERVED = (
+    "These are associations among the questions asked, each with the other fields held fixed, and no proof of a cause."
+)
+_ALONE = (
+    "the coefficient rests on fewer than two clusters: no standard error. What to do: name a field that varies inside "
+    "clusters, or one whose values several clusters share."
+)
+"""Advice on `too_few_clusters` here, where the field is as coarse as the clusters."""
+
+
+def of_regression(table: Regression, *, brief: bool = False, wide: bool = False) -> Summary:
+    """Return the display form of regressions."""
+    marks, sections, sentences = Marks(), [], []
+    for fit in table.fits:
+        rows = [row for row in table.coefficients if _regression(row) == _regression(fit)]
+        sections.append(_fit_section(fit, rows, marks))
+        tested = [row for row in rows if row.field != INTERCEPT and row.p_adjusted is not None]
+        significant = [row for row in tested if (row.p_adjusted or 0.0) < 1 - row.level]
+        sentences += [_coefficient_sentence(fit, row) for row in significant]
+        if tested and not significant:
+            fields = ", ".join(dict.fromkeys(fmt.plain(row.field) for row in tested))
+            linear = "" if all(row.value is not None for row in tested) else " linear"
+            text = f"{fmt.plain(fit.task)}: no significant{linear} association of {fmt.models_of(fit)} with {fields}"
+            sentences.append(f"{text}{' (a quadratic one is not tested)' if linear else ''}.")
+    notes = tuple(
+        (mark, code, _ALONE if code == "too_few_clusters" else meaning) for mark, code, meaning in marks.legend()
+    )
+    return Summary(tuple(sections), notes, (OBSERVED,) if sentences else (), tuple(sentences))
+
+
+def _regression(row: Coefficient | Fit) -> tuple[str, str, str, str, str | None]:
+    return row.task, row.metric, row.scorer, row.model_a, row.model_b
+
+
+def _fit_section(fit: Fit, rows: list[Coefficient], marks: Marks) -> Section:
+    unit = "change per extra unit (linear), or from the reference to this value"
+    category = partial(TextColumn, optional=True)
+    columns = [
+        TextColumn("Field", "field"),
+        category("Value", lambda row: fmt.shorten(row.value or "", 40), "of a category, against its reference"),
+        category("reference", lambda row: fmt.shorten(row.reference or "", 40), "the most frequent value", 4),
+        Column("n", "n_value", "questions that have the value", 3, optional=True),
+        Column("coefficient", "coefficient", unit),
+        Column(f"{fmt.level_of(rows)} CI", "ci_low, ci_high", "confidence interval of the coefficient"),
+        Column("SE", "se", "standard error of the coefficient (CR2)", 2),
+        Column("df", "df", "degrees of freedom of this coefficient (Satterthwaite)", 1),
+        Column("p", "p_value", "of a coefficient of 0", 5),
+        Column("p adj.", "p_adjusted", "adjusted for all coefficients", tone=significance_tone),
+        marks.column(),
+    ]
+    table = section("", rows, columns)
+    grouped = f" in {counted(fit.n_clusters, 'cluster')} ({fmt.plain(fit.cluster)})" if fit.cluster else ""
+    title = (
+        f"{fmt.models_of(fit)}, {fmt.what_of(fit)}: {counted(fit.n_questions, 'question')}"
+        f"{grouped}, R² {fmt.number(fit.r2, 3)}{', weighted by the number of answers' if fit.weighted else ''}"
+    )
+    return replace(table, title=f"{title} {marks(fit.diagnostics, fit.cluster is not None)}".rstrip())
+
+
+def _coefficient_sentence(fit: Fit, row: Coefficient) -> str:
+    """Return "Per extra unit of length, new's lead over old on table grows by 0.00046 ± 0.00012 (95% CI …)"."""
+    up = (row.coefficient or 0.0) > 0
+    size = f"{fmt.shown(row, abs(row.coefficient or 0.0))} ± {fmt.amount(row, row.se)}"
+    whose = f"{row.model_a}'s score" if row.model_b is None else f"{row.model_a}'s lead over {row.model_b}"
+    if row.value is None:
+        text = f"Per extra unit of {row.field}, {whose} on {fit.task} {'grows' if up else 'falls'} by {size}"
+    else:
+        text = f"{row.field} = {row.value}: {whose} on {fit.task} is {size} {'higher' if up else 'lower'}"
+        text += f" than with {row.reference}"
+    method = f"CR2{', clustered' if fit.cluster else ''}, t {fmt.degrees(row.df or 0.0)} df"
+    limits = fmt.interval_of(row)
+    return fmt.plain(
+        f"{text} ({fmt.percent(row.level)} CI {limits}, adjusted p {fmt.equals_p(row.p_adjusted)}; {method})."
+    )

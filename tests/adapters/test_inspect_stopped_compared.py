@@ -1,0 +1,112 @@
+"""An Inspect log that stopped early, compared afterwards, and the last line of its run, which says how."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import harness_noise as hn
+from support.inspect_stopping import MIDDLE, STRONG, N, record, task, weak_log
+
+inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
+
+
+@pytest.fixture(scope="module")
+def logs(canned: Any, tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """The log of a strong model that stopped, that of the weak one that stopped it, and a third one's."""
+    folder = tmp_path_factory.mktemp("stopped")
+    weak = weak_log(canned, folder / "weak")
+    on = {"noise_until": "decided", "noise_against": weak}
+    (stopped,) = canned.eval(task(canned, STRONG), folder / "a", model="mockllm/strong", max_samples=1, metadata=on)
+    (other,) = canned.eval(task(canned, MIDDLE, seed=None), folder / "c", model="mockllm/middle")
+    (look,) = record(stopped)["sequential"]
+    assert look["n_asked"] < N
+    return SimpleNamespace(a=stopped.location, weak=weak, other=other.location, look=look)
+
+
+def test_with_its_baseline_the_row_is_the_recorded_one(logs: SimpleNamespace) -> None:
+    (row,) = hn.compare(logs.a, logs.weak).comparisons
+    recorded = tuple(logs.look[name] for name in ("estimate", "ci_low", "ci_high", "decision"))
+    assert (row.diff, row.ci_low, row.ci_high, row.verdict) == recorded
+    assert row.test == row.interval == "sequential"
+    assert (row.se, row.df, row.statistic, row.mde) == (None,) * 4
+    assert "stopped_early" not in row.diagnostics
+    assert row.unadjusted is not None
+    assert abs(row.unadjusted.diff) > abs(row.diff)
+    mirrored = hn.compare(logs.weak, logs.a).comparisons[0]
+    assert (mirrored.diff, mirrored.verdict) == (-row.diff, "B better")
+
+
+@pytest.mark.parametrize("choice", [{}, {"test": "sign"}, {"level": 0.9}])
+def test_with_another_baseline_or_test_it_is_not_corrected(logs: SimpleNamespace, choice: dict[str, Any]) -> None:
+    found = hn.compare(logs.a, logs.weak if choice else logs.other, **choice)
+    (row,) = found.comparisons
+    assert row.test != "sequential"
+    assert (row.unadjusted, "stopped_early" in row.diagnostics) == (None, True)
+    assert "stopped early, not corrected" in str(found)
+
+
+def test_analyze_shows_what_was_recorded(logs: SimpleNamespace) -> None:
+    assert "stopped early at look" in str(hn.analyze(logs.a))
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("decided", "compare LOG AGAINST shows a decision again, with the log that was compared with."),
+        ("se=0.08", "analyze LOG shows a run again."),
+        (None, "compare LOG BASELINE tests a run against another one."),
+    ],
+)  # fmt: skip
+def test_the_last_line_of_the_run_names_what_shows_it_again(
+    canned: Any, tmp_path: Any, logs: SimpleNamespace, capsys: pytest.CaptureFixture[str], rule: str | None, words: str
+) -> None:
+    on = {"noise": True} if rule is None else {"noise_until": rule}
+    on |= {"noise_against": logs.weak} if rule == "decided" else {}
+    canned.eval(task(canned, STRONG), tmp_path, display="plain", max_samples=1, metadata=on, model="mockllm/strong")
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.endswith(f"Next: harness-noise {words}")
+
+
+@pytest.fixture(scope="module")
+def in_round_2(canned: Any, tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """The log of a run that stopped in its second round with answers under way, and the one that stopped it.
+
+    Its questions are another order of the same ones without ids of their own: they are the same by their texts.
+    """
+    folder = tmp_path_factory.mktemp("late")
+    epochs = {"epochs": 4, "max_samples": 20}
+
+    def numbered(ease: float, seed: int | None) -> Any:
+        found = task(canned, ease, seed=seed)
+        for at, sample in enumerate(found.dataset, 1):
+            sample.id = at
+        return found
+
+    (old,) = canned.eval(numbered(0.4, None), folder / "b", model="mockllm/old", **epochs)
+    on = {"noise_until": "decided", "noise_against": old.location, "noise_cluster": "passage"}
+    (new,) = canned.eval(numbered(MIDDLE, 7), folder / "a", model="mockllm/new", metadata=on, **epochs)
+    assert new.status == "success", new.error
+    (look,) = record(new)["sequential"]
+    assert look["round"] == 2
+    assert look["late"]
+    assert look["n_answers"] < look["n_answers_total"]
+    return SimpleNamespace(a=new.location, b=old.location, look=look)
+
+
+def test_answers_that_were_under_way_do_not_make_it_another_comparison(in_round_2: SimpleNamespace) -> None:
+    (row,) = hn.compare(in_round_2.a, in_round_2.b).comparisons
+    assert row.test == "sequential"
+    assert (row.diff, row.verdict) == (in_round_2.look["estimate"], in_round_2.look["decision"])
+    assert hn.compare(in_round_2.b, in_round_2.a).comparisons[0].test == "sequential"
+    assert hn.gate(in_round_2.a, in_round_2.b, margin=0.5).rows[0].estimate == in_round_2.look["estimate"]
+
+
+@pytest.mark.parametrize(("cluster", "same"), [("passage", True), ("none", False)])
+def test_clusters_that_are_named_are_those_of_the_looks_or_it_is_not_corrected(
+    in_round_2: SimpleNamespace, cluster: str, same: bool
+) -> None:
+    (row,) = hn.compare(in_round_2.a, in_round_2.b, cluster=cluster).comparisons
+    assert (row.test == "sequential", "stopped_early" in row.diagnostics) == (same, not same)

@@ -1,0 +1,67 @@
+"""Clusters by a template: a live run has it from its user and writes each sample's label. Reading runs none."""
+
+from __future__ import annotations
+
+import pytest
+
+import harness_noise as hn
+
+pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
+
+from inspect_ai.log import read_eval_log, recompute_metrics
+from inspect_ai.scorer import SampleScore, Score
+
+from harness_noise_adapters.inspect_logs import hook, inject
+from support.inspect_evals import PASSAGES, ours, unwrap_all
+
+SPEC = "{{passage}}!"
+
+
+@pytest.fixture(autouse=True)
+def _own_functions():
+    """Inspect's own functions before and after each test."""
+    unwrap_all()
+    yield
+    unwrap_all()
+
+
+def test_a_live_run_writes_the_labels_that_its_template_makes(canned, tmp_path):
+    (log,) = canned.eval(canned.task(), tmp_path, epochs=3, metadata={"noise": True, "noise_cluster": SPEC})
+    written = read_eval_log(log.location)
+    labels = inject.labels_of(written.results.scores)
+    assert labels == {f"q{i}": f"p{PASSAGES[i]}!" for i in range(12)}
+    (estimate,) = hn.analyze(log.location).estimates
+    assert (estimate.cluster, estimate.n_clusters) == (SPEC, len(set(PASSAGES)))
+    assert estimate.se == pytest.approx(ours(written.results.scores[0])["noise_se"])
+    assert "cluster_template" not in estimate.diagnostics
+    recompute_metrics(written)  # as `inspect score` does: the labels are those of the log, and stay in it
+    assert ours(written.results.scores[0])["noise_se"] == pytest.approx(estimate.se)
+    assert inject.labels_of(written.results.scores) == labels
+
+
+def test_scoring_a_log_again_runs_no_template_of_it(canned, tmp_path, warned):
+    (log,) = canned.eval(canned.task(), tmp_path, epochs=3)
+    strange = read_eval_log(log.location)
+    strange.eval.metadata = {"noise": True, "noise_cluster": "{% for i in range(10**9) %}{% endfor %}{{ passage }}"}
+    hook.install()
+    recompute_metrics(strange)
+    assert "noise_se" not in ours(strange.results.scores[0])
+    assert any("never run" in text for text in warned())
+
+
+def test_the_public_metric_takes_a_field_only(warned):
+    from harness_noise.inspect_ext import noise
+
+    scores = [
+        SampleScore(score=Score(value=int(i % 3 > 0)), sample_id=i, sample_metadata={"a": i // 2}) for i in range(8)
+    ]
+    assert noise(cluster="a")(scores)["noise_se"] > 0
+    assert noise(cluster="{{ a }}")(scores) == {}
+    assert any("never run" in text for text in warned())
+
+
+def test_an_export_keeps_the_labels_of_the_users_template(canned, tmp_path):
+    (log,) = canned.eval(canned.task(), tmp_path / "in", epochs=3)
+    hn.export(log.location, tmp_path / "out", cluster=SPEC)
+    (estimate,) = hn.analyze(tmp_path / "out").estimates
+    assert (estimate.cluster, estimate.n_clusters) == (SPEC, len(set(PASSAGES)))

@@ -1,0 +1,245 @@
+"""What a user says of tables: sides, wide columns, paths; and what a table itself must not be taken for."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+import harness_noise as hn
+from harness_noise.cli import main
+from harness_noise.errors import InputError
+from support.notes import noted
+from support.tables import array, one, table
+
+
+@pytest.fixture
+def cli(capsys):
+    """Exit code, stdout and stderr of a command."""
+    return lambda *words: (main([str(word) for word in words]), *capsys.readouterr())
+
+
+@pytest.fixture
+def pair(tmp_path):
+    draw = random.Random(1)
+    rows = [(f"q{i}", int(draw.random() < 0.9), int(draw.random() < 0.5)) for i in range(40)]
+    return table(tmp_path / "pair.csv", ("id", "gpt", "opus"), *rows), rows
+
+
+@pytest.mark.parametrize("name", ["pair.csv", "A.csv"])
+def test_the_columns_of_a_side_are_of_that_side_alone(pair, name, cli):
+    path, rows = pair
+    path = path.rename(path.with_name(name))
+    (row,) = hn.compare(path, path, columns={"A:score": "gpt", "B:score": "opus"}).comparisons
+    assert row.diff == pytest.approx(sum(gpt - opus for _, gpt, opus in rows) / 40)
+    _, out, _ = cli("compare", path, path, "--columns", "A:score=gpt", "--columns", "B:score=opus", "--format", "json")
+    assert json.loads(out)["comparisons"][0]["diff"] == pytest.approx(row.diff)
+    with pytest.raises(InputError, match="A and B are the two runs of a comparison"):
+        hn.compare([path], against=path, columns={"A:score": "gpt"})
+
+
+def test_an_option_says_one_thing(pair, cli):
+    path, _ = pair
+    code, _, error = cli("analyze", path, "--columns", "score=gpt", "--columns", "score=opus")
+    assert code == 2
+    assert "--columns score is both 'gpt' and 'opus'" in error
+    code, _, error = cli("analyze", path, "--level", ".9", "--level", ".8")
+    assert code == 2
+    assert "--level is given 2 times" in error
+    template = "score={{ [gpt | int, opus | int] | max }},question=id"
+    _, out, _ = cli("analyze", path, "--columns", template, "--format", "json")
+    assert json.loads(out)["estimates"][0]["n_questions"] == 40
+
+
+def test_columns_of_models_and_of_repeats_are_known_by_their_names(pair, tmp_path):
+    path, rows = pair
+    assert [(run.model, array(run).mean()) for run in hn.read(path)] == [
+        (model, sum(row[1 + k] for row in rows) / 40) for k, model in enumerate(("gpt", "opus"))
+    ]
+    runs = table(tmp_path / "runs.csv", ("question_id", "run_1", "run_2"), *rows)
+    assert array(one(runs)).tolist() == [[a, b] for _, a, b in rows]
+
+
+def test_one_answer_that_is_graded_twice_tells_of_the_judge(tmp_path):
+    draw = random.Random(2)
+    rows = [
+        (f"q{q}", f"I say {q}, because", int(draw.random() < (0.9, 0.1)[q % 2])) for q in range(40) for _ in range(5)
+    ]
+    path = table(tmp_path / "t.csv", ("id", "response", "score"), *rows)
+    with pytest.raises(InputError, match=r"rows with one answer.*the scores differ"):
+        one(path)
+    assert any(
+        "grading the same text twice flips" in note for note in noted(hn.analyze(path, columns={"repeat": "none"}))
+    )
+
+
+def test_a_plain_label_is_never_a_crossed_one(csv_file):
+    rows = [(f"q{i}", f"t{i % 3} ⨯ l{i % 2}", i % 2) for i in range(12)]
+    path = table(csv_file, ("question", "cluster", "score"), *rows)
+    assert one(path).scores[0].clusters[0] == "t0 × l0"
+    assert one(path, cluster="cluster").scores[0].clusters[1] == "t1 × l1"
+
+
+def test_files_are_no_repeats_by_numbers_of_rows_alone(tmp_path):
+    rows = [("m", i, i % 2) for i in range(20)]
+    paths = [table(tmp_path / name, ("model", "id", "score"), *rows) for name in ("alpha.csv", "beta.csv")]
+    with pytest.raises(InputError, match="cannot be taken for repeats: their ids only number the questions"):
+        hn.analyze(paths, as_repeats=True)
+    runs = [path.rename(tmp_path / f"run_{k}.csv") for k, path in enumerate(paths)]
+    (row,) = hn.analyze(runs, as_repeats=True).estimates
+    assert (row.n_questions, row.repeats_max) == (20, 2)
+    for k, path in enumerate(runs):  # the same model, whose name is that of the file but for its number
+        table(path.with_name(f"output-rs{k}.csv"), ("id", "score"), *(row[1:] for row in rows))
+    (row,) = hn.analyze([tmp_path / f"output-rs{k}.csv" for k in range(2)], as_repeats=True).estimates
+    assert (row.model, row.repeats_max) == ("output", 2)
+
+
+def test_the_names_of_files_and_folders_are_tasks_and_models(tmp_path):
+    for model in ("opal", "quartz"):
+        (tmp_path / "grid" / model).mkdir(parents=True)
+        for task in ("maths", "history"):
+            table(tmp_path / "grid" / model / f"{task}.csv", ("id", "score"), *((i, i % 2) for i in range(9)))
+    said = hn.read(tmp_path / "grid", columns={"task": "@file", "model": "@folder"})
+    for runs in (said, hn.read(tmp_path / "grid")):
+        assert {(run.model, part.task) for run in runs for part in run.scores} == {
+            (model, task) for model in ("opal", "quartz") for task in ("maths", "history")
+        }
+    with pytest.raises(InputError, match="may be tasks or models"):
+        hn.read(tmp_path / "grid" / "opal")
+
+
+def test_two_columns_of_one_name_in_parquet_are_refused(tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = [arrow.array(["a", "b"]), arrow.array([1, 0]), arrow.array([0, 1])]
+    parquet.write_table(arrow.Table.from_arrays(columns, names=["question", "score", "score"]), tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="two columns are called 'score'"):
+        hn.read(tmp_path / "t.parquet")
+
+
+def test_objects_in_a_column_of_tasks_are_no_tasks(tmp_path):
+    path = tmp_path / "t.jsonl"
+    rows = [{"task": {"task_id": i, "prompt": f"do {i}"}, "success": i % 2 == 0} for i in range(9)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (part,) = one(path).scores
+    assert (part.task, part.values.shape) == ("table", (9, 1))
+
+
+def test_an_answer_without_a_score_needs_no_level(csv_file):
+    rows = [
+        (q, "" if (q, k) == (3, 1) else f"p{k}", "" if (q, k) == (3, 1) else (q + k) % 2)
+        for q in range(8)
+        for k in (0, 1)
+    ]
+    path = table(csv_file, ("question", "prompt_id", "score"), *rows)
+    run = one(path, columns={"question": "question", "score": "score"}, factors=("prompt_id",))
+    assert run.scores[0].factors["prompt_id"][3] == ("p0", "")
+    table(csv_file, ("question", "prompt_id", "score"), *[(q, "", 1) if q == 3 else (q, p, s) for q, p, s in rows])
+    with pytest.raises(InputError, match="factor 'prompt_id' is not there or empty"):
+        one(path, columns={"question": "question", "score": "score"}, factors=("prompt_id",))
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "good"), [("error", "boom", ""), ("valid", "False", "True"), ("status", "timeout", "completed")]
+)
+def test_rows_that_failed_keep_their_score_and_are_counted(csv_file, name, bad, good):
+    rows = [(f"q{i}", 0 if i < 3 else int(i % 3 > 0), bad if i < 3 else good) for i in range(12)]
+    path = table(csv_file, ("question_id", "score", name), *rows)
+    run = one(path)
+    assert array(run).sum() == 6
+    said = f"3 of 12 rows failed by {name!r} and have the lowest score, 0: they count as that (mean 0.5)"
+    (note,) = [note for note in noted(run) if said in note]
+    assert f"`columns={{'missing': '{name}'}}` leaves them out (mean 0.6667)" in note
+    (part,) = one(path, columns={"missing": name}).scores
+    assert (part.n_missing, part.missing) == (3, {"agent": 3})
+    empty = table(csv_file, ("question_id", "score", name), *((q, "" if e == bad else s, e) for q, s, e in rows))
+    assert one(empty).scores[0].missing == {"agent": 3}
+
+
+def test_a_problem_of_evalplus_passes_plus_with_both_test_sets(tmp_path):
+    said = [("pass", "pass"), ("pass", "fail"), ("fail", "pass"), ("timeout", "timeout")]
+    problems = {f"HumanEval/{i}": [{"base_status": base, "plus_status": plus}] for i, (base, plus) in enumerate(said)}
+    path = tmp_path / "samples_eval_results.json"
+    for whole in ({"eval": problems}, {"date": "2026-01-01 10:00", "hash": "x", "eval": problems}):
+        path.write_text(json.dumps(whole))
+        (run,) = hn.read(path)
+        assert {part.metric: part.values.ravel().tolist() for part in run.scores} == {
+            "base": [1, 1, 0, 0], "plus": [1, 0, 0, 0],
+        }  # fmt: skip
+    assert run.scores[0].questions.keys[:2] == ("HumanEval/0", "HumanEval/1")
+
+
+def test_a_trial_of_tau_bench_that_raised_is_missing(tmp_path):
+    def trial(i, k):
+        failed = (i, k) == (2, 1)
+        info = {"error": "boom", "traceback": "…"} if failed else {"task": {"user_id": "u"}}
+        return {"task_id": i, "reward": 0.0 if failed else 1.0, "info": info, "traj": [], "trial": k}
+
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps([trial(i, k) for k in range(2) for i in range(4)]))
+    (part,) = hn.read(path)[0].scores
+    assert (part.metric, part.values.shape, part.missing) == ("reward", (4, 2), {"infrastructure": 1})
+    assert hn.analyze(path, missing="zero").estimates[0].mean == pytest.approx(7 / 8)
+
+
+def test_the_results_of_swe_bench_pro_are_known_by_what_is_in_them(tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({f"instance_org__repo-{i}": i % 2 == 0 for i in range(6)}))
+    (run,) = hn.read(path, cluster="auto")
+    assert (run.harness, run.scores[0].values.ravel().tolist()) == ("swe-bench", [1, 0, 1, 0, 1, 0])
+
+
+def test_two_runs_with_one_score_and_other_answers_are_told_of(tmp_path):
+    draw = random.Random(4)
+    scores = [draw.random() < 0.5 for _ in range(40)]
+
+    def run(name, differs):
+        rows = [(f"q{i}", f"I say {name if differs(i) else ''}{i} here", int(score)) for i, score in enumerate(scores)]
+        return table(tmp_path / f"{name}.csv", ("question_id", "response", "score"), *rows)
+
+    a, b, c = run("a", lambda i: True), run("b", lambda i: True), run("c", lambda i: i < 4)
+    said = "may be a property of the question"
+    assert any(said in note for note in noted(hn.compare(a, b)))
+    c_again = c.rename(tmp_path / "d.csv")
+    assert not any(said in note for note in noted(hn.compare(run("c", lambda i: i < 4), c_again)))
+
+
+def test_checkpoints_of_one_table_are_told_apart_by_the_column_of_their_steps(tmp_path):
+    rows = [("m", step, f"q{i}", int(i < step / 100)) for step in (300, 600, 900) for i in range(12)]
+    path = table(tmp_path / "t.csv", ("model", "step", "question_id", "score"), *rows)
+    with pytest.raises(InputError, match="differ in 'step'"):
+        one(path)
+    found = hn.arena(path, over="step")
+    assert [(row.step, row.mean) for row in found.checkpoints] == [
+        (step, pytest.approx(step / 1200)) for step in (300, 600, 900)
+    ]
+    bare = table(tmp_path / "run.csv", ("step", "question_id", "score"), *(row[1:] for row in rows))
+    assert [row.step for row in hn.arena(bare, over="step").checkpoints] == [300, 600, 900]
+
+
+def test_who_asks_for_pass_at_k_is_not_asked_what_retries_are(csv_file):
+    draw, rows = random.Random(0), []
+    for i in range(60):
+        for _ in range(3):
+            rows.append((f"q{i}", int(draw.random() < 0.5)))
+            if rows[-1][1]:
+                break
+    path = table(csv_file, ("question_id", "score"), *rows)
+    with pytest.raises(InputError, match=r"first attempts, or the chance within 3 \(`measures=\['pass@3'\]`"):
+        hn.analyze(path)
+    within = sum(any(score for q, score in rows if q == f"q{i}") for i in range(60)) / 60
+    (row,) = hn.analyze(path, measures=["pass@3"]).estimates
+    assert row.mean == pytest.approx(within)
+    score, _ = hn.analyze(path, measures=["score", "pass@3"]).estimates
+    assert "stopped_on_success" in score.diagnostics
+    assert score.mean == pytest.approx(sum(dict(reversed(rows)).values()) / 60)
+
+
+def test_a_model_without_a_step_keeps_its_name_beside_checkpoints(tmp_path):
+    told = [("m", 300, 0.3), ("m", 600, 0.6), ("base", "", 0.5)]
+    rows = [(model, step, f"q{i}", int(i < 12 * share)) for model, step, share in told for i in range(12)]
+    path = table(tmp_path / "t.csv", ("model", "step", "question_id", "score"), *rows)
+    found = hn.arena(path, over="step")
+    assert {model.model for model in found.models} == {"base", "m step_300", "m step_600"}
+    assert [row.step for row in found.checkpoints] == [300, 600]

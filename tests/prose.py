@@ -1,0 +1,82 @@
+"""Measure the sentences of the README and the docs, and hold each file to its budget (`make prose`).
+
+    python tests/prose.py            fail if a file is above its budget
+    python tests/prose.py --lower    write smaller budgets for files that have become plainer
+
+A file without a budget is held to the aims. Budgets only go down: `prose.json` lists the files that miss an aim.
+Code, tables, formulas, headings and addresses are not sentences.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import statistics
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUDGETS = Path(__file__).with_suffix(".json")
+AIMS = {"median": 15.0, "long": 5.0, "semicolons": 2.0, "where": 2.0}
+"""Words of the median sentence, sentences above 30 words in percent, semicolons and "where" per 1,000 words."""
+MOST_WORDS = 35_000
+NO_SENTENCES = (
+    r"^```.*?^```$", r"^\|.*?$", r"<!--.*?-->", r"\$\$.*?\$\$", r"^---\n.*?^---$", r"^#.*?$", r"<[^>]+>",
+    r"(?<=\])\([^)]*\)",
+)  # fmt: skip
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a page in Markdown; a fragment of one or two words is none."""
+    for pattern in NO_SENTENCES:
+        text = re.sub(pattern, "", text, flags=re.M | re.S)
+    text = re.sub(r"`[^`]*`", "X", text)
+    text = re.sub(r"^[ \t]*(?:[-*]|\d+\.) ", "\n\n", text, flags=re.M)  # an item of a list
+    paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n", text)]
+    found = [one for part in paragraphs for one in re.split(r"(?<=[.!?])\s+(?=[A-Z“\"(\[*])", part)]
+    return [one for one in found if len(one.split()) > 2]
+
+
+def measured(found: list[str]) -> dict[str, float]:
+    """Return what `AIMS` names."""
+    lengths = [len(one.split()) for one in found]
+    words = sum(lengths)
+    return {
+        "median": statistics.median(lengths),
+        "long": 100 * sum(length > 30 for length in lengths) / len(lengths),
+        "semicolons": 1000 * sum(one.count(";") for one in found) / words,
+        "where": 1000 * sum(len(re.findall(r"\bwhere\b", one, re.I)) for one in found) / words,
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """Print what is above its budget."""
+    budgets: dict[str, dict[str, float]] = json.loads(BUDGETS.read_text(encoding="utf-8"))
+    lower: dict[str, dict[str, float]] = {}
+    words, above = 0, []
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        name, found = path.relative_to(ROOT).as_posix(), sentences(path.read_text(encoding="utf-8"))
+        words += sum(len(one.split()) for one in found)
+        if not found:
+            continue
+        now = measured(found)
+        allowed = AIMS | budgets.get(name, {})
+        above += [
+            f"{name}: {key} {value:.1f}, and {allowed[key]:g} is allowed"
+            for key, value in now.items()
+            if value > allowed[key]
+        ]
+        missed = {key: min(allowed[key], math.ceil(value)) for key, value in now.items() if value > AIMS[key]}
+        if missed:
+            lower[name] = missed
+    if words > MOST_WORDS:
+        above.append(f"{words:,} words, and {MOST_WORDS:,} are allowed")
+    print(*above, f"{words:,} words; {len(lower)} files miss an aim", sep="\n")
+    if "--lower" in arguments and not above:
+        BUDGETS.write_text(json.dumps(lower, indent=1) + "\n", encoding="utf-8")
+    return int(bool(above))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,43 @@
+"""What stands beside the core can be deleted: the core does not miss it."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import harness_noise as hn
+from harness_noise import extras
+from harness_noise.cli.commands import COMMANDS
+from support.processes import environment
+
+PACKAGE = Path(hn.__file__).parent
+FOLDERS = sorted(path.parent.name for path in (PACKAGE / "extra").glob("*/__init__.py"))
+
+
+def test_every_folder_is_an_extra_with_all_that_it_names():
+    assert [name.rpartition(".")[2] for name in extras.found()] == FOLDERS
+    for extra in extras.found().values():
+        assert all(extras.public(name).__doc__ for name in extra.functions)
+        assert all(command in COMMANDS for switch in extra.switches for command in switch.functions)
+        assert all(function in extra.functions for switch in extra.switches for function in switch.functions.values())
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("left", [None, *FOLDERS])
+def test_the_core_works_without_extras_and_with_each_alone(tmp_path, left):
+    copy = tmp_path / "harness_noise"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    if left is None:
+        shutil.rmtree(copy / "extra")
+    for folder in copy.glob("extra/*/"):
+        if folder.name != left:
+            shutil.rmtree(folder)
+    (tmp_path / "a.csv").write_text("question,score\n" + "".join(f"q{i},{i % 2}\n" for i in range(8)))
+    (tmp_path / "b.csv").write_text("question,score\n" + "".join(f"q{i},{i % 3 // 2}\n" for i in range(8)))
+    run = [sys.executable, "-m", "harness_noise"]
+    for words in (["--help"], ["analyze", "a.csv"], ["compare", "a.csv", "b.csv", "--format", "json"]):
+        env = environment(tmp_path)
+        done = subprocess.run([*run, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr

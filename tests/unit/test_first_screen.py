@@ -1,0 +1,139 @@
+"""The first screen of a comparison: short, and each reason that would change its verdict is computed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harness_noise as hn
+from harness_noise.cli import main
+from harness_noise.report import terminal
+from harness_noise.report.summary import changes
+
+NUMBER = re.compile(r"(?<![\w.])[−+]?\d[\d,]*(?:\.\d+)?")
+
+
+def run(name: str, values: np.ndarray, clusters: list[str] | None = None) -> hn.Run:
+    questions = hn.Questions(tuple(map(str, range(len(values)))), "id")
+    labels = None if clusters is None else tuple(clusters)
+    missing = int(np.isnan(values).sum())
+    part = hn.Scores("t", "acc", "none", questions, values, clusters=labels, n_missing=missing, bounds=(0.0, 1.0))
+    return hn.Run(name, name, "array", scores=(part,))
+
+
+def sides(n: int, won: int, lost: int) -> tuple[np.ndarray, np.ndarray]:
+    a, b = np.zeros((n, 1)), np.zeros((n, 1))
+    a[:won], b[won : won + lost] = 1, 1
+    return a, b
+
+
+@pytest.mark.parametrize(("won", "lost"), [(30, 4), (12, 10)])
+@pytest.mark.parametrize("width", [80, 120])
+def test_one_row_has_at_most_12_lines_and_20_figures(
+    won: int, lost: int, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = sides(200, won, lost)
+    clusters = [f"c{i // 4}" for i in range(200)]
+    table = hn.compare(run("new", a, clusters), run("old", b, clusters))
+    monkeypatch.setenv("COLUMNS", str(width))
+    text = terminal.text(table, details=False)
+    assert len(text.splitlines()) <= 12, text
+    assert len(NUMBER.findall(text)) <= 20, text
+    for label in ("A ", "B ", "A − B ", "p ", "smallest detectable difference"):
+        assert re.search(rf"^{label}", text, re.MULTILINE), label
+    assert "SE (1 answer)" not in text
+    assert "SE (1 answer)" in terminal.text(table, details=True)
+
+
+def test_missing_answers_that_could_change_it_are_named_and_others_are_not() -> None:
+    a, b = sides(480, 16, 4)
+    whole = hn.compare(run("a", a), run("b", b)).rows[0]
+    assert changes(whole) == []
+    a[-8:], b[-8:] = np.nan, 1
+    row = hn.compare(run("a", a), run("b", b)).rows[0]
+    assert row.if_missing == "could change the verdict"
+    assert changes(row) == ["What would change this verdict: missing answers at their bounds."]
+
+
+def test_clusters_and_the_largest_of_them_are_computed() -> None:
+    """A wins by one cluster of 20 questions: counted singly it is better, by clusters it is not."""
+    a, b = sides(200, 20, 0)
+    clusters = [f"c{i // 20}" for i in range(200)]
+    row = hn.compare(run("a", a, clusters), run("b", b, clusters)).rows[0]
+    alone = hn.compare(run("a", a), run("b", b)).rows[0]
+    assert (row.verdict, alone.verdict) == ("not separable", "A better")
+    assert changes(row) == ["What would change this verdict: no clusters."]
+    rng = np.random.default_rng(2)
+    x, y = (rng.random((2, 240, 1)) < 0.5).astype(float)
+    x[:60], y[:60] = 1, 0
+    clusters = ["big"] * 60 + [f"c{i // 4}" for i in range(180)]
+    row = hn.compare(run("a", x, clusters), run("b", y, clusters), se="cr0").rows[0]
+    without = hn.compare(*(run(name, z[60:], clusters[60:]) for name, z in (("a", x), ("b", y))), se="cr0").rows[0]
+    assert ("leaving out the largest cluster" in " ".join(changes(row))) is (row.verdict != without.verdict)
+
+
+def test_other_weights_are_computed_of_the_overall_row() -> None:
+    parts = []
+    for name, shift in (("a", 1), ("b", 0)):
+        small, large = sides(20, 16, 0), sides(400, 150, 152)
+        scores = [
+            hn.Scores(task, "acc", "none", hn.Questions(tuple(map(str, range(len(s[0])))), "id"), s[1 - shift],
+                      bounds=(0.0, 1.0))
+            for task, s in (("small", small), ("large", large))
+        ]  # fmt: skip
+        parts.append(hn.Run(name, name, "array", scores=tuple(scores)))
+    by = {w: hn.compare(*parts, weights=w).rows[-1] for w in ("equal", "size")}
+    assert by["equal"].is_overall
+    differ = by["equal"].verdict != by["size"].verdict
+    assert differ
+    assert ("other weights of the tasks" in " ".join(changes(by["equal"]))) is differ
+    assert changes(replace(by["equal"], _would_change=())) == []
+
+
+def test_hints_are_wrapped_on_a_terminal_and_one_line_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness_noise.cli import options
+
+    text = "harness-noise: " + "a word and another " * 12
+    assert options._wrapped(text) == text
+    monkeypatch.setattr(options.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = options._wrapped(text).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert " ".join(" ".join(lines).split()) == text.strip()
+
+
+def test_the_two_most_important_hints_follow_and_the_rest_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("new", "old"):
+        lines = [f"q{i},{int((i + len(name)) % 3 > 0)}" for i in range(40)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["question,score", *lines]) + "\n")
+    typed = ["compare", str(tmp_path / "new.csv"), str(tmp_path / "old.csv")]
+    assert main(typed) == 0
+    few = capsys.readouterr().err.splitlines()
+    assert len(few) <= 3
+    assert main([*typed, "--details"]) == 0
+    every = capsys.readouterr().err.splitlines()
+    if len(every) > 2:
+        assert few[-1].endswith(f"more hint{'s' * (len(every) > 3)}: --details")
+        assert int(few[-1].split()[1]) == len(every) - 2
+    assert {*few[:2]} <= {*every}
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_one_mean_is_as_short_and_the_rest_is_in_the_details(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(0).random((200, 3)).round()
+    table = hn.analyze(run("new", values, [f"c{i // 4}" for i in range(200)]))
+    monkeypatch.setenv("COLUMNS", str(width))
+    text = terminal.text(table)
+    assert len(text.splitlines()) <= 12, text
+    assert len(NUMBER.findall(text)) <= 20, text
+    for label in ("mean ", "95% CI ", "standard error "):
+        assert re.search(rf"^{label}", text, re.MULTILINE), label
+    for words in ("SE (1 answer)", "prediction"):
+        assert words not in text
+        assert words in terminal.text(table, details=True)

@@ -1,0 +1,39 @@
+"""The meter of the pages counts sentences, and nothing else."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import prose
+
+PAGE = """# A heading is none; it is not counted
+
+One sentence has six words here. `code; where` counts as a single word;
+a [link](where;it-leads.md) as its text.
+
+| a | table; where |
+|---|---|
+
+- An item of a list is another one.
+
+```
+no; code; where
+```
+"""
+
+
+def test_sentences_are_those_of_the_text() -> None:
+    found = prose.sentences(PAGE)
+    assert [len(one.split()) for one in found] == [6, 11, 8]
+    now = prose.measured(found)
+    assert now["median"] == 8
+    assert now["long"] == now["where"] == 0
+    assert now["semicolons"] == pytest.approx(1000 / 25)
+
+
+def test_a_budget_is_above_the_aim_and_of_a_page() -> None:
+    for name, budget in json.loads(prose.BUDGETS.read_text(encoding="utf-8")).items():
+        assert (prose.ROOT / name).is_file()
+        assert all(value > prose.AIMS[key] for key, value in budget.items()), name

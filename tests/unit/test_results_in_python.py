@@ -1,0 +1,114 @@
+"""What a result says of itself in Python: its sentence, its verdict, a short repr, its figure, its frames."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harness_noise as hn
+from harness_noise.report import latex
+from harness_noise.report.arena_summary import BEST, leaderboard
+
+
+def run(name: str, shift: float, tasks: tuple[str, ...] = ("t",)) -> hn.Run:
+    scores = []
+    for task in tasks:
+        rng = np.random.default_rng([*name.encode(), *task.encode()])
+        values = (rng.random((60, 2)) < 0.4 + shift).astype(float)
+        questions = hn.Questions(tuple(f"q{i}" for i in range(60)), "id")
+        scores.append(hn.Scores(task, "acc", "none", questions, values, bounds=(0.0, 1.0)))
+    return hn.Run(name, name, "array", scores=tuple(scores))
+
+
+def test_a_result_has_a_sentence_a_verdict_a_short_repr_and_its_figure() -> None:
+    compared = hn.compare(run("new", 0.3), run("old", 0.0))
+    board = hn.arena([run(f"m{i}", 0.1 * i, ("x", "y")) for i in range(5)])
+    for result in (compared, hn.analyze(run("new", 0.3)), board, hn.plan(effect=0.05, accuracy=0.7)):
+        assert len(repr(result)) <= 230
+        assert repr(result).startswith(f"<{type(result).__name__}: ")
+        assert result.verdict
+        assert result.sentence
+    assert compared.verdict.startswith("new is better than old by ")
+    assert compared.sentence.endswith("new is better.")
+    assert compared.plot().startswith("<?xml")
+    assert compared.plot()._repr_svg_() == compared.plot()
+    assert "new is better than old by" in compared._repr_html_()[:300]
+
+
+def test_a_frame_by_question_has_both_means_of_every_question() -> None:
+    a, b = run("new", 0.3), run("old", 0.0)
+    frame = hn.compare(a, b, by_question=True).to_frame("by_question")
+    assert list(frame.question) == [f"q{i}" for i in range(60)]
+    assert np.allclose(frame.mean_a, a.scores[0].values.mean(axis=1))
+    assert np.allclose(frame["diff"], (a.scores[0].values - b.scores[0].values).mean(axis=1))
+    with pytest.raises(KeyError, match="by_question=True"):
+        hn.compare(a, b).to_frame("by_question")
+
+
+def test_the_figures_of_a_comparison_are_written(tmp_path: Path) -> None:
+    written = hn.write_figures(hn.compare(run("new", 0.3), run("old", 0.0)), tmp_path)
+    assert [path.name for path in written] == ["01-acc.svg"]
+    assert written[0].read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_an_arena_opens_with_models_by_benchmarks_and_latex_is_that_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    board = hn.arena([run(f"m{i}", 0.1 * i, ("x", "y")) for i in range(5)])
+    table = leaderboard(board)
+    assert [column.label for column in table.columns] == ["Model", "overall", "x", "y", BEST]
+    assert table.units == "in %"
+    best = {(row.model, row.task) for row in board.models if row.among_best}
+    for cells in table.rows:
+        for column, cell in zip(table.columns[1:-1], cells[1:-1], strict=True):
+            assert cell.startswith(BEST) is ((cells[0], column.label) in best)
+    assert "Leaderboard, acc: mean ± standard error, ★ may be the best; in %" in str(board)
+    assert "SE (1 answer)" not in str(board)
+    text = latex.render(board)
+    assert text.count(r"\begin{table}") == 1
+    assert text.count("\n") < 40
+    assert r"$\star$" in text
+    assert "as one task." in text
+    assert "weights" not in text  # an option is no footnote of a paper
+
+
+def frame(seed: int, rate: float) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({"question": range(60), "score": (rng.random(60) < rate).astype(float)})
+
+
+def test_runs_have_the_names_of_a_dict_of_attrs_or_are_a_and_b() -> None:
+    high, low = frame(0, 0.9), frame(1, 0.3)
+    assert hn.compare({"new": high, "old": low}).verdict.startswith("new is better than old by ")
+    board = hn.arena({"x": high, "y": low, "z": frame(2, 0.5)})
+    assert {row.model for row in board.models} == {"x", "y", "z"}
+    assert hn.compare({"second": run("new", 0.3)}, {"first": run("old", 0.0)}).rows[0].model_a == "second"
+    assert "DataFrame" not in hn.compare(high, low).verdict
+    assert hn.compare(high, low).verdict.startswith("A is better than B by ")
+    high.attrs["name"], low.attrs["name"] = "tuned", "base"
+    assert hn.compare(high, low).verdict.startswith("tuned is better than base by ")
+
+
+def test_a_name_is_of_one_run_alone() -> None:
+    two = pd.concat([frame(0, 0.9).assign(model="m"), frame(1, 0.3).assign(model="o")])
+    with pytest.raises(hn.InputError, match="both holds 2 runs"):
+        hn.analyze({"both": two})
+
+
+def test_a_repr_is_short_where_there_is_no_verdict() -> None:
+    alone = frame(0, 0.9).assign(x=1.0, cluster="one")
+    assert repr(hn.label_sample(frame(0, 0.9), n=5)) == "<LabelSample: 5 answers to label>"
+    alone["x"] = np.arange(60.0)
+    assert repr(hn.regress(alone, on=["x"])) == "<Regression: 2 rows>"
+
+
+def test_unnamed_frames_of_an_arena_are_numbered() -> None:
+    frames = [frame(i, rate) for i, rate in enumerate((0.9, 0.5, 0.3))]
+    board = hn.arena(frames)
+    assert [row.model for row in board.models] == ["DataFrame 1", "DataFrame 2", "DataFrame 3"]
+    frames[1].attrs["name"] = "tuned"
+    assert {row.model for row in hn.arena(frames).models} == {"DataFrame 1", "tuned", "DataFrame 2"}
+    both = pd.concat([frames[0].assign(model="m"), frames[2].assign(model="o")])
+    assert {row.model for row in hn.arena([both, frame(4, 0.6)]).models} == {"m", "o", "DataFrame 2"}

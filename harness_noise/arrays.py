@@ -21,6 +21,8 @@ PixelArray: TypeAlias = NDArray[np.uint8]
 AnyArray: TypeAlias = NDArray[Any]
 Labels: TypeAlias = Sequence[object] | NDArray[np.generic]
 """A label for each question."""
+HUGE = 1e100
+"""Scores beyond it are taken for infinite: their squares are."""
 Rows = TypeVar("Rows", bound="DataclassInstance")
 
 

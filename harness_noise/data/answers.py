@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from ..arrays import FloatArray, HashArray, IntArray
+from ..arrays import HUGE, FloatArray, HashArray, IntArray
 from ..errors import FaultyScoresError, FinalError, InputError, are
 from ..errors import counted as in_words
 from ..settings import CAUSES, counts_as_zero
@@ -404,7 +404,7 @@ class Answers:
             )
             if question is None:
                 raise InputError(f"{where}, row {line}: no question")
-            if score is not None and not (isinstance(score, (bool, int, float)) and abs(score) < _HUGE):
+            if score is not None and not (isinstance(score, (bool, int, float)) and abs(score) <= HUGE):
                 raise InputError(f"{where}, row {line}: the score {score!r:.60} is no finite number")
             value = doc.get("cause") if score is None else float(score)
             what = task or "table", metric or "score", scorer or "none"
@@ -575,10 +575,6 @@ class Answers:
             return Questions(occurrences([seen.keys[name] for name in names]), "question", texts=texts, fields=fields)
         inputs = tuple(seen.inputs[name] for name in names if name in seen.inputs)
         return Questions(names, self.kind, inputs if len(inputs) == len(names) else None, texts=texts, fields=fields)
-
-
-_HUGE = 1e100
-"""Scores beyond it are taken for infinite: their squares are."""
 
 
 def _name_in(value: Any) -> str | None:

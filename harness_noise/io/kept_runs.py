@@ -22,6 +22,7 @@ from typing import Any, get_args
 import numpy as np
 
 from .._version import __version__
+from ..arrays import HUGE
 from ..data.questions import Questions
 from ..data.scores import Group, Run, Scores, Skipped, Weighting
 from ..errors import InputError
@@ -143,11 +144,11 @@ def _scores(part: Mapping[str, Any], questions: Sequence[Questions]) -> Scores:
     bounds, clusters = part["bounds"], part["clusters"]
     if bounds is not None:
         low, high = _numbers(bounds)
-        if not -math.inf < low < high < math.inf:
+        if not -HUGE <= low < high <= HUGE:
             raise ValueError
         bounds = (low, high)
     values = np.array(_numbers(part["mean"]), dtype=np.float64)[:, None]
-    if np.isinf(values).any() or (bounds and ((values < bounds[0]) | (values > bounds[1])).any()):
+    if (np.abs(values) > HUGE).any() or (bounds and ((values < bounds[0]) | (values > bounds[1])).any()):
         raise ValueError
     fields |= {
         "bounds": bounds,

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..arrays import HUGE
 from ..errors import InputError
 from .paths import PathInput, opened, resolve_path
 
 _LARGEST = 1 << 18
 """Largest size of a file in bytes. Its reader needs seconds for a megabyte."""
 _DEEPEST = 20
-_FAR = 1e100
 Threshold = tuple[tuple[str, str, str], float, float, int | None]
 """Task, metric and filter ("" matches any), the value, the share of it that may be lost, questions of each task."""
 
@@ -106,7 +106,7 @@ def _values(content: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str, str], 
 def _checked(path: PathInput, key: tuple[str, ...], value: Any, rtol: Any, limit: Any) -> tuple[float, float, Any]:
     what = " ".join(filter(None, key))
     for name, number in (("value", value), ("rtol", rtol)):
-        if isinstance(number, bool) or not isinstance(number, (int, float)) or not -_FAR < number < _FAR:
+        if isinstance(number, bool) or not isinstance(number, (int, float)) or not -HUGE <= number <= HUGE:
             raise InputError(f"{path}: the {name} of {what} is {number!r:.80}, not a number")
     if not 0 <= rtol < 1:
         raise InputError(f"{path}: rtol {rtol:g} of {what} is not a share below 1, such as 0.05")

@@ -18,6 +18,7 @@ import numpy as np
 
 from .._version import __version__
 from ..analysis.rows import RowDecision, decided
+from ..arrays import HUGE
 from ..data.questions import Questions
 from ..data.scores import Measured, ReadOptions, Run, Scores
 from ..errors import InputError
@@ -29,7 +30,7 @@ from ..results.forms import SCHEMA_VERSION, json_value, shown_fields
 from ..results.rows import Difference
 from ..settings import Settings, check_scale
 from ..stats import decision, planning
-from ..stats.tolerances import LARGEST, SLACK
+from ..stats.tolerances import SLACK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +208,7 @@ def _value(value: Any, kind: str) -> Any:
     if plain == "Spread":
         return Spread(*(_value(value[field.name], "float") for field in fields(Spread)))
     number = float(value) if plain == "float" and isinstance(value, int) else value
-    if type(number).__name__ != plain or (plain in ("int", "float") and not abs(number) <= LARGEST):
+    if type(number).__name__ != plain or (plain in ("int", "float") and not abs(number) <= HUGE):
         raise TypeError(f"{kind} {value!r:.80}")
     return number
 

@@ -47,8 +47,6 @@ ROUNDING = 1e-12
 """Relative to the scale of the scores: what is smaller is the rounding of a sum, and counts as 0."""
 SLACK = 1e-9
 """The most that a number may be off a boundary, a whole number or a range on which it was computed to lie."""
-LARGEST = 1e100
-"""Beyond it squares are infinite."""
 SMALLEST = 1e-300
 """Divisors are kept above it."""
 FEWEST_UNITS = 30

@@ -92,7 +92,7 @@ def spoilt(field: str, value: object) -> bytes:
     [
         ("model", 3), ("name", None), ("scores", {"a": 1}), ("questions.0.keys", ["a"] * 60), ("questions.0.kind", []),
         ("questions.0.prompts", ["a"]), ("scores.0.mean.0", "1"), ("scores.0.mean.0", True),
-        ("scores.0.mean.0", 10**400),
+        ("scores.0.mean.0", 10**400), ("scores.0.mean.0", 1e160), ("scores.0.bounds", [0, 1e160]),
         ("scores.0.mean.0", float("inf")), ("scores.0.mean", [1.0]), ("scores.0.clusters", ["a"]),
         ("scores.0.clusters", [1] * 60), ("scores.0.bounds", [1, 0]), ("scores.0.bounds", [0.9, 1]),
         ("scores.0.higher_is_better", 1), ("scores.0.diagnostics", [[]]), ("scores.0.cluster_spec", 3),

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.arrays import BoolArray, FloatArray, IntArray
+from harness_noise.arrays import HUGE, BoolArray, FloatArray, IntArray
 from harness_noise.data.answers import compared, levels_of
 from harness_noise.data.clusters import OuterFields
 from harness_noise.data.doubled import doubles
@@ -50,7 +50,7 @@ from .presets import (
     rendered,
 )
 from .rules import Found, Rule
-from .values import HUGE, MOST_ODD, NoScoreError, cell_text, odd_scores, score_of
+from .values import MOST_ODD, NoScoreError, cell_text, odd_scores, score_of
 
 _PLAIN = {float, int, bool}
 
@@ -274,7 +274,7 @@ class FileReader:
                 numbers = np.array(values, dtype=np.float64)  # None is NaN
             except OverflowError:
                 numbers = np.full(1, np.inf)
-            if not (np.abs(numbers) >= HUGE).any():
+            if not (np.abs(numbers) > HUGE).any():
                 return numbers
         known = self.scores_of
         if kinds <= {str, type(None)}:

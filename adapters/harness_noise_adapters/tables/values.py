@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from harness_noise.arrays import HUGE
 from harness_noise.data.clusters import text_label
 from harness_noise.errors import InputError
 
@@ -89,5 +90,3 @@ LEXICON = tomllib.loads((files(__package__) / "columns.toml").read_text(encoding
 VERDICTS: dict[str, float] = LEXICON["verdicts"]
 """Score of each verdict, in lower case. Inspect's letters are C, P (partly), I and N (no answer)."""
 _KNOWN = ("yes/no", "pass/fail", "correct/incorrect", "resolved/unresolved", "C/P/I/N")
-HUGE = 1e100
-"""Scores beyond it are taken for infinite: their squares are."""

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from harness_noise.arrays import BoolArray, FloatArray, HashArray
+from harness_noise.arrays import HUGE, BoolArray, FloatArray, HashArray
 from harness_noise.data.native_values import close, fitting, mean_of_questions
 from harness_noise.data.notes import NO_ERROR_BAR, NO_SAMPLES, NOT_SCORED, Note
 from harness_noise.data.questions import AnswerTexts, Questions
@@ -221,8 +221,6 @@ MEANS = ("mean", "nanmean", choices.BRIER)
 """lm-eval's own aggregations that are means. The Brier score is one, of scores made from its pairs."""
 NOT_APPLIED = -1.0
 """The score that tasks of several lengths give to a question of another length."""
-HUGE = 1e100
-"""Scores beyond it are taken for infinite: their squares are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.arrays import FloatArray, IntArray
+from harness_noise.arrays import HUGE, FloatArray, IntArray
 
 from ..blocks import Block
 from ..values import MISSING, VERDICTS, answers_of
@@ -28,7 +28,6 @@ _MOST_WORDS = 12
 _PER_CENT = re.compile(r"\s*[+-]?\d+(?:\.\d+)?\s*%\s*")
 _FRACTION = re.compile(r"\s*\d+(?:\.\d+)?\s*/\s*\d+(?:\.\d+)?\s*")
 _DATE = re.compile(r"\s*\d{4}-\d\d-\d\d([T ].*)?")
-_HUGE = 1e100
 
 
 @dataclass(eq=False)
@@ -259,10 +258,10 @@ def _number(cell: Any) -> float:
             number = float(plain)
         except ValueError:
             return np.nan
-        return number if abs(number) < _HUGE and "_" not in plain else np.nan  # to Python 1_0 is 10
+        return number if abs(number) <= HUGE and "_" not in plain else np.nan  # to Python 1_0 is 10
     if isinstance(cell, (bool, int, float)):
         try:
-            return float(cell) if abs(cell) < _HUGE else np.nan
+            return float(cell) if abs(cell) <= HUGE else np.nan
         except OverflowError:
             return np.nan
     return np.nan

@@ -51,10 +51,9 @@ class Registered:
 
     @property
     def consumers(self) -> frozenset[str]:
-        """Names of all calculations that obey it: what `analyze` obeys `export` writes, and `compare` decides gates."""
-        names = set(self.beside.split())
-        names |= {"export"} if "analyze" in names else set()
-        return frozenset(names | ({"gate"} if "compare" in names else set()))
+        """Names of all calculations of the core that obey it: what `analyze` obeys `export` writes."""
+        names = frozenset(self.beside.split())
+        return names | {"export"} if "analyze" in names else names
 
     def call(self, function: str, *arguments: Any) -> Any:
         """Return what one of its functions makes of the arguments.
@@ -80,7 +79,7 @@ class Estimator(Registered):
     """A variance estimator V = g(G) Σ_c [Σ_i c(h) e_i]², with G clusters c of leverage h."""
 
     beside: str = (
-        "published estimate estimate_difference analyze compare arena compare_in_sequence plan corpus "
+        "published estimate estimate_difference analyze compare arena compare_in_sequence corpus "
         "corpus_difference unpaired wild runs crossed looks"
     )
     leverage: Function

@@ -32,6 +32,18 @@ class Switch:
         return self.flag.removeprefix("--").replace("-", "_")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calculation:
+    """What a calculation of an extra obeys, and how it refuses what it does not obey (see `settings`)."""
+
+    like: str = ""
+    """A calculation of the core that obeys the same fields of `Settings`, in the same values."""
+    obeys: str = ""
+    """Fields of `Settings` and other keywords that it obeys in any value."""
+    refusals: Mapping[str, str]
+    """Keyword → the sentence that refuses it, with `{what}` for the keyword. "" is for all others."""
+
+
 @dataclass(frozen=True, slots=True)
 class Extra:
     """All that an extra adds. Modules are named from its package and imported when they are needed."""
@@ -43,6 +55,8 @@ class Extra:
     command: str = ""
     """The module of its command, which has the name `command`."""
     switches: tuple[Switch, ...] = ()
+    calculations: Mapping[str, Calculation] = field(default_factory=dict)
+    """Name → what it obeys. A command has the name of its calculation."""
 
 
 @cache
@@ -74,6 +88,12 @@ def commands() -> Iterator[Any]:
     for package, extra in found().items():
         if extra.command:
             yield import_module(f"{package}.{extra.command}").command
+
+
+@cache
+def calculations() -> dict[str, Calculation]:
+    """Return the calculations of extras by name."""
+    return {name: each for extra in found().values() for name, each in extra.calculations.items()}
 
 
 def switches(command: str) -> list[Switch]:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from .choices import INTERVALS, REGISTERS, T_TEST, TESTS
 from .errors import InputError, check_kind, check_one_of, parameter
+from .extras import calculations
 
 Interval = str
 """auto, or the name of one of `choices.INTERVALS`."""
@@ -70,8 +71,6 @@ _COMPUTES = {
     "estimate_from_part": "an estimate from a part",
     "estimate_with_labels": "a mean that labels correct",
     "label": "a sample to be labelled",
-    "each": "the test of each question",
-    "plan": "a plan",
 }
 """Consumer that does without all it does not obey, and advises nothing in its place → what it computes."""
 _SENTENCES = {
@@ -85,21 +84,20 @@ _SENTENCES = {
         "rows that count"
     ),
     "export.only export.tasks export.metrics export.scorers": "export writes whole runs: leave out {what}",
-    "estimate_difference compare gate": "{what} is for one run; a difference has t (with Bonett-Price where nothing "
+    "estimate_difference compare": "{what} is for one run; a difference has t (with Bonett-Price where nothing "
     "varies) or bootstrap: use `interval='t'`",
     "estimate.chance estimate_difference.chance export.chance estimate.weights estimate_difference.weights "
     "export.weights": "{what} is about the tasks of a run, and here is none: leave it out",
     "estimate_difference.adjust": "{what} is about several rows, and one difference is a family of its own: leave it "
     "out",
-    "gate.as_repeats gate.apart export.as_repeats export.apart factors.apart": "every run counts by itself here: leave "
-    "{what} out",
+    "export.as_repeats export.apart factors.apart": "every run counts by itself here: leave {what} out",
     "arena": "arena pairs models by question, takes repeats as independent answers and tests by t, sign or wild; for "
     "{what} use `compare` on the pairs that need it",
-    "gate.measures gate.prices factors.measures factors.prices plan.measures plan.prices": "{what} is about measures "
+    "factors.measures factors.prices": "{what} is about measures "
     "beside the score, and this is about scores: leave it out, or use `compare`",
     "factors.cluster": "{what}: what questions share is a factor, `factors` NAME=COLUMN",
     "factors.as_repeats": "{what} hides which run an answer is of: name it as a factor, `factors={{'run': 'run'}}`",
-    "given_runs plan_row": "{what} says how files are read, and none is read here: leave it out, or give their paths",
+    "given_runs": "{what} says how files are read, and none is read here: leave it out, or give their paths",
     # what `compare` and `regress` are given
     "counts profile published": "{what} is about the answers of two runs, and only their numbers are given: leave it "
     "out, or give the runs",
@@ -116,12 +114,6 @@ _SENTENCES = {
     "own: leave {what} or `looks` out",
     "sides": "A and B are given as `a` and `b`: leave {what} out, or give all runs as `a`",
     "against": "with `against` all given runs are A: leave {what} out",
-    # what `plan` takes the noise from: runs, one row of a result, a profile, the accuracy, ω² and σ²
-    "plan_profile plan_accuracy plan_numbers": "{what} is about `runs`, and none is given: name a run, or leave it out",
-    "plan.r2 plan_row.r2 plan.sigma2 plan_profile.sigma2 plan_accuracy.sigma2 plan.design_effect plan.cluster_size "
-    "plan.icc plan_row.design_effect plan_row.cluster_size plan_row.icc plan_profile.cluster_size plan_profile.icc "
-    "plan.solved plan_row.solved plan_profile.solved plan_numbers.solved": "{what} is one of the numbers that a plan "
-    "starts from without runs, and what is given here says it already: leave it out",
     # metrics over all questions at once
     "corpus corpus_difference": "{what} is for metrics that are means of question scores; leave this one out with "
     "`metrics`",
@@ -138,6 +130,8 @@ _SENTENCES = {
 REFUSALS = {consumer: sentence for consumers, sentence in _SENTENCES.items() for consumer in consumers.split()}
 """Consumer → the sentence that refuses what it does not obey. `consumer.keyword` is for a keyword that needs
 another."""
+for _name, _of_extra in calculations().items():
+    REFUSALS |= {f"{_name}.{keyword}".rstrip("."): words for keyword, words in _of_extra.refusals.items()}
 for _register in REGISTERS.values():
     _register.check_consumers({name for name in REFUSALS if "." not in name})
 _WITH_ANSWERS = "estimate estimate_difference analyze compare arena"
@@ -146,40 +140,29 @@ _CORPUS = "corpus corpus_difference"
 _LOOKS = "compare_in_sequence estimate_from_part"
 _DESIGNS = "unpaired wild fixed runs crossed"
 _LABELLED = "estimate_with_labels labels"
-_PLANS = "plan plan_row plan_profile plan_accuracy plan_numbers"
-_ON_RUNS = "analyze compare regress arena plan"
+_ON_RUNS = "analyze compare regress arena"
 KEYWORDS = {
     # how runs are read
-    **dict.fromkeys(
-        ("tasks", "metrics", "scorers"), f"read published {_ON_RUNS} gate label factors profile plan_profile"
-    ),
-    **dict.fromkeys(("groups", "columns", "format_file"), f"read published {_ON_RUNS} gate label factors export"),
+    **dict.fromkeys(("tasks", "metrics", "scorers"), f"read published {_ON_RUNS} label factors profile"),
+    **dict.fromkeys(("groups", "columns", "format_file"), f"read published {_ON_RUNS} label factors export"),
     **dict.fromkeys(("measures", "prices"), "read analyze compare regress arena export"),
-    "follow_links": f"read published {_ON_RUNS} gate label factors export",
+    "follow_links": f"read published {_ON_RUNS} label factors export",
     "apart": f"read published label {_ON_RUNS}",
     "as_repeats": f"published label {_ON_RUNS}",
     # what is compared, and with what
-    "models": "compare regress counts profile plan labels",
+    "models": "compare regress counts profile labels",
     "against": "compare labels",
     "complete": "analyze compare",
-    "profile": "profile plan_profile plan_accuracy",
-    **dict.fromkeys(("labels", "labels_scorer", "label_range", "labels_at_random"), "analyze compare arena gate plan"),
+    "profile": "profile",
+    **dict.fromkeys(("labels", "labels_scorer", "label_range", "labels_at_random"), "analyze compare arena"),
     # what else is computed
     "by": "analyze compare arena unpaired",
     **dict.fromkeys(("questions", "by_question"), "compare"),
-    "looks": f"compare {_PLANS}",
-    "answers_b": "published gate",
-    "n": f"published {_PLANS} labels",
-    # where the noise of a plan comes from
-    **dict.fromkeys(("two_like_this", "assurance"), "plan plan_row labels"),
-    "answers": "plan",
-    "r2": "plan_numbers plan_accuracy plan_profile",
-    **dict.fromkeys(("judged", "target_se"), f"{_PLANS} labels"),
-    "accuracy": "plan_accuracy plan_profile",
-    "solved": "plan_accuracy",
-    **dict.fromkeys(("omega2", "sigma2"), "plan_numbers"),
-    **dict.fromkeys(("cluster_size", "icc"), "plan_numbers plan_accuracy"),
-    "design_effect": "plan_numbers plan_accuracy plan_profile",
+    "looks": "compare",
+    "answers_b": "published",
+    "n": "published labels",
+    # what labels correct: a pilot, or how many it takes
+    **dict.fromkeys(("two_like_this", "assurance", "judged", "target_se"), "labels"),
 }
 """Keyword outside `Settings` → the functions that obey it, among those that could get it."""
 
@@ -189,27 +172,31 @@ def _obeyed(by: str, **values: Sequence[Any]) -> dict[str, dict[str, Sequence[An
     obeying: dict[str, Sequence[Any] | None] = {**dict.fromkeys(by.split()), **values}
     if "analyze" in obeying:  # export writes what analyze says
         obeying.setdefault("export", obeying["analyze"])
-    obeying = {consumer: some for consumer, some in obeying.items() if some != ()}
-    if "compare" in obeying:  # a gate decides on its rows
-        obeying["gate"] = obeying["compare"]
-    return {"consumers": obeying}
+    return {"consumers": {consumer: some for consumer, some in obeying.items() if some != ()}}
 
 
 def obeyed(name: str, consumer: str) -> Sequence[Any] | None:
     """Return the values of a keyword, besides its default, that a consumer obeys. None: any. (): none."""
     if name in KEYWORDS:
         return None if consumer in KEYWORDS[name].split() else ()
+    if (own := calculations().get(consumer)) is not None:
+        if name in own.obeys.split():
+            return None
+        if not own.like:
+            return ()
+        consumer = own.like
     if name in REGISTERS:
         return REGISTERS[name].named(consumer)
     values: Sequence[Any] | None = Settings.__dataclass_fields__[name].metadata["consumers"].get(consumer, ())
     return values
 
 
-def consumers(name: str) -> frozenset[str]:
+def consumers(name: str) -> set[str]:
     """Return the calculations that obey a field of `Settings`, in any of its values."""
+    of_extras = {each for each in calculations() if obeyed(name, each) != ()}
     if name in REGISTERS:
-        return frozenset[str]().union(*(item.consumers for item in map(REGISTERS[name].__getitem__, REGISTERS[name])))
-    return frozenset(Settings.__dataclass_fields__[name].metadata["consumers"])
+        return of_extras.union(*(item.consumers for item in map(REGISTERS[name].__getitem__, REGISTERS[name])))
+    return of_extras.union(Settings.__dataclass_fields__[name].metadata["consumers"])
 
 
 def refusal(name: str, consumer: str, what: str) -> str:
@@ -260,8 +247,8 @@ class Settings:
     level: float = field(
         default=0.95,
         metadata=_obeyed(
-            f"published {_WITH_ANSWERS} {_CORPUS} {_DESIGNS} {_LOOKS} {_PLANS} {_LABELLED} boundaries counts profile "
-            "regress each looks"
+            f"published {_WITH_ANSWERS} {_CORPUS} {_DESIGNS} {_LOOKS} {_LABELLED} boundaries counts profile regress "
+            "looks"
         ),
     )
     """Coverage of the confidence intervals, in (0, 1)."""
@@ -298,9 +285,7 @@ class Settings:
     """Ignore which question is which: two samples of different questions, as counts always are."""
     repeats_are: RepeatsAre = field(
         default="answers",
-        metadata=_obeyed(
-            "published estimate estimate_difference analyze compare looks plan unpaired wild runs crossed"
-        ),
+        metadata=_obeyed("published estimate estimate_difference analyze compare looks unpaired wild runs crossed"),
     )
     """``"answers"``: repeats are independent. ``"runs"``: each is a seed or prompt that affects all questions."""
     runs_shared: bool = field(default=False, metadata=_obeyed("estimate_difference compare looks wild runs crossed"))
@@ -314,13 +299,13 @@ class Settings:
     """
     range: tuple[float, float] | None = field(
         default=None,
-        metadata=_obeyed(f"published each {_WITH_ANSWERS} {_LOOKS} looks {_CORPUS} {_LABELLED} plan {_DESIGNS}"),
+        metadata=_obeyed(f"published {_WITH_ANSWERS} {_LOOKS} looks {_CORPUS} {_LABELLED} {_DESIGNS}"),
     )
     """Lowest and highest value of the metric, for all that is analysed. None: the range that the run declares."""
     missing: Missing = field(
         default="drop",
         metadata=_obeyed(
-            f"published read each {_WITH_ANSWERS} {_LOOKS} looks {_CORPUS} {_LABELLED} plan regress factors {_DESIGNS}"
+            f"published read {_WITH_ANSWERS} {_LOOKS} looks {_CORPUS} {_LABELLED} regress factors {_DESIGNS}"
         ),
     )
     """Errored or missing answers: ``"drop"`` leaves them out, ``"zero"`` counts them as wrong, and
@@ -328,7 +313,7 @@ class Settings:
     unanswered)."""
     cluster: str | None = field(
         default=None,
-        metadata=_obeyed(f"published read analyze compare arena regress label labels looks {_CORPUS} plan {_DESIGNS}"),
+        metadata=_obeyed(f"published read analyze compare arena regress label labels looks {_CORPUS} {_DESIGNS}"),
     )
     """Field that related questions share, as a SPEC. None: the clusters that the run has.
 
@@ -352,17 +337,17 @@ class Settings:
     only: tuple[str, ...] = field(
         default=(),
         metadata=_obeyed(
-            f"read analyze compare regress factors arena each label labels looks plan {_CORPUS} {_DESIGNS}",
+            f"read analyze compare regress factors arena label labels looks {_CORPUS} {_DESIGNS}",
             export=(),
         ),
     )
     """Conditions ``"FIELD OP VALUE"`` (= != < <= > >=) that a question must meet, all of them: numbers are compared as
     numbers, ISO dates as dates, all else as text."""
     seed: int = field(
-        default=0, metadata=_obeyed(f"{_WITH_ANSWERS} label looks compare_in_sequence {_CORPUS} plan {_DESIGNS}")
+        default=0, metadata=_obeyed(f"{_WITH_ANSWERS} label looks compare_in_sequence {_CORPUS} {_DESIGNS}")
     )
     """Seed of the resampling tests and intervals, and of the order in which a replay asks its questions."""
-    resamples: int = field(default=10_000, metadata=_obeyed(f"{_WITH_ANSWERS} looks {_CORPUS} plan {_DESIGNS}"))
+    resamples: int = field(default=10_000, metadata=_obeyed(f"{_WITH_ANSWERS} looks {_CORPUS} {_DESIGNS}"))
     """Number of resamples, 100 or more."""
 
     def __post_init__(self) -> None:
@@ -456,6 +441,11 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"range": None if self.range is None else list(self.range)}
+
+
+for _name, _of_extra in calculations().items():
+    for _keyword in set(_of_extra.obeys.split()) - set(Settings.__dataclass_fields__):
+        KEYWORDS[_keyword] = f"{KEYWORDS.get(_keyword, '')} {_name}"
 
 
 class InPoints(float):

@@ -6,8 +6,10 @@ from collections.abc import Collection
 from typing import Any
 
 from ..choices import REGISTERS, Register
+from ..extras import calculations
+from ..settings import obeyed
 
-_COMMANDS = ("analyze", "compare", "gate", "arena", "plan", "export")
+_COMMANDS = ("analyze", "compare", "arena", "export")
 _DESIGNS_IN_WORDS = {
     "unpaired": "`--unpaired`",
     "fixed": "`--questions-are fixed`",
@@ -41,7 +43,9 @@ def page(registers: Collection[Register[Any]] = tuple(REGISTERS.values())) -> st
                 item.words,
                 item.domain_words or ("all scores" if item.beside else "–"),
             ]
-            cells.append(", ".join(f"`{x}`" for x in _COMMANDS if x in item.consumers) or "only printed")
+            of_extras = [x for x in calculations() if (some := obeyed(each.setting, x)) is None or name in some]
+            commands = [x for x in _COMMANDS if x in item.consumers] + (of_extras if item.beside else [])
+            cells.append(", ".join(f"`{x}`" for x in commands) or "only printed")
             cells.append(", ".join(words for x, words in _DESIGNS_IN_WORDS.items() if x in item.consumers) or "–")
             lines.append(f"| {' | '.join(cells)} |")
         tables.append("\n".join(lines))

@@ -13,38 +13,46 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .analysis.sample import as_scores
-    from .api.arrays import combine, estimate, estimate_difference, estimate_with_labels, factor_noise, pass_at_k
+    from .api.arrays import combine, estimate, estimate_difference, estimate_with_labels, pass_at_k
+    from .api.factors import factor_noise, factors
     from .api.files import Exported, adapters, export, label_sample, profiles, write_figures, write_html, write_profile
     from .api.gate import gate
     from .api.keywords import Choices
     from .api.looks import boundaries, compare_in_sequence, estimate_from_part
     from .api.plan import plan
-    from .api.runs import analyze, arena, compare, factors, read, regress
+    from .api.regress import regress
+    from .api.runs import analyze, arena, compare, read
     from .data.clusters import Fields
     from .data.questions import Questions
     from .data.scores import CorpusScores, Group, Run, Scores
     from .leaderboard.profiles import NamedProfile, Profile
     from .report.text import render, write_tables
     from .results.arena import Arena
+    from .results.factors import Factors
     from .results.gate import Gate, GateRow
+    from .results.label_sample import LabelSample
     from .results.plan import Plan
-    from .results.regression import Factors, LabelSample, Regression
+    from .results.regression import Regression
     from .results.rows import Analysis, Comparison, ConfidenceInterval, Difference, Estimate
     from .settings import Settings
 
 _HOME = {
-    "api.runs": "analyze arena compare factors read regress",
+    "api.runs": "analyze arena compare read",
+    "api.regress": "regress",
+    "api.factors": "factor_noise factors",
     "api.plan": "plan",
     "api.files": "Exported adapters export label_sample profiles write_figures write_html write_profile",
     "api.gate": "gate",
     "api.keywords": "Choices",
     "report.text": "render write_tables",
     "api.looks": "boundaries compare_in_sequence estimate_from_part",
-    "api.arrays": "combine estimate estimate_difference estimate_with_labels factor_noise pass_at_k",
+    "api.arrays": "combine estimate estimate_difference estimate_with_labels pass_at_k",
     "analysis.sample": "as_scores",
     "results.rows": "Analysis Comparison ConfidenceInterval Difference Estimate",
     "results.arena": "Arena",
-    "results.regression": "Regression Factors LabelSample",
+    "results.regression": "Regression",
+    "results.factors": "Factors",
+    "results.label_sample": "LabelSample",
     "results.gate": "Gate GateRow",
     "results.plan": "Plan",
     "leaderboard.profiles": "NamedProfile Profile",
@@ -118,10 +126,12 @@ def __getattr__(name: str) -> Any:
 
         return getattr(import_module(f".{home}", __name__), name)
     from .errors import is_now
-    from .extras import public
+    from .extras import not_installed, public
 
     if (found := None if name.startswith("_") else public(name)) is not None:
         return found
+    if name in __all__:
+        raise AttributeError(not_installed(name))
     raise AttributeError(is_now(name) or f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -99,3 +99,11 @@ def calculations() -> dict[str, Calculation]:
 def switches(command: str) -> list[Switch]:
     """Return the flags that extras add to a command."""
     return [switch for extra in found().values() for switch in extra.switches if command in switch.functions]
+
+
+def not_installed(name: str) -> str:
+    """Return the sentence on a command or function whose extra is not there."""
+    return (
+        f"{name} is not installed: the folder of its extra was left out of this copy of harness-noise. Install the "
+        "whole package with pip install --force-reinstall harness-noise"
+    )

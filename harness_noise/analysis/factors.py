@@ -13,10 +13,10 @@ from ..data.notes import Note
 from ..data.questions import occurrences
 from ..data.scores import Run, Scores
 from ..errors import InputError
-from ..results.regression import FactorRow, Factors
+from ..results.factors import FactorRow, Factors
 from ..stats.contrast import cluster_codes
 from ..stats.factors import RESIDUAL, Component, components, reduction
-from .judges import with_judges
+from .agreement import with_judges
 
 FEW_LEVELS = 5
 """Levels below which a factor's variance is too little known to advise where answers help."""

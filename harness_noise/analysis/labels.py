@@ -15,7 +15,7 @@ from ..data.notes import Note
 from ..data.questions import QuestionText
 from ..data.scores import Run, Scores
 from ..errors import InputError, some_of
-from ..results.regression import LabelRow, LabelSample
+from ..results.label_sample import LabelRow, LabelSample
 from ..settings import Settings
 from ..stats.contrast import cluster_codes, question_stats
 from ..stats.labels import corrected_values, too_few_to_correct

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..arrays import FloatArray, Labels
-    from ..results.regression import Factors
     from ..results.rows import Estimate
     from ..stats.combine import Combined
 
@@ -174,40 +173,6 @@ def combine(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) 
     from ..stats.combine import equal_weights, inverse_variance, stouffer, wilcoxon
 
     return (*(method(diffs, ses, dfs) for method in (equal_weights, stouffer, inverse_variance)), wilcoxon(diffs))
-
-
-def factor_noise(scores: ArrayLike, questions: Labels, factors: Mapping[str, Labels], *, more: int = 1000) -> Factors:
-    """Return noise by factor of N answers in long form. `factors` does the same with runs.
-
-    Parameters
-    ----------
-    scores
-        (N,) scores; NaN is left out.
-    questions
-        (N,) which question each answers.
-    factors
-        Name of a source of noise → (N,) level of each answer. A factor nested in another needs levels that are
-        unique within it: name them ``"prompt 1/seed 3"``.
-    more
-        How many answers the advice is about.
-
-    Returns
-    -------
-    Factors
-        Variance components, and where the next answers help most.
-
-    Raises
-    ------
-    ValueError
-        Lengths that differ, no factor, or fewer than two scores.
-
-    References
-    ----------
-    Searle, Casella & McCulloch (1992), "Variance Components".
-    """
-    from ..analysis import factors as estimators
-
-    return estimators.factor_noise(scores, questions, factors, more)
 
 
 def pass_at_k(scores: ArrayLike, k: int) -> FloatArray:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..leaderboard.profiles import NamedProfile
     from ..report.columns import Words
-    from ..results.regression import LabelSample
+    from ..results.label_sample import LabelSample
 
 
 def adapters(format_file: str | Path | None = None) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ..data.measures import HIGHER, SCORE
 from ..data.notes import Note, merged
 from ..data.scores import Run
-from ..errors import InputError, check_count, check_kind
+from ..errors import InputError, check_count
 from ..io import registry, workers
 from ..io.paths import PathInput, is_path, is_url
-from ..io.sources import Source, Sources, is_unnamed, listed, names, numbered, of_models, only_of, runs_of
+from ..io.sources import Source, Sources, is_unnamed, listed, names, numbered, only_of, runs_of
 from ..results.rows import Analysis, Comparison
 from ..settings import Settings, check_obeyed
 from .keywords import Choices, Request
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from ..analysis.sequential import Looks
     from ..results.arena import Arena
-    from ..results.regression import Factors, Regression
 
     Number = float | tuple[int, int]
 
@@ -378,63 +377,6 @@ def _no_noise(numbers: Sequence[float]) -> str:
     )
 
 
-def regress(
-    a: Sources,
-    b: Source | Sequence[Source] | None = None,
-    *,
-    on: Sequence[str],
-    models: Sequence[str] = (),
-    settings: Settings | None = None,
-    **choices: Unpack[Choices],
-) -> Regression:
-    """Regress the scores of a run, or the difference of two, on properties of the questions.
-
-    Parameters
-    ----------
-    a
-        A path or a Run, of one model; or, without `b`, of the two that are compared.
-    b
-        The run that A is compared with; None: the scores of `a` themselves.
-    on
-        Properties of the questions, as a cluster's SPEC; numbers as they are, categories against their most
-        frequent value. ``"C(level)"``: the numbers of `level` are names of categories.
-    models
-        Names of A, or of A and B, where `a` holds more models.
-    settings
-        How to compute. None: the defaults.
-    **choices
-        Fields of `Settings` to replace (`cluster`, `level`, `adjust`, …), and how paths
-        are read: see `Choices`.
-
-    Returns
-    -------
-    Regression
-        The coefficients of each fit, with CR2 standard errors, degrees of freedom and intervals.
-
-    Raises
-    ------
-    InputError
-        Input or settings that cannot be used, or fields that explain nothing.
-
-    References
-    ----------
-    Pustejovsky & Tipton (2018): CR2 and its degrees of freedom for any design matrix.
-    """
-    from ..analysis.regress import as_categories, regress_runs
-
-    on, categories = as_categories(names(on))
-    sides = [listed(side) for side in ((a,) if b is None else (a, b))]
-    sources = [source for side in sides for source in side]
-    request = Request.of("regress", settings, choices, sources=sources, fields=on)
-    if b is not None:
-        runs = [*request.pair(sides, names(models))[0]]
-    else:
-        runs = request.runs(sources)
-        if models or not len(runs) == len(sources) == 1:
-            runs = of_models(runs, sources, names(models))
-    return regress_runs(runs[0], runs[1] if len(runs) > 1 else None, on, request.settings, categories)
-
-
 def arena(
     runs: Sources,
     *,
@@ -562,54 +504,3 @@ def _read_many(sources: Sequence[Source], request: Request, jobs: int | str, ove
             request.say(f"left out: {error}")
         out += read_runs
     return out
-
-
-def factors(
-    runs: Sources,
-    factors: Mapping[str, str],
-    *,
-    more: int = 1000,
-    settings: Settings | None = None,
-    **choices: Unpack[Choices],
-) -> Factors:
-    """Return how much of the noise comes from the prompt, the seed, the judge, over all answers of all runs.
-
-    Parameters
-    ----------
-    runs
-        A path, a Run or several of them; the same question in two tasks or runs is one question. Runs that are read
-        already must have been read with their `factors`.
-    factors
-        Name of a source of noise → the column of the table, or argument of the task, that tells its levels apart; or
-        ``"task"``, ``"model"``, ``"run"``; or ``"scorer"`` where several judges graded the same answers, which are then
-        compared two by two (`Factors.judges`).
-    more
-        How many answers the advice is about.
-    settings
-        Only `missing` is obeyed. None: the defaults.
-    **choices
-        `missing`, and how paths are read: see `Choices`.
-
-    Returns
-    -------
-    Factors
-        Variance components, and where the next answers help most.
-
-    Raises
-    ------
-    InputError
-        More than one metric, or a column that a run does not have.
-
-    References
-    ----------
-    Searle, Casella & McCulloch (1992), "Variance Components".
-    """
-    from ..analysis.factors import RUN_LEVEL, factors_of_runs
-
-    check_kind("factors", factors, Mapping)
-    columns = tuple(dict.fromkeys(column for column in factors.values() if column not in RUN_LEVEL))
-    sources = listed(runs)
-    request = Request.of("factors", settings, choices, sources=sources, factors=columns, apart=True)  # all count
-    read_runs = request.runs(sources, some=True)
-    result = factors_of_runs(read_runs, factors, more)
-    return replace(result, notes=merged(result.notes, *(run.notes for run in read_runs)))

@@ -10,7 +10,7 @@ import click
 from .. import extras
 from .._version import __version__
 from ..errors import InputError, some_of
-from . import arena, compare, demo, gate, helps, label, listing, options, plan, routing
+from . import arena, compare, demo, factors, gate, helps, label, listing, options, plan, regress, routing
 from .flags import know
 
 
@@ -33,64 +33,6 @@ def analyze(runs: tuple[str, ...], **choices: Any) -> None:
     from .. import analyze
 
     options.answer(analyze, choices, list(map(options.counts, runs)))
-
-
-@options.command(
-    "regress",
-    "harness-noise regress new-run baseline-run --on length --on category",
-    shown="--on --cluster --task --metric --columns --level --format -o --details",
-)
-@options.RUN
-@options.to_read(options.MODELS, *options.reading("regress"))
-@options.to_compute(
-    options.several(
-        "--on",
-        "SPEC",
-        "A property of the questions: a field, a.dotted.path, a Jinja template, or C(SPEC) of numbers that are names.",
-        required=True,
-    ),
-    *options.computing("regress"),
-)
-@options.to_show(*options.PRINTING)
-def regress(runs: tuple[str, ...], **choices: Any) -> None:
-    """Regress scores or differences on question properties.
-
-    The question means of A (or of A − B, paired by question) are regressed on fields of the questions:
-    numbers as they are, categories against their most frequent value. Standard errors are CR2, clustered
-    where the questions are, with degrees of freedom for each coefficient.
-    """
-    from .. import regress
-
-    options.answer(regress, choices, runs)
-
-
-@options.command(
-    "factors",
-    "harness-noise factors runs --factor prompt=task --factor seed",
-    shown="--factor --task --metric --columns --missing --format -o --details",
-)
-@options.RUN
-@options.to_read(
-    options.several(
-        "--factor factors",
-        "NAME[=COLUMN]",
-        "A source of noise: a column of the table, an argument of the task, or task, model, run, or scorer where "
-        "several judges graded the same answers (repeatable). One word is both its name and its column.",
-        required=True,
-    ),
-    *options.reading("factors"),
-)
-@options.to_show(*options.PRINTING)
-def factors(runs: tuple[str, ...], factors: tuple[str, ...], **choices: Any) -> None:
-    """Split the noise by source: the prompt, the seed, the judge.
-
-    All answers of all runs are taken together; a question that two tasks or runs share is one question.
-    The last line says where the next thousand answers would help most. With judge=scorer it also says which judges
-    agree, and which one differs.
-    """
-    from .. import factors as noise_by_factor
-
-    options.answer(noise_by_factor, choices, runs, options.mapping(factors, "--factor", one_word=True))
 
 
 @options.command(
@@ -147,22 +89,22 @@ def lm_eval(arguments: tuple[str, ...]) -> int:
     return int(adapter.cli(list(arguments)))
 
 
-_IN_ORDER = (
-    *(
-        analyze,
-        compare.command,
-        gate.command,
-        regress,
-        arena.command,
-        factors,
-        plan.command,
-        label.command,
-        listing.command,
-    ),
-    *(export, lm_eval, demo.command),
-    *extras.commands(),
+_OWN = (
+    *(analyze, compare.command, gate.command, regress.command, arena.command, factors.command, plan.command),
+    *(label.command, listing.command, export, lm_eval, demo.command),
 )
-COMMANDS: dict[str, click.Command] = {str(command.name): command for command in _IN_ORDER}
+_SHIPPED = "analyze compare gate regress arena factors plan label list export lm-eval demo"
+"""Commands of the package, in the order of messages: those of extras that it ships, too. Others come behind them."""
+
+
+def _place(command: click.Command) -> int:
+    """Return the place of a command among all."""
+    return (*_SHIPPED.split(), str(command.name)).index(str(command.name))
+
+
+COMMANDS: dict[str, click.Command] = {
+    str(command.name): command for command in sorted((*_OWN, *extras.commands()), key=_place)
+}
 know(COMMANDS.values())
 
 
@@ -190,6 +132,8 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            if args[0] in _SHIPPED.split() and not options.is_place(args[0]):
+                raise click.UsageError(extras.not_installed(args[0]), ctx)
             args = [*routing.command_of(args, COMMANDS), *args]
         return super().resolve_command(ctx, args)
 
@@ -209,7 +153,8 @@ class Commands(click.Group):
         known = {name for names in _GROUPS.values() for name in names.split()}
         for title, names in _GROUPS.items():
             more = [name for name in self.commands if name not in known] if title == "More" else []
-            rows = [(name, (self.commands[name].help or "").splitlines()[0]) for name in [*names.split(), *more]]
+            shown = [name for name in (*names.split(), *more) if name in self.commands]
+            rows = [(name, (self.commands[name].help or "").splitlines()[0]) for name in shown]
             with formatter.section(title):
                 formatter.write_dl(rows)
                 if title == "In a run":

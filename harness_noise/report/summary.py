@@ -63,9 +63,10 @@ from .sequential import full_section, look_section, stopping
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
+    from ..results.factors import Factors
     from ..results.gate import Gate
     from ..results.plan import Plan
-    from ..results.regression import Factors, Regression
+    from ..results.regression import Regression
 
 NAME = 40
 """The most letters of a model's name next to its mean."""

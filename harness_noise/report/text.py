@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..results.arena import Arena
-    from ..results.regression import LabelSample
+    from ..results.label_sample import LabelSample
     from .summary import Result
     from .terminal import Colour
 

@@ -10,7 +10,6 @@ from ..stats.tolerances import (
     FEW_FAILURES,
     FEW_LABELLED,
     FEW_RESAMPLED,
-    FEWEST_DF,
     FEWEST_FAILED,
     FEWEST_REPEATED,
 )
@@ -138,27 +137,6 @@ _ALL = (
         ),
     ),
     Diagnostic(
-        "single_level",
-        Severity.NOTE,
-        "a factor with one level: how much it varies is not known",
-        "Run it with several levels.",
-        page=("A factor with one level (`factors`). Its variance cannot be estimated."),
-    ),
-    Diagnostic(
-        "aliased_factor",
-        Severity.CARE,
-        "this factor and another one change together, so they cannot be separated",
-        "Cross them: every level of one with several of the other.",
-        page=("The design cannot tell this factor from another one: they change together (`factors`)."),
-    ),
-    Diagnostic(
-        "negative_component",
-        Severity.NOTE,
-        "the estimate of this variance component is below 0 and counts as 0",
-        "Nothing: it is smaller than the design can resolve.",
-        page=("The unbiased estimate of this variance component is below 0 and counts as 0 in the shares (`factors`)."),
-    ),
-    Diagnostic(
         "identical_repeats",
         Severity.CARE,
         "all answers to a question are the same, or score the same where only scores are known (temperature 0, a "
@@ -219,26 +197,6 @@ _ALL = (
         page=(
             "Fewer than 10 degrees of freedom: few clusters, or few questions where nothing is clustered. Intervals "
             "are wide and less reliable, most of all if clusters differ in size."
-        ),
-    ),
-    Diagnostic(
-        "few_df",
-        Severity.STOP,
-        f"fewer than {FEWEST_DF:g} degrees of freedom: neither p nor the interval is reliable",
-        "Take a coarser field, or questions in more clusters.",
-        page=("A coefficient of `regress` with fewer than four degrees of freedom."),
-    ),
-    Diagnostic(
-        "rare_category",
-        Severity.STOP,
-        "so few questions show how scores vary inside the category, or inside the one that it is compared with, that "
-        "its standard error may be far too small",
-        "Merge the category with another, or do not read its interval.",
-        page=(
-            "A category of `regress` with too few varying scores to estimate its noise: (Σe²)²/Σe⁴ of its residuals "
-            "(with clusters: of their sums) is below 3, in it or in the category that it is compared with. Four "
-            "questions that are all right show no spread, so the standard error is too small; [a "
-            "simulation](methods/coverage-weak.md#a-rare-category-in-regress) shows by how much."
         ),
     ),
     Diagnostic(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from harness_noise.stats.agreement import agreement
 from harness_noise.stats.contrast import design
-from harness_noise.stats.judges import agreement, judge_noise
+from harness_noise.stats.judges import judge_noise
 from support.slow import rest_slow
 
 replications = pytest.mark.parametrize("replications", rest_slow([300, 3000]))

@@ -17,8 +17,9 @@ from harness_noise.errors import FaultyScoresError
 from harness_noise.leaderboard.pairs import grid
 from harness_noise.leaderboard.scoring import MeasuredRun
 from harness_noise.settings import Settings
+from harness_noise.stats.agreement import agreement
 from harness_noise.stats.contrast import design
-from harness_noise.stats.judges import agreement, judge_noise
+from harness_noise.stats.judges import judge_noise
 from support.notes import noted
 
 VERDICTS = np.array(

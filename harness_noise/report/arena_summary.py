@@ -14,7 +14,6 @@ import numpy as np
 from ..arrays import BoolArray
 from ..errors import counted, some_of
 from ..results.arena import Arena, Benchmark, BenchmarkResult, Checkpoint, Model, Question, Spread
-from ..results.diagnostics import NOT_ASKED
 from ..results.rows import SCORED_DIFFERENTLY, Difference
 from ..stats import decision
 from . import fmt
@@ -35,52 +34,73 @@ NAME = 60
 def summarise(arena: Arena, *, brief: bool = False) -> Summary:
     """Return the display form of an arena, with at most `PAIRS` pairs of each benchmark, the closest in rank.
 
-    Few models are a matrix of verdicts, and their pairs a detail, which has no notes of its own if it is to be brief.
-
-    Of more than `BOARDS` benchmarks only the noise and the best are shown, and where the rest is found.
+    Few models are a matrix of verdicts. If it is to be brief, it is the leaderboard, the sentence on all benchmarks
+    together, and what was asked for. Of more than `BOARDS` benchmarks no models and pairs are shown.
     """
-    marks = Marks()
-    sections = [replace(table, title=f"{table.title}: {READ}") for table in [leaderboard(arena)]]
-    sections.append(replace(benchmarks(arena, ranges=False), detail=True))
+    board_table = leaderboard(arena)
+    sections = [replace(board_table, title=f"{board_table.title}: {READ}")]
+    sections += [] if brief else [benchmarks(arena, ranges=False)]
     if arena.budget:
         sections.append(budget_section(arena))
     sections += [checkpoint_table(rows, arena.settings["level"]) for _, rows in checkpoints(arena)]
-    alone = len(arena.boards) == 1
-    shown = asked_for(overall_first(arena)) if brief else overall_first(arena)
+    shown = arena.first_boards if brief else overall_first(arena)
+    name = {board.key: "" if len(arena.boards) == 1 else f"{board_name(board)}: " for board in shown}
+    more = fmt.weights_line(arena.models)
+    more += fmt.estimand_line([model for board in arena.boards for model in board.models])
+    if brief:  # the noise of the benchmark and the order are for --details; what was asked for stays
+        asked = [(board, line) for board in shown for line in (_frontier_words(board), _top_words(board)) if line]
+        more = [*(f"{name[board.key]}{line}." for board, line in asked), *more]
+        lead = (*checkpoint_sentences(arena), *first_lines(shown))
+        return Summary(tuple(sections), (), tuple(more), lead, more=MORE)
     said = [(board_name(board), sentences(board)) for board in shown]
-    lead = (*checkpoint_sentences(arena), *(f"{name}: {line}" for name, lines in said for line in lines[:1]))
+    lead = (*checkpoint_sentences(arena), *(f"{what}: {line}" for what, lines in said for line in lines[:1]))
     if (several := sum(not board.is_overall for board in arena.boards)) > BOARDS:
         rest = (
             f"The models and pairs of these {several} benchmarks are too many to show here: choose some by "
             "`tasks` and `metrics`, or write them all with `write_html` or `write_tables`."
         )
         return Summary(tuple(sections), (), (rest,), lead)
+    marks = Marks()
     for board in shown:
-        name = "" if alone else f"{board_name(board)}: "
-        sections.append(replace(models(board, marks, f"{name}Models"), detail=True))
+        sections.append(models(board, marks, f"{name[board.key]}Models"))
         few = 2 < len(board.models) <= MATRIX
-        sections += [replace(matrix(board, f"{name}Who is better"), detail=True)] if few else []
+        sections += [matrix(board, f"{name[board.key]}Who is better")] if few else []
         rows = chosen_pairs(board, PAIRS)
-        title = f"{name}Pairs"
+        title = f"{name[board.key]}Pairs"
         if len(rows) < len(board.pairs):
             title += f" ({len(rows)} of {len(board.pairs)}, neighbours in rank first)"
-        pairs = pair_table([board.pairs[i] for i in rows], None if brief and few else marks, title)
-        sections.append(replace(pairs, detail=True))
-    if brief:  # the noise of the benchmark and the order are for --details; what was asked for stays
-        asked = [[f"{line}." for line in (_frontier_words(board), _top_words(board)) if line] for board in shown]
-        said = [(name, [*lines[:1], *more]) for (name, lines), more in zip(said, asked, strict=True)]
-    more = [line if alone else f"{name}: {line}" for name, lines in said for line in lines[1:]]
-    more += fmt.weights_line(arena.models)
-    more += fmt.estimand_line([model for board in arena.boards for model in board.models])
-    if brief:
-        return Summary(tuple(sections), (), tuple(more), lead)
-    return Summary(tuple(sections), marks.legend(), tuple(more), lead)
+        sections.append(pair_table([board.pairs[i] for i in rows], marks, title))
+    rest_said = [
+        f"{name[board.key]}{line}" for board, (_, lines) in zip(shown, said, strict=True) for line in lines[1:]
+    ]
+    return Summary(tuple(sections), marks.legend(), (*rest_said, *more), lead)
 
 
-def asked_for(boards: Sequence[BenchmarkResult]) -> list[BenchmarkResult]:
-    """Return the benchmarks without those marked as not asked for (`not_asked_for`), or all if all are marked."""
-    alone = [board for board in boards if not all(NOT_ASKED in model.diagnostics for model in board.models)]
-    return alone or list(boards)
+MORE = (
+    "`details=True` shows the noise of each benchmark, its models with intervals and ranks, who is better than whom, "
+    "and the pairs; `legend=True` what the columns mean."
+)
+"""The last line of the first screen."""
+
+
+def first_lines(boards: Sequence[BenchmarkResult]) -> list[str]:
+    """Return the conclusions of the first screen: of all benchmarks together, or of the only one, and every warning."""
+    if len(boards) == 1 or boards[0].is_overall:
+        lines = [f"{board_name(boards[0])}: {sentences(boards[0], whole=len(boards) == 1)[0]}"]
+    else:
+        lines = [_most_often_best(boards)]
+    warned = [f"{board_name(board)}: {line}." for board in boards[1:] if (line := "; ".join(_warnings(board)))]
+    return [*lines, *warned]
+
+
+def _most_often_best(boards: Sequence[BenchmarkResult]) -> str:
+    """Return on how many of several benchmarks each model may be the best, the most first."""
+    counts: Counter[str] = Counter()
+    for board in boards:
+        counts.update(model.model for model in board.models if model.among_best)
+    level = fmt.percent(boards[0].pairs.common["level"])
+    said = [f"{fmt.shorten(name, NAME)} on {n} of {len(boards)}" for name, n in counts.most_common()]
+    return f"May be the best ({level}, each benchmark by itself): {some_of(said, 4) or 'not known'}."
 
 
 def overall_first(arena: Arena) -> list[BenchmarkResult]:
@@ -104,37 +124,62 @@ def file_names(arena: Arena) -> list[str]:
     return names
 
 
-def sentences(board: BenchmarkResult) -> list[str]:
-    """Return the conclusions about one benchmark, in a few sentences, which do not name it."""
-    lines = [_best_words(board), _noise_words(board), _frontier_words(board)]
+def sentences(board: BenchmarkResult, *, whole: bool = True) -> list[str]:
+    """Return the conclusions about one benchmark, in a few sentences, which do not name it.
+
+    Args:
+        board: the benchmark.
+        whole: say of models that are excluded from the best alone that they are.
+    """
+    best = ". ".join(filter(None, [_best_words(board), *_warnings(board), _only_excluded(board) if whole else ""]))
+    lines = [best, _noise_words(board), _frontier_words(board)]
     lines += [_top_words(board), _order_words(board), _dead_words(board), _adjustment_words(board)]
     return [f"{line}." for line in lines if line]
 
 
 def _best_words(board: BenchmarkResult) -> str:
-    """Return a sentence on the models that may be the best and on scores that must not be used."""
+    """Return a sentence on the models that may be the best."""
     row, best = board.benchmark, _short(board.benchmark.best)
     level = fmt.percent(board.pairs.common["level"]) + ("" if board.pairs.sign > 0 else "; lower is better")
-    unjudged = [model.model for model in board.models if model.mean is not None and model.among_best is None]
-    unjudged = _short(unjudged) if SCORED_DIFFERENTLY in board.pairs.words else []
-    n, text = row.n_models - len(unjudged), ""
+    n = row.n_models - len(_unjudged(board))
     if len(best) == 1:
-        text = f"{best[0]} is the best of {n} models ({level})"
-    elif best:
-        text = f"{len(best)} of {n} models are not significantly worse than the best ({level}): "
-        text += some_of(best, 8)
-    if unjudged:
-        text += f"{'. ' * bool(text)}{some_of(unjudged, 4)} {'is' if len(unjudged) == 1 else 'are'} scored differently "
-        text += "from all others, and not judged"
+        return f"{best[0]} is the best of {n} models ({level})"
+    return (
+        f"{len(best)} of {n} models are not significantly worse than the best ({level}): {some_of(best, 8)}"
+        if best
+        else ""
+    )
+
+
+def _unjudged(board: BenchmarkResult) -> list[str]:
+    """Return the models that are scored differently from all others."""
+    names = [model.model for model in board.models if model.mean is not None and model.among_best is None]
+    return _short(names) if SCORED_DIFFERENTLY in board.pairs.words else []
+
+
+def _warnings(board: BenchmarkResult) -> list[str]:
+    """Return sentences on scores that must not be used."""
+    out = []
+    if unjudged := _unjudged(board):
+        are = "is" if len(unjudged) == 1 else "are"
+        out.append(f"{some_of(unjudged, 4)} {are} scored differently from all others, and not judged")
     if odd := _short(model.model for model in board.models if "mean_mismatch" in model.diagnostics):
-        text = "; ".join(filter(None, [text, f"{some_of(odd, 8)}: {ODD}"]))
+        out.append(f"{some_of(odd, 8)}: {ODD}")
+    return out
+
+
+def _only_excluded(board: BenchmarkResult) -> str:
+    """Return a sentence on the models that are not among the best although no pair shows them to be worse."""
     pairs = board.pairs
     worse = {*pairs.a[pairs.verdict == decision.B].tolist(), *pairs.b[pairs.verdict == decision.A].tolist()}
     only = _short(model.model for m, model in enumerate(board.models) if model.among_best is False and m not in worse)
-    if best and only:
-        text += ". That is tested one-sided and for the best alone; tested two-sided, as the pairs are, "
-        text += f"{some_of(only, 4)} {'is' if len(only) == 1 else 'are'} not shown to be worse than another model"
-    return text
+    if not only or not board.benchmark.best:
+        return ""
+    are = "is" if len(only) == 1 else "are"
+    return (
+        "That is tested one-sided and for the best alone; tested two-sided, as the pairs are, "
+        f"{some_of(only, 4)} {are} not shown to be worse than another model"
+    )
 
 
 def _short(names: Iterable[str]) -> list[str]:
@@ -246,17 +291,7 @@ BEST = "★"
 
 def leaderboard(arena: Arena) -> Section:
     """Return models × benchmarks: means with their standard errors. Models that may be the best on most come first."""
-    cells: dict[str, dict[tuple[str, str, str], Model]] = {}
-    for model in arena.models:
-        cells.setdefault(model.model, {})[model.key] = model
-
-    def single(name: str) -> list[Model]:
-        return [row for row in cells[name].values() if not row.is_overall]
-
-    def standing(name: str) -> tuple[int, float]:
-        have = single(name)
-        ranks = [row.rank for row in have if row.rank is not None]
-        return -sum(bool(row.among_best) for row in have), sum(ranks) / len(ranks) if ranks else np.inf
+    cells, boards = arena.leaderboard, arena.first_boards
 
     def cell(name: str, key: tuple[str, str, str]) -> str:
         row = cells[name].get(key)
@@ -265,10 +300,9 @@ def leaderboard(arena: Arena) -> Section:
         return f"{f'{BEST} ' * bool(row.among_best)}{fmt.bare_with_error(row)}"
 
     def best(name: str) -> str:
-        have = single(name)
+        have = [row for row in cells[name].values() if not row.is_overall]
         return f"{sum(bool(row.among_best) for row in have)} of {len(have)}"
 
-    boards = asked_for(overall_first(arena))
     columns = [TextColumn("Model", lambda name: fmt.shorten(name, NAME))]
     heads = column_names(boards)
     columns += [Column(head, partial(cell, key=board.key)) for head, board in zip(heads, boards, strict=True)]
@@ -278,7 +312,7 @@ def leaderboard(arena: Arena) -> Section:
     units = "in %" if all(shares) else "0/1 metrics in %" if any(shares) else ""
     metrics = {fmt.metric_name(*board.key[1:]) for board in boards}
     title = f"Leaderboard, {fmt.shorten(metrics.pop(), NAME)}" if len(metrics) == 1 else "Leaderboard"
-    return replace(section(title, sorted(cells, key=standing), columns), units=units)
+    return replace(section(title, list(cells), columns), units=units)
 
 
 def column_names(boards: Sequence[BenchmarkResult]) -> list[str]:
@@ -437,8 +471,9 @@ def matrix(board: BenchmarkResult, title: str) -> Section:
     ]
     adjusted = " after adjustment" if "not_after_adjustment" in board.pairs.flags else ""
     withheld = ", ? scored differently" * (SCORED_DIFFERENTLY in board.pairs.words)
-    said = f"{title}: + the row, − the column, = not separable{adjusted}{withheld}"
-    return replace(section(said, order, columns), units="")
+    return replace(
+        section(title, order, columns), units=f"+ the row, − the column, = not separable{adjusted}{withheld}"
+    )
 
 
 def judged(board: BenchmarkResult) -> BoolArray:

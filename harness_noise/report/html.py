@@ -41,7 +41,11 @@ def fragment(table: summary.Result) -> str:
     """Return a picture and the tables of a result for a notebook: inline styles only, no script."""
     short = clipped(table) if isinstance(table, (Analysis, Comparison)) else table
     pictures = figures.opening(short)[:3]
-    return environment().get_template("fragment.html").render(summary=summary.summarise(short), pictures=pictures)
+    return (
+        environment()
+        .get_template("fragment.html")
+        .render(summary=summary.summarise(short, brief=bool(table.whole)), pictures=pictures)
+    )
 
 
 def clipped(table: Analysis | Comparison) -> Analysis | Comparison:

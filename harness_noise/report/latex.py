@@ -64,8 +64,7 @@ def render(table: Result, *, details: bool = False) -> str:
 
     The preamble needs \\usepackage{booktabs}.
     """
-    board = table.kind == "pairs"  # of an arena the leaderboard alone: its footnotes are of no other table
-    summary = summarise(table, brief=board and not details)
+    summary = summarise(table, brief=bool(table.whole) and not details)
     notes = [f"{mark}: {meaning.partition(TO_DO)[0]}" for mark, _, meaning in summary.legend]
     paper = {sentence(row) for row in table.rows} if isinstance(table, (Analysis, Comparison)) else set()
     notes += [fmt.without_choice(line) for line in summary.sentences if line not in paper]

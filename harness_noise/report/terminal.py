@@ -104,7 +104,7 @@ class _Report:
         if any(last):
             yield Text(_prose(" ".join(filter(None, last)), width), style="dim")
         more = ["What the columns mean: `legend=True`."] if hints and not (self.legend or summary.more) else []
-        more += [f"Not shown here (`details=True` shows all): {'; '.join(hidden)}."] if hidden else []
+        more += [f"Not shown here (`details=True` shows all): {some_of(hidden, 4, '; ')}."] if hidden else []
         if more and self.legend is not False:
             yield Text(self.words(" ".join(more)), style="dim")
 
@@ -291,7 +291,7 @@ def _blocks(section: Section, width: int) -> list[Section]:
             blocks.append(list(lead))
         blocks[-1].append(i)
     first, *others = (section.keeping(block) for block in blocks)
-    return [first, *(replace(block, title="") for block in others)]
+    return [first, *(replace(block, title="", units="") for block in others)]
 
 
 def _widths(section: Section, width: int = 10**6) -> list[int]:

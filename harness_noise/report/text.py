@@ -52,7 +52,7 @@ def render(
         ``"table"``, ``"json"``, ``"markdown"``, ``"latex"``, ``"csv"``, ``"sentence"`` or ``"svg"``, the figure of
         `result.plot()`.
     details
-        Of a table: all tables, columns and rows.
+        All tables, columns and rows.
     wide
         Whole questions and answers, not their beginnings.
     legend
@@ -81,8 +81,10 @@ def render(
     if format == "latex":
         return latex(result, details=details)
     if format == "markdown":
-        return markdown(result, wide=wide, words=words)
-    return {"json": json, "csv": csv, "sentence": sentence, "svg": svg}[format](result)
+        return markdown(result, details=details, wide=wide, words=words)
+    if format == "csv":
+        return csv(result, details=details)
+    return {"json": json, "sentence": sentence, "svg": svg}[format](result)
 
 
 def json(table: Result) -> str:
@@ -107,10 +109,10 @@ def _escape(match: re.Match[str]) -> str:
     return r"\ufffd" if 0xD800 <= code < 0xE000 else f"\\u{code:04x}"
 
 
-def csv(table: Result) -> str:
+def csv(table: Result, *, details: bool = False) -> str:
     """Return every field of every row, or of every question asked for, as CSV. Formulas of spreadsheets are quoted."""
     listed = isinstance(table, Comparison) and table.questions
-    columns = table.flat_columns("questions" if listed else table.kind)
+    columns = table.flat_columns("questions" if listed else (details and table.whole) or table.kind)
     out = io.StringIO()
     writer = csv_.writer(out, lineterminator="\n")
     writer.writerow(map(_cell, columns))
@@ -142,9 +144,9 @@ def escape_spreadsheet_formula(value: object, *, lines: bool = False) -> object:
     return f"'{text}" if value.lstrip()[:1] in ("=", "+", "-", "@") or value[:1] in ("\t", "\r") else text
 
 
-def markdown(table: Result, *, wide: bool = False, words: Words = str) -> str:
+def markdown(table: Result, *, details: bool = False, wide: bool = False, words: Words = str) -> str:
     """Return GitHub tables, for a pull request's comment."""
-    summary = summarise(table, wide=wide).worded(words)
+    summary = summarise(table, brief=bool(table.whole) and not details, wide=wide).worded(words)
     parts = [_markdown(line) for line in summary.lead]
     for section in summary.sections:
         parts += [f"**{_markdown(section.heading)}**"] if section.heading else []

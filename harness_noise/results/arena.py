@@ -5,6 +5,7 @@ Pairs are columns, one array for each field, because there are M(M − 1)/2 of t
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from ..data.notes import Note
 from ..data.scores import Measured
+from .diagnostics import NOT_ASKED
 from .forms import Document, finite, shown_fields
 from .rows import Difference, Estimate, difference
 
@@ -365,7 +367,8 @@ class Arena(Document):
         "page": "harness_noise.report.html:write_arena",
         "figures": "harness_noise.report.figures:save",
     }
-    kind: ClassVar[str] = "pairs"
+    kind: ClassVar[str] = "leaderboard"
+    whole: ClassVar[str] = "pairs"
     always: ClassVar[tuple[str, ...]] = ("models", "pairs", "benchmarks", "questions", "notes")
     if_any: ClassVar[tuple[str, ...]] = ("budget", "slices", "heterogeneity", "checkpoints", "selection")
 
@@ -402,13 +405,54 @@ class Arena(Document):
         """Every question of every task and group, without overall rows, whose questions are there already."""
         return (question for board in self.boards if not board.is_overall for question in board.questions)
 
+    @property
+    def first_boards(self) -> list[BenchmarkResult]:
+        """The columns of the leaderboard: all tasks together first, without what was `not_asked_for`."""
+        boards = sorted(self.boards, key=lambda board: not board.is_overall)
+        return [board for board in boards if any(NOT_ASKED not in row.diagnostics for row in board.models)] or boards
+
+    @property
+    def leaderboard(self) -> dict[str, dict[tuple[str, str, str], Model]]:
+        """The rows of the leaderboard: model → benchmark → its row, first who may be the best on most benchmarks."""
+        rows: dict[str, dict[tuple[str, str, str], Model]] = {}
+        for model in self.models:
+            rows.setdefault(model.model, {})[model.key] = model
+
+        def place(name: str) -> tuple[int, float]:
+            have = [row for row in rows[name].values() if not row.is_overall]
+            ranks = [row.rank for row in have if row.rank is not None]
+            return -sum(bool(row.among_best) for row in have), sum(ranks) / len(ranks) if ranks else math.inf
+
+        return {name: rows[name] for name in sorted(rows, key=place)}
+
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--format json` prints."""
         out = Document.to_dict(self)
         out["settings"]["baseline"] = self.baseline
         return out
 
+    def to_frame(self, table: str | None = None) -> pd.DataFrame:
+        """Return the leaderboard, a row per model: of each benchmark the mean, its standard error, and whether the
+        model may be the best. Or another table by its name.
+
+        Raises:
+            KeyError: there is no such table.
+        """
+        return Document.to_frame(self, None if table == "leaderboard" else table)
+
     def _columns(self, table: str) -> Mapping[str, Sequence[Any]]:
+        if table == "leaderboard":
+            rows, boards = self.leaderboard, self.first_boards
+            tasks = Counter(board.key[0] for board in boards)
+            out: dict[str, Sequence[Any]] = {"model": list(rows)}
+            for board in boards:
+                task, metric, scorer = board.key
+                parts = [task, metric, "" if scorer == "none" else scorer]
+                name = task if task and tasks[task] == 1 else " ".join(filter(None, parts))
+                cells = [row.get(board.key) for row in rows.values()]
+                for end, what in (("", "mean"), ("_se", "se"), ("_best", "among_best")):
+                    out[f"{name}{end}"] = [getattr(cell, what, None) for cell in cells]
+            return out
         if table != "pairs":
             return Document._columns(self, table)
         each = [board.pairs.fields(range(len(board.pairs))) for board in self.boards]

@@ -126,6 +126,8 @@ class Document(Shown):
 
     kind: ClassVar[str]
     """The table that a format with room for one shows."""
+    whole: ClassVar[str] = ""
+    """The table that such a format shows with details, if it is another. Then all formats are brief without them."""
     always: ClassVar[tuple[str, ...]]
     """Keys of the JSON besides the settings, in its order."""
     if_any: ClassVar[tuple[str, ...]] = ()

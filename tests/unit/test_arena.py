@@ -279,7 +279,7 @@ def test_exported_tables_come_back(tmp_path: Path, kind: Any) -> None:
 def test_terminal_markdown_and_latex_show_every_model() -> None:
     found = arena(board(M=12), Settings())
     shown = terminal.text(found)
-    assert "30 of 66" in " ".join(shown.split())
+    assert "30 of 66" in " ".join(terminal.text(found, details=True).split())
     for form in (shown, text.markdown(found), text.latex(found)):
         assert all(f"model {m}" in form for m in range(12))
         assert "not significantly worse than the best" in form
@@ -294,9 +294,12 @@ def test_many_benchmarks_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     found = arena(runs, Settings())
     shown = text.markdown(found)
     assert all(f"task {i} " in shown for i in range(20))
-    assert "these 20 benchmarks" in shown
-    assert "Pairs; " not in shown
-    assert "Pairs; " in text.markdown(arena([replace(run, scores=run.scores[:8]) for run in runs], Settings()))
+    whole = text.markdown(found, details=True)
+    assert "these 20 benchmarks" in whole
+    assert "Pairs; " not in whole
+    few = arena([replace(run, scores=run.scores[:8]) for run in runs], Settings())
+    assert "Pairs; " in text.markdown(few, details=True)
+    assert "Pairs; " not in text.markdown(few)
 
 
 def test_small_tools() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.report import latex
+from harness_noise.report import text as form
 from harness_noise.report.arena_summary import BEST, leaderboard
 
 
@@ -72,6 +73,45 @@ def test_an_arena_opens_with_models_by_benchmarks_and_latex_is_that_table(monkey
     assert r"$\star$" in text
     assert "as one task." in text
     assert "weights" not in text  # an option is no footnote of a paper
+    assert text.count(r"\footnotesize") <= 3
+    assert r"\footnotesize x (acc)" not in text  # the stars say it
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_first_screen_of_an_arena_is_short_in_any_width(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    board = hn.arena([run(f"m{i}", 0.1 * i, ("a", "b", "c", "d", "e")) for i in range(5)])
+    shown = str(board)
+    assert len(shown.splitlines()) <= 40
+    assert "Pairs" not in shown
+    assert "win rate" not in shown
+    assert "win rate" in form.render(board, details=True)
+    assert shown.startswith("overall (acc): ")
+    assert "d (acc)" not in shown
+    assert "Pairs" not in form.markdown(board)
+
+
+def test_benchmarks_without_an_overall_mean_say_who_may_be_the_best() -> None:
+    board = hn.arena([run(f"m{i}", 0.2 * i, ("x", "y")) for i in range(3)], weights="none")
+    counts = {name: sum(bool(cell.among_best) for cell in cells.values()) for name, cells in board.leaderboard.items()}
+    first = next(iter(counts))
+    assert board.verdict.startswith(f"May be the best (95%, each benchmark by itself): {first} on {counts[first]} of 2")
+
+
+def test_the_frame_and_the_csv_of_an_arena_are_its_leaderboard() -> None:
+    board = hn.arena([run(f"m{i}", 0.1 * i, ("x", "y")) for i in range(3)])
+    frame = board.to_frame()
+    assert list(frame) == ["model", *(f"{task}{end}" for task in ("overall", "x", "y") for end in ("", "_se", "_best"))]
+    for row in board.models:
+        (cells,) = frame[frame["model"] == row.model].to_dict("records")
+        assert (cells[row.task], cells[f"{row.task}_se"], cells[f"{row.task}_best"]) == (
+            row.mean,
+            row.se,
+            row.among_best,
+        )
+    assert form.render(board, "csv").splitlines()[0] == ",".join(frame)
+    assert form.render(board, "csv", details=True).splitlines()[0].startswith("task,metric,scorer")
+    assert len(board.to_frame("pairs")) == 9
 
 
 def frame(seed: int, rate: float) -> pd.DataFrame:

@@ -60,8 +60,8 @@ class MetricAnswers:
     """
 
     COLUMNS: ClassVar[tuple[str, ...]] = ("places", "values", "lines", "repeats", "levels", "usage", "answered")
-    keys: dict[str, int] = field(default_factory=dict)
-    """Question → its place."""
+    keys: Any = field(default_factory=dict)
+    """Question → its place, or the questions in the order of their places."""
     places: Any = field(default_factory=lambda: array("i"))
     """The place of its question."""
     values: Any = field(default_factory=lambda: array("d"))

@@ -51,8 +51,12 @@ def read_samples(samples: Path, results: Results, options: ReadOptions) -> list[
 class _Reader(FileReader):
     """Collector of the answers in the samples."""
 
+    def names_read(self) -> Sequence[str]:
+        names = super().names_read()
+        return [*names, RESULT] if names and RESULT not in names else names
+
     def add(self, block: Block) -> None:
-        told = [row.get(RESULT) is not None for row in block.rows]
+        told = [result is not None for result in block.column(RESULT)]
         if "metric" not in self.columns_of:
             if any(told):
                 line = block.lines[told.index(True)]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -133,16 +132,18 @@ class Names:
             return np.array([self.number(cell_text(cell)) for cell in cells], dtype=np.intp)
         kind = next(iter(kinds), str)
         known = self._numbers if kind is str else self._others.setdefault(kind, {None: -1})
-        with suppress(KeyError):  # none that is new
-            return np.fromiter(map(known.__getitem__, cells), np.intp, len(cells))
-        texts = self.texts
-        for cell in dict.fromkeys(cells):
-            if cell in known:
-                continue
-            text = cell.strip() if kind is str and cell.isascii() else cell_text(cell)  # the same, but faster
-            known[cell] = number = self._numbers.setdefault(text, len(texts)) if text else -1
-            if number == len(texts):
-                texts.append(text or "")
+        n, before = len(self.texts), len(known)
+        codes = np.fromiter(map(known.setdefault, cells, range(n, n + len(cells))), np.intp, len(cells))
+        new = [*islice(reversed(known), len(known) - before)][::-1]
+        if kind is str and "".join(new).isascii() and all(new) and new == [*map(str.strip, new)]:
+            self.texts += new  # the same as below, but faster
+            if len(new) in (0, len(cells)):
+                return codes
+            known.update(zip(new, range(n, n + len(new)), strict=True))
+        else:
+            for cell in new:
+                del known[cell]
+            known.update([(cell, self.number(cell_text(cell))) for cell in new])
         return np.fromiter(map(known.__getitem__, cells), np.intp, len(cells))
 
     def exactly(self, texts: Sequence[str | None]) -> IntArray:
@@ -162,4 +163,4 @@ class Names:
 
     def all_of(self, codes: Iterable[int]) -> list[str]:
         """Return the texts of numbers of which none is −1."""
-        return [self.texts[code] for code in codes]
+        return list(map(self.texts.__getitem__, codes))

@@ -44,12 +44,11 @@ class Answered(MetricAnswers):
     def keep_apart(self) -> None:
         """Let each answer be of a question of its own."""
         self.take(np.argsort(np.array(self.places), kind="stable").tolist())  # question by question
-        keys, hashes, records, before = list(self.keys), list(self.hashes), self.records, self.places
+        keys, hashes, records, before = self.keys, list(self.hashes), self.records, self.places
         targets = list(self.targets)
-        new = occurrences([keys[place] for place in before])
-        self.keys, self.hashes, self.targets, self.records = {}, Hashes(), Hashes(), {}
-        self.places = [self.keys.setdefault(key, len(self.keys)) for key in new]
-        for key, place in zip(new, before, strict=True):
+        self.keys, self.places = occurrences([keys[place] for place in before]), range(len(before))
+        self.hashes, self.targets, self.records = Hashes(), Hashes(), {}
+        for key, place in zip(self.keys, before, strict=True):
             if hashes:
                 self.hashes.append(hashes[place])
                 self.targets.append(targets[place])
@@ -77,7 +76,7 @@ class Answered(MetricAnswers):
         for number in np.flatnonzero(self.clusters != self.clusters[first][np.array(self.places)])[:1].tolist():
             before = int(first[self.places[number]])
             raise InputError(
-                f"{where}: question {[*self.keys][self.places[number]]!r} is in cluster "
+                f"{where}: question {self.keys[self.places[number]]!r} is in cluster "
                 f"{named[self.clusters[before]]!r}{self.at(before)} and in {named[self.clusters[number]]!r}"
                 f"{self.at(number)}"
             )

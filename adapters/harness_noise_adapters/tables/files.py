@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import re
 import zlib
+from array import array
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import BufferedReader, BytesIO, StringIO
 from itertools import accumulate, chain, islice
@@ -26,6 +27,7 @@ from harness_noise.io.paths import (
 
 from .blocks import Block
 from .documents import document, inside, object_of, places_keyed, rows_of
+from .narrow import Narrow
 from .opening import Record, Rows, opened_table, readable, suffix_of
 
 LONGEST_LINE = 1 << 26
@@ -152,23 +154,60 @@ def objects(
     path: Path, unwanted: Callable[[bytes], bool] | None = None
 ) -> Iterator[tuple[Sequence[int], list[dict[str, Any]]]]:
     """Yield the objects of a file with one a line, some at a time, with their numbers, without unwanted lines."""
+    for first, n, piece in _pieces(path, _DECODED if unwanted is None else _FILTERED):
+        if unwanted is None:
+            yield _objects_of(path, first, n, piece)
+            continue
+        kept = {number: line for number, line in enumerate(BytesIO(piece), first) if not unwanted(line)}
+        rows = _parsed_lines(b"".join(kept.values()), len(kept))
+        yield _one_by_one(path, kept) if rows is None else (list(kept), rows)
+
+
+def narrow(path: Path, names: Sequence[str]) -> Iterator[Block]:
+    """Yield the rows of a file with one object a line, some at a time, with these names only."""
+    decoder, numbers = Narrow(names), array("q")
+    cells: dict[str, list[Any]] = {name: [] for name in names}
+    for first, n, piece in _pieces(path, _DECODED):
+        lines: Sequence[int] = range(first, first + n)
+        if (found := decoder.cells(piece, n)) is None:
+            lines, rows = _objects_of(path, first, n, piece)
+            decoder.learn(rows)
+            found = {name: [row.get(name) for row in rows] for name in names}
+        numbers.extend(lines)
+        for name in names:
+            cells[name] += found[name]
+        if len(numbers) >= _GATHERED:
+            yield Block(numbers, None, cells)
+            numbers, cells = array("q"), {name: [] for name in names}
+    if numbers:
+        yield Block(numbers, None, cells)
+
+
+def _pieces(path: Path, size: int) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the lines of a file, some at a time: the number of the first, how many, and their bytes."""
     first = 1
     with readable(path), opened_table(path) as file:
-        while piece := file.read(_DECODED if unwanted is None else _FILTERED):
+        while piece := file.read(size):
             rest = file.readline(LONGEST_LINE)
             if len(rest) == LONGEST_LINE:
                 raise _endless(path, first + piece.count(b"\n"))
             piece += rest
-            n, kept = count(piece, "\n") + (not piece.endswith(b"\n")), None
-            if unwanted is not None:
-                kept = {number: line for number, line in enumerate(BytesIO(piece), first) if not unwanted(line)}
-            rows = _parsed_lines(piece, n) if kept is None else _parsed_lines(b"".join(kept.values()), len(kept))
-            if rows is None:
-                lines = enumerate(BytesIO(piece), first) if kept is None else kept.items()
-                kept = {number: line for number, line in lines if line.strip()}
-                rows = [_object_of_line(path, number, line) for number, line in kept.items()]  # says what is wrong
-            yield range(first, first + n) if kept is None else list(kept), rows
+            n = count(piece, "\n") + (not piece.endswith(b"\n"))
+            yield first, n, piece
             first += n
+
+
+def _objects_of(path: Path, first: int, n: int, piece: bytes) -> tuple[Sequence[int], list[dict[str, Any]]]:
+    """Return the objects of n lines with their numbers."""
+    if (rows := _parsed_lines(piece, n)) is not None:
+        return range(first, first + n), rows
+    return _one_by_one(path, dict(enumerate(BytesIO(piece), first)))
+
+
+def _one_by_one(path: Path, lines: Mapping[int, bytes]) -> tuple[Sequence[int], list[dict[str, Any]]]:
+    """Return the objects of numbered lines, or say what is wrong with one."""
+    kept = {number: line for number, line in lines.items() if line.strip()}
+    return list(kept), [_object_of_line(path, number, line) for number, line in kept.items()]
 
 
 def gathered(

@@ -95,11 +95,13 @@ class Frame:
 
     def _place(self, cells: Answered, part: Mapping[str, AnyArray], key: tuple[int, ...]) -> None:
         """Put the answers to each question in a place of their own, with what is known of the question."""
-        codes, first, inverse = np.unique(part["question"], return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        codes, places = codes[order].tolist(), np.argsort(order)[inverse.reshape(-1)]
-        keys = self.names["question"].all_of(codes)
-        cells.keys = {key: place for place, key in enumerate(keys)}
+        codes = places = part["question"]
+        if not (codes == np.arange(len(codes))).all():  # else each question has one answer
+            codes, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+            order = np.argsort(first)
+            codes, places = codes[order], np.argsort(order)[inverse.reshape(-1)]
+        codes = codes.tolist()
+        cells.keys = keys = tuple(self.names["question"].all_of(codes))
         cells.places, cells.values, cells.lines = places, part["score"], part["line"]
         for place, i in zip(places, part.get("record", ()), strict=False):
             cells.records.setdefault(keys[place], []).append(self.beside["records"][i])

@@ -28,7 +28,7 @@ from harness_noise.settings import CAUSES
 
 from .blocks import Block
 from .documents import VALUE, document, keyed_rows, object_at
-from .files import blocks, gathered, is_document, is_lines, objects, records
+from .files import blocks, gathered, is_document, is_lines, narrow, objects, records
 from .opening import Record, Rows, readable, stem, suffix_of
 
 T = TypeVar("T")
@@ -238,16 +238,20 @@ def column(spec: str, get: Getter | None) -> Callable[[Block], Sequence[Any]]:
     """Return a function from rows to the values at a path, as its getter has them, but faster if all rows have one."""
     if get is None:
         return lambda block: [None] * len(block)
-    steps = [] if not spec or set(spec) & set(" *|{@") else [itemgetter(name) for name in spec.split(".")]
+    first, *others = [""] if set(spec) & set(" *|{@") else spec.split(".")
+    steps = [itemgetter(name) for name in others]
 
     def values(block: Block) -> Sequence[Any]:
         if spec in block.cells:
             return block.cells[spec]
-        picked: Iterable[Any] = block.rows
+        if first in block.cells:
+            picked: Iterable[Any] = block.cells[first]
+        else:
+            picked = map(itemgetter(first), block.rows)
         for step in steps:
             picked = map(step, picked)
         try:
-            return list(picked) if steps else list(map(get, block.rows))
+            return list(picked if first else map(get, block.rows))
         except (KeyError, TypeError, IndexError):
             return list(map(get, block.rows))
 
@@ -374,10 +378,15 @@ class Recognised:
         """True if numbers are never written as texts, as in JSON."""
         return isinstance(self.path, Path) and suffix_of(self.path) not in (".csv", ".tsv")
 
-    def blocks(self) -> Iterator[Block]:
-        """Return the rows, many at a time. `file` has the facts about the whole file after the last block."""
+    def blocks(self, names: Sequence[str] = ()) -> Iterator[Block]:
+        """Return the rows, many at a time. `file` has the facts about the whole file after the last block.
+
+        Args:
+            names: the only ones of each row that are wanted; none: all of them.
+        """
         if is_lines(self.path) and isinstance(self.path, Path) and self.inside is None:
-            return self._lines(self.path)
+            one_kind = not self.preset.document and kinds(self.preset) is None
+            return narrow(self.path, names) if names and one_kind else self._lines(self.path)
         return blocks(self.path, self.inside, self.whole)
 
     def _lines(self, path: Path) -> Iterator[Block]:

@@ -119,14 +119,26 @@ class FileReader:
 
         return key, lambda block: list(map(key, block.rows))
 
-    def blocks(self) -> Iterator[Block]:
-        """Yield the rows, many at a time."""
-        return self.source.blocks()
+    def names_read(self) -> Sequence[str]:
+        """Return the names of a row that are read, none if all of them may be."""
+        preset, options = self.preset, self.options
+        if self.cluster or self.text or preset.known_by or options.fields or options.factors or options.usage:
+            return ()
+        causes = [*preset.missing, *(cause for score in preset.score for cause in score.missing)]
+        paths = {getattr(preset, name) for name in (*TOLD, "repeat", "condition")} | {*preset.question}
+        paths |= {path for score in preset.score for path in (score.path, *score.where)}
+        paths |= {path for cause in causes for path in cause.where}
+        plain = not {*"".join(paths)} & {*" *|{"}
+        return sorted({path.partition(".")[0] for path in paths if path and path[0] != "@"}) if plain else ()
+
+    def blocks(self, names: Sequence[str] = ()) -> Iterator[Block]:
+        """Yield the rows, many at a time. `names` are the only ones wanted of each."""
+        return self.source.blocks(names)
 
     def read(self) -> list[Run]:
         """Return the models of the file, one Run each."""
         with uncollected():
-            for block in self.blocks():
+            for block in self.blocks(self.names_read()):
                 if len(block):
                     self.add(block)
         if self.lost:
@@ -498,7 +510,7 @@ class FileReader:
         return shared.partition(" | ")[0] or None
 
     def _questions(self, model: str, key: Key, cells: Answered) -> Questions:
-        keys = tuple(cells.keys)
+        keys = cells.keys
         fields = fields_of(self.path, key[0], cells.records, self.used, self.options.fields)
         worded = self.text is not None and "" not in cells.hashes.odd()
         return Questions(

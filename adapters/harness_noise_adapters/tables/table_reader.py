@@ -141,7 +141,10 @@ class TableReader(FileReader):
     def cells(self, spec: str, get: Getter | None) -> Callable[[Block], Sequence[Any]]:
         return lambda block: block.column(spec)
 
-    def blocks(self) -> Iterator[Block]:
+    def names_read(self) -> Sequence[str]:
+        return ()
+
+    def blocks(self, names: Sequence[str] = ()) -> Iterator[Block]:
         blocks, self.waiting = self.waiting or self.source.blocks(), None
         return (block.filled(self.columns.specs) for block in blocks)
 

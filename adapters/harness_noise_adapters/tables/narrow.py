@@ -1,0 +1,76 @@
+"""Lines of JSON of which only some names are wanted, decoded without the others if msgspec is installed.
+
+A line's other values are copied and not decoded. A name of the line, or of a wanted value, that stands twice loses a
+colon when the line is written again, as in `harness_noise.io.paths.loads`. Nobody looks into the other values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+from harness_noise.io.paths import count
+
+MOST_NAMES = 100
+"""Names beyond which the lines of a file are no records of one kind."""
+
+
+class Narrow:
+    """A decoder of lines that knows the names of the lines before."""
+
+    def __init__(self, wanted: Sequence[str]) -> None:
+        self.wanted = wanted
+        self.names: dict[str, None] = {}
+        self._decode: Callable[[bytes], Sequence[Any]] | None = None
+        self._encode: Callable[[Any, bytearray], None]
+        self._again = bytearray()
+        self._columns: dict[str, Callable[[Any], Any]] = {}
+        self._absent: Any = None
+
+    def learn(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Take up the names of lines that were decoded in another way."""
+        known = len(self.names)
+        for row in rows:
+            self.names.update(dict.fromkeys(row))
+        if not known < len(self.names) <= MOST_NAMES:
+            return
+        try:
+            from msgspec import UNSET, Raw, UnsetType, defstruct, json
+        except ImportError:
+            return
+        places = {name: f"_{i}" for i, name in enumerate(self.names)}
+        line = defstruct(
+            "Line",
+            [(at, Any if name in self.wanted else Raw | UnsetType, UNSET) for name, at in places.items()],
+            rename={at: name for name, at in places.items()},
+            forbid_unknown_fields=True,
+            omit_defaults=True,
+            gc=False,
+        )
+        self._decode, self._encode, self._absent = json.Decoder(line).decode_lines, json.Encoder().encode_into, UNSET
+        self._columns = {name: attrgetter(places[name]) for name in self.wanted if name in places}
+
+    def cells(self, lines: bytes, n: int) -> dict[str, list[Any]] | None:
+        """Return the wanted name → its value in each of n lines, None for one that is not there.
+
+        Returns:
+            None if the lines have to be decoded in another way: another name is in them, or one twice, or NaN.
+        """
+        if self._decode is None:
+            return None
+        try:
+            if not lines.isascii():
+                lines.decode()
+            rows = self._decode(lines)
+            self._encode(rows, self._again)
+            if len(rows) != n or count(self._again, ":") != count(lines, ":"):
+                return None
+        except (ValueError, RecursionError):
+            return None
+        absent, out = self._absent, {}
+        for name in self.wanted:
+            get = self._columns.get(name)
+            cells = [None] * n if get is None else list(map(get, rows))
+            out[name] = [None if cell is absent else cell for cell in cells] if absent in cells else cells
+        return out

@@ -22,17 +22,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from unittest.mock import patch
 
 import numpy as np
 
 from harness_noise.io.protocol import Adapter, PartRead
 
+from .data.native_values import MISMATCH, checked
 from .data.notes import Note
 from .data.scores import CorpusScores, ReadOptions, Run, Scores
 from .errors import InputError
@@ -83,9 +84,67 @@ OTHERS: dict[str, dict[str, Any]] = {
 """One small file of each format that comes with the package, by the adapter that reads it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of a small run, which the test of an adapter writes in the adapter's format."""
+
+    question: str
+    repeat: int
+    score: Any
+    """Its raw value, None for an answer that was asked for and has no score."""
+    cluster: str | None = None
+    """The field `cluster` of the question's document, None if the document has no such field."""
+
+
+Write: TypeAlias = Callable[[Path, Sequence[Answer], float | None], Path | None]
+"""Writes answers and the harness's own mean into a new folder. Returns the run, or None if the format lacks a place.
+
+The mean is the true one if it is None.
+"""
+
+
+class Case(NamedTuple):
+    """Answers that every adapter reads in one way, whatever its format."""
+
+    name: str
+    answers: list[Answer]
+    values: list[list[float]] | None
+    """(n, K) scores, None if the answers are refused, or their metric is left out with a reason."""
+    n_missing: int = 0
+    clusters: tuple[str, ...] | None = None
+    note: str = ""
+    """The code of a note."""
+    native: float | None = None
+
+
+_NONE = float("nan")
+
+
+def _with(second: Any = 0.5, clusters: str = "   ", last: Sequence[Any] = (0.0, 0.5)) -> list[Answer]:
+    """Return two answers to each of three questions: another score of q2, clusters, and other answers to q3."""
+    scores = {"q1": (1.0, 0.0), "q2": (second, 1.0), "q3": last}
+    named = {key: name.strip() or None for key, name in zip(scores, clusters, strict=True)}
+    return [Answer(key, k, score, named[key]) for key, of_key in scores.items() for k, score in enumerate(of_key)]
+
+
+CASES = (
+    Case("a whole run", _with(), [[1, 0], [0.5, 1], [0, 0.5]]),
+    Case("a score of 1e99", _with(1e99), [[1, 0], [1e99, 1], [0, 0.5]]),
+    Case("a score of 1e160", _with(1e160), None),
+    Case("a score of -1e160", _with(-1e160), None),
+    Case("a score of 400 digits", _with(10**400), None),
+    Case("a score of true", _with(True), [[1, 0], [1, 1], [0, 0.5]]),
+    Case("an answer without a score", _with(None), [[1, 0], [_NONE, 1], [0, 0.5]], 1),
+    Case("a question with fewer answers", _with(last=(0.5,)), [[1, 0], [0.5, 1], [0.5, _NONE]]),
+    Case("clusters in the documents", _with(clusters="aba"), [[1, 0], [0.5, 1], [0, 0.5]], 0, ("a", "b", "a")),
+    Case("a mean of the harness that is wrong", _with(), None, native=0.75),
+)
+"""What `check_adapter` asks of every adapter whose test can write answers."""
+
+
 def check_adapter(
     adapter: Adapter,
-    place: str | Path,
+    place: str | Path | Write,
     folder: Path,
     *,
     cluster: str | None = None,
@@ -107,7 +166,8 @@ def check_adapter(
 
     Args:
         adapter: the object that the entry point names; its class stands where another process can import it.
-        place: a file or folder with at least one run, which is not changed.
+        place: a file or folder with at least one run, which is not changed; or a function that writes a run (see
+            `Write`), by which the adapter is asked to read each of `CASES` as all others do.
         folder: an empty folder for copies and damaged files.
         cluster: a field or SPEC by which the questions of all tasks have clusters, if there is one.
         question: a field that identifies the questions of all tasks, if there is one.
@@ -121,26 +181,16 @@ def check_adapter(
     """
     printed = io.StringIO()
     with redirect_stdout(printed):
-        checked = _Checked(adapter, Path(place), folder)
-        problems = [
-            *checked.sniffing(),
-            *checked.names(models),
-            *checked.scores(expected or {}),
-            *checked.native(),
-            *checked.damage(),
-            *checked.separator(),
-            *checked.again(),
-            *checked.elsewhere(),
-            *checked.in_parts(),
-            *checked.writing(),
-            *checked.missing(),
-            *checked.selection(),
-            *checked.options(cluster, question, factor),
-        ]
+        write = None if isinstance(place, str | Path) else place
+        found = place if isinstance(place, str | Path) else place(folder / "run", _with(), None)
+        assert found is not None, "the function has written no run"
+        of = _Checked(adapter, Path(found), folder)
+        problems = [*of.promises(expected or {}, models), *of.options(cluster, question, factor)]
+        problems += [] if write is None else of.cases(write)
     if printed.getvalue():
         problems.append(f"prints to standard output, where results go: {printed.getvalue()[:80]!r}")
     if problems:
-        raise AssertionError("\n".join([f"the adapter {adapter.name!r} on {place}:", *problems]))
+        raise AssertionError("\n".join([f"the adapter {adapter.name!r} on {found}:", *problems]))
 
 
 class _Checked:
@@ -159,6 +209,17 @@ class _Checked:
         target = self.folder / name / self.place.name
         target.parent.mkdir(parents=True)
         return Path((shutil.copytree if self.place.is_dir() else shutil.copy)(self.place, target))
+
+    def promises(
+        self, expected: Mapping[tuple[str, ...], Sequence[float | None]], models: Sequence[str] | None
+    ) -> Iterator[str]:
+        """Check all that holds whatever the file has."""
+        yield from self.sniffing()
+        yield from self.names(models)
+        yield from self.scores(expected)
+        checks = (self.native, self.damage, self.separator, self.again, self.elsewhere, self.in_parts, self.writing)
+        for check in (*checks, self.missing, self.selection):
+            yield from check()
 
     def sniffing(self) -> Iterator[str]:
         """Check that `sniff` recognises its own place, and answers for everything else."""
@@ -296,6 +357,20 @@ class _Checked:
                 return
         yield from _unlike(what, self.once, runs, named=True)
 
+    def cases(self, write: Write) -> Iterator[str]:
+        """Check that each of `CASES` is read as every other adapter reads it."""
+        for number, case in enumerate(CASES):
+            place = write(self.folder / f"case {number}", case.answers, case.native)
+            if place is None:
+                continue
+            try:
+                runs = [checked(run) for run in self.read(place)]
+            except InputError as error:
+                if case.values is not None or not str(error).strip():
+                    yield f"{case.name}: refused: {error}"
+                continue
+            yield from (f"{case.name}: {problem}" for problem in _unlike_case(case, runs))
+
     def missing(self) -> Iterator[str]:
         """Check `missing="zero"`: an answer without a score is wrong."""
         for old, new in _pairs(self.once, _runs(self.read_or_refused(missing="zero"))):
@@ -393,6 +468,28 @@ class _Checked:
         places = [out] if self.adapter.sniff(out) else filter(self.adapter.sniff, _files(out))
         written = [run for place in places for run in self.read(place)]
         yield from _unlike("write", [_bare(run) for run in self.read(copy)], [_bare(run) for run in written])
+
+
+def _unlike_case(case: Case, runs: Sequence[Run]) -> Iterator[str]:
+    """Yield how runs differ from what a case asks for."""
+    parts = [part for run in runs for part in run.scores]
+    if case.values is None:
+        if any(MISMATCH not in part.diagnostics for part in parts) or not (parts or any(run.skipped for run in runs)):
+            yield f"read as {[part.values.tolist() for part in parts]}, and neither refused nor left out with a reason"
+        return
+    if not parts:
+        yield f"left out: {[row.reason for run in runs for row in run.skipped]}"
+    for part in parts:
+        if not np.array_equal(part.values, np.array(case.values), equal_nan=True):
+            yield f"scores {part.values.tolist()} in place of {case.values}"
+        if part.n_missing != case.n_missing:
+            yield f"{part.n_missing} answers without a score in place of {case.n_missing}"
+        if part.clusters != case.clusters:
+            yield f"clusters {part.clusters} in place of {case.clusters}"
+        if (lost := int(np.count_nonzero(np.isnan(part.values) & part.was_asked))) != case.n_missing:
+            yield f"{lost} answers asked for in vain in place of {case.n_missing}"
+    if case.note and case.note not in {note.code for run in runs for note in run.notes}:
+        yield f"no note {case.note}"
 
 
 def _all_scores(run: Run) -> list[list[float]]:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise import InputError
+from harness_noise.data.numbers import score
 
-from .records import document, field, number, score
+from .records import document, field, number
 
 DAMAGED = ": was it written by Harbor, and is it whole?"
 _POLICY = tomllib.loads(files(__package__).joinpath("harbor_causes.toml").read_text("utf-8"))

@@ -14,9 +14,10 @@ from typing import Any
 
 from harness_noise import InputError
 from harness_noise.data.answers import Answers
+from harness_noise.data.numbers import score
 from harness_noise.data.scores import ReadOptions, Run
 
-from .records import ReadOnly, document, field, items, number, score, uncollected
+from .records import ReadOnly, document, field, items, number, uncollected
 
 DAMAGED = ": was it written by HELM, and is it whole?"
 SPEC, STATS, NATIVE, INSTANCES = "run_spec.json", "per_instance_stats.json", "stats.json", "instances.json"

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from harness_noise import InputError
 from harness_noise.data.answers import Answers
+from harness_noise.data.numbers import score
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.io.door import also, is_inside
 from harness_noise.io.paths import refuse_pointer
 
-from .records import ReadOnly, document, field, number, score
+from .records import ReadOnly, document, field, number
 from .tables.files import parquet_rows
 from .tables.opening import Record, readable
 

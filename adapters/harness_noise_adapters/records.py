@@ -13,7 +13,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from math import isinf
 from pathlib import Path
 from sys import float_info
 from typing import Any
@@ -150,23 +149,6 @@ def number(value: Any) -> float | None:
     """Return a value that a harness reports of itself, None if it is not a finite number."""
     finite = isinstance(value, (int, float)) and abs(value) <= float_info.max
     return float(value) if finite else None
-
-
-def score(value: Any, where: object) -> float | None:
-    """Return a score as a number, None for null and NaN.
-
-    Raises:
-        InputError: it is something else: a text, a list, a number without end.
-    """
-    if value is None or value != value:
-        return None
-    try:
-        if not isinstance(value, (int, float)) or isinf(number := float(value)):
-            raise TypeError
-    except (TypeError, OverflowError):
-        shown = repr(value) if isinstance(value, (str, float, list, dict)) else "a number without end"
-        raise InputError(f"{where}: the score {shown[:60]} is no number") from None
-    return number
 
 
 LONGEST_ITEM = 1 << 27

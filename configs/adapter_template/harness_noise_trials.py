@@ -14,6 +14,7 @@ from typing import Any
 
 from harness_noise import InputError
 from harness_noise.data.answers import Answers
+from harness_noise.data.numbers import score
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.io.paths import load
 
@@ -44,11 +45,11 @@ class TrialsAdapter:
         # of a metric goes to `answers.describe(task, metric, scorer, native=0.62, higher_is_better=True)`
         for line, trial in enumerate(found["trials"], 1):
             try:
-                task, question, repeat, score = trial["task"], trial["id"], trial["trial"], trial["score"]
-                value = None if score is None else float(score)
-            except (KeyError, TypeError, ValueError) as error:
+                task, question, repeat, raw = trial["task"], trial["id"], trial["trial"], trial["score"]
+            except (KeyError, TypeError) as error:
                 raise InputError(f"{path}: trial {line} is none ({error!r}): was it written by MY HARNESS?") from None
-            # outside the `try`: what is wrong with the answer itself is said by `add`
+            # outside the `try`: what is wrong with the answer itself is said by `score` and `add`
+            value = score(raw, f"{path}, trial {line}")
             answers.add(str(task), "score", "none", str(question), str(repeat), value, trial, line=line)
         # what the user should know of the run: `answers.notes.append(Note("from_adapter", "…"))`, of
         # `harness_noise.data.notes`; a note of one task is `Note("from_adapter", "…").of(task)`

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import BoolArray, FloatArray, Labels, rows_of
+from ..arrays import HUGE, BoolArray, FloatArray, Labels, rows_of
 from ..choices import INTERVALS, T
 from ..data.scores import Run, Scores
 from ..errors import InputError
@@ -52,7 +52,7 @@ def each_difference(
     x, y = (np.asarray(values, dtype=np.float64) for values in (a, b))
     if x.ndim != 3 or y.ndim != 3 or len(x) != len(y):
         raise InputError(f"P pairs are (P, n, K) arrays both, not of shape {x.shape} and {y.shape}")
-    at_once = np.isfinite(x).all(axis=(1, 2)) & np.isfinite(y).all(axis=(1, 2))
+    at_once = (np.abs(x) <= HUGE).all(axis=(1, 2)) & (np.abs(y) <= HUGE).all(axis=(1, 2))
     at_once &= crossed is None and x.shape[1] == y.shape[1] > 0 and min(x.shape[2], y.shape[2]) > 0 and _plain(settings)
     rows = np.flatnonzero(at_once)
     step = max(1, CHUNK // max(1, x[0].size + y[0].size)) if len(rows) else 1

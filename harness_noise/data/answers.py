@@ -40,6 +40,8 @@ from .clusters import (
 from .measures import numeric_fields, usage_of
 from .native_values import fitting, is_reproduced, reproduces
 from .notes import Note, natural_clusters, no_cluster_known, not_all_clustered
+from .numbers import INFINITE
+from .numbers import score as number_or_none
 from .questions import AnswerTexts, Questions, content_hash, excerpt, occurrences
 from .scores import Gradings, ReadOptions, Run, Scores, Skipped, Usage, check_grid
 
@@ -404,9 +406,7 @@ class Answers:
             )
             if question is None:
                 raise InputError(f"{where}, row {line}: no question")
-            if score is not None and not (isinstance(score, (bool, int, float)) and abs(score) <= HUGE):
-                raise InputError(f"{where}, row {line}: the score {score!r:.60} is no finite number")
-            value = doc.get("cause") if score is None else float(score)
+            value = doc.get("cause") if score is None else number_or_none(score, f"{where}, row {line}")
             what = task or "table", metric or "score", scorer or "none"
             answers.add(*what, question, repeat, value, doc, line=line)
         return answers
@@ -436,7 +436,8 @@ class Answers:
             line: where it stands in the file.
 
         Raises:
-            InputError: a field that the user named is not there, or the answer contradicts another one.
+            InputError: a field that the user named is not there, the answer contradicts another one, or its score is
+                infinite.
         """
         seen = self._tasks.get(task)
         if seen is None:
@@ -455,7 +456,10 @@ class Answers:
             if cause not in CAUSES:
                 raise FaultyScoresError(f"{cause!r} is no cause of a missing answer; they are {', '.join(CAUSES)}")
             answers.causes[len(answers.values)] = cause
-        answers.append(question, nan if value is None or isinstance(value, str) else value)
+        number = nan if value is None or isinstance(value, str) else float(value)
+        if abs(number) > HUGE:
+            raise InputError(f"{self.where}{_line_words(line)}: {task}, {metric}: {INFINITE}")
+        answers.append(question, number)
         answers.lines.append(line)
         answers.repeats.append(repeat)
         if factors := self.options.factors:

@@ -24,6 +24,7 @@ from typing import Any, NewType, TypeAlias
 
 from ..arrays import picked
 from ..errors import FinalError, InputError, some_of
+from . import numbers
 
 CROSS = " ⨯ "
 """The text between the two labels of a question in two crossed clusters. No label contains it.
@@ -481,10 +482,4 @@ def _value(value: Any) -> Value:
 
 def numeral(value: Value) -> float | None:
     """Return the number that a value is, also one written as text. None where it is none."""
-    if not isinstance(value, str):
-        return value
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in value else None
+    return numbers.numeral(value) if isinstance(value, str) else value

@@ -23,6 +23,7 @@ import numpy as np
 
 from .._version import __version__
 from ..arrays import HUGE
+from ..data.numbers import is_infinite
 from ..data.questions import Questions
 from ..data.scores import Group, Run, Scores, Skipped, Weighting
 from ..errors import InputError
@@ -148,7 +149,7 @@ def _scores(part: Mapping[str, Any], questions: Sequence[Questions]) -> Scores:
             raise ValueError
         bounds = (low, high)
     values = np.array(_numbers(part["mean"]), dtype=np.float64)[:, None]
-    if (np.abs(values) > HUGE).any() or (bounds and ((values < bounds[0]) | (values > bounds[1])).any()):
+    if is_infinite(values) or (bounds and ((values < bounds[0]) | (values > bounds[1])).any()):
         raise ValueError
     fields |= {
         "bounds": bounds,

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray, Labels
+from ..data.numbers import INFINITE, is_infinite
 from ..errors import InputError
 from .tolerances import FEWEST_REPEATED, ROUNDING
 
@@ -62,11 +63,11 @@ def question_stats(values: FloatArray) -> QuestionStats:
         raise InputError(f"scores must be an (n, K) array with K ≥ 1, not of shape {values.shape}")
     present = ~np.isnan(values)
     count = np.count_nonzero(present, axis=1)
-    if np.isinf(values).any():
-        raise InputError("a score is infinite; leave it out (NaN) or use a bounded metric")
     filled = np.where(present, values, 0.0)
+    low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
+    if is_infinite(low) or is_infinite(high):
+        raise InputError(f"{INFINITE}; leave it out (NaN) or use a bounded metric")
     with np.errstate(invalid="ignore", divide="ignore"):
-        low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
         constant = low == high  # rounding must not turn identical answers into noise
         mean = np.where(constant, low, filled.sum(axis=1) / count)
         filled -= mean[:, None]

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from harness_noise.testing import check_adapter
 from harness_noise_adapters.tables import adapter as tables
+from support import written_answers
 from support.careless import SCORES, Careless
 from support.slow import rest_slow
 from support.tables import table
 
+ADAPTERS = {
+    "table": "harness_noise_adapters.tables",
+    "lm_eval": "harness_noise_adapters.lm_eval_harness",
+    "inspect": "harness_noise_adapters.inspect_logs",
+    "every_eval_ever": "harness_noise_adapters.every_eval_ever",
+    "trials": "harness_noise_trials",
+}
 CELLS = [
     (f"q{i}", k, "" if i == k == 1 else (i + k) % 3 / 2, f"c{i // 2}", "ab"[k]) for i in range(8) for k in range(2)
 ]
@@ -46,6 +56,18 @@ def test_inspect(inspect_logs: SimpleNamespace, tmp_path: Path, form: str) -> No
     log = tmp_path / f"log.{form}"
     write_eval_log(read_eval_log(str(inspect_logs.a)), str(log))
     check_adapter(adapter, log, tmp_path / "work", cluster="passage", question="name")
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_every_format_is_read_by_one_rule(name: str, tmp_path: Path, root: Path, monkeypatch: Any) -> None:
+    """Numbers, answers without a score, places, clusters, the harness's own mean: all of `harness_noise.testing.CASES`.
+
+    What a test of one format alone says of these is what only that format has.
+    """
+    monkeypatch.syspath_prepend(root / "configs" / "adapter_template")
+    monkeypatch.setenv("PYTHONPATH", str(root / "configs" / "adapter_template"))
+    adapter = importlib.import_module(ADAPTERS[name]).adapter
+    check_adapter(adapter, getattr(written_answers, f"of_{name}"), tmp_path)
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def test_a_value_that_is_not_helm_s_own_is_said(tmp_path: Path) -> None:
         ({"per_instance_stats": '[{"instance_id": '}, "not JSON"),
         ({"per_instance_stats": "version https://git-lfs.github.com/spec/v1\noid 0\n"}, "Git LFS pointer"),
         ({"per_instance_stats": {"a": 1}}, "was it written by HELM"),
-        ({"per_instance_stats": [instance(0, 0, "good")]}, "is no number"),
+        ({"per_instance_stats": [instance(0, 0, "good")]}, "is not a finite number"),
         ({"per_instance_stats": [{"instance_id": None}]}, "no instance and its stats"),
         ({"per_instance_stats": [instance(0, 0, 1.0) | {"train_trial_index": []}]}, "no instance and its stats"),
         ({"per_instance_stats": [instance(0, 10**400, 1.0)]}, "no instance and its stats"),

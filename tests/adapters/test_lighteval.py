@@ -88,7 +88,7 @@ def test_a_metric_that_no_document_has_blocks_no_gate(tmp_path: Path) -> None:
 
 def test_damaged_details_are_refused_in_one_paragraph(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number, (metrics, content, words) in enumerate((
-        ({"acc": "good"}, None, "'good' is no number"),
+        ({"acc": "good"}, None, "'good' is not a finite number"),
         (None, b"version https://git-lfs.github.com/spec/v1\noid 0\n", "Git LFS pointer"),
         (None, b"PAR1 cut", "not a Parquet file that can be read"),
     )):  # fmt: skip

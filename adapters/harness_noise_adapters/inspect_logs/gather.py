@@ -12,7 +12,6 @@ the log itself.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 import re
@@ -30,6 +29,7 @@ from harness_noise.data.answers import counted
 from harness_noise.data.clusters import FileSpec, Spec
 from harness_noise.data.native_values import UNNAMED, close, fitting, mean_of_questions, reproduces
 from harness_noise.data.notes import Note, unread
+from harness_noise.data.numbers import INFINITE, is_infinite, number_of, numbers_of
 from harness_noise.data.questions import AnswerTexts, Questions
 from harness_noise.data.scores import Gradings, Scores, Skipped, all_alike, check_grid
 from harness_noise.settings import Settings
@@ -120,11 +120,9 @@ class Numbers:
 
 def numbers(values: Sequence[Any]) -> Numbers:
     """Convert as Inspect does: C 1, P 0.5, I and N 0, booleans, numbers, yes/no, numeric text."""
-    kinds = set(map(type, values))
-    if kinds <= {float, int, bool}:
-        with contextlib.suppress(OverflowError):
-            return Numbers(np.asarray(values, dtype=np.float64), 0)
-    if kinds <= {str, type(None)}:
+    if (plain := numbers_of(values)) is not None:
+        return Numbers(plain, 0)
+    if {*map(type, values)} <= {str, type(None)}:
         by_word = {value: _number(value) for value in set(values)}
         if None not in by_word.values():
             return Numbers(np.fromiter(map(by_word.__getitem__, values), np.float64, len(values)), 0)
@@ -136,19 +134,19 @@ def numbers(values: Sequence[Any]) -> Numbers:
 
 def _number(value: Any) -> float | None:
     """Return the number of a value, NaN for no score, None for a word, a list or a dictionary."""
-    if value is None:
-        return math.nan
-    if not isinstance(value, (str, int, float)):
-        return None
-    if isinstance(value, str) and (grade := _WORDS.get(value, _YES_NO.get(value.lower()))) is not None:
+    return number_of(value, _of_text)
+
+
+def _of_text(text: str) -> float | None:
+    """Return the number of a grade, of yes or no, or of a numeral, None for another word."""
+    grade = _WORDS.get(text, _YES_NO.get(text.lower()))
+    if grade is not None:
         return grade
     try:
-        number = float(value)
-    except OverflowError:
-        return math.inf
+        number = float(text)  # Inspect's own rule: 1_0 is 10
     except ValueError:
         return None
-    return None if isinstance(value, str) and not math.isfinite(number) else number
+    return number if math.isfinite(number) else None
 
 
 def _is_verdict(value: Any) -> bool:
@@ -386,8 +384,8 @@ class _Part:
 
 def _not_numbers(values: FloatArray) -> str | None:
     """Return why the values of a part have no mean, or None if they have one."""
-    if np.isinf(values).any():
-        return "a score is infinite"
+    if is_infinite(values):
+        return INFINITE
     return "no sample has a score that is a number" if np.isnan(values).all() else None
 
 

@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.arrays import HUGE, BoolArray, FloatArray, IntArray
+from harness_noise.arrays import BoolArray, FloatArray, IntArray
 from harness_noise.data.answers import compared, levels_of
 from harness_noise.data.clusters import OuterFields
 from harness_noise.data.doubled import doubles
 from harness_noise.data.measures import numeric_fields, spellings, usage_of, usages
 from harness_noise.data.notes import Note
+from harness_noise.data.numbers import is_infinite, numbers_of
 from harness_noise.data.questions import Questions, TextSource, content_hash, excerpt
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped
 from harness_noise.errors import FinalError, InputError, are, counted, parameter, some_of
@@ -51,8 +52,6 @@ from .presets import (
 )
 from .rules import Found, Rule
 from .values import MOST_ODD, NoScoreError, cell_text, odd_scores, score_of
-
-_PLAIN = {float, int, bool}
 
 
 class FileReader:
@@ -280,15 +279,9 @@ class FileReader:
         self, values: Sequence[Any], lines: IntArray, rules: IntArray, answers: Mapping[str, IntArray]
     ) -> FloatArray:
         """Return the scores of cells, NaN for a cell that is not a score."""
-        kinds = {*map(type, values)}
-        if kinds <= _PLAIN | {type(None)}:
-            try:
-                numbers = np.array(values, dtype=np.float64)  # None is NaN
-            except OverflowError:
-                numbers = np.full(1, np.inf)
-            if not (np.abs(numbers) > HUGE).any():
-                return numbers
-        known = self.scores_of
+        if (numbers := numbers_of(values)) is not None and not is_infinite(numbers):
+            return numbers
+        kinds, known = {*map(type, values)}, self.scores_of
         if kinds <= {str, type(None)}:
             for cell in {*values} - known.keys():
                 known[cell] = self._one_score(cell)

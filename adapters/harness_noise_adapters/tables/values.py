@@ -13,6 +13,7 @@ from typing import Any
 
 from harness_noise.arrays import HUGE
 from harness_noise.data.clusters import text_label
+from harness_noise.data.numbers import number_of, numeral
 from harness_noise.errors import InputError
 
 from .opening import Rows
@@ -38,25 +39,20 @@ class NoScoreError(InputError):
 
 def score_of(path: Path | Rows, line: int, column: str, value: Any) -> float:
     """Return a score: a number, a truth value, the word of a verdict, or NaN for an empty cell."""
-    raw = value
-    if isinstance(value, str):
-        plain = value.strip().lower()
-        if plain in MISSING:
-            return math.nan
-        value = VERDICTS.get(plain, math.inf if "_" in plain else plain)  # to Python 1_0 is 10
-    if value is None:
-        return math.nan
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.inf
-    if abs(number) > HUGE:
-        shown = repr(raw) if len(repr(raw)) <= _SHOWN else f"{repr(raw)[:_SHOWN]}…"
+    number = number_of(value, score_of_text)
+    if number is None or abs(number) > HUGE:
+        shown = repr(value) if len(repr(value)) <= _SHOWN else f"{repr(value)[:_SHOWN]}…"
         raise NoScoreError(
             f"{path}, line {line}: {column} {shown} is not a finite number, true or false, or another verdict "
             f"({', '.join(_KNOWN)})"
         )
     return number
+
+
+def score_of_text(text: str) -> float | None:
+    """Return the score of a text: a number or the word of a verdict. NaN if the cell is empty, None for other words."""
+    plain = text.strip().lower()
+    return math.nan if plain in MISSING else VERDICTS[plain] if plain in VERDICTS else numeral(plain)
 
 
 def odd_scores(odd: Mapping[str, NoScoreError]) -> InputError:

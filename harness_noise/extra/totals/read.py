@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays import FloatArray
+from ...arrays import HUGE, FloatArray
 from ...errors import InputError, some_of
 from ...io.paths import exists, is_path, resolve_path
 from ..ground import Row, column_of, is_empty, number_of, rows_of
@@ -121,7 +121,7 @@ def _text(value: Any, default: str) -> str:
 
 def _number(at: str, name: str, value: Any) -> float:
     number = number_of(value)
-    if number is None or math.isinf(number):
+    if number is None or abs(number) > HUGE:
         raise InputError(f"{at}: the {name} {str(value)[:40]!r} is no number")
     return number
 

@@ -21,6 +21,7 @@ import numpy as np
 from harness_noise.arrays import HUGE, BoolArray, FloatArray, HashArray
 from harness_noise.data.native_values import close, fitting, mean_of_questions
 from harness_noise.data.notes import NO_ERROR_BAR, NO_SAMPLES, NOT_SCORED, Note
+from harness_noise.data.numbers import INFINITE, number_of
 from harness_noise.data.questions import AnswerTexts, Questions
 from harness_noise.data.scores import (
     CorpusScores,
@@ -155,22 +156,18 @@ class Scored:
 
 def scalar(value: Any) -> tuple[str, float]:
     """Return the kind of a metric's value on a document, and its number, NaN if it is not one."""
-    if getattr(value, "shape", None) == ():  # a number of numpy's, as a live run has them
-        value = value.item()
-    if isinstance(value, (bool, int, float)):
-        try:
-            number = float(value)
-        except OverflowError:
-            return "other", float("nan")
-        return ("missing" if number != number else "number"), number
-    if value is None:
-        return "missing", float("nan")
-    if isinstance(value, str):  # numpy scalars reach old files as text
-        try:
-            return "numeral", {"True": 1.0, "False": 0.0}[value] if value in ("True", "False") else float(value)
-        except ValueError:
-            return "text", float("nan")
-    return "other", float("nan")
+    number = number_of(value, _of_text)
+    if number is None:
+        return ("text" if isinstance(value, str) else "other"), math.nan
+    return ("numeral" if isinstance(value, str) else "missing" if number != number else "number"), number
+
+
+def _of_text(text: str) -> float | None:
+    """Return the number of a text. Scalars of numpy reach old files as texts."""
+    try:
+        return {"True": 1.0, "False": 0.0}[text] if text in ("True", "False") else float(text)
+    except ValueError:
+        return None
 
 
 Bounds = tuple[float, float]
@@ -497,7 +494,7 @@ def _not_a_mean(task: TaskFacts, measured: _Metric) -> str | None:
     if high != high:
         return "no question has a score"
     if max(-low, high) > HUGE:
-        return "a question has an infinite score"
+        return INFINITE
     if aggregation.name is None and not task.reported:
         return "it is not a mean of its per-question values" if key[0] in NOT_MEANS else None
     if aggregation.registered and aggregation.name is not None:

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from harness_noise.arrays import HUGE, FloatArray, IntArray
+from harness_noise.data.numbers import number_of
 
 from ..blocks import Block
-from ..values import MISSING, VERDICTS, answers_of
+from ..values import MISSING, VERDICTS, answers_of, score_of_text
 from .lexicon import snake
 
 SEEN = 20_000
@@ -250,21 +251,8 @@ def _flat(cells: Sequence[Any]) -> list[float]:
 
 def _number(cell: Any) -> float:
     """Return the score of a cell, NaN if it is not a score."""
-    if isinstance(cell, str):
-        plain = cell.strip().lower()
-        if plain in VERDICTS:
-            return VERDICTS[plain]
-        try:
-            number = float(plain)
-        except ValueError:
-            return np.nan
-        return number if abs(number) <= HUGE and "_" not in plain else np.nan  # to Python 1_0 is 10
-    if isinstance(cell, (bool, int, float)):
-        try:
-            return float(cell) if abs(cell) <= HUGE else np.nan
-        except OverflowError:
-            return np.nan
-    return np.nan
+    number = number_of(cell, score_of_text)
+    return np.nan if number is None or abs(number) > HUGE else number
 
 
 def _kind_of(distinct: Sequence[Any], values: FloatArray) -> str:

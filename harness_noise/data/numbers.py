@@ -1,0 +1,79 @@
+"""The one door from a raw value to the number of a score, for tables, lm-eval, Inspect and `Answers`.
+
+A number or a truth value is a number. None and NaN are no score. The meaning of a text is the harness's own. A number
+beyond `HUGE` is infinite, because its square is: a metric with such a score has no mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf, isfinite, nan
+from typing import Any
+
+import numpy as np
+
+from ..arrays import HUGE, FloatArray
+from ..errors import InputError
+
+INFINITE = "a score is infinite, or beyond 1e100"
+"""The reason why a metric has no mean."""
+_PLAIN = {float, int, bool, type(None)}
+_SHOWN = 60
+
+
+def number_of(value: Any, words: Callable[[str], float | None] = lambda text: None) -> float | None:
+    """Return the number of one raw value, NaN if there is no score, None if it is not a number.
+
+    Args:
+        value: as a harness, a file or a scorer has it. A scalar of numpy or torch is its number.
+        words: the number of a text, None if the text is not a score.
+    """
+    if value is None:
+        return nan
+    if isinstance(value, str):
+        return words(value)
+    if getattr(value, "shape", ()) != ():
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return inf
+    except (TypeError, ValueError):
+        return None
+
+
+def numeral(text: str) -> float | None:
+    """Return the finite number that a text is, None if it is not one. To Python, 1_0 is 10: here it is not a number."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if isfinite(number) and "_" not in text else None
+
+
+def numbers_of(values: Sequence[Any]) -> FloatArray | None:
+    """Return many numbers and truth values at once, NaN for None. Return None if there are other values."""
+    if not {*map(type, values)} <= _PLAIN:
+        return None
+    try:
+        return np.array(values, dtype=np.float64)
+    except OverflowError:
+        return None
+
+
+def is_infinite(values: FloatArray) -> bool:
+    """Return True if one of these scores is infinite or beyond `HUGE`."""
+    return bool((np.abs(values) > HUGE).any())
+
+
+def score(value: Any, where: object, words: Callable[[str], float | None] = lambda text: None) -> float | None:
+    """Return the number of one raw value, None if there is no score.
+
+    Raises:
+        InputError: it is something else: a text, a list, an infinite number.
+    """
+    number = number_of(value, words)
+    if number is None or abs(number) > HUGE:
+        shown = "a number without end" if isinstance(value, int) else repr(value)
+        raise InputError(f"{where}: the score {shown:.{_SHOWN}} is not a finite number")
+    return number if number == number else None

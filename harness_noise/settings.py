@@ -64,8 +64,6 @@ def all_count_as_zero(missing: str) -> bool:
 
 
 _COMPUTES = {
-    "regress": "a regression",
-    "factors": "noise by factor",
     "compare_in_sequence": "a comparison in sequence",
     "boundaries": "a boundary",
     "estimate_from_part": "an estimate from a part",
@@ -90,15 +88,11 @@ _SENTENCES = {
     "export.weights": "{what} is about the tasks of a run, and here is none: leave it out",
     "estimate_difference.adjust": "{what} is about several rows, and one difference is a family of its own: leave it "
     "out",
-    "export.as_repeats export.apart factors.apart": "every run counts by itself here: leave {what} out",
+    "export.as_repeats export.apart": "every run counts by itself here: leave {what} out",
     "arena": "arena pairs models by question, takes repeats as independent answers and tests by t, sign or wild; for "
     "{what} use `compare` on the pairs that need it",
-    "factors.measures factors.prices": "{what} is about measures "
-    "beside the score, and this is about scores: leave it out, or use `compare`",
-    "factors.cluster": "{what}: what questions share is a factor, `factors` NAME=COLUMN",
-    "factors.as_repeats": "{what} hides which run an answer is of: name it as a factor, `factors={{'run': 'run'}}`",
     "given_runs": "{what} says how files are read, and none is read here: leave it out, or give their paths",
-    # what `compare` and `regress` are given
+    # what `compare` is given
     "counts profile published": "{what} is about the answers of two runs, and only their numbers are given: leave it "
     "out, or give the runs",
     "compare.profile counts.profile published.profile labels.profile": "{what} is the noise of two bare numbers, as in "
@@ -140,17 +134,17 @@ _CORPUS = "corpus corpus_difference"
 _LOOKS = "compare_in_sequence estimate_from_part"
 _DESIGNS = "unpaired wild fixed runs crossed"
 _LABELLED = "estimate_with_labels labels"
-_ON_RUNS = "analyze compare regress arena"
+_ON_RUNS = "analyze compare arena"
 KEYWORDS = {
     # how runs are read
-    **dict.fromkeys(("tasks", "metrics", "scorers"), f"read published {_ON_RUNS} label factors profile"),
-    **dict.fromkeys(("groups", "columns", "format_file"), f"read published {_ON_RUNS} label factors export"),
-    **dict.fromkeys(("measures", "prices"), "read analyze compare regress arena export"),
-    "follow_links": f"read published {_ON_RUNS} label factors export",
+    **dict.fromkeys(("tasks", "metrics", "scorers"), f"read published {_ON_RUNS} label profile"),
+    **dict.fromkeys(("groups", "columns", "format_file"), f"read published {_ON_RUNS} label export"),
+    **dict.fromkeys(("measures", "prices"), "read analyze compare arena export"),
+    "follow_links": f"read published {_ON_RUNS} label export",
     "apart": f"read published label {_ON_RUNS}",
     "as_repeats": f"published label {_ON_RUNS}",
     # what is compared, and with what
-    "models": "compare regress counts profile labels",
+    "models": "compare counts profile labels",
     "against": "compare labels",
     "complete": "analyze compare",
     "profile": "profile",
@@ -247,8 +241,7 @@ class Settings:
     level: float = field(
         default=0.95,
         metadata=_obeyed(
-            f"published {_WITH_ANSWERS} {_CORPUS} {_DESIGNS} {_LOOKS} {_LABELLED} boundaries counts profile regress "
-            "looks"
+            f"published {_WITH_ANSWERS} {_CORPUS} {_DESIGNS} {_LOOKS} {_LABELLED} boundaries counts profile looks"
         ),
     )
     """Coverage of the confidence intervals, in (0, 1)."""
@@ -271,7 +264,7 @@ class Settings:
     # one row is its own family
     adjust: Adjust = field(
         default="holm",
-        metadata=_obeyed(f"published compare arena corpus_difference counts profile regress labels looks {_DESIGNS}"),
+        metadata=_obeyed(f"published compare arena corpus_difference counts profile labels looks {_DESIGNS}"),
     )
     """Adjustment of the p-values over each family of rows: ``"holm"``, ``"bh"`` (Benjamini & Hochberg), ``"none"``."""
     margin: float | None = field(
@@ -304,16 +297,14 @@ class Settings:
     """Lowest and highest value of the metric, for all that is analysed. None: the range that the run declares."""
     missing: Missing = field(
         default="drop",
-        metadata=_obeyed(
-            f"published read {_WITH_ANSWERS} {_LOOKS} looks {_CORPUS} {_LABELLED} regress factors {_DESIGNS}"
-        ),
+        metadata=_obeyed(f"published read {_WITH_ANSWERS} {_LOOKS} looks {_CORPUS} {_LABELLED} {_DESIGNS}"),
     )
     """Errored or missing answers: ``"drop"`` leaves them out, ``"zero"`` counts them as wrong, and
     ``"infrastructure=zero"`` only those with this cause (agent, infrastructure, verifier, refused, limit or
     unanswered)."""
     cluster: str | None = field(
         default=None,
-        metadata=_obeyed(f"published read analyze compare arena regress label labels looks {_CORPUS} {_DESIGNS}"),
+        metadata=_obeyed(f"published read analyze compare arena label labels looks {_CORPUS} {_DESIGNS}"),
     )
     """Field that related questions share, as a SPEC. None: the clusters that the run has.
 
@@ -337,7 +328,7 @@ class Settings:
     only: tuple[str, ...] = field(
         default=(),
         metadata=_obeyed(
-            f"read analyze compare regress factors arena label labels looks {_CORPUS} {_DESIGNS}",
+            f"read analyze compare arena label labels looks {_CORPUS} {_DESIGNS}",
             export=(),
         ),
     )

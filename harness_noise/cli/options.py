@@ -468,7 +468,8 @@ def answer(function: Callable[..., R], choices: dict[str, Any], *sides: Any, **m
     if flags:
         function, more = extras.public(flags[0].functions[str(click.get_current_context().info_name)]), {}
     result = function(*sides, **keywords(choices), **more)
-    result = replace(result, notes=tuple(note.reworded(in_flags) for note in result.notes))
+    table: Any = result  # a dataclass with notes, as all kinds that a command prints are
+    result = replace(table, notes=tuple(note.reworded(in_flags) for note in table.notes))
     _show(result, choices)
     return result
 

@@ -15,7 +15,7 @@ from ..data import notes as said_of
 from ..errors import counted as counted_of
 from ..errors import some_of
 from ..io.paths import telling_parts
-from ..results.forms import rendered
+from ..results.forms import Document, rendered
 from ..results.rows import (
     LARGEST,
     MISSING,
@@ -63,14 +63,10 @@ from .sequential import full_section, look_section, stopping
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
-    from ..results.factors import Factors
-    from ..results.gate import Gate
-    from ..results.plan import Plan
-    from ..results.regression import Regression
 
 NAME = 40
 """The most letters of a model's name next to its mean."""
-Result: TypeAlias = "Analysis | Comparison | Plan | Factors | Arena | Regression | Gate"
+Result: TypeAlias = Document
 
 
 def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summary:

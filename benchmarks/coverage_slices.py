@@ -18,9 +18,9 @@ import numpy as np
 from scipy import special, stats
 
 from harness_noise import estimate_difference
+from harness_noise.extra.regress.stats import regress
 from harness_noise.stats.cluster_variance import satterthwaite
 from harness_noise.stats.decision import benjamini_hochberg, holm
-from harness_noise.stats.regression import regress
 from harness_noise.stats.slices import Joint, against_rest, heterogeneity, joint, pooled_unit, shrink
 
 SEED = 20261122

@@ -32,13 +32,13 @@ from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.corpus import corpus_difference, estimate_corpus
 from harness_noise.analysis.gate import Bar, judge
 from harness_noise.analysis.mean import analyze_run, estimate_scores
-from harness_noise.analysis.regress import regress_runs
 from harness_noise.data.clusters import Fields
 from harness_noise.data.measures import UNBOUNDED
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores
 from harness_noise.errors import counted
-from harness_noise.results.regression import Coefficient
+from harness_noise.extra.regress.fitting import regress_runs
+from harness_noise.extra.regress.results import Coefficient
 from harness_noise.results.rows import Difference, Estimate
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design

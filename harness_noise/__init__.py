@@ -14,32 +14,30 @@ if TYPE_CHECKING:
 
     from .analysis.sample import as_scores
     from .api.arrays import combine, estimate, estimate_difference, estimate_with_labels, pass_at_k
-    from .api.factors import factor_noise, factors
     from .api.files import Exported, adapters, export, label_sample, profiles, write_figures, write_html, write_profile
     from .api.gate import gate
     from .api.keywords import Choices
     from .api.looks import boundaries, compare_in_sequence, estimate_from_part
     from .api.plan import plan
-    from .api.regress import regress
     from .api.runs import analyze, arena, compare, read
     from .data.clusters import Fields
     from .data.questions import Questions
     from .data.scores import CorpusScores, Group, Run, Scores
+    from .extra.factors.api import factor_noise, factors
+    from .extra.factors.results import Factors
+    from .extra.regress.api import regress
+    from .extra.regress.results import Regression
     from .leaderboard.profiles import NamedProfile, Profile
     from .report.text import render, write_tables
     from .results.arena import Arena
-    from .results.factors import Factors
     from .results.gate import Gate, GateRow
     from .results.label_sample import LabelSample
     from .results.plan import Plan
-    from .results.regression import Regression
     from .results.rows import Analysis, Comparison, ConfidenceInterval, Difference, Estimate
     from .settings import Settings
 
 _HOME = {
     "api.runs": "analyze arena compare read",
-    "api.regress": "regress",
-    "api.factors": "factor_noise factors",
     "api.plan": "plan",
     "api.files": "Exported adapters export label_sample profiles write_figures write_html write_profile",
     "api.gate": "gate",
@@ -50,8 +48,6 @@ _HOME = {
     "analysis.sample": "as_scores",
     "results.rows": "Analysis Comparison ConfidenceInterval Difference Estimate",
     "results.arena": "Arena",
-    "results.regression": "Regression",
-    "results.factors": "Factors",
     "results.label_sample": "LabelSample",
     "results.gate": "Gate GateRow",
     "results.plan": "Plan",

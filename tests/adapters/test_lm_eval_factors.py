@@ -14,8 +14,8 @@ from support.notes import noted
 pytest.importorskip("lm_eval", reason="lm-eval is not installed")
 
 
-from harness_noise.analysis.factors import factor_noise
 from harness_noise.cli import main
+from harness_noise.extra.factors.sources import factor_noise
 from harness_noise_adapters.lm_eval_harness import noise
 from support import lm_eval_models as toys
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness_noise.stats.agreement import agreement
+from harness_noise.extra.factors.agreement import agreement
 from harness_noise.stats.contrast import design
 from harness_noise.stats.judges import judge_noise
 from support.slow import rest_slow

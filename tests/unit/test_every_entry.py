@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.analysis.factors import factors_of_runs
 from harness_noise.cli import main
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run
+from harness_noise.extra.factors.sources import factors_of_runs
 
 TEMPLATE_BY_LANGUAGE = {"cluster": "template*language"}
 SHARED = {"repeats_are": "runs", "runs_shared": True}

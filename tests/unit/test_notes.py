@@ -29,7 +29,7 @@ SOURCES = {
 READERS = {
     # what prints, or writes a page
     "harness_noise/cli/options.py": 2,
-    "harness_noise/report/factors.py": 1,
+    "harness_noise/extra/factors/report.py": 1,
     "harness_noise/report/gate.py": 2,
     "harness_noise/report/html.py": 2,
     "harness_noise/report/planning.py": 1,

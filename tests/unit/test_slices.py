@@ -91,7 +91,7 @@ def test_balanced_slices_have_the_f_of_an_analysis_of_variance():
 
 
 def test_the_joint_covariance_is_that_of_club_sandwichs_dummies():
-    from harness_noise.stats.regression import regress
+    from harness_noise.extra.regress.stats import regress
 
     rng = np.random.default_rng(6)
     slices, clusters = rng.integers(3, size=50), rng.integers(9, size=50)

@@ -5,6 +5,9 @@ from ...extras import Calculation, Extra
 _SCORES = "{what} is about measures beside the score, and this is about scores: leave it out, or use `compare`"
 
 EXTRA = Extra(
+    functions={"factors": "api", "factor_noise": "api", "Factors": "results"},
+    results="results",
+    command="cli",
     calculations={
         "factors": Calculation(
             obeys="missing only tasks metrics scorers groups columns format_file follow_links",

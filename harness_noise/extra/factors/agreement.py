@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
-from .cluster_variance import clustered_variance
-from .contrast import Design
+from ...arrays import FloatArray, IntArray
+from ...stats.cluster_variance import clustered_variance
+from ...stats.contrast import Design
 
 MOST_CATEGORIES = 20
 """More different verdicts than these are not categories: two of them are rarely equal."""

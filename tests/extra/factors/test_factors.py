@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from harness_noise import as_scores
-from harness_noise.analysis.factors import factor_noise, factors_of_runs
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
-from harness_noise.stats.factors import components
+from harness_noise.extra.factors.sources import factor_noise, factors_of_runs
+from harness_noise.extra.factors.stats import components
 from support.notes import noted
 from support.slow import rest_slow
 

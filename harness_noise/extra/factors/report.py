@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..data.notes import texts
-from ..errors import counted
-from ..results.factors import FactorRow, Factors, JudgePair
-from . import fmt
-from .columns import Column, Marks, Section, Summary, TextColumn, section
+from ...data.notes import texts
+from ...errors import counted
+from ...report import fmt
+from ...report.columns import Column, Marks, Section, Summary, TextColumn, section
+from .results import FactorRow, Factors, JudgePair
 
 
 def of_factors(table: Factors, *, brief: bool = False, wide: bool = False) -> Summary:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from ..arrays import BoolArray, FloatArray, IntArray
-from .cluster_variance import satterthwaite
-from .tolerances import SMALLEST
+from ...arrays import BoolArray, FloatArray, IntArray
+from ...stats.cluster_variance import satterthwaite
+from ...stats.tolerances import SMALLEST
 
 RANK = 1e-9
 """A column that the others explain to this share of its length is one of them."""

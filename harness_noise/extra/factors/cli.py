@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import options
+from ...cli import options
 
 
 @options.command(
@@ -31,6 +31,6 @@ def command(runs: tuple[str, ...], factors: tuple[str, ...], **choices: Any) -> 
     The last line says where the next thousand answers would help most. With judge=scorer it also says which judges
     agree, and which one differs.
     """
-    from .. import factors as noise_by_factor
+    from .api import factors as noise_by_factor
 
     options.answer(noise_by_factor, choices, runs, options.mapping(factors, "--factor", one_word=True))

@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 from harness_noise import estimate
-from harness_noise.stats.regression import dependent_columns, regress, repeat_weights
+from harness_noise.extra.regress.stats import dependent_columns, regress, repeat_weights
 
 I = np.arange(1, 41)  # noqa: E741
 CLUSTER = np.repeat(np.arange(8), [10, 8, 7, 5, 4, 3, 2, 1])

@@ -17,8 +17,8 @@ import numpy as np
 from scipy import special
 from scipy.sparse import coo_array
 
-from ..arrays import FloatArray, IntArray
-from .tolerances import ROUNDING, SMALLEST
+from ...arrays import FloatArray, IntArray
+from ...stats.tolerances import ROUNDING, SMALLEST
 
 RESIDUAL = "residual"
 

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..data.notes import merged
-from ..errors import check_kind
-from ..io.sources import Sources, listed
-from ..settings import Settings
-from .keywords import Choices, Request
+from ...api.keywords import Choices, Request
+from ...data.notes import merged
+from ...errors import check_kind
+from ...io.sources import Sources, listed
+from ...settings import Settings
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from numpy.typing import ArrayLike
 
-    from ..arrays import Labels
-    from ..results.factors import Factors
+    from ...arrays import Labels
+    from .results import Factors
 
 
 def factors(
@@ -61,7 +61,7 @@ def factors(
     ----------
     Searle, Casella & McCulloch (1992), "Variance Components".
     """
-    from ..analysis.factors import RUN_LEVEL, factors_of_runs
+    from .sources import RUN_LEVEL, factors_of_runs
 
     check_kind("factors", factors, Mapping)
     columns = tuple(dict.fromkeys(column for column in factors.values() if column not in RUN_LEVEL))
@@ -101,6 +101,6 @@ def factor_noise(scores: ArrayLike, questions: Labels, factors: Mapping[str, Lab
     ----------
     Searle, Casella & McCulloch (1992), "Variance Components".
     """
-    from ..analysis import factors as estimators
+    from . import sources as estimators
 
     return estimators.factor_noise(scores, questions, factors, more)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..data.notes import Note
-from ..data.scores import Measured
-from ..stats.tolerances import FEWEST_DF
-from .diagnostics import Diagnostic, Severity, register
-from .forms import Document
+from ...data.notes import Note
+from ...data.scores import Measured
+from ...results.diagnostics import Diagnostic, Severity, register
+from ...results.forms import Document
+from ...stats.tolerances import FEWEST_DF
 
 INTERCEPT = "(intercept)"
 
@@ -93,7 +93,7 @@ class Regression(Document):
     """Regressions of question means, or of differences, on properties of the questions."""
 
     renderers: ClassVar[Mapping[str, str]] = {
-        "summary": "harness_noise.report.regression:of_regression",
+        "summary": "harness_noise.extra.regress.report:of_regression",
     }
     kind: ClassVar[str] = "coefficients"
     always: ClassVar[tuple[str, ...]] = ("coefficients", "fits", "notes")

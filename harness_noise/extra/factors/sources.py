@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import Labels
-from ..data.clusters import both_ways
-from ..data.notes import Note
-from ..data.questions import occurrences
-from ..data.scores import Run, Scores
-from ..errors import InputError
-from ..results.factors import FactorRow, Factors
-from ..stats.contrast import cluster_codes
-from ..stats.factors import RESIDUAL, Component, components, reduction
-from .agreement import with_judges
+from ...arrays import Labels
+from ...data.clusters import both_ways
+from ...data.notes import Note
+from ...data.questions import occurrences
+from ...data.scores import Run, Scores
+from ...errors import InputError
+from ...stats.contrast import cluster_codes
+from .judges import with_judges
+from .results import FactorRow, Factors
+from .stats import RESIDUAL, Component, components, reduction
 
 FEW_LEVELS = 5
 """Levels below which a factor's variance is too little known to advise where answers help."""

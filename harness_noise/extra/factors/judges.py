@@ -8,16 +8,16 @@ from itertools import combinations
 
 import numpy as np
 
-from ..arrays import FloatArray
-from ..data.notes import Note
-from ..data.scores import Run, Scores
-from ..results.factors import Factors, JudgePair
-from ..results.rows import Difference
-from ..settings import Settings
-from ..stats.agreement import agreement
-from ..stats.contrast import design
-from .comparison import compare_runs
-from .sample import in_order_of
+from ...analysis.comparison import compare_runs
+from ...analysis.sample import in_order_of
+from ...arrays import FloatArray
+from ...data.notes import Note
+from ...data.scores import Run, Scores
+from ...results.rows import Difference
+from ...settings import Settings
+from ...stats.contrast import design
+from .agreement import agreement
+from .results import Factors, JudgePair
 
 OF_DIFFERENCES = frozenset(
     {"too_few_questions", "too_few_clusters", "few_clusters", "singleton_clusters", "few_flips", "zero_variance"}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..io.sources import Source, Sources, listed, names, of_models
-from ..settings import Settings
-from .keywords import Choices, Request
+from ...api.keywords import Choices, Request
+from ...io.sources import Source, Sources, listed, names, of_models
+from ...settings import Settings
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..results.regression import Regression
+    from .results import Regression
 
 
 def regress(
@@ -57,7 +57,7 @@ def regress(
     ----------
     Pustejovsky & Tipton (2018): CR2 and its degrees of freedom for any design matrix.
     """
-    from ..analysis.regress import as_categories, regress_runs
+    from .fitting import as_categories, regress_runs
 
     on, categories = as_categories(names(on))
     sides = [listed(side) for side in ((a,) if b is None else (a, b))]

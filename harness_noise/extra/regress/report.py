@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from ..errors import counted
-from ..results.regression import INTERCEPT, Coefficient, Fit, Regression
-from . import fmt
-from .columns import Column, Marks, Section, Summary, TextColumn, section, significance_tone
+from ...errors import counted
+from ...report import fmt
+from ...report.columns import Column, Marks, Section, Summary, TextColumn, section, significance_tone
+from .results import INTERCEPT, Coefficient, Fit, Regression
 
 OBSERVED = (
     "These are associations among the questions asked, each with the other fields held fixed, and no proof of a cause."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import options
+from ...cli import options
 
 
 @options.command(
@@ -31,6 +31,6 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     numbers as they are, categories against their most frequent value. Standard errors are CR2, clustered
     where the questions are, with degrees of freedom for each coefficient.
     """
-    from .. import regress
+    from .api import regress
 
     options.answer(regress, choices, runs)

@@ -11,24 +11,24 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..arrays import BoolArray, FloatArray
-from ..data.clusters import in_words
-from ..data.notes import Note, merged
-from ..data.scores import Run, Scores
-from ..errors import InputError
-from ..io.joining import check_clusters
-from ..results.diagnostics import UNSPLIT
-from ..results.forms import finite
-from ..results.regression import INTERCEPT, Coefficient, Fit, Regression
-from ..settings import Settings
-from ..stats import decision
-from ..stats.contrast import Design, QuestionStats, repeat_codes
-from ..stats.intervals import effective_flips, t_limits
-from ..stats.regression import LinearFit, dependent_columns, regress, repeat_weights
-from ..stats.tolerances import FEW_DF, FEWEST_DF, RARE_CATEGORY, ROUNDING, short_of
-from .comparison import matched_scores
-from .known import Runs, WithFields, check_known, numbers, text_of, with_fields
-from .sample import Sample
+from ...analysis.comparison import matched_scores
+from ...analysis.known import Runs, WithFields, check_known, numbers, text_of, with_fields
+from ...analysis.sample import Sample
+from ...arrays import BoolArray, FloatArray
+from ...data.clusters import in_words
+from ...data.notes import Note, merged
+from ...data.scores import Run, Scores
+from ...errors import InputError
+from ...io.joining import check_clusters
+from ...results.diagnostics import UNSPLIT
+from ...results.forms import finite
+from ...settings import Settings
+from ...stats import decision
+from ...stats.contrast import Design, QuestionStats, repeat_codes
+from ...stats.intervals import effective_flips, t_limits
+from ...stats.tolerances import FEW_DF, FEWEST_DF, RARE_CATEGORY, ROUNDING, short_of
+from .results import INTERCEPT, Coefficient, Fit, Regression
+from .stats import LinearFit, dependent_columns, regress, repeat_weights
 
 MOST_LEVELS = 100
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..data.notes import Note
-from ..data.scores import Measured
-from .diagnostics import Diagnostic, Severity, register
-from .forms import Document
+from ...data.notes import Note
+from ...data.scores import Measured
+from ...results.diagnostics import Diagnostic, Severity, register
+from ...results.forms import Document
 
 register(
     Diagnostic(
@@ -99,7 +99,7 @@ class Factors(Document):
     """Noise by factor, and where the next thousand answers help most."""
 
     renderers: ClassVar[Mapping[str, str]] = {
-        "summary": "harness_noise.report.factors:of_factors",
+        "summary": "harness_noise.extra.factors.report:of_factors",
     }
     kind: ClassVar[str] = "factors"
     always: ClassVar[tuple[str, ...]] = ("n_answers", "mean", "factors", "advice", "notes")

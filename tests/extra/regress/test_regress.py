@@ -19,7 +19,7 @@ from support.notes import noted
 from support.simulations import simulation
 from support.slow import rest_slow
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 
 
 def run_of(values, fields, model="a", clusters=None, task="t"):

@@ -41,3 +41,35 @@ def test_the_core_works_without_extras_and_with_each_alone(tmp_path, left):
         env = environment(tmp_path)
         done = subprocess.run([*run, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+    for name in {"factors", "regress"} - {left}:
+        words = [name, "a.csv", "--on", "x"]
+        done = subprocess.run([*run, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        assert (done.returncode, f"{name} is not installed" in done.stderr) == (2, True), done.stderr
+        words = ["-c", f"import harness_noise; harness_noise.{name}"]
+        done = subprocess.run(
+            [sys.executable, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+        assert f"AttributeError: {name} is not installed" in done.stderr
+
+
+_LOADED = """
+import sys
+import harness_noise as hn
+from harness_noise.cli import main
+hn.compare("a.csv", "b.csv").to_json()
+library = [name for name in sys.modules if name.startswith("harness_noise.extra.")]
+main(["analyze", "a.csv"])
+main(["compare", "a.csv", "b.csv"])
+extras = [name for name in sys.modules if name.startswith("harness_noise.extra.")]
+print("loaded", *sorted(name for name in library if name.count(".") > 2))
+print("loaded", *sorted(name for name in extras if name.count(".") > 2 and not name.endswith(".cli")))
+"""
+
+
+@pytest.mark.process
+def test_the_core_loads_the_declarations_of_extras_and_no_more(tmp_path):
+    (tmp_path / "a.csv").write_text("question,score\n" + "".join(f"q{i},{i % 2}\n" for i in range(8)))
+    (tmp_path / "b.csv").write_text("question,score\n" + "".join(f"q{i},{i % 3 // 2}\n" for i in range(8)))
+    run = [sys.executable, "-c", _LOADED]
+    done = subprocess.run(run, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
+    assert [line for line in done.stdout.splitlines() if line.startswith("loaded")] == ["loaded", "loaded"]

@@ -32,6 +32,23 @@ class Switch:
         return self.flag.removeprefix("--").replace("-", "_")
 
 
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """An option of commands of the core that names a folder, into which a function writes the result."""
+
+    flag: str
+    words: str
+    """Its help."""
+    function: str
+    """The public function, of the result and the folder, with `command`: what was typed."""
+    commands: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The parameter."""
+        return self.flag.removeprefix("--").replace("-", "_")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calculation:
     """What a calculation of an extra obeys, and how it refuses what it does not obey (see `settings`)."""
@@ -55,6 +72,7 @@ class Extra:
     command: str = ""
     """The module of its command, which has the name `command`."""
     switches: tuple[Switch, ...] = ()
+    writers: tuple[Writer, ...] = ()
     calculations: Mapping[str, Calculation] = field(default_factory=dict)
     """Name → what it obeys. A command has the name of its calculation."""
 
@@ -99,6 +117,11 @@ def calculations() -> dict[str, Calculation]:
 def switches(command: str) -> list[Switch]:
     """Return the flags that extras add to a command."""
     return [switch for extra in found().values() for switch in extra.switches if command in switch.functions]
+
+
+def writers(command: str) -> list[Writer]:
+    """Return the options by which extras write the result of a command."""
+    return [writer for extra in found().values() for writer in extra.writers if command in writer.commands]
 
 
 def not_installed(name: str) -> str:

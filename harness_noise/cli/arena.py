@@ -69,6 +69,7 @@ from .flags import in_flags
     ),
     options.switch("--with-questions", "With --write-profile: add every model's score on each question."),
     options.switch("--force", "With --write-profile: replace FILE even if it is not a profile."),
+    *options.writing("arena"),
     *options.PRINTING,
 )
 def command(runs: tuple[str, ...], **choices: Any) -> None:

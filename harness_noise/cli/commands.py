@@ -22,7 +22,7 @@ from .flags import know
 @options.RUN
 @options.to_read(*options.reading("analyze"), *options.LABELS, options.COMPLETE)
 @options.to_compute(*options.computing("analyze"), options.BY, *options.of_extras("analyze"))
-@options.to_show(*options.PRINTING)
+@options.to_show(*options.writing("analyze"), *options.PRINTING)
 def analyze(runs: tuple[str, ...], **choices: Any) -> None:
     """Estimate the noise of every mean in one or several runs.
 

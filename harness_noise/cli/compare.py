@@ -50,6 +50,7 @@ from .flags import in_flags
         default=0,
     ),
     options.target("--html", "FILE", "Write an HTML page."),
+    *options.writing("compare"),
     *options.PRINTING,
 )
 def command(runs: tuple[str, ...], **choices: Any) -> int:

@@ -413,6 +413,11 @@ def of_extras(command: str) -> list[Option]:
     return [switch(each.flag, each.words) for each in extras.switches(command)]
 
 
+def writing(command: str) -> list[Option]:
+    """The options by which extras write the result of a command."""
+    return [target(each.flag, "DIR", each.words) for each in extras.writers(command)]
+
+
 def mapping(pairs: Iterable[str], option: str, *, one_word: bool = False) -> dict[str, str]:
     """Return NAME=VALUE pairs as a dictionary. With `one_word`, a word without `=` is both name and value.
 
@@ -462,15 +467,20 @@ def answer(function: Callable[..., R], choices: dict[str, Any], *sides: Any, **m
     """
     from dataclasses import replace
 
-    flags = [each for each in extras.switches(click.get_current_context().info_name or "") if choices.pop(each.name)]
+    name = str(click.get_current_context().info_name)
+    flags = [each for each in extras.switches(name) if choices.pop(each.name)]
+    places = {each: choices.pop(each.name) for each in extras.writers(name)}
     if len(flags) > 1:
         raise InputError(f"{flags[0].flag} and {flags[1].flag} ask for two things: give one of them")
     if flags:
-        function, more = extras.public(flags[0].functions[str(click.get_current_context().info_name)]), {}
+        function, more = extras.public(flags[0].functions[name]), {}
     result = function(*sides, **keywords(choices), **more)
     table: Any = result  # a dataclass with notes, as all kinds that a command prints are
     result = replace(table, notes=tuple(note.reworded(in_flags) for note in table.notes))
     _show(result, choices)
+    for each, place in places.items():
+        if place is not None:
+            wrote(extras.public(each.function)(result, place, command=typed()), choices)
     return result
 
 

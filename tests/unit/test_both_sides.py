@@ -29,7 +29,7 @@ OF_RESULTS = {
     "form": "render(format=)", "output": "render", "details": "render(details=, wide=)",
     "legend": "render(legend=)",
     "quiet": "the caller's", "debug": "the caller's", "html": "write_html", "figures": "write_figures",
-    "tables": "write_tables",
+    "tables": "write_tables", "paper": "write_paper",
     "write_profile": "write_profile", "with_questions": "write_profile(with_questions=)",
     "force": "write_profile(force=)", "junit": "Gate.to_junit", "github": "a workflow is of the command line",
     "verdict": "Gate.to_json",

@@ -20,6 +20,8 @@ def test_every_folder_is_an_extra_with_all_that_it_names():
     assert [name.rpartition(".")[2] for name in extras.found()] == FOLDERS
     for extra in extras.found().values():
         assert all(extras.public(name).__doc__ for name in extra.functions)
+        assert all(name in COMMANDS for writer in extra.writers for name in writer.commands)
+        assert all(writer.function in extra.functions for writer in extra.writers)
         assert all(command in COMMANDS for switch in extra.switches for command in switch.functions)
         assert all(function in extra.functions for switch in extra.switches for function in switch.functions.values())
 

@@ -1,0 +1,187 @@
+"""The paragraph on methods, and the works that stand behind what was computed. Only what was used is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..._version import __version__
+from ...choices import ESTIMATORS, INTERVALS, TESTS
+from ...errors import some_of
+from ...report import fmt
+from ...results.arena import Arena
+from ...results.rows import Analysis, Comparison, Difference, Estimate
+
+Rows = Sequence[Estimate | Difference]
+Sentence = tuple[str, tuple[str, ...]]
+"""A sentence, and the keys of the works behind it, which follow it in brackets."""
+
+WORKS = {
+    "Agresti": "Agresti & Caffo (2000), The American Statistician 54(4)",
+    "Angelopoulos": "Angelopoulos, Duchi & Zrnic (2023), PPI++, arXiv 2311.01453",
+    "Bell": "Bell & McCaffrey (2002), Survey Methodology 28(2)",
+    "Benjamini": "Benjamini & Hochberg (1995), J. Royal Statistical Society B 57",
+    "Bonett": "Bonett & Price (2012), Statistical Methods in Medical Research 21(5)",
+    "Cameron2008": "Cameron, Gelbach & Miller (2008), Review of Economics and Statistics 90(3)",
+    "Cameron2011": "Cameron, Gelbach & Miller (2011), J. Business & Economic Statistics 29(2)",
+    "Clopper": "Clopper & Pearson (1934), Biometrika 26",
+    "Efron": "Efron & Tibshirani (1993), An Introduction to the Bootstrap",
+    "Fisher": "Fisher (1935), The Design of Experiments",
+    "Good": "Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses",
+    "Holm": "Holm (1979), Scandinavian J. of Statistics 6",
+    "Hsu": "Hsu (1981), Annals of Statistics 9",
+    "Jennison": "Jennison & Turnbull (2000), Group Sequential Methods",
+    "Korn": "Korn & Graubard (1998), Survey Methodology 24(2)",
+    "MacKinnon": "MacKinnon, Nielsen & Webb (2023), J. Applied Econometrics 38(5)",
+    "Miller": "Miller (2024), Adding error bars to evals, arXiv 2411.00640",
+    "Mogstad": "Mogstad, Romano, Shaikh & Wilhelm (2024), Review of Economic Studies 91",
+    "Pustejovsky": "Pustejovsky & Tipton (2018), J. Business & Economic Statistics 36(4)",
+    "Schuirmann": "Schuirmann (1987), J. Pharmacokinetics and Biopharmaceutics 15(6)",
+    "Wang": "Wang (2025), Measuring all the noises of LLM evaluations, arXiv 2512.21326",
+    "Wilson": "Wilson (1927), J. American Statistical Association 22",
+}
+"""Key → work, as in docs/sources.md."""
+
+_BY_ESTIMATOR = {"cr0": ("Miller",), "cr2": ("Bell", "Pustejovsky"), "cr3": ("Bell",), "bootstrap": ("Efron",)}
+_BY_INTERVAL = {
+    "t": (),
+    "wilson": ("Wilson",),
+    "clopper-pearson": ("Clopper",),
+    "korn-graubard": ("Korn",),
+    "bootstrap": ("Efron",),
+    "bootstrap-t": ("Efron",),
+    "bonett-price": ("Bonett",),
+    "agresti-caffo": ("Agresti",),
+}
+_BY_TEST = {
+    "permutation": ("Good",),
+    "bootstrap": ("Efron",),
+    "bootstrap-t": ("Efron",),
+    "wild": ("Cameron2008", "MacKinnon"),
+    "sequential": ("Jennison",),
+    "fisher": ("Fisher",),
+}
+_PAIRINGS = {"paired": "question by question (paired)", "unpaired": "on different questions (unpaired)"}
+_MISSING = {"zero": "count as wrong", "drop": "are left out"}
+_BY_ADJUSTMENT = {"holm": ("Holm's method", ("Holm",)), "bh": ("the false discovery rate", ("Benjamini",))}
+
+
+def text(result: Analysis | Comparison | Arena) -> str:
+    """Return the paragraph and the list of references, as Markdown."""
+    rows: Rows = tuple(result.models) if isinstance(result, Arena) else result.rows
+    said = [*_of_rows(result, rows), *(_of_arena(result) if isinstance(result, Arena) else ())]
+    keys = {key: None for _, works in said for key in works}
+    said.append((f"All figures were computed with harness-noise {__version__}", ()))
+    paragraph = " ".join(f"{words}{_cited(works)}." for words, works in said)
+    listed = "".join(f"- {WORKS[key]}\n" for key in sorted(keys))
+    return f"{paragraph}\n\n## References\n\n{listed}"
+
+
+def _cited(works: Sequence[str]) -> str:
+    """Return works as a paragraph cites them: " (Bell & McCaffrey 2002; Miller 2024)"."""
+    names = [WORKS[key].partition("),")[0].replace("(", "") for key in works]
+    return f" ({'; '.join(names)})" if names else ""
+
+
+def _of_rows(result: Analysis | Comparison | Arena, rows: Rows) -> Iterator[Sentence]:
+    """Yield the sentences on the rows of a result, or on an arena's models."""
+    compared = [row for row in rows if isinstance(row, Difference)]
+    settings, tested = result.settings, [row for row in rows if row.se is not None]
+    if compared:
+        pairings = dict.fromkeys(map(fmt.pairing, compared))
+        ways = [_PAIRINGS[how] for how in pairings if how in _PAIRINGS]
+        compared_how = " ".join(["We compare two models", *([some_of(ways, 2)] if ways else [])])
+        yield compared_how, ("Miller",) if "paired" in pairings else ()
+    else:
+        yield "We report the mean score of each model on each benchmark", ()
+    yield from _errors(settings.get("se", ""), tested)
+    yield from _intervals(rows)
+    yield from _tests(result, compared)
+    if any(row.weights == "equal" for row in rows):
+        yield "The overall row gives every task the same weight, and a group counts as one task", ()
+    if any(row.weights == "size" for row in rows):
+        yield "The overall row weights tasks by their numbers of questions", ()
+    if any(row.weights == "file" for row in rows):
+        yield "The overall row weights tasks as stated", ()
+    if any(row.judge is not None for row in rows):
+        yield "Human labels of a random part of the answers correct the judge's scores", ("Angelopoulos",)
+    if any(row.n_missing for row in rows):
+        yield f"Answers without a score {_MISSING.get(settings.get('missing', ''), 'are treated by their cause')}", ()
+    if settings.get("only"):
+        yield f"Only questions with {fmt.plain(' and '.join(settings['only']))} are used", ()
+    if settings.get("chance") is not None:
+        yield "Scores are corrected for guessing, (x − C)/(1 − C)", ()
+
+
+def _errors(se: str, rows: Rows) -> Iterator[Sentence]:
+    """Yield sentences on the standard errors of rows that have one."""
+    if not rows:
+        return
+    names = [row.estimator if isinstance(row, Estimate) else se for row in rows]
+    known = [name for name in dict.fromkeys(names) if name in ESTIMATORS or name == "bootstrap"]
+    works = tuple(dict.fromkeys(key for name in known for key in _BY_ESTIMATOR.get(name, ())))
+    clusters = list(dict.fromkeys(fmt.plain(row.cluster) for row in rows if row.cluster))
+    how = ", ".join(map(fmt.estimator_name, known))
+    words = "± is the standard error"
+    words += f", clustered by {some_of(clusters, 4)}" if clusters else ""
+    words += " where questions come in clusters" if clusters and not all(row.cluster for row in rows) else ""
+    works = (*works, *(["Cameron2011"] if any(" × " in name or "*" in name for name in clusters) else []))
+    yield f"{words}{f' ({how})' if how else ''}", (*works, *(["Miller"] if clusters else []))
+    counts = [k for row in rows for k in _repeats(row)]
+    if max(counts) > 1:
+        asked = f"{fmt.span(min(counts), max(counts))} answers"
+        yield f"Each question has {asked}, so the error contains the noise of questions and of answers", ("Wang",)
+    if any(row.estimand == "these_questions" for row in rows):
+        yield "The questions are taken as fixed: the error is that of the repeated answers alone", ()
+
+
+def _repeats(row: Estimate | Difference) -> tuple[int, int]:
+    """Return the fewest and the most answers of a question, or the most of A and of B."""
+    if isinstance(row, Difference):
+        return row.repeats_a, row.repeats_b
+    return row.repeats_min, row.repeats_max
+
+
+def _intervals(rows: Rows) -> Iterator[Sentence]:
+    """Yield a sentence on the confidence intervals."""
+    names = list(dict.fromkeys(row.interval for row in rows if row.ci_low is not None))
+    if names:
+        titles = ", ".join(INTERVALS.title(name) for name in names)
+        works = tuple(dict.fromkeys(key for name in names for key in _BY_INTERVAL.get(name, ())))
+        yield f"Confidence intervals have {fmt.level_of(rows)} coverage ({titles})", works
+
+
+def _tests(result: Analysis | Comparison | Arena, rows: Sequence[Difference]) -> Iterator[Sentence]:
+    """Yield sentences on the tests of differences, and their adjustment."""
+    tested = [row for row in rows if row.p_value is not None]
+    for name in dict.fromkeys(row.test for row in tested):
+        yield _TEST_WORDS.get(name, f"p-values are two-sided ({TESTS.title(name)})"), _BY_TEST.get(name, ())
+    family = [row for row in tested if not row.is_overall]
+    how = _BY_ADJUSTMENT.get(result.settings.get("adjust", ""))
+    if how and len(family) > 1:
+        yield f"They are adjusted over the rows that are tested together by {how[0]}, and verdicts follow them", how[1]
+    if result.settings.get("margin") is not None and rows:
+        margin = fmt.scale_of(rows[0]).given(result.settings["margin"])
+        yield f"Two models are equivalent if they are shown to differ by less than {margin}", ("Schuirmann",)
+
+
+_TEST_WORDS = {
+    "t": "p-values are two-sided, from t tests with Satterthwaite's degrees of freedom",
+    "sequential": "The run was stopped early, and its figures are corrected for the planned looks",
+    "reference": "The standard error is borrowed from other models on the benchmark",
+    "fisher": "p-values are two-sided, from Fisher's exact test of two counts",
+}
+
+
+def _of_arena(arena: Arena) -> Iterator[Sentence]:
+    """Yield sentences on the pairs of models, the best of them, and their ranks."""
+    level = fmt.percent(arena.settings["level"])
+    yield (
+        f"★ marks the models that are not significantly worse than the best ({level}), by one-sided paired tests that "
+        "are adjusted for the number of rivals",
+        ("Hsu",),
+    )
+    how = _BY_ADJUSTMENT.get(arena.settings.get("adjust", ""))
+    if how and any(len(board.pairs) > 1 for board in arena.boards):
+        yield f"p-values of pairs are adjusted within each benchmark by {how[0]}", how[1]
+    if any(model.rank_low is not None for model in arena.models):
+        yield f"Sets of ranks hold all true ranks together with {level} confidence", ("Mogstad",)

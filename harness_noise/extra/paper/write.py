@@ -1,0 +1,63 @@
+"""The function that writes a result for a paper."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ...errors import InputError, check_kind
+from ...io.atomic import write_text
+from ...report.text import render
+from ...results.arena import Arena
+from ...results.rows import Analysis, Comparison
+from .methods import text
+
+
+def write_paper(result: Analysis | Comparison | Arena, folder: str | Path, *, command: str | None = None) -> list[Path]:
+    """Write what a paper needs of a result: table, sentence, figure, methods and numbers.
+
+    Parameters
+    ----------
+    result
+        The result of `analyze`, `compare` or `arena`.
+    folder
+        Gets `table.tex` (booktabs), `sentence.txt`, `figure.svg`, `methods.md` (a paragraph, and the references of what
+        was computed) and `result.json`: all numbers, unrounded, with the settings and, under `run`, the command.
+    command
+        The command line that makes the result again. None: the JSON names the runs and the settings.
+
+    Returns
+    -------
+    list of Path
+        The files that were written. A result that nothing can be drawn of has no figure.
+
+    Raises
+    ------
+    InputError
+        Another kind of result, or a folder that cannot be written.
+
+    Notes
+    -----
+    The result is made again by the command, or in Python by the function of the runs with
+    ``settings=hn.Settings(**json["settings"])`` (of an arena without `baseline`) and what else you gave.
+    """
+    check_kind("write_paper", result, Analysis, Comparison, Arena)
+    files = {"table.tex": render(result, "latex"), "sentence.txt": render(result, "sentence")}
+    try:
+        files["figure.svg"] = render(result, "svg")
+    except InputError:  # nothing to draw
+        Path(folder, "figure.svg").unlink(missing_ok=True)
+    files["methods.md"] = text(result)
+    whole = result.to_dict() | {"run": {"command": command, "runs": _names_of_runs(result)}}
+    files["result.json"] = json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    for name, content in files.items():
+        write_text(Path(folder) / name, content)
+    return [Path(folder) / name for name in files]
+
+
+def _names_of_runs(result: Analysis | Comparison | Arena) -> list[str]:
+    """Return the runs of a result, each once, in its order. Of a comparison A comes first."""
+    if isinstance(result, Comparison):
+        return list(dict.fromkeys(name for row in result.rows for name in (row.run_a, row.run_b)))
+    rows = result.models if isinstance(result, Arena) else result.rows
+    return list(dict.fromkeys(row.run for row in rows))

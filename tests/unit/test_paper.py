@@ -1,0 +1,138 @@
+"""What a paper needs of a result: files that say what was computed, and only that."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import harness_noise as hn
+from harness_noise.cli import main
+from harness_noise.extra.paper.methods import WORKS, text
+
+FILES = ["table.tex", "sentence.txt", "figure.svg", "methods.md", "result.json"]
+SOURCES = Path(__file__).parents[2] / "docs" / "sources.md"
+
+
+def run(name: str, shift: float = 0.0, repeats: int = 1, tasks: tuple[str, ...] = ("t",)) -> hn.Run:
+    scores = []
+    for task in tasks:
+        rng = np.random.default_rng([*name.encode(), *task.encode()])
+        values = (rng.random((60, repeats)) < 0.4 + shift).astype(float)
+        questions = hn.Questions(tuple(f"q{i}" for i in range(60)), "id")
+        scores.append(hn.Scores(task, "acc", "none", questions, values, bounds=(0.0, 1.0)))
+    return hn.Run(name, name, "array", scores=tuple(scores))
+
+
+def tables(folder: Path) -> None:
+    rng = np.random.default_rng(4)
+    for name, rate in (("old", 0.5), ("new", 0.7), ("newer", 0.75)):
+        rows = [f"{task},{q},{q // 3},{int(rng.random() < rate)}" for task in ("x", "y") for q in range(60)]
+        (folder / f"{name}.csv").write_text("\n".join(["task,question,cluster,score", *rows]))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "compare new.csv old.csv --margin 2pt --adjust bh",
+        "new.csv old.csv --only 'cluster < 10'",
+        "analyze new.csv --se cr3 --task x",
+        "arena new.csv old.csv newer.csv --test sign",
+    ],
+)
+def test_the_command_in_the_json_makes_the_folder_again(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tables(tmp_path)
+    assert main([*shlex.split(words), "--paper", "paper", "--quiet"]) == 0
+    first = {path.name: path.read_bytes() for path in (tmp_path / "paper").iterdir()}
+    assert sorted(first) == sorted(FILES)
+    program, *again = shlex.split(json.loads(first["result.json"])["run"]["command"])
+    assert program == "harness-noise"
+    for path in (tmp_path / "paper").iterdir():
+        path.unlink()
+    assert main(again) == 0
+    assert {path.name: path.read_bytes() for path in (tmp_path / "paper").iterdir()} == first
+    capsys.readouterr()
+    assert main([*shlex.split(words), "--format", "sentence", "--quiet"]) == 0
+    assert capsys.readouterr().out.encode() == first["sentence.txt"]
+    assert b"\\begin{tabular}" in first["table.tex"]
+    assert first["figure.svg"].startswith(b"<?xml")
+
+
+def test_python_makes_the_result_again_from_runs_and_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tables(tmp_path)
+    result = hn.compare("new.csv", "old.csv", margin=0.02, se="cr3", cluster="cluster")
+    assert [path.name for path in hn.write_paper(result, "paper")] == FILES
+    saved = json.loads(Path("paper/result.json").read_text(encoding="utf-8"))
+    ran = saved.pop("run")
+    assert ran == {"command": None, "runs": ["new.csv", "old.csv"]}
+    assert hn.compare(*ran["runs"], settings=hn.Settings(**saved["settings"])).to_dict() == saved
+
+
+A, B = run("a", 0.2), run("b")
+REPEATED = run("a", 0.2, 3), run("b", 0.0, 3)
+SEVERAL = run("a", 0.2, 1, ("x", "y")), run("b", 0.0, 1, ("x", "y"))
+
+
+@pytest.mark.parametrize(
+    ("result", "cited", "words"),
+    [
+        (lambda: hn.analyze(A), "Bell Pustejovsky Wilson", "(Wilson)"),
+        (lambda: hn.analyze(A, interval="clopper-pearson"), "Bell Pustejovsky Clopper", "(Clopper–Pearson)"),
+        (lambda: hn.analyze(REPEATED[0], se="cr1"), "Wang Wilson", "Each question has 3 answers"),
+        (lambda: hn.compare(A, B), "Bell Miller Pustejovsky", "question by question (paired)"),
+        (lambda: hn.compare(A, B, unpaired=True), "Bell Pustejovsky", "on different questions (unpaired)"),
+        (lambda: hn.compare(*REPEATED), "Bell Miller Pustejovsky Wang", "noise of questions and of answers"),
+        (lambda: hn.compare(*SEVERAL), "Bell Holm Miller Pustejovsky", "by Holm's method"),
+        (lambda: hn.compare(*SEVERAL, adjust="bh"), "Bell Benjamini Miller Pustejovsky", "false discovery rate"),
+        (lambda: hn.compare(*SEVERAL, adjust="none"), "Bell Miller Pustejovsky", "p-values are two-sided"),
+        (lambda: hn.compare(A, B, margin=0.02), "Bell Miller Pustejovsky Schuirmann", "less than 2 points"),
+        (lambda: hn.compare(A, B, test="wild", seed=1), "Bell Cameron2008 MacKinnon Miller Pustejovsky", "wild"),
+        (lambda: hn.compare(A, B, test="permutation"), "Bell Good Miller Pustejovsky", "permutation"),
+        (lambda: hn.compare((30, 60), (20, 60)), "Agresti Fisher", "Fisher's exact test"),
+        (lambda: hn.arena([A, B, run("c", 0.1)]), "Bell Holm Hsu Mogstad Pustejovsky Wilson", "★ marks the models"),
+    ],
+)
+def test_the_paragraph_cites_what_was_computed_and_nothing_else(result: Any, cited: str, words: str) -> None:
+    said = text(result())
+    paragraph, _, listed = said.partition("\n\n## References\n\n")
+    assert words in paragraph
+    keys = {key for key, work in WORKS.items() if f"- {work}\n" in listed}
+    assert keys == set(cited.split())
+    assert len(listed.splitlines()) == len(keys)
+    for key in keys:
+        assert WORKS[key].partition("),")[0].replace("(", "") in paragraph
+
+
+def test_clusters_are_named() -> None:
+    found = hn.analyze(run("a"))
+    (row,) = found.estimates
+    said = text(replace(found, estimates=(replace(row, cluster="passage"),)))
+    assert "± is the standard error, clustered by passage (CR2) (Bell & McCaffrey 2002; " in said
+    assert "Miller 2024" in said
+
+
+def test_every_work_is_in_the_list_of_sources() -> None:
+    listed = SOURCES.read_text(encoding="utf-8")
+    for key, work in WORKS.items():
+        assert f"| `[{key}]` | {work.partition('),')[0]})" in listed
+
+
+def test_a_result_without_figure_leaves_no_old_one(tmp_path: Path) -> None:
+    (tmp_path / "figure.svg").write_text("of another result")
+    nothing = hn.analyze(hn.Run("m", "m", "array", scores=()))
+    assert [path.name for path in hn.write_paper(nothing, tmp_path)] == [name for name in FILES if name != "figure.svg"]
+    assert not (tmp_path / "figure.svg").exists()
+
+
+def test_other_results_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(hn.InputError, match=r"write_paper accepts .* not Plan"):
+        hn.write_paper(hn.plan(effect=0.05, accuracy=0.7), tmp_path)

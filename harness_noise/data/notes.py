@@ -15,6 +15,7 @@ NOTES: dict[str, str] = {
     "left_out": "a file, run or task that is left out, and why",
     "from_adapter": "what an adapter of another package says",
     "read_as": "as what a file, a column or a metric was read",
+    "recomputed": "scores that the file does not hold and that are computed from what it holds",
     "one_of_several": "of several runs of a task one is read",
     "shards": "several files are one run",
     "not_there": "something that was asked for is not in one of the runs",
@@ -166,9 +167,17 @@ NOTES: dict[str, str] = {
 }
 """Every code, and what it is about."""
 GRAVE = frozenset(
-    {"mean_mismatch", "scored_differently", "scales_differ", "one_run_twice", "left_out", "missing_matters"}
+    {
+        "mean_mismatch",
+        "scored_differently",
+        "scales_differ",
+        "one_run_twice",
+        "left_out",
+        "missing_matters",
+        "recomputed",
+    }
 )
-"""Codes of wrong or lost numbers: these notes are shown first."""
+"""Codes of numbers that are wrong, lost, or not in the file: these notes are shown first."""
 ROUTINE = frozenset(
     {
         *("read_as", "no_direction", "one_of_several", "shards", "matched_by_text", "named_differently", "two_names"),
@@ -209,7 +218,7 @@ class Note:
 
     @property
     def place(self) -> int:
-        """Its place among other notes: 0 if numbers are wrong or lost, 2 if all is mostly as it should be, else 1."""
+        """Its place among other notes: 0 if its code is grave, 2 if all is mostly as it should be, else 1."""
         return 0 if self.code in GRAVE else 2 if self.code in ROUTINE else 1
 
     def of(self, task: str, *more: str) -> Note:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
+from harness_noise.cli import main
 from harness_noise_adapters.lm_eval_harness.scoring import aggregates
 from support.notes import noted
 
@@ -57,6 +58,13 @@ def test_masakhaner_has_an_f1_without_a_results_file(shared_data, span_f1_agg):
     (row,) = hn.analyze(path).estimates
     assert row.mean == pytest.approx(span_f1_agg([item["f1"] for item in rows]))
     assert (row.metric, row.n_questions, row.estimator) == ("f1", 185, "bootstrap")
+
+
+def test_the_first_screen_says_that_an_f1_is_computed_here(shared_data, capsys):
+    path, _ = rows_of(shared_data)
+    main(["analyze", str(path)])
+    first = capsys.readouterr().err.splitlines()[0]
+    assert first.endswith("its span F1 is computed here, as lm-eval's task of this name does")
 
 
 def written(folder, rows, task, native):

@@ -246,3 +246,18 @@ def test_a_sum_of_rewards_is_never_proposed(tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:
         read(tmp_path, rows)
     assert "'episode.sum_rewards'}" not in str(raised.value)
+
+
+@pytest.mark.parametrize("wrong", ["none", "", "LOC: elsewhere"])
+@pytest.mark.parametrize("every", [1, 3])
+def test_zeros_throughout_beside_right_answers_are_no_scores(tmp_path: Path, every: int, wrong: str) -> None:
+    """Scores that were never filled in: an answer that is not there is not the right one."""
+    rows = [
+        {"question": f"sentence {i}", "gold": f"LOC: {i}", "prediction": wrong if i % every else f"LOC: {i}", "f1": 0}
+        for i in range(30)
+    ]
+    share = round(100 / every)
+    with pytest.raises(InputError, match=f"'f1' is 0 in every row, though the answer is the right one in {share}%"):
+        read(tmp_path, rows)
+    right = [row | {"f1": 1, "prediction": row["gold"]} for row in rows]
+    assert read(tmp_path, right).scores[0].values.mean() == 1

@@ -535,14 +535,21 @@ def _whole(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> Co
     try:
         if paired:
             scores, kind = aggregates.pair_scores(raw, out.budget, **fields)
-            how = "which lm-eval's task of this name uses" if value is None else "which reproduces lm-eval's own value"
-            out.notes.append(Note("read_as", f"read as {kind}, {how}").of(task.name, key[0]))
+            if value is None:
+                told = f"its cells hold what is right and what was said: its {kind} is computed here, {_AS_THE_TASK}"
+                note = Note("recomputed", told)
+            else:
+                note = Note("read_as", f"read as {kind}, which reproduces lm-eval's own value")
+            out.notes.append(note.of(task.name, key[0]))
             return scores
         assert aggregation.function is not None
         bounds = _AGGREGATION_RANGES.get(aggregation.name or "") if aggregation.registered else None
         return aggregates.corpus_scores(raw, aggregation.function(), out.budget, bounds=bounds, **fields)
     except aggregates.NotPossibleError as error:
         return Skipped(task.name, *key, str(error), value)
+
+
+_AS_THE_TASK = "as lm-eval's task of this name does"
 
 
 def _probabilities(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str, list[str]]) -> list[Scores]:

@@ -40,12 +40,12 @@ class Scene:
 
 
 def agreement_of(gold: ColumnFacts, pred: ColumnFacts) -> FloatArray:
-    """Return row by row whether two columns have the same text, NaN where either has none."""
+    """Return row by row whether the right answer is the model's, NaN for a row without a right answer."""
     n = len(pred.distinct) + 1
     pairs, inverse = np.unique((gold.codes + 1) * n + pred.codes + 1, return_inverse=True)
     a, b = ([None, *column.distinct] for column in (gold, pred))
     told = [(a[pair // n], b[pair % n]) for pair in pairs.tolist()]
-    same = [np.nan if x is None or y is None else float(_same(x, y)) for x, y in told]
+    same = [np.nan if x is None else float(y is not None and _same(x, y)) for x, y in told]
     out: FloatArray = np.array(same)[inverse.reshape(-1)]
     return out
 
@@ -124,7 +124,7 @@ def _is_constant_though_answers_differ(scene: Scene, one: ScoreCandidate) -> str
     if agreement is None or not one.column.is_constant or one.column.kind == "scores":
         return None
     share = float(np.nanmean(agreement)) if np.isfinite(agreement).any() else 0.0
-    if not 1 - _ALWAYS <= share <= _ALWAYS:
+    if share < 1 - _ALWAYS or (share > _ALWAYS and one.column.mean > 0):
         return None
     return (
         f"{one.column.name!r} is {_cell(one.column)} in every row, though the answer is the right one "

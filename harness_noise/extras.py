@@ -75,6 +75,8 @@ class Extra:
     writers: tuple[Writer, ...] = ()
     calculations: Mapping[str, Calculation] = field(default_factory=dict)
     """Name → what it obeys. A command has the name of its calculation."""
+    tooltips: str = ""
+    """The module of its function `tooltip(label, row)`, which explains columns and cells of pages."""
 
 
 @cache
@@ -122,6 +124,14 @@ def switches(command: str) -> list[Switch]:
 def writers(command: str) -> list[Writer]:
     """Return the options by which extras write the result of a command."""
     return [writer for extra in found().values() for writer in extra.writers if command in writer.commands]
+
+
+def tooltip(label: str, row: Any = None) -> str:
+    """Return what an extra says of a column, or of its cell in a row. "" if no extra explains it."""
+    for package, extra in found().items():
+        if extra.tooltips and (text := import_module(f"{package}.{extra.tooltips}").tooltip(label, row)):
+            return str(text)
+    return ""
 
 
 def not_installed(name: str) -> str:

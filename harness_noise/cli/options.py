@@ -360,9 +360,9 @@ def _obeyed_of(helps: Mapping[str, str], consumer: str) -> list[Option]:
     return [_option(name, consumer, words) for name, words in helps.items() if obeyed(name, consumer) != ()]
 
 
-def reading(consumer: str) -> list[Option]:
-    """Return the options for what is read, and how."""
-    return _obeyed_of(_READING, consumer)
+def reading(consumer: str, *names: str) -> list[Option]:
+    """Return the options for what is read, and how: those with these names, or all."""
+    return _obeyed_of({name: _READING[name] for name in names or _READING}, consumer)
 
 
 def computing(consumer: str, **words: str) -> list[Option]:

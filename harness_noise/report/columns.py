@@ -65,6 +65,8 @@ class Section:
     """A single row that a terminal shows one figure below the other."""
     units: str = ""
     """The units of the numbers, if not the metric's own scale: "differences and SE in points"."""
+    of: Sequence[Any] = field(default=(), compare=False, repr=False)
+    """What the rows show, for tooltips. Empty: unknown."""
 
     @property
     def heading(self) -> str:
@@ -136,7 +138,7 @@ def section(
     kept = [i for i, column in enumerate(columns) if filled[i] or not column.optional]
     toned = ((i, column.label, column.tone(row)) for i, row in enumerate(rows) for column in columns if column.tone)
     tones = {(i, label): tone for i, label, tone in toned if tone}
-    return Section(title, tuple(columns), lines, detail, more, tones, units=fmt.units_of(rows)).keeping(kept)
+    return Section(title, tuple(columns), lines, detail, more, tones, units=fmt.units_of(rows), of=rows).keeping(kept)
 
 
 class Marks:

@@ -21,6 +21,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from .. import extras
 from .._version import __version__
 from ..arrays import IntArray
 from ..data.notes import texts
@@ -30,7 +31,7 @@ from ..results.arena import Arena, BenchmarkResult
 from ..results.rows import Analysis, ByQuestion, Comparison, Difference, Estimate, Flip
 from . import arena_summary, canvas, figures, fmt, summary
 from .canvas import Picture
-from .columns import Marks, Section, Words
+from .columns import Column, Marks, Section, Words
 from .sentences import count_line, methods, sentence, trade_offs, verdict_parts
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -80,8 +81,19 @@ def environment() -> Environment:
     )
     made.filters |= {"shown": shown, "counted": summary.counted, "svg": _svg}
     made.filters["score"] = lambda value, flip: fmt.shown(flip, value, mean=True, digits=fmt.digits_of_flip(flip))
+    made.globals |= {"explained": explained, "tip": tip}
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return made
+
+
+def explained(column: Column, words: Words = str) -> str:
+    """Return the tooltip of a column: its meaning in this table, then the definition of its term."""
+    return "\n".join(filter(None, (words(column.hint), extras.tooltip(column.label))))
+
+
+def tip(section: Section, row: int, column: Column) -> str:
+    """Return the tooltip of a cell: what its number says in words, "" for most cells."""
+    return extras.tooltip(column.label, section.of[row]) if section.of else ""
 
 
 def _svg(picture: Picture, theme: canvas.Theme = "page") -> Markup:

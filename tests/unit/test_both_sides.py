@@ -15,7 +15,7 @@ from harness_noise.settings import obeyed
 FUNCTIONS = {
     "analyze": hn.analyze, "compare": hn.compare, "gate": hn.gate, "regress": hn.regress, "arena": hn.arena,
     "factors": hn.factors, "plan": hn.plan, "export": hn.export, "label": hn.label_sample,
-    "pairs": hn.pairs,
+    "pairs": hn.pairs, "what": hn.what,
 }  # fmt: skip
 """Command → the function that it calls."""
 ONLY_COMMANDS = {
@@ -23,7 +23,7 @@ ONLY_COMMANDS = {
     "demo": "it runs the commands, for a first look",
     "lm-eval": "it is lm-eval's own; in Python: `with noise(): lm_eval.simple_evaluate(…)`",
 }
-SIDES = {"a", "b", "run", "runs", "name", "file", "source", "others"}
+SIDES = {"term", "words", "a", "b", "run", "runs", "name", "file", "source", "others"}
 """What is given without a flag: RUN… ."""
 OF_RESULTS = {
     "form": "render(format=)", "output": "render", "details": "render(details=, wide=)",

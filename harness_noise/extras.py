@@ -13,6 +13,8 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
+from .errors import InputError
+
 FOLDER = f"{__package__}.extra"
 
 
@@ -72,6 +74,8 @@ class Extra:
     command: str = ""
     """The module of its command, which has the name `command`."""
     switches: tuple[Switch, ...] = ()
+    keywords: Mapping[str, str] = field(default_factory=dict)
+    """Keyword of functions of the core → the module that does what it asks for."""
     writers: tuple[Writer, ...] = ()
     calculations: Mapping[str, Calculation] = field(default_factory=dict)
     """Name → what it obeys. A command has the name of its calculation."""
@@ -96,6 +100,18 @@ def public(name: str) -> Any:
         if name in extra.functions:
             return getattr(import_module(f"{package}.{extra.functions[name]}"), name)
     return None
+
+
+def module_of(keyword: str) -> Any:
+    """Return the module that does what a keyword of the core's functions asks for.
+
+    Raises:
+        InputError: no extra does.
+    """
+    for package, extra in found().items():
+        if keyword in extra.keywords:
+            return import_module(f"{package}.{extra.keywords[keyword]}")
+    raise InputError(not_installed(f"`{keyword}`"))
 
 
 def result_modules() -> list[ModuleType]:

@@ -13,6 +13,7 @@ from ..data.measures import HIGHER, SCORE
 from ..data.notes import Note, merged
 from ..data.scores import Run
 from ..errors import InputError, check_count
+from ..extras import module_of
 from ..io import registry, workers
 from ..io.paths import PathInput, is_path, is_url
 from ..io.sources import Source, Sources, is_unnamed, listed, names, numbered, only_of, runs_of
@@ -125,9 +126,7 @@ def analyze(
     result = analyze_runs(runs, request.settings, overall_estimates)
     result = replace(result, notes=merged(result.notes, unknown_weights(runs, request.settings)))
     if by:
-        from ..analysis.slices import slices_of_runs
-
-        result = slices_of_runs(runs, by, request.settings).beside(result)
+        result = module_of("by").slices_of_runs(runs, by, request.settings).beside(result)
     if known := request.complete(whole):
         from ..analysis.references import of_runs
 
@@ -258,9 +257,7 @@ def _of_pairs(
     pairs[:], _ = agreed_pairs(pairs)
     result = compare_runs(pairs, settings, questions)
     if by:
-        from ..analysis.slices import slices_of_pairs
-
-        result = slices_of_pairs(pairs, by, settings).beside(result)
+        result = module_of("by").slices_of_pairs(pairs, by, settings).beside(result)
     if known:
         from ..analysis.references import of_pairs
 

@@ -18,7 +18,6 @@ from ..analysis.mean import analyze_run
 from ..analysis.overall import Measure, by_tops, no_row, overall_group, unknown_weights
 from ..analysis.repeats import copies, once
 from ..analysis.sample import members_of, own_group, taken
-from ..analysis.slices import divided, slices_of_runs
 from ..arrays import BoolArray, FloatArray, columns_of
 from ..data.matching import Pairing, pair
 from ..data.native_values import agreed
@@ -26,6 +25,7 @@ from ..data.notes import Note, merged
 from ..data.questions import occurrences
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError, some_of
+from ..extras import module_of
 from ..io.joining import check_clusters
 from ..io.paths import telling_parts
 from ..results.arena import Arena, Benchmark, BenchmarkResult, Model, Pairs, PairSlice, Question, Spread, Step
@@ -84,8 +84,9 @@ def arena(
         result = with_checkpoints(result, dict(zip(names, runs, strict=True)), over)
     if not by:
         return result
-    sliced = slices_of_runs([replace(run, model=name) for run, name in zip(runs, names, strict=True)], by, settings)
-    return sliced.beside(result)
+    named = [replace(run, model=name) for run, name in zip(runs, names, strict=True)]
+    with_slices: Arena = module_of("by").slices_of_runs(named, by, settings).beside(result)
+    return with_slices
 
 
 def _boards(
@@ -513,7 +514,7 @@ def pair_slices(
 
 def _slices(task: WithFields, by: Sequence[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
     """Yield (field, value, the keys of its questions) of every slice."""
-    for cut in divided(task, by, []):
+    for cut in module_of("by").divided(task, by, []):
         keys = np.asarray(cut.table.parts[0].questions.keys, dtype=object)
         for code, label in enumerate(cut.labels):
             yield cut.field, label, frozenset(keys[cut.codes == code])

@@ -19,9 +19,9 @@ from scipy import special, stats
 
 from harness_noise import estimate_difference
 from harness_noise.extra.regress.stats import regress
+from harness_noise.extra.slices.stats import Joint, against_rest, heterogeneity, joint, pooled_unit, shrink
 from harness_noise.stats.cluster_variance import satterthwaite
 from harness_noise.stats.decision import benjamini_hochberg, holm
-from harness_noise.stats.slices import Joint, against_rest, heterogeneity, joint, pooled_unit, shrink
 
 SEED = 20261122
 ICC, BETWEEN = 0.3, 0.8

@@ -16,11 +16,11 @@ import pytest
 
 from harness_noise.analysis.comparison import by_question, compare_runs
 from harness_noise.analysis.mean import analyze_runs
-from harness_noise.analysis.slices import slices_of_pairs
 from harness_noise.data.clusters import Fields
 from harness_noise.data.notes import Note
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
+from harness_noise.extra.slices.cutting import slices_of_pairs
 from harness_noise.leaderboard.build import arena
 from harness_noise.report import canvas, figures, html
 from harness_noise.results.arena import Arena

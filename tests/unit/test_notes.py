@@ -41,7 +41,7 @@ READERS = {
     # the words of an error
     "adapters/harness_noise_adapters/harbor.py": 1,
     "harness_noise/analysis/difference.py": 1,
-    "harness_noise/analysis/slices.py": 1,
+    "harness_noise/extra/slices/cutting.py": 1,
     "harness_noise/api/files.py": 1,
 }
 """Who reads the words of notes, and in how many places."""

@@ -18,7 +18,7 @@ import pytest
 
 from harness_noise.analysis.comparison import by_question, compare_runs
 from harness_noise.analysis.mean import analyze_runs
-from harness_noise.analysis.slices import slices_of_pairs
+from harness_noise.extra.slices.cutting import slices_of_pairs
 from harness_noise.leaderboard.build import arena
 from harness_noise.report import figures, html
 from harness_noise.report.fmt import equals_p

@@ -2,4 +2,4 @@
 
 from ...extras import Extra
 
-EXTRA = Extra(keywords={"by": "by"})
+EXTRA = Extra(keywords={"by": "cutting"})

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special, stats
 
-from ..arrays import FloatArray, IntArray
-from .cluster_variance import satterthwaite
-from .intervals import critical
+from ...arrays import FloatArray, IntArray
+from ...stats.cluster_variance import satterthwaite
+from ...stats.intervals import critical
 
 FEWEST = 4
 """Slices from which something can be said of how slices are spread [Morris]."""

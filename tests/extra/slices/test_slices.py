@@ -11,15 +11,15 @@ import pytest
 from scipy import stats
 
 import harness_noise as hn
-from harness_noise.analysis.slices import slices_of_pairs, slices_of_runs
 from harness_noise.cli.commands import cli
 from harness_noise.data.clusters import Fields
+from harness_noise.extra.slices.cutting import slices_of_pairs, slices_of_runs
+from harness_noise.extra.slices.stats import against_rest, heterogeneity, joint, pooled_unit, shrink
 from harness_noise.results.schema import json_schema
-from harness_noise.stats.slices import against_rest, heterogeneity, joint, pooled_unit, shrink
 from support.commands import runner
 from support.notes import noted
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 
 
 def run_of(values, fields, model="a", clusters=None, auto=(), task="t"):

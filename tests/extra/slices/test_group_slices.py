@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.analysis.slices import slices_of_pairs, slices_of_runs
 from harness_noise.cli import main
 from harness_noise.data.clusters import Fields
 from harness_noise.data.scores import Group, Run, Scores
+from harness_noise.extra.slices.cutting import slices_of_pairs, slices_of_runs
 from harness_noise.settings import Settings
 from support.notes import noted
 

@@ -9,26 +9,26 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray, columns_of
-from ..data.matching import same_partition
-from ..data.native_values import agreed_pairs
-from ..data.notes import Note, merged, texts
-from ..data.scores import Group, Run, Scores
-from ..errors import InputError
-from ..results.arena import Arena
-from ..results.forms import finite
-from ..results.rows import Analysis, Comparison, DifferenceSlice, Estimate, EstimateSlice, Heterogeneity
-from ..settings import Adjust, Settings
-from ..stats import decision
-from ..stats import slices as by_slice
-from ..stats.tolerances import FEW_DF, short_of
-from .comparison import matched_scores
-from .difference import Compared, run_difference
-from .known import Runs, WithFields, check_known, field_names, numbers, text_of, together, with_fields
-from .mean import estimate_of
-from .ranges import score_range
-from .rows import RowDecision, decided
-from .sample import group_parts, group_shares
+from ...analysis.comparison import matched_scores
+from ...analysis.difference import Compared, run_difference
+from ...analysis.known import Runs, WithFields, check_known, field_names, numbers, text_of, together, with_fields
+from ...analysis.mean import estimate_of
+from ...analysis.ranges import score_range
+from ...analysis.rows import RowDecision, decided
+from ...analysis.sample import group_parts, group_shares
+from ...arrays import FloatArray, IntArray, columns_of
+from ...data.matching import same_partition
+from ...data.native_values import agreed_pairs
+from ...data.notes import Note, merged, texts
+from ...data.scores import Group, Run, Scores
+from ...errors import InputError
+from ...results.arena import Arena
+from ...results.forms import finite
+from ...results.rows import Analysis, Comparison, DifferenceSlice, Estimate, EstimateSlice, Heterogeneity
+from ...settings import Adjust, Settings
+from ...stats import decision
+from ...stats.tolerances import FEW_DF, short_of
+from . import stats as by_slice
 
 Table = TypeVar("Table", Analysis, Comparison, Arena)
 

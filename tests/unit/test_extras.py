@@ -43,15 +43,36 @@ def test_the_core_works_without_extras_and_with_each_alone(tmp_path, left):
         env = environment(tmp_path)
         done = subprocess.run([*run, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-    for name in {"factors", "regress"} - {left}:
-        words = [name, "a.csv", "--on", "x"]
-        done = subprocess.run([*run, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+
+
+ASKED = {
+    "factors": ["factors", "a.csv", "--factor", "x"],
+    "regress": ["regress", "a.csv", "--on", "x"],
+    "--by": ["analyze", "a.csv", "--by", "x"],
+}
+"""Command or option of an extra → how it is asked for."""
+_NAMES = """
+import harness_noise as hn
+for name in hn.__all__:
+    try:
+        getattr(hn, name)
+    except AttributeError as error:
+        print(error)
+"""
+
+
+@pytest.mark.process
+def test_what_is_not_installed_says_so(tmp_path):
+    shutil.copytree(PACKAGE, tmp_path / "harness_noise", ignore=shutil.ignore_patterns("__pycache__", "extra"))
+    (tmp_path / "a.csv").write_text("question,score,x\n" + "".join(f"q{i},{i % 2},{i % 3}\n" for i in range(8)))
+    how = {"cwd": tmp_path, "env": environment(tmp_path), "capture_output": True, "text": True, "check": False}
+    for name, words in ASKED.items():
+        done = subprocess.run([sys.executable, "-m", "harness_noise", *words], **how)
         assert (done.returncode, f"{name} is not installed" in done.stderr) == (2, True), done.stderr
-        words = ["-c", f"import harness_noise; harness_noise.{name}"]
-        done = subprocess.run(
-            [sys.executable, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
-        )
-        assert f"AttributeError: {name} is not installed" in done.stderr
+    done = subprocess.run([sys.executable, "-c", _NAMES], **how)
+    missing = {line.partition(" is not installed")[0] for line in done.stdout.splitlines()}
+    shipped = {name for extra in extras.found().values() for name in extra.functions}
+    assert (done.returncode, missing) == (0, shipped.intersection(hn.__all__)), done.stderr
 
 
 _LOADED = """

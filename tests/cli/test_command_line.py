@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from harness_noise.cli import main
+from harness_noise.cli import main, reference
 from harness_noise.cli.commands import COMMANDS
 
 HEAVY = ("numpy", "pandas", "scipy", "rich", "jinja2", "lm_eval", "inspect_ai", "harness_noise_adapters")
@@ -76,12 +76,17 @@ def options(command: click.Command) -> list[str]:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_and_is_documented_with_its_options(name: str, root: Path) -> None:
-    page = (root / "docs" / "commands.md").read_text()
-    assert f"\n## {name}\n" in page
-    command = COMMANDS[name]
+    command, page = COMMANDS[name], (root / "docs" / "options.md").read_text()
+    assert all(f"\n## {name}\n" in text for text in (page, (root / "docs" / "commands.md").read_text()))
     assert command.help
     undocumented = [option for option in options(command) if not re.search(rf"{option}\b", page)]
     assert undocumented == []
+
+
+def test_the_page_of_options_is_made_of_the_help(root: Path) -> None:
+    assert (root / "docs" / "options.md").read_text() == reference.page()
+    assert "| `--se [cr2\\|cr0\\|cr1\\|cr3]` | " in reference.page()
+    assert reference.page().count("| `--legend` |") == 1, "an option of several commands is told once"
 
 
 def test_no_option_is_documented_that_does_not_exist(root: Path) -> None:

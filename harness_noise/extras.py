@@ -77,6 +77,8 @@ class Extra:
     keywords: Mapping[str, str] = field(default_factory=dict)
     """Keyword of functions of the core → the module that does what it asks for."""
     writers: tuple[Writer, ...] = ()
+    forms: Mapping[str, str] = field(default_factory=dict)
+    """Format → the module whose `make` writes a run in it for `export`, as an adapter's does, with `say` for notes."""
     calculations: Mapping[str, Calculation] = field(default_factory=dict)
     """Name → what it obeys. A command has the name of its calculation."""
     tooltips: str = ""
@@ -135,6 +137,11 @@ def calculations() -> dict[str, Calculation]:
 def switches(command: str) -> list[Switch]:
     """Return the flags that extras add to a command."""
     return [switch for extra in found().values() for switch in extra.switches if command in switch.functions]
+
+
+def forms() -> dict[str, str]:
+    """Return the formats in which extras write a run, each with its module."""
+    return {name: f"{package}.{module}" for package, extra in found().items() for name, module in extra.forms.items()}
 
 
 def writers(command: str) -> list[Writer]:

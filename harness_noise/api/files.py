@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import extras
 from ..data.measures import SCORE
 from ..data.notes import Note, merged
 from ..data.scores import Run
@@ -212,7 +215,8 @@ def export(
     in_place
         Replace the run's own files, atomically, in place of `output`.
     form
-        Write the run in another format under `output`: ``"every-eval-ever"``, whose schema has room for error bars.
+        Write the run in another format under `output`: ``"every-eval-ever"``, whose schema has room for error bars, or
+        ``"hub"``, the entries of a model's page on the Hugging Face Hub.
     settings
         How to compute. None: the defaults.
     **choices
@@ -294,17 +298,21 @@ class _Export:
 
     def as_(self, form: str) -> list[Path]:
         """Write every run in the format of another adapter."""
-        able = [name for name in registry.names() if hasattr(registry.load(name), "make")]
+        own = extras.forms()
+        able = [*(name for name in registry.names() if hasattr(registry.load(name), "make")), *own]
         if form not in able or self.output is None:
             raise InputError(f"`form` {form}: runs can be written as {', '.join(able)}, into the folder `output`")
-        adapter: Any = registry.load(form)
+        if form in own:
+            make: Any = partial(import_module(own[form]).make, say=self.notes.append)
+        else:
+            make = getattr(registry.load(form), "make")  # noqa: B009  not every adapter has it
         written: list[Path] = []
         runs = registry.read(self.place, self.request.options)
         self.request = replace(self.request, options=replace(self.request.options, measures=()))
         for run in runs:
             self.notes += run.notes
-            written += adapter.make(run, self.analyze(run), self.output)
-        self.means += [name for names in self.added.values() for name in names]
+            written += make(run, self.analyze(run), self.output)
+        self.means += [name for names in self.added.values() for name in names if form not in own]
         return written
 
     def analyze(self, run: Run) -> Analysis:

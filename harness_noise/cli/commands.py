@@ -46,7 +46,11 @@ def analyze(runs: tuple[str, ...], **choices: Any) -> None:
 @options.to_show(
     options.target("-o output", "DIR", "The folder to write to."),
     options.switch("--in-place", "Replace the run's own files (atomically)."),
-    options.value("--as form", "FORMAT", "Write another format: every-eval-ever."),
+    options.value(
+        "--as form",
+        "FORMAT",
+        "Write another format: every-eval-ever, or hub (a model's page on the Hugging Face Hub).",
+    ),
     options.QUIET,
     options.DEBUG,
 )

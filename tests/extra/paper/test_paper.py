@@ -16,7 +16,7 @@ from harness_noise.cli import main
 from harness_noise.extra.paper.methods import WORKS, text
 
 FILES = ["table.tex", "sentence.txt", "figure.svg", "methods.md", "result.json"]
-SOURCES = Path(__file__).parents[2] / "docs" / "sources.md"
+SOURCES = Path(__file__).parents[3] / "docs" / "sources.md"
 
 
 def run(name: str, shift: float = 0.0, repeats: int = 1, tasks: tuple[str, ...] = ("t",)) -> hn.Run:

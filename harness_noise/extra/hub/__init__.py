@@ -1,0 +1,5 @@
+"""Results as the Hugging Face Hub shows them on a model's page: `export RUN --as hub`."""
+
+from ...extras import Extra
+
+EXTRA = Extra(forms={"hub": "write"})

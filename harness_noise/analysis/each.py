@@ -29,7 +29,7 @@ from ..stats.decision import benjamini_hochberg, holm
 from ..stats.moments import run_component
 from .comparison import matched_scores
 from .gate import ITSELF, WITHHELD, Key, among_baselines, of_either, one_configuration, why_unlike
-from .gate_scoring import withheld
+from .gate_checks import withheld
 from .repeats import as_repeats, is_one_run, once
 
 RUNS_DIFFER = 0.001

@@ -46,11 +46,11 @@ from ..stats.decision import OneSided
 from ..stats.planning import noncentrality
 from .comparison import compare_runs, compared_of, matched_scores
 from .drawing import NOT_RANDOM, UNEQUAL
-from .gate_scoring import with_scoring, without_texts
+from .gate_checks import with_scoring, without_texts, worst_case
 from .mean import analyze_run
 from .overall import Measure, Top, top_level, top_shares
 from .published import NOT_THESE, Published, beside, check_value
-from .ranges import Ends, score_range, worst_case
+from .ranges import Ends, score_range
 from .repeats import as_repeats, copies, is_one_run, once
 from .rows import SCORED
 from .sample import align, codes_of, is_scored

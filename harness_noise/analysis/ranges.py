@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
@@ -17,9 +16,9 @@ from ..choices import IntervalMethod
 from ..data.matching import pair
 from ..data.measures import UNBOUNDED
 from ..data.native_values import is_proportion
-from ..data.scores import Run, Scores
+from ..data.scores import Scores
 from ..errors import InputError
-from ..settings import Settings, check_scale, counts_as_zero
+from ..settings import Settings, check_scale
 from ..stats.contrast import question_stats
 from ..stats.tolerances import SLACK
 
@@ -176,80 +175,8 @@ def difference_if_missing(
     return low, high
 
 
-Key = tuple[str, str, str]
-Filled = tuple[Run, list[Run]]
 BETWEEN = 9
 """Scores between the ends of the range that are tried for those that are missing: t is not monotone in them."""
-
-
-def worst_case(
-    run: Run, baselines: Sequence[Run], settings: Settings, vouched: Collection[str] = ()
-) -> tuple[list[Filled], set[Key]] | None:
-    """Return the run with the worst scores in place of those that are missing, and its baselines with the best.
-
-    Also the other way round, and where scores are graded with those between the ends: t is not monotone in them.
-
-    Args:
-        run: the new one.
-        baselines: those that it is held against.
-        settings: how missing answers count.
-        vouched: causes that the user vouches for. Scores are left as they are if all that are missing have such a
-            cause. If others are missing, too, it is not known which, so all are filled.
-
-    Returns:
-        The runs, the worst case first; and what cannot be filled: metrics without a known range, and answers of which
-        it is not known what they would have been to. None where nothing is missing.
-    """
-
-    def at_random(part: Scores) -> bool:
-        n = sum(part.missing.get(cause, 0) for cause in set(vouched) if not counts_as_zero(settings.missing, cause))
-        return 0 < n == part.n_missing - part.n_zero
-
-    together: dict[Key, list[Scores]] = {}
-    for part in (part for side in (run, *baselines) for part in (*side.scores, *side.parts)):
-        together.setdefault(part.key, []).append(part)
-    ranges = {
-        key: score_range([Ends.of(parts)], settings)
-        for key, parts in together.items()
-        if any(part.n_missing > part.n_zero for part in parts if not at_random(part))
-    }
-    unknown = {
-        part.key for side in (run, *baselines) for part in side.corpus if part.n_missing and settings.missing != "zero"
-    }
-    if not ranges and not unknown:
-        return None
-    unknown |= {
-        key
-        for key, bounds in ranges.items()
-        if bounds is None or any(part.lost is None for part in together[key] if not at_random(part))
-    }
-    for group in (group for side in (run, *baselines) for group in side.groups):
-        if not unknown.isdisjoint((task, group.metric, group.scorer) for task in group.tasks):
-            unknown.add(group.key)
-
-    graded = {key for key, bounds in ranges.items() if bounds is not None and are_graded(together[key], bounds)}
-
-    def fill(part: Scores, best: bool, share: float) -> Scores:
-        bounds = ranges.get(part.key)
-        if bounds is None or at_random(part):
-            return part
-        high = best == (part.higher_is_better is not False)
-        start, end = bounds[high], bounds[not high]
-        value = start + share * (end - start) if part.key in graded or share == 1 else start
-        return replace(part, values=_filled(part, value), native=None, answers=None)
-
-    shares = np.linspace(0, 1, BETWEEN + 2).tolist() if graded else [0.0, 1.0]
-    return [_each_filled(run, baselines, partial(fill, share=share)) for share in shares], unknown
-
-
-def _each_filled(run: Run, baselines: Sequence[Run], fill: Callable[[Scores, bool], Scores]) -> Filled:
-    """Return the runs with their scores filled: of the run towards the worst, of its baselines towards the best."""
-
-    def filled(side: Run, best: bool) -> Run:
-        scores, parts = (tuple(fill(part, best) for part in group) for group in (side.scores, side.parts))
-        return replace(side, scores=scores, parts=parts, groups=tuple(replace(g, native=None) for g in side.groups))
-
-    return filled(run, False), [filled(base, True) for base in baselines]
 
 
 def are_graded(parts: Iterable[Scores], bounds: Range) -> bool:
@@ -264,10 +191,11 @@ def _told(parts: Sequence[Scores]) -> bool:
 
 def fill(part: Scores, value: float) -> Scores:
     """Return the scores with this value for all that are missing."""
-    return replace(part, values=_filled(part, value), native=None, n_missing=0, missing={})
+    return replace(part, values=filled_scores(part, value), native=None, n_missing=0, missing={})
 
 
-def _filled(part: Scores, value: float) -> FloatArray:
+def filled_scores(part: Scores, value: float) -> FloatArray:
+    """Return the scores with one value in place of those that are missing."""
     lost = part.lost
     return part.values if lost is None else np.where(lost, value, part.values)
 
@@ -275,7 +203,7 @@ def _filled(part: Scores, value: float) -> FloatArray:
 def _mean(parts: Sequence[Scores], shares: Sequence[float] | None, value: float) -> float:
     """Return the mean over those of the tasks that have a question, with one score for all that are missing."""
     weights = shares or [float(len(part.values)) for part in parts]
-    means = [question_stats(_filled(part, value)).mean for part in parts]
+    means = [question_stats(filled_scores(part, value)).mean for part in parts]
     used = [(float(np.nanmean(mean)), w) for mean, w in zip(means, weights, strict=True) if w > 0]
     each, counted = zip(*used, strict=True)
     return float(np.average(each, weights=counted))

@@ -41,10 +41,8 @@ NOTES: dict[str, str] = {
     "one_score": "several answers, and one score of them",
     "counted": "how many answers are right is known, and not which",
     "missing": "answers without a score",
-    "vouched": "answers that are missing at random, by the user's word",
     "missing_without_cause": "answers without a score for an unknown reason",
     "missing_matters": "what missing answers could change",
-    "missing_filled": "the scores with which a gate's pass was tried in place of missing ones",
     "invalidated": "answers that were declared invalid",
     "copied_repeats": "answers that are copies of each other",
     "unpaired": "which answers belong to one question is not known",
@@ -129,19 +127,9 @@ NOTES: dict[str, str] = {
     "not_labelled": "what has too few labels",
     "few_drawn": "labels that will count alone",
     "drawn_alike": "questions that are all drawn with one probability",
-    "one_baseline": "the gate has one baseline run",
-    "several_baselines": "the gate has several baseline runs",
-    "beside_headline": "rows that do not decide",
-    "not_judged": "rows that a gate does not judge",
-    "flaky": "questions that a baseline gets right sometimes",
-    "worse_unadjusted": "questions that are worse by an adjustment that does not decide",
     "not_these_questions": "a number that may be of other questions",
-    "ratio_from_file": "the file of thresholds says the ratio",
-    "baseline_from": "where kept baseline runs are from",
-    "not_kept": "a run that is not stored, and why",
     "estimand": "what is estimated",
     "wrote": "a file that was written",
-    "kept_already": "a run that is stored already",
     "nothing_to_add": "a file that is not written, because it would be as it was",
     "several_decisions": "several decisions, each at the error of one",
     "cannot_save": "few clusters leave nothing to save",
@@ -166,6 +154,13 @@ NOTES: dict[str, str] = {
     "source": "where a profile comes from",
 }
 """Every code, and what it is about."""
+
+
+def register(**codes: str) -> None:
+    """Add codes that are not the core's own."""
+    NOTES.update(codes)
+
+
 GRAVE = frozenset(
     {
         "mean_mismatch",

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from ..errors import InputError, some_of
+from ..extras import not_installed, public
 from ..io import paths
 from ..io.door import inside
 from ..io.paths import exists, is_frame, is_path, resolve_path
@@ -33,6 +34,17 @@ def refuse_others(what: str, keywords: Mapping[str, Any], obeyed: Collection[str
         default = fields[name].default if name in fields else None
         if value and name not in obeyed and name not in _OF_THE_CALLER and value != default:
             raise InputError(what.format(f"`{name}`"))
+
+
+def needed(name: str) -> Any:
+    """Return a public function or class of another extra.
+
+    Raises:
+        InputError: it is not installed.
+    """
+    if (found := public(name)) is None:
+        raise InputError(not_installed(name))
+    return found
 
 
 def rows_of(source: Any) -> tuple[str, list[Row]]:

@@ -29,8 +29,6 @@ _RENDERERS = {
     "text": "harness_noise.report.terminal:text",
     "html": "harness_noise.report.html:fragment",
     "markdown": "harness_noise.report.text:markdown",
-    "junit": "harness_noise.report.gate:junit",
-    "gate": "harness_noise.report.gate:sentence",
     "sentence": "harness_noise.report.text:sentence",
     "verdict": "harness_noise.report.text:verdict",
     "plot": "harness_noise.report.figures:plot",
@@ -132,8 +130,8 @@ class Document(Shown):
     """Keys of the JSON besides the settings, in its order."""
     if_any: ClassVar[tuple[str, ...]] = ()
     """Tables that it has only where they have rows."""
-    in_schema: ClassVar[bool] = True
-    """True if the JSON Schema has these tables, False if it has another form there, or none."""
+    under: ClassVar[str] = ""
+    """The key of the JSON under which all of it stands as one object, "" for tables beside the settings."""
 
     def __repr__(self) -> str:
         said = self.verdict.partition("\n")[0] or counted(len(getattr(self, self.kind)), "row")
@@ -156,6 +154,11 @@ class Document(Shown):
             ValueError: there is nothing that could be drawn.
         """
         return SVG(rendered("plot", self))
+
+    @classmethod
+    def json_types(cls) -> dict[str, str]:
+        """Return name → type of all that stands under the key `under`."""
+        return shown_fields(cls)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--format json` prints."""

@@ -6,13 +6,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
-from ..data.notes import Note
+from ..data.notes import Note, register
 from ..data.scores import Measured
-from .forms import Document, document, json_value, rendered
+from .forms import Document, document, json_value, rendered, shown_fields
 
 Rule = Literal["regression", "no-loss"]
+Outcome = Literal["pass", "fail", "cannot judge"]
+PASS: Outcome
+FAIL: Outcome
+CANNOT: Outcome
 PASS, FAIL, CANNOT = "pass", "fail", "cannot judge"
 """Outcomes. Only the first is a pass."""
+Adjustment = Literal["holm", "none"]
+register(
+    missing_filled="the scores with which a gate's pass was tried in place of missing ones",
+    vouched="answers that are missing at random, by the user's word",
+    one_baseline="the gate has one baseline run",
+    several_baselines="the gate has several baseline runs",
+    beside_headline="rows that do not decide",
+    not_judged="rows that a gate does not judge",
+    flaky="questions that a baseline gets right sometimes",
+    worse_unadjusted="questions that are worse by an adjustment that does not decide",
+    ratio_from_file="the file of thresholds says the ratio",
+    baseline_from="where kept baseline runs are from",
+    not_kept="a run that is not stored, and why",
+    kept_already="a run that is stored already",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +126,11 @@ class Gate(Document):
     shows_notes: ClassVar[bool] = True
     """Its tables say the notes themselves."""
 
-    in_schema: ClassVar[bool] = False
+    under: ClassVar[str] = "gate"
     renderers: ClassVar[Mapping[str, str]] = {
         "summary": "harness_noise.report.gate:summarise",
+        "gate": "harness_noise.report.gate:sentence",
+        "junit": "harness_noise.report.gate:junit",
     }
     kind: ClassVar[str] = "rows"
     always: ClassVar[tuple[str, ...]] = ("rows",)
@@ -132,6 +153,12 @@ class Gate(Document):
     self_test: SelfTest | None = None
     warnings: tuple[Note, ...] = ()
     notes: tuple[Note, ...] = ()
+
+    @classmethod
+    def json_types(cls) -> dict[str, str]:
+        types = {name: text for name, text in shown_fields(cls).items() if name in PARTS}
+        own = {"outcome": "Outcome", "adjust": "Adjustment", "passed": "bool", "sentence": "str"}
+        return types | own
 
     @property
     def passed(self) -> bool:

@@ -77,7 +77,7 @@ class PlugIn:
 class Plan(Document):
     """A design that finds `effect` with `power`, and what other designs would find."""
 
-    in_schema: ClassVar[bool] = False
+    under: ClassVar[str] = "plan"
     renderers: ClassVar[Mapping[str, str]] = {
         "summary": "harness_noise.report.planning:summarise",
         "pictures": "harness_noise.report.planning:pictures",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, is_dataclass
-from typing import Any, get_args
+from dataclasses import is_dataclass
+from typing import Any, Literal, get_args, get_origin
 
 from ..data.notes import NOTES, Note
 from ..stats import combine, planning
 from .diagnostics import DIAGNOSTICS
 from .forms import SCHEMA_VERSION, Document, all_kinds, modules, shown_fields
-from .gate import CANNOT, FAIL, PARTS, PASS, Gate, Rule
 
 _PLAIN: dict[str, dict[str, Any]] = {
     "str": {"type": "string"},
@@ -18,9 +17,10 @@ _PLAIN: dict[str, dict[str, Any]] = {
     "float": {"type": "number"},
     "bool": {"type": "boolean"},
     "None": {"type": "null"},
-    "Rule": {"enum": list(get_args(Rule))},
 }
-_DOCUMENTS = [kind for _, kind in sorted(all_kinds().items()) if issubclass(kind, Document) and kind.in_schema]
+_OF_MODULES = [item for module in (*modules(), combine, planning) for item in vars(module).items()]
+_PLAIN |= {name: {"enum": [*get_args(kind)]} for name, kind in _OF_MODULES if get_origin(kind) is Literal}
+_DOCUMENTS = [kind for _, kind in sorted(all_kinds().items()) if issubclass(kind, Document)]
 _CODES = {"type": "array", "items": {"enum": sorted(DIAGNOSTICS)}}
 _JOURNAL = {
     "type": "object",
@@ -34,12 +34,7 @@ _JOURNAL = {
     "additionalProperties": False,
 }
 """In the `noise` block of a live lm-eval run: answers taken up from runs that began then, and answers asked for."""
-_KINDS = {
-    name: kind
-    for module in (*modules(), combine, planning)
-    for name, kind in vars(module).items()
-    if is_dataclass(kind)
-}
+_KINDS: dict[str, Any] = {name: kind for name, kind in _OF_MODULES if is_dataclass(kind)}
 
 
 class _Definitions(dict[str, dict[str, Any]]):
@@ -71,7 +66,8 @@ class _Definitions(dict[str, dict[str, Any]]):
             self[name]["properties"]["code"] = {"enum": sorted(NOTES)}
         if name not in self:
             self[name] = {}
-            self[name] = self.object(shown_fields(_KINDS[name]))
+            kind = _KINDS[name]
+            self[name] = self.object(kind.json_types() if issubclass(kind, Document) else shown_fields(kind))
         return {"$ref": f"#/$defs/{name}"}
 
     def object(self, types: dict[str, str]) -> dict[str, Any]:
@@ -79,18 +75,11 @@ class _Definitions(dict[str, dict[str, Any]]):
         properties = {name: _CODES if name == "diagnostics" else self.json_of(text) for name, text in types.items()}
         return {"type": "object", "properties": properties, "required": list(types), "additionalProperties": False}
 
-    def gate(self) -> dict[str, Any]:
-        """Return the verdict of a gate. Its settings stand beside it."""
-        types = {field.name: str(field.type) for field in fields(Gate) if field.name in PARTS}
-        shape = self.object(types | {"passed": "bool", "sentence": "str"})
-        shape["properties"] |= {"outcome": {"enum": [PASS, FAIL, CANNOT]}, "adjust": {"enum": ["holm", "none"]}}
-        return shape
-
     def tables(self) -> dict[str, dict[str, Any]]:
         """Return what stands beside the settings. Several commands may have different rows under one name."""
         shapes: dict[str, list[dict[str, Any]]] = {}
         for kind in _DOCUMENTS:
-            for name in (*kind.always, *kind.if_any):
+            for name in () if kind.under else (*kind.always, *kind.if_any):
                 shape = self.json_of(_type_of(kind, name))
                 if shape not in shapes.setdefault(name, []):
                     shapes[name].append(shape)
@@ -113,15 +102,17 @@ def json_schema() -> dict[str, Any]:
         "settings": {"type": "object"},
     }
     only = {"only": {"type": "array", "items": {"type": "string"}, "minItems": 1}}
-    results = {"plan": defined.row("Plan"), "gate": defined.gate()}
-    required = [[name for name in kind.always if name != "notes"] for kind in _DOCUMENTS]
+    wholes = {kind.under: defined.row(kind.__name__) for kind in _DOCUMENTS if kind.under}
+    required = [
+        [kind.under] if kind.under else [name for name in kind.always if name != "notes"] for kind in _DOCUMENTS
+    ]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "harness-noise",
         "type": "object",
-        "properties": first | only | defined.tables() | results | {"journal": _JOURNAL},
+        "properties": first | only | defined.tables() | wholes | {"journal": _JOURNAL},
         "required": list(first),
-        "anyOf": [{"required": names} for names in (*required, *([name] for name in results))],
+        "anyOf": [{"required": names} for names in required],
         "additionalProperties": False,
         "$defs": dict(defined),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -16,16 +16,19 @@ from ...data.notes import Note
 from ...data.scores import Run, Scores
 from ...errors import InputError, check_one_of
 from ...results.forms import finite
-from ...results.gate import CANNOT, FAIL, PASS, Gate, GateRow, Rule
 from ...settings import Settings
 from ...stats.decision import holm
 from ...stats.moments import run_component
 from ...stats.planning import noncentrality
-from ..ground import refuse_others
+from ..ground import needed, refuse_others
 from . import stats
 from .read import Key, TotalsOf, are_answers, read_totals
 from .results import RunMean, Total, TotalDifference, Totals, TotalsComparison
 
+Gate: TypeAlias = Any
+GateRow: TypeAlias = Any
+"""A result of another extra, which is asked for by its public name."""
+Rule = Literal["regression", "no-loss"]
 _NO_QUESTIONS = "totals of runs have no single questions or answers, which {} is about: leave it out"
 
 
@@ -195,7 +198,7 @@ def gate_totals(
         Neither a baseline nor a floor, or a table that cannot be used.
     """
     refuse_others(_NO_QUESTIONS, others)
-    check_one_of("rule", rule, Literal["regression", "no-loss"])
+    check_one_of("rule", rule, Rule)
     settings = Settings(level=level, range=range, margin=margin or None)
     none = against is None or (isinstance(against, (list, tuple)) and not against)
     baseline = [] if none else _tables(against)
@@ -411,7 +414,7 @@ def _verdicts(rows: Sequence[TotalDifference]) -> Iterator[TotalDifference]:
 
 
 def _gate_row(a: TotalsOf, b: TotalsOf | None, floor: float | None, margin: float, rule: Rule, alpha: float) -> GateRow:
-    row = GateRow(*a.key, "none", model=a.model, against="" if b is None else b.model, threshold=0.0 - margin,
+    row = needed("GateRow")(*a.key, "none", model=a.model, against="" if b is None else b.model, threshold=0.0 - margin,
                   n_questions=a.n or 0, _zero_one=a.bounds == (0.0, 1.0))  # fmt: skip
     of, quantity = stats.spread(a.scores), "A − B" if floor is None else "A"
     if floor is not None:
@@ -460,10 +463,10 @@ def _decided(rows: Sequence[GateRow], settings: Settings, rule: Rule, margin: fl
     passed = [x >= alpha if rule == "regression" else x < alpha or no for x, no in zip(p.tolist(), loss, strict=True)]
     done = [replace(row, p_adjusted=x, passed=ok) for row, x, ok in zip(judged, p.tolist(), passed, strict=True)]
     every = [*done, *(row for row in rows if row.p_value is None)]
-    outcome = PASS if all(row.passed for row in every) else CANNOT
-    outcome = FAIL if any(row.passed is False for row in every) else outcome
+    outcome = "pass" if all(row.passed for row in every) else "cannot judge"
+    outcome = "fail" if any(row.passed is False for row in every) else outcome
     every.sort(key=lambda row: (row.passed is not False, row.passed is True))
-    return Gate(
+    return needed("Gate")(
         settings=_settings(settings), outcome=outcome, rule=rule, alpha=alpha, margin=margin, rows=tuple(every),
         adjust="holm" if rule == "regression" else "none", notes=(_ESTIMAND, _DIRECTION),
     )  # fmt: skip

@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from harness_noise.analysis.gate import Bar, Floor, judge
 from harness_noise.arrays import rows_of
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.errors import counted
+from harness_noise.extra.gate.judge import Bar, Floor, judge
 from harness_noise.settings import Settings
 from harness_noise.stats.baselines import by_runs, run_spread, with_new_run
 from harness_noise.stats.contrast import Design, design

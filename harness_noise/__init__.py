@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from .analysis.sample import as_scores
     from .api.arrays import combine, estimate, estimate_difference, estimate_with_labels, pass_at_k
     from .api.files import Exported, adapters, export, label_sample, profiles, write_figures, write_html, write_profile
-    from .api.gate import gate
     from .api.keywords import Choices
     from .api.looks import boundaries, compare_in_sequence, estimate_from_part
     from .api.plan import plan
@@ -25,12 +24,13 @@ if TYPE_CHECKING:
     from .data.scores import CorpusScores, Group, Run, Scores
     from .extra.factors.api import factor_noise, factors
     from .extra.factors.results import Factors
+    from .extra.gate.api import gate
+    from .extra.gate.results import Gate, GateRow
     from .extra.regress.api import regress
     from .extra.regress.results import Regression
     from .leaderboard.profiles import NamedProfile, Profile
     from .report.text import render, write_tables
     from .results.arena import Arena
-    from .results.gate import Gate, GateRow
     from .results.label_sample import LabelSample
     from .results.plan import Plan
     from .results.rows import Analysis, Comparison, ConfidenceInterval, Difference, Estimate
@@ -40,7 +40,6 @@ _HOME = {
     "api.runs": "analyze arena compare read",
     "api.plan": "plan",
     "api.files": "Exported adapters export label_sample profiles write_figures write_html write_profile",
-    "api.gate": "gate",
     "api.keywords": "Choices",
     "report.text": "render write_tables",
     "api.looks": "boundaries compare_in_sequence estimate_from_part",
@@ -49,7 +48,6 @@ _HOME = {
     "results.rows": "Analysis Comparison ConfidenceInterval Difference Estimate",
     "results.arena": "Arena",
     "results.label_sample": "LabelSample",
-    "results.gate": "Gate GateRow",
     "results.plan": "Plan",
     "leaderboard.profiles": "NamedProfile Profile",
     "data.questions": "Questions",

@@ -12,7 +12,7 @@ import harness_noise as hn
 from corpus import fetch
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
-from harness_noise.io.thresholds import read_thresholds
+from harness_noise.extra.gate.thresholds import read_thresholds
 
 ENTRIES = [entry for entry in fetch.manifest() if entry["kind"] == "thresholds"]
 

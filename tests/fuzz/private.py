@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import harness_noise as hn
 from harness_noise.errors import InputError
-from harness_noise.io.thresholds import read_recovery, read_thresholds
+from harness_noise.extra.gate.thresholds import read_recovery, read_thresholds
 
 from . import mutate
 

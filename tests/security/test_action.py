@@ -162,7 +162,7 @@ def test_nothing_of_the_workspace_is_imported_and_the_child_gets_no_token(tmp_pa
 
 def test_every_option_of_the_gate_that_takes_a_path_is_made_absolute() -> None:
     """In the workspace, where the child does not run."""
-    from harness_noise.cli.gate import command
+    from harness_noise.extra.gate.cli import command
 
     named = {
         name for option in command.params for name in option.opts

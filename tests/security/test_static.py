@@ -18,7 +18,7 @@ CALLS = {
 }  # fmt: skip
 ENVIRONMENTS = {"harness_noise/report/html.py"}
 """Where a plain Jinja environment is made: for our own templates, with every value escaped."""
-WRITES_XML = {"harness_noise/report/gate.py"}
+WRITES_XML = {"harness_noise/extra/gate/report.py"}
 """Where XML is written, and never read."""
 
 

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 from harness_noise import estimate_difference
-from harness_noise.analysis.gate import Bar, decide, of_row
 from harness_noise.analysis.rows import RowDecision, decided
 from harness_noise.arrays import FloatArray, rows_of
+from harness_noise.extra.gate.judge import Bar, decide, of_row
 from harness_noise.settings import Settings
 from harness_noise.stats import decision
 from harness_noise.stats.cluster_variance import Cells

@@ -288,8 +288,8 @@ class TestSaid:
 
 
 def test_a_row_without_p_is_no_pass() -> None:
-    from harness_noise.analysis import gate as analysis
-    from harness_noise.results.gate import GateRow
+    from harness_noise.extra.gate import judge as analysis
+    from harness_noise.extra.gate.results import GateRow
 
     row = GateRow("t", "acc", "none", threshold=0.0, estimate=0.1, n_questions=9)
     blank = analysis.Candidate(row, p=(float("nan"), float("nan")))

@@ -11,9 +11,9 @@ import pytest
 from scipy import stats
 
 import harness_noise as hn
-from harness_noise.analysis.each import COULD_FAIL, NOT_TOLD, enough
 from harness_noise.cli import main
 from harness_noise.data.scores import Group
+from harness_noise.extra.gate.each import COULD_FAIL, NOT_TOLD, enough
 from support.notes import noted
 
 

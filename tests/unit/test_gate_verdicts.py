@@ -16,12 +16,12 @@ from scipy import stats
 
 import harness_noise as hn
 from harness_noise.analysis.drawing import with_record
-from harness_noise.analysis.gate import Bar, Floor, judge
 from harness_noise.analysis.growing import observe
 from harness_noise.analysis.sequential import Look, StoppingRule
 from harness_noise.cli import main
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores, Skipped
+from harness_noise.extra.gate.judge import Bar, Floor, judge
 from harness_noise.settings import InPoints, Settings
 from harness_noise.stats.intervals import wilson
 from harness_noise.stats.planning import noncentrality
@@ -699,7 +699,7 @@ class TestKept:
         a, b = pair()
         hn.gate(b, a, store=tmp_path, margin=0.9)
         assert hn.gate(a, tmp_path).rows
-        monkeypatch.setattr("harness_noise.io.kept_runs._LARGEST", 1000)
+        monkeypatch.setattr("harness_noise.extra.gate.kept_runs._LARGEST", 1000)
         with pytest.raises(hn.InputError, match="not a run that `store` has kept"):
             hn.gate(a, tmp_path)
 

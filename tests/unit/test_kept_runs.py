@@ -13,7 +13,7 @@ import pytest
 import harness_noise as hn
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
-from harness_noise.io import kept_runs
+from harness_noise.extra.gate import kept_runs
 from support.notes import noted
 
 RUNNER = {

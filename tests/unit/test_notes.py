@@ -30,7 +30,7 @@ READERS = {
     # what prints, or writes a page
     "harness_noise/cli/options.py": 2,
     "harness_noise/extra/factors/report.py": 1,
-    "harness_noise/report/gate.py": 2,
+    "harness_noise/extra/gate/report.py": 2,
     "harness_noise/report/html.py": 2,
     "harness_noise/report/planning.py": 1,
     # what a harness logs or prints for us while it runs

@@ -7,21 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..choices import has_limits
-from ..data.notes import Note
-from ..errors import InputError, check_count, some_of
-from ..results.gate import Rule
-from ..settings import REFUSALS, Settings
-from .keywords import Choices, Request
+from ...api.keywords import Choices, Request
+from ...choices import has_limits
+from ...data.notes import Note
+from ...errors import InputError, check_count, some_of
+from ...settings import REFUSALS, Settings
+from .results import Rule
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..analysis.gate import Floor
-    from ..data.scores import Run
-    from ..io.paths import PathInput
-    from ..io.sources import Source
-    from ..results.gate import Gate
+    from ...data.scores import Run
+    from ...io.paths import PathInput
+    from ...io.sources import Source
+    from .judge import Floor
+    from .results import Gate
 
 
 def gate(
@@ -104,10 +104,10 @@ def gate(
     ----------
     Holm (1979), Scandinavian Journal of Statistics 6(2); Zou & Donner (2008), Statistics in Medicine 27(10).
     """
-    from ..analysis import gate as analysis
-    from ..io.kept_runs import comparable
-    from ..io.sources import listed, only_of
-    from ..io.thresholds import read_recovery
+    from ...io.sources import listed, only_of
+    from . import judge as analysis
+    from .kept_runs import comparable
+    from .thresholds import read_recovery
 
     check_count("keep", keep)
     new_run, baseline = listed(run), [] if against is None else listed(against)
@@ -184,8 +184,8 @@ def _check_settings(settings: Settings, ratio: float | None, *, pooled: bool) ->
 
 def _stored(run: Run, store: PathInput, keep: int, *, passed: bool) -> list[Note]:
     """Keep a run that passed, and return notes on it. In a job of a pull request nothing is kept."""
-    from ..io.kept_runs import from_pull_request
-    from ..io.kept_runs import keep as keep_run
+    from .kept_runs import from_pull_request
+    from .kept_runs import keep as keep_run
 
     if from_pull_request():
         said = f"not kept in {store}: the run is of a pull request, and a later one would be held against it"
@@ -201,7 +201,7 @@ def _of_each(
     new: Run, baseline: Sequence[Any], request: Request, others: Mapping[str, Any], *, skip_missing: bool
 ) -> Gate:
     """Return the gate on each question by itself. `others` are keywords that it does not obey, with their values."""
-    from ..analysis.each import judge_each
+    from .each import judge_each
 
     settings = replace(request.settings, margin=request.settings.margin or None)
     settings.check("each")
@@ -244,14 +244,14 @@ def _floors(
 
     With `bare` the file may name none: it has a `recovery_threshold`.
     """
-    from ..analysis.gate import Floor
+    from .judge import Floor
 
     check_count("n", n)
     out: list[Mapping[Any, Floor] | Floor] = []
     if floor is not None:
         out.append(Floor(floor if isinstance(floor, float) else float(floor), n, answers=answers))  # or `InPoints`
     if thresholds is not None:
-        from ..io.thresholds import read_thresholds
+        from .thresholds import read_thresholds
 
         named = read_thresholds(thresholds, bare=bare)
         out += [{key: Floor(value, n, rtol, limit, answers) for key, value, rtol, limit in named}] if named else []
@@ -263,9 +263,9 @@ def _floors(
 
 def _baselines(sources: Sequence[Any], request: Request) -> tuple[list[Run], bool, list[str]]:
     """Return the baseline runs, whether any of them is a kept one, and the origin of the kept ones."""
-    from ..io.kept_runs import comparable, is_store, provenance, read_kept
-    from ..io.paths import is_path
-    from ..io.sources import only_of
+    from ...io.paths import is_path
+    from ...io.sources import only_of
+    from .kept_runs import comparable, is_store, provenance, read_kept
 
     out, kept, origins = [], [], []
     for source in sources:

@@ -8,15 +8,15 @@ from functools import partial
 
 import numpy as np
 
-from ..data.native_values import agreed_pairs
-from ..data.scores import Run, Scores
-from ..results.rows import Difference
-from ..settings import Settings, counts_as_zero
-from .comparison import matched_scores
-from .ranges import BETWEEN, Ends, are_graded, filled_scores, score_range
-from .rows import SCORED
-from .sample import group_parts
-from .scoring import Checked, joined, scored_differently, scoring_of
+from ...analysis.comparison import matched_scores
+from ...analysis.ranges import BETWEEN, Ends, are_graded, filled_scores, score_range
+from ...analysis.rows import SCORED
+from ...analysis.sample import group_parts
+from ...analysis.scoring import Checked, joined, scored_differently, scoring_of
+from ...data.native_values import agreed_pairs
+from ...data.scores import Run, Scores
+from ...results.rows import Difference
+from ...settings import Settings, counts_as_zero
 
 Key = tuple[str, str, str]
 Filled = tuple[Run, list[Run]]

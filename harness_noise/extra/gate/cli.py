@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from . import options
+from ...cli import options
 
 CODES = {"pass": 0, "fail": 1, "cannot judge": 2}
 
@@ -67,10 +67,10 @@ def command(run: str, **choices: Any) -> int:
 
     Exit codes: 0 pass, 1 fail, 2 cannot judge (or wrong usage).
     """
-    from .. import gate
+    from ... import gate
 
     if (file := choices.pop("github")) is not None:
-        from ..io.atomic import write_text
+        from ...io.atomic import write_text
         from .workflow import workflow
 
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -84,13 +84,13 @@ def command(run: str, **choices: Any) -> int:
     if not choices["quiet"]:
         options.hints(note for note in result.notes if note.code == "wrote")
     if page is not None:
-        from ..io.atomic import write_text
+        from ...io.atomic import write_text
 
         write_text(page, result.to_junit())
         options.wrote([page], choices)
     if verdict is not None:
-        from ..io.atomic import write_text
-        from ..report.text import render
+        from ...io.atomic import write_text
+        from ...report.text import render
 
         write_text(verdict, render(result, "json"))
         options.wrote([verdict], choices)

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from ..errors import InputError
-from .helps import longest
+from ...cli.helps import longest
+from ...errors import InputError
 
 ARTIFACT = "evaluation"
 """The name under which a push keeps its run, which a pull request is compared with."""

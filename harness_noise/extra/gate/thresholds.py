@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..arrays import HUGE
-from ..errors import InputError
-from .paths import PathInput, opened, resolve_path
+from ...arrays import HUGE
+from ...errors import InputError
+from ...io.paths import PathInput, opened, resolve_path
 
 _LARGEST = 1 << 18
 """Largest size of a file in bytes. Its reader needs seconds for a megabyte."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
-from ..data.notes import Note, register
-from ..data.scores import Measured
-from .forms import Document, document, json_value, rendered, shown_fields
+from ...data.notes import Note, register
+from ...data.scores import Measured
+from ...results.forms import Document, document, json_value, rendered, shown_fields
 
 Rule = Literal["regression", "no-loss"]
 Outcome = Literal["pass", "fail", "cannot judge"]
@@ -128,9 +128,9 @@ class Gate(Document):
 
     under: ClassVar[str] = "gate"
     renderers: ClassVar[Mapping[str, str]] = {
-        "summary": "harness_noise.report.gate:summarise",
-        "gate": "harness_noise.report.gate:sentence",
-        "junit": "harness_noise.report.gate:junit",
+        "summary": "harness_noise.extra.gate.report:summarise",
+        "gate": "harness_noise.extra.gate.report:sentence",
+        "junit": "harness_noise.extra.gate.report:junit",
     }
     kind: ClassVar[str] = "rows"
     always: ClassVar[tuple[str, ...]] = ("rows",)

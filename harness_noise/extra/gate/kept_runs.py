@@ -21,15 +21,15 @@ from typing import Any, get_args
 
 import numpy as np
 
-from .._version import __version__
-from ..arrays import HUGE
-from ..data.numbers import is_infinite
-from ..data.questions import Questions
-from ..data.scores import Group, Run, Scores, Skipped, Weighting
-from ..errors import InputError
-from ..stats.contrast import question_stats
-from .atomic import alone, write_bytes
-from .paths import loads, opened
+from ..._version import __version__
+from ...arrays import HUGE
+from ...data.numbers import is_infinite
+from ...data.questions import Questions
+from ...data.scores import Group, Run, Scores, Skipped, Weighting
+from ...errors import InputError
+from ...io.atomic import alone, write_bytes
+from ...io.paths import loads, opened
+from ...stats.contrast import question_stats
 
 KIND = "harness-noise run kept for a gate"
 NOT_KEPT = "a kept run has only means over questions"

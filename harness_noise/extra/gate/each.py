@@ -18,19 +18,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
-from ..data.matching import pair
-from ..data.notes import Note
-from ..data.scores import Measured, Run, Scores
-from ..errors import InputError, some_of
-from ..results.gate import CANNOT, FAIL, PASS, Gate, GateRow
-from ..settings import Settings
-from ..stats.decision import benjamini_hochberg, holm
-from ..stats.moments import run_component
-from .comparison import matched_scores
-from .gate import ITSELF, WITHHELD, Key, among_baselines, of_either, one_configuration, why_unlike
-from .gate_checks import withheld
-from .repeats import as_repeats, is_one_run, once
+from ...analysis.comparison import matched_scores
+from ...analysis.repeats import as_repeats, is_one_run, once
+from ...arrays import FloatArray, IntArray
+from ...data.matching import pair
+from ...data.notes import Note
+from ...data.scores import Measured, Run, Scores
+from ...errors import InputError, some_of
+from ...settings import Settings
+from ...stats.decision import benjamini_hochberg, holm
+from ...stats.moments import run_component
+from .checks import withheld
+from .judge import ITSELF, WITHHELD, Key, among_baselines, of_either, one_configuration, why_unlike
+from .results import CANNOT, FAIL, PASS, Gate, GateRow
 
 RUNS_DIFFER = 0.001
 """Below this p of the F test, baseline runs are not pooled."""

@@ -27,34 +27,34 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..arrays import BoolArray, FloatArray, picked
-from ..choices import has_limits
-from ..data.matching import pair
-from ..data.native_values import MISMATCH, agreed_pairs
-from ..data.notes import Note
-from ..data.scores import CorpusScores, Group, OnQuestions, Run, Scores
-from ..errors import InputError, check_computed
-from ..results.diagnostics import NOT_ASKED, STOPPED
-from ..results.forms import finite
-from ..results.gate import CANNOT, FAIL, PASS, Gate, GateRow, Rule, Seen, SelfTest
-from ..results.rows import Comparison, Difference, Estimate
-from ..results.sequential import Sequential
-from ..settings import CAUSES, Settings
-from ..stats import decision
-from ..stats.contrast import question_stats
-from ..stats.decision import OneSided
-from ..stats.planning import noncentrality
-from .comparison import compare_runs, compared_of, matched_scores
-from .drawing import NOT_RANDOM, UNEQUAL
-from .gate_checks import with_scoring, without_texts, worst_case
-from .mean import analyze_run
-from .overall import Measure, Top, top_level, top_shares
-from .published import NOT_THESE, Published, beside, check_value
-from .ranges import Ends, score_range
-from .repeats import as_repeats, copies, is_one_run, once
-from .rows import SCORED
-from .sample import align, codes_of, is_scored
-from .stopped import SEQUENTIAL, is_of
+from ...analysis.comparison import compare_runs, compared_of, matched_scores
+from ...analysis.drawing import NOT_RANDOM, UNEQUAL
+from ...analysis.mean import analyze_run
+from ...analysis.overall import Measure, Top, top_level, top_shares
+from ...analysis.published import NOT_THESE, Published, beside, check_value
+from ...analysis.ranges import Ends, score_range
+from ...analysis.repeats import as_repeats, copies, is_one_run, once
+from ...analysis.rows import SCORED
+from ...analysis.sample import align, codes_of, is_scored
+from ...analysis.stopped import SEQUENTIAL, is_of
+from ...arrays import BoolArray, FloatArray, picked
+from ...choices import has_limits
+from ...data.matching import pair
+from ...data.native_values import MISMATCH, agreed_pairs
+from ...data.notes import Note
+from ...data.scores import CorpusScores, Group, OnQuestions, Run, Scores
+from ...errors import InputError, check_computed
+from ...results.diagnostics import NOT_ASKED, STOPPED
+from ...results.forms import finite
+from ...results.rows import Comparison, Difference, Estimate
+from ...results.sequential import Sequential
+from ...settings import CAUSES, Settings
+from ...stats import decision
+from ...stats.contrast import question_stats
+from ...stats.decision import OneSided
+from ...stats.planning import noncentrality
+from .checks import with_scoring, without_texts, worst_case
+from .results import CANNOT, FAIL, PASS, Gate, GateRow, Rule, Seen, SelfTest
 
 Key = tuple[str, str, str]
 """Task (or group), metric and scorer."""

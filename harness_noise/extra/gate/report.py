@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from ..data.notes import texts
-from ..errors import counted
-from ..results.gate import CANNOT, FAIL, Gate, GateRow
-from . import fmt
-from .columns import TASK, Column, Marks, Section, Summary, section
+from ...data.notes import texts
+from ...errors import counted
+from ...report import fmt
+from ...report.columns import TASK, Column, Marks, Section, Summary, section
+from .results import CANNOT, FAIL, Gate, GateRow
 
 VERDICTS = {True: "pass", False: "FAIL", None: "cannot judge"}
 TONES = {True: "good", False: "bad", None: "unsure"}

@@ -6,7 +6,7 @@ With `--only` the other rows of the page stay as they are.
 
 A model answers as its baseline does but for a tenth of the questions, which it answers anew: scores are 0 or 1, the
 accuracy is .7, and 4% of the questions score otherwise in two runs. A loss is exact: so many right answers are made
-wrong. What the library computes is called as it is (`analysis.gate.judge`).
+wrong. What the library computes is called as it is (`extra.gate.judge.judge`).
 """
 
 from __future__ import annotations

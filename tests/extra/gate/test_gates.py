@@ -9,6 +9,8 @@ import harness_noise as hn
 from harness_noise.stats.baselines import RunSpread
 from support.slow import rest_slow
 
+pytestmark = pytest.mark.simulation
+
 
 def share_of_alarms(rng: np.random.Generator, R: int, times: float, reps: int, *, no_loss: bool) -> float:
     """Share of alarms where nothing is lost (no-loss: of passes at a loss on the margin).

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 from unittest.mock import patch
 
@@ -115,15 +116,19 @@ class Case(NamedTuple):
     note: str = ""
     """The code of a note."""
     native: float | None = None
+    options: Mapping[str, Any] = MappingProxyType({})
 
 
 _NONE = float("nan")
 
 
 def _with(second: Any = 0.5, clusters: str = "   ", last: Sequence[Any] = (0.0, 0.5)) -> list[Answer]:
-    """Return two answers to each of three questions: another score of q2, clusters, and other answers to q3."""
+    """Return two answers to each of three questions: another score of q2, clusters, and other answers to q3.
+
+    A cluster " " is none, and "?" a blank text.
+    """
     scores = {"q1": (1.0, 0.0), "q2": (second, 1.0), "q3": last}
-    named = {key: name.strip() or None for key, name in zip(scores, clusters, strict=True)}
+    named = {key: {" ": None, "?": " "}.get(name, name) for key, name in zip(scores, clusters, strict=True)}
     return [Answer(key, k, score, named[key]) for key, of_key in scores.items() for k, score in enumerate(of_key)]
 
 
@@ -137,6 +142,10 @@ CASES = (
     Case("an answer without a score", _with(None), [[1, 0], [_NONE, 1], [0, 0.5]], 1),
     Case("a question with fewer answers", _with(last=(0.5,)), [[1, 0], [0.5, 1], [0.5, _NONE]]),
     Case("clusters in the documents", _with(clusters="aba"), [[1, 0], [0.5, 1], [0, 0.5]], 0, ("a", "b", "a")),
+    Case("a question without a cluster", _with(clusters="a b"), [[1, 0], [0.5, 1], [0, 0.5]], note="not_all_clustered"),
+    Case("a cluster that is blank", _with(clusters="a?b"), [[1, 0], [0.5, 1], [0, 0.5]], note="not_all_clustered"),
+    Case("a cluster that was named and is not there", _with(clusters="a b"), None, options={"cluster": "cluster"}),
+    Case("a question in two clusters", [*_with(clusters="aba"), Answer("q3", 2, 1.0, "b")], None),
     Case("a mean of the harness that is wrong", _with(), None, native=0.75),
 )
 """What `check_adapter` asks of every adapter whose test can write answers."""
@@ -364,7 +373,7 @@ class _Checked:
             if place is None:
                 continue
             try:
-                runs = [checked(run) for run in self.read(place)]
+                runs = [checked(run) for run in self.read(place, **case.options)]
             except InputError as error:
                 if case.values is not None or not str(error).strip():
                     yield f"{case.name}: refused: {error}"

@@ -3,7 +3,6 @@
 A run is a file NAME.trials.json, one JSON object:
 
     {"model": "m", "trials": [{"task": "t", "id": "q1", "trial": 1, "question": "…", "passage": "p", "score": 1.0}, …]}
-
 `score` may be null where an answer was given and could not be scored.
 """
 
@@ -45,11 +44,11 @@ class TrialsAdapter:
         # of a metric goes to `answers.describe(task, metric, scorer, native=0.62, higher_is_better=True)`
         for line, trial in enumerate(found["trials"], 1):
             try:
-                task, question, repeat, raw = trial["task"], trial["id"], trial["trial"], trial["score"]
+                task, question, repeat = trial["task"], trial["id"], trial["trial"]
+                value = score(trial["score"], f"{path}, trial {line}")
             except (KeyError, TypeError) as error:
                 raise InputError(f"{path}: trial {line} is none ({error!r}): was it written by MY HARNESS?") from None
-            # outside the `try`: what is wrong with the answer itself is said by `score` and `add`
-            value = score(raw, f"{path}, trial {line}")
+            # outside the `try`: what is wrong with the answer itself is said by `add`
             answers.add(str(task), "score", "none", str(question), str(repeat), value, trial, line=line)
         # what the user should know of the run: `answers.notes.append(Note("from_adapter", "…"))`, of
         # `harness_noise.data.notes`; a note of one task is `Note("from_adapter", "…").of(task)`

@@ -30,16 +30,17 @@ from .clusters import (
     ClusterSpec,
     FieldReader,
     MissingFieldError,
-    all_or_none,
+    carried,
+    label_or_none,
     labeller,
-    plain_label,
+    one_cluster,
     resolved,
     text_label,
     value_of,
 )
 from .measures import numeric_fields, usage_of
 from .native_values import fitting, is_reproduced, reproduces
-from .notes import Note, natural_clusters, no_cluster_known, not_all_clustered
+from .notes import Note, no_cluster_known
 from .numbers import INFINITE
 from .numbers import score as number_or_none
 from .questions import AnswerTexts, Questions, content_hash, excerpt, occurrences
@@ -337,6 +338,10 @@ class _Asked:
     keys: dict[str, str] = field(default_factory=dict)
     """The adapter's name of each question → the key that the user chose in its place."""
     labels: dict[str, str | None] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    """Question → the line of its first answer."""
+    last: Doc = field(default_factory=dict)
+    """The document that came last."""
     inputs: dict[str, str] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     docs: dict[str, list[Doc]] = field(default_factory=dict)
@@ -445,6 +450,8 @@ class Answers:
         fields = doc or {}
         if question not in seen.labels:
             self._ask(seen, question, fields, line)
+        elif fields and fields is not seen.last:
+            self._ask_again(seen, question, fields, line)
         if self.options.fields:
             seen.docs.setdefault(question, []).append(fields)
         what = (task, metric, scorer)
@@ -537,7 +544,7 @@ class Answers:
     def _labelled(self, task: str) -> tuple[Callable[[Doc], str | None], str | None]:
         """Return a function from a document to its cluster, and the name of the clusters."""
         if self._spec is None:
-            return (lambda doc: None if (value := doc.get(CLUSTER)) is None else plain_label(value)), CLUSTER
+            return (lambda doc: label_or_none(doc.get(CLUSTER))), CLUSTER
         wanted, named = resolved(self._spec, task, self.auto)
         if wanted is None:
             if self._spec.for_task(task) == "auto":
@@ -549,22 +556,26 @@ class Answers:
         """Record a document's facts about a question that is new."""
         at = f"{self.where}{f', line {line}' if line else ''}"
         seen.labels[question] = _field_of(seen.label, doc, f"{at}: cluster")
+        seen.lines[question], seen.last = line, doc
         if self._key is not None:
             seen.keys[question] = _field_of(self._key, doc, f"{at}: question")
         words = None if self.text is None else doc.get(self.text)
         if isinstance(words, str) and words.strip():
             seen.inputs[question], seen.texts[question] = content_hash(words), excerpt(words)
 
+    def _ask_again(self, seen: _Asked, question: str, doc: Doc, line: int) -> None:
+        """Refuse a further document of a question that puts it into another cluster."""
+        seen.last = doc
+        with suppress(MissingFieldError):  # a further answer may come without it
+            if (label := seen.label(doc)) is not None:
+                before = seen.labels[question], _line_words(seen.lines[question])
+                one_cluster(self.where, question, before, (label, _line_words(line)))
+
     def _clusters(self, task: str, seen: _Asked) -> dict[str, str]:
         """Return question → label, empty if only some questions have one."""
-        labels, bare = all_or_none([*seen.labels.values()])
-        if labels is not None:
-            return dict(zip(seen.labels, labels, strict=True))
-        if bare:
-            self.notes.append(not_all_clustered(task, bare, len(seen.labels)))
-        elif self._spec is None and (natural := self.auto(task)) is not None:
-            self.notes.append(natural_clusters(task, natural))
-        return {}
+        natural = (lambda: self.auto(task)) if self._spec is None else (lambda: None)
+        labels = carried(task, [*seen.labels.values()], self.notes, natural)
+        return {} if labels is None else dict(zip(seen.labels, labels, strict=True))
 
     def _questions(self, task: str, seen: _Asked, answers: MetricAnswers) -> Questions:
         names, fields = tuple(answers.keys), None

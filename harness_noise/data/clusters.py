@@ -25,6 +25,7 @@ from typing import Any, NewType, TypeAlias
 from ..arrays import picked
 from ..errors import FinalError, InputError, some_of
 from . import numbers
+from .notes import Note, natural_clusters, not_all_clustered
 
 CROSS = " ⨯ "
 """The text between the two labels of a question in two crossed clusters. No label contains it.
@@ -221,6 +222,44 @@ def all_or_none(labels: Sequence[str | None]) -> tuple[tuple[str, ...] | None, i
     return (named, 0) if named and len(named) == len(labels) else (None, len(labels) - len(named) if named else 0)
 
 
+def carried(
+    task: str, labels: Sequence[str | None], notes: list[Note], natural: Callable[[], str | None] = lambda: None
+) -> tuple[str, ...] | None:
+    """Return the clusters that a run carries and that nobody has named, None unless every question has one.
+
+    What a user names has to be there. What a run carries in part is left out with a note, as no run is lost by it.
+
+    Args:
+        task: its name.
+        labels: (n,) of the questions, None for a question without a cluster.
+        notes: gets why the questions count as independent, if the user should know.
+        natural: returns the SPEC of the task's natural clusters, None if none are known.
+    """
+    found, bare = all_or_none(labels)
+    if bare:
+        notes.append(not_all_clustered(task, bare, len(labels)))
+    elif found is None and (spec := natural()) is not None:
+        notes.append(natural_clusters(task, spec))
+    return found
+
+
+def one_cluster(where: object, question: str, before: tuple[str | None, str], now: tuple[str | None, str]) -> None:
+    """Refuse a question that two of its answers put into two clusters.
+
+    Args:
+        where: the file or run, for the message.
+        question: its name.
+        before: the label that an answer carries, and the words for its line.
+        now: those of another answer.
+
+    Raises:
+        InputError: the labels differ.
+    """
+    if before[0] != now[0]:
+        places = " and in ".join(f"{label!r}{line}" for label, line in (before, now))
+        raise InputError(f"{where}: question {question!r} is in cluster {places}")
+
+
 class OuterFields:
     """Finds the fields of the documents that contain the clusters: articles of passages, repositories of files.
 
@@ -280,7 +319,7 @@ def labeller(spec: Spec, task: str | None = None) -> Callable[[Mapping[str, Any]
         FinalError: a template that is no valid one, or that a file names.
 
     Raises (when called):
-        MissingFieldError: the document lacks the field, or it is empty (None).
+        MissingFieldError: the document lacks the field, or it is empty (None, NaN or a blank text).
     """
     if isinstance(spec, FileSpec):
         if spec.is_template:
@@ -302,10 +341,10 @@ def labeller(spec: Spec, task: str | None = None) -> Callable[[Mapping[str, Any]
         return _template(spec)
 
     def label(doc: Mapping[str, Any]) -> str:
-        value = value_of(spec, doc)
-        if value is None:
+        found = label_or_none(value_of(spec, doc))
+        if found is None:
             raise MissingFieldError(spec, doc)
-        return plain_label(value)
+        return found
 
     return label
 
@@ -364,6 +403,12 @@ def plain_label(value: Any) -> str:
         FinalError: the value is nested too deeply.
     """
     return text_label(value).replace(CROSS, " × ")
+
+
+def label_or_none(value: Any) -> str | None:
+    """Return the label of a field's value, None if the field is empty: None, NaN or a blank text."""
+    blank = not value.strip() if isinstance(value, str) else value is None or value != value
+    return None if blank else plain_label(value)
 
 
 _OF_JSON = (bool, int, float, list, tuple, dict, type(None))

@@ -234,9 +234,11 @@ def texts(notes: Iterable[Note]) -> list[str]:
     return [note.as_text() for note in notes]
 
 
-def no_cluster_known(task: str) -> Note:
-    """Return a note that `auto` found no clusters."""
-    return Note("no_cluster_known", "no natural cluster is known: the questions count as independent").of(task)
+def no_cluster_known(task: str, fields: Sequence[str] | None = None) -> Note:
+    """Return a note that `auto` found no clusters. `fields` are those of the documents, where they are known."""
+    has = "" if fields is None else f"; its samples have {', '.join(fields[:8]) or 'no metadata'}"
+    said = f"no natural cluster is known: the questions count as independent{has}"
+    return Note("no_cluster_known", said).of(task)
 
 
 def not_all_clustered(task: str, bare: int, n: int, named: str = "`cluster`") -> Note:

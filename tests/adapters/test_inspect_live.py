@@ -342,5 +342,5 @@ def test_auto_knows_the_clusters_of_inspect_evals(canned, tmp_path, warned):
     assert found["drop"].metadata["n_clusters"] == 3
     assert found["other"].params == {}
     assert len(warned()) == 1
-    assert "other: auto knows no cluster of this task" in warned()[0]
+    assert "other: no natural cluster is known" in warned()[0]
     assert "its samples have name, passage" in warned()[0]

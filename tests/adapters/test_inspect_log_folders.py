@@ -187,14 +187,3 @@ def test_logs_of_different_tasks_say_what_differs(canned, inspect_logs, tmp_path
     text = refused(capsys, "compare", inspect_logs.a, log.location)
     assert "the tasks differ (coins and others)" in text
     assert "no question in common (12 and 5 questions)" in text
-
-
-def test_a_cluster_that_only_some_samples_have_is_said_and_not_used(canned, tmp_path):
-    dataset = canned.samples(12)
-    for i, item in enumerate(dataset):
-        if i:
-            item.metadata["cluster"] = f"c{i // 3}"
-    canned.eval(canned.task(dataset), tmp_path)
-    (run,) = hn.read(tmp_path)
-    assert any("1 of 12 questions carry no cluster" in note for note in noted(run))
-    assert run.scores[0].clusters is None

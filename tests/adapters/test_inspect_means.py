@@ -244,7 +244,7 @@ def test_a_named_cluster_stands_above_it(canned, tmp_path, asked, labels):
 def test_auto_without_a_preset_takes_it_too(canned, tmp_path, warned):
     log = run(canned, tmp_path, with_stderr(stderr(cluster="passage")), metadata=ON | {"noise_cluster": "auto"})
     assert log.results.scores[0].metrics["noise_se"].params == {"cluster": "passage"}
-    assert not any("auto knows no cluster" in text for text in warned())
+    assert not any("no natural cluster is known" in text for text in warned())
 
 
 def test_two_errors_that_disagree_name_no_cluster(canned, tmp_path):

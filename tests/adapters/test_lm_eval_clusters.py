@@ -1,6 +1,5 @@
 """Clusters, keys and texts of the questions of finished lm-eval runs."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.data.questions import content_hash
-from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
 from harness_noise_adapters.lm_eval_harness.files import samples
 from support.lm_eval_files import edit, one, results_file, samples_file, score
@@ -120,26 +118,6 @@ def test_question_text_rule():
     assert text({"query": "x", "question": " "}) == "x"
     assert text({"question": ["a"], "problem": "x"}) == "x"
     assert text({"answer": "a"}) is None
-
-
-def test_clusters_that_only_some_samples_carry_are_not_dropped_in_silence(tmp_path: Path) -> None:
-    rows = []
-    for i in range(12):
-        row = {"doc_id": i, "doc": {"question": f"How many are {i}?"}, "target": "1", "doc_hash": f"h{i}", "acc": i % 2}
-        row |= {"resps": [["a"]], "filtered_resps": ["a"], "arguments": {}, "prompt_hash": "p", "target_hash": "t"}
-        rows.append(row | ({"cluster": f"c{i // 3}"} if i else {}))
-    path = tmp_path / "samples_some_2025-01-01T00-00-00.000000.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (run,) = hn.read(path)
-    assert isinstance(run, Run)
-    assert run.scores[0].clusters is None
-    assert any("1 of 12 questions carry no cluster" in note for note in noted(run))
-    rows[0]["cluster"] = "c0"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (run,) = hn.read(path)
-    assert isinstance(run, Run)
-    assert run.scores[0].clusters is not None
-    assert not any("carry no cluster" in note for note in noted(run))
 
 
 def test_a_field_of_the_documents_that_contains_the_clusters_is_named(shared_data, tmp_path):

@@ -280,12 +280,15 @@ def test_clusters_are_only_taken_from_columns_of_that_name(csv_file):
     assert one(path).scores[0].clusters is None
 
 
-def test_a_question_in_two_clusters_or_in_none(csv_file):
+def test_a_question_in_two_clusters_or_in_none_of_a_named_column(csv_file):
     header = ("question", "cluster", "score")
     with pytest.raises(InputError, match=r"'a' is in cluster 'c' on line 2 and in 'd' on line 3"):
         read(table(csv_file, header, ("a", "c", 1), ("a", "d", 0)))
-    with pytest.raises(InputError, match=r"line 3: no cluster"):
-        read(table(csv_file, header, ("a", "c", 1), ("b", "", 0)))
+    some = table(csv_file, header, ("a", "c", 1), ("b", "", 0))
+    with pytest.raises(InputError, match=r"line 3: no 'cluster', the cluster that you named"):
+        read(some, columns={"cluster": "cluster"})
+    with pytest.raises(InputError, match=r"line 3: cluster column 'cluster' is not there or empty"):
+        read(some, cluster="cluster")
 
 
 def test_named_groups(csv_file):

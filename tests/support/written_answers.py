@@ -28,13 +28,18 @@ def mean(columns: Sequence[Sequence[Any]]) -> float:
     return sum(means) / len(means)
 
 
+def has_two_documents(answers: Sequence[Answer]) -> bool:
+    """True if a question's answers name two clusters, where a format has one document for each question."""
+    return any(len({answer.cluster for answer in of_one}) > 1 for of_one in by_question(answers).values())
+
+
 def of_table(folder: Path, answers: Sequence[Answer], native: float | None) -> Path | None:
     """A CSV, which holds no mean."""
     if native is not None:
         return None
     folder.mkdir(parents=True)
     path, names = folder / "scores.csv", ["question", "repeat", "score"]
-    clustered = any(answer.cluster for answer in answers)
+    clustered = any(answer.cluster is not None for answer in answers)
     rows = [
         (x.question, x.repeat, "" if x.score is None else x.score, *([x.cluster or ""] if clustered else []))
         for x in answers
@@ -43,19 +48,22 @@ def of_table(folder: Path, answers: Sequence[Answer], native: float | None) -> P
     return path
 
 
-def of_lm_eval(folder: Path, answers: Sequence[Answer], native: float | None) -> Path:
+def of_lm_eval(folder: Path, answers: Sequence[Answer], native: float | None) -> Path | None:
     """A folder with results and samples of one task, with the scores per repeat that the flag logs."""
+    if has_two_documents(answers):
+        return None
     folder.mkdir(parents=True)
     rows, grouped = [], by_question(answers)
     for i, (question, of_one) in enumerate(grouped.items()):
         scores, own = [answer.score for answer in of_one], {"cluster": of_one[0].cluster}
+        own = {} if own["cluster"] is None else own
         rows.append(
             {
-                "doc_id": i, "doc": {"question": f"What is {question}?"}, "target": "a",
+                "doc_id": i, "doc": {"question": f"What is {question}?", **own}, "target": "a",
                 "arguments": {"gen_args_0": {"arg_0": question}}, "resps": [["a"] * len(scores)],
                 "filtered_resps": ["a"] * len(scores), "filter": "none", "metrics": ["acc"], "acc": scores[0],
                 "scores_per_repeat": {"acc": scores}, "doc_hash": f"h{i}", "prompt_hash": f"p{i}",
-                "target_hash": f"t{i}", **(own if own["cluster"] else {}),
+                "target_hash": f"t{i}", **own,
             }
         )  # fmt: skip
     value = mean([[of_one[0].score] for of_one in grouped.values()]) if native is None else native
@@ -69,15 +77,17 @@ def of_lm_eval(folder: Path, answers: Sequence[Answer], native: float | None) ->
     return folder
 
 
-def of_inspect(folder: Path, answers: Sequence[Answer], native: float | None) -> Path:
-    """A log in JSON with one scorer."""
+def of_inspect(folder: Path, answers: Sequence[Answer], native: float | None) -> Path | None:
+    """A log in JSON with one scorer. The metadata of a question are those of its first epoch."""
+    if has_two_documents(answers):
+        return None
     folder.mkdir(parents=True)
     grouped = by_question(answers)
     value = mean([[x.score for x in of_one] for of_one in grouped.values()]) if native is None else native
     samples = [
         {
             "id": x.question, "epoch": x.repeat + 1, "input": f"What is {x.question}?", "target": "a",
-            "scores": {"s": {"value": x.score}}, "metadata": {"cluster": x.cluster} if x.cluster else {},
+            "scores": {"s": {"value": x.score}}, "metadata": {} if x.cluster is None else {"cluster": x.cluster},
         }
         for x in answers
     ]  # fmt: skip
@@ -101,7 +111,7 @@ def of_inspect(folder: Path, answers: Sequence[Answer], native: float | None) ->
 
 def of_every_eval_ever(folder: Path, answers: Sequence[Answer], native: float | None) -> Path | None:
     """Results and samples, which have no clusters."""
-    if any(answer.cluster for answer in answers):
+    if any(answer.cluster is not None for answer in answers):
         return None
     value = mean([[x.score for x in of_one] for of_one in by_question(answers).values()]) if native is None else native
     samples = [
@@ -119,7 +129,7 @@ def of_trials(folder: Path, answers: Sequence[Answer], native: float | None) -> 
     folder.mkdir(parents=True)
     trials = [
         {"task": "t", "id": x.question, "trial": x.repeat, "question": f"What is {x.question}?", "score": x.score}
-        | ({"cluster": x.cluster} if x.cluster else {})
+        | ({} if x.cluster is None else {"cluster": x.cluster})
         for x in answers
     ]
     path = folder / "m.trials.json"

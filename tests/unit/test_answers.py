@@ -106,7 +106,12 @@ def test_an_answer_that_was_never_asked_for_is_no_missing_one():
 def test_clusters_come_from_the_named_field_a_template_or_two_crossed_ones():
     assert single(built(ReadOptions(cluster="passage"))).clusters == ("p0", "p0", "p1", "p1", "p2", "p2")
     assert single(built(ReadOptions(cluster="<{{passage}}>"))).clusters[:2] == ("<p0>", "<p0>")
-    assert single(built(ReadOptions(cluster="passage*prompt"))).cluster_spec == "passage*prompt"
+    paged = [
+        (question, repeat, value, doc | {"page": f"s{int(question[1:]) % 2}"}) for question, repeat, value, doc in ROWS
+    ]
+    assert single(built(ReadOptions(cluster="passage*page"), paged)).cluster_spec == "passage*page"
+    with pytest.raises(InputError, match=r"question 'q0' is in cluster 'v1' on line 1 and in 'v2' on line 2"):
+        built(ReadOptions(cluster="prompt"))
     assert single(built(ReadOptions(cluster="task"))).clusters == ("drop",) * 6
     assert single(built(ReadOptions(cluster="none"))).clusters is None
     assert single(built(ReadOptions(cluster="other=passage"))).clusters is None
@@ -124,12 +129,9 @@ def test_auto_asks_the_adapter_and_without_a_spec_the_user_hears_of_it():
     assert noted(unknown) == ("drop: no natural cluster is known: the questions count as independent",)
 
 
-def test_the_cluster_that_documents_carry_counts_where_all_have_one():
+def test_the_cluster_that_documents_carry_counts():
     carried = [(question, repeat, value, {"cluster": doc["passage"]}) for question, repeat, value, doc in ROWS]
     assert single(built(rows=carried)).clusters == ("p0", "p0", "p1", "p1", "p2", "p2")
-    some = built(rows=[*carried, ("more", 1, 1.0, {})])
-    assert single(some).clusters is None
-    assert "1 of 7 questions carry no cluster" in noted(some)[0]
 
 
 def test_a_field_that_is_not_there_is_refused_with_the_line_and_what_there_is():

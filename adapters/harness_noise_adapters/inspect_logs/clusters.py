@@ -13,11 +13,12 @@ from harness_noise.data.clusters import (
     OuterFields,
     Spec,
     UserSpec,
-    all_or_none,
+    carried,
+    label_or_none,
     labeller,
     resolved,
 )
-from harness_noise.data.notes import Note, not_all_clustered
+from harness_noise.data.notes import Note, no_cluster_known
 from harness_noise.data.scores import Scores
 from harness_noise.errors import InputError, parameter
 
@@ -159,11 +160,9 @@ class TaskClusters:
         taken = taken_clusters(record, self.keys)
         if taken[0] is not None:
             return taken, False
-        carried, bare = all_or_none([(doc or {}).get("cluster") for doc in self.metadata])
-        if carried is not None:
+        own = [label_or_none((doc or {}).get("cluster")) for doc in self.metadata]
+        if carried(self.task, own, self.notes) is not None:
             return self.labels_or_none(FileSpec("cluster")), True
-        if bare:
-            self.notes.append(not_all_clustered(self.task, bare, len(self.metadata)))
         return (None, None), True
 
     def _of_template(self, spec: FileSpec) -> Clusters:
@@ -186,9 +185,7 @@ class TaskClusters:
     def auto_hint(self) -> Note:
         """Return a note if `auto` has found nothing."""
         fields = sorted({str(key) for doc in self.metadata[:100] for key in doc or {}})
-        has = f"its samples have {', '.join(fields[:8])}" if fields else "its samples have no metadata"
-        said = f"auto knows no cluster of this task, so the questions count as independent; {has}"
-        return Note("no_cluster_known", said).of(self.task)
+        return no_cluster_known(self.task, fields)
 
 
 def is_auto(spec: Spec | None) -> bool:

@@ -11,8 +11,8 @@ import numpy as np
 
 from harness_noise.arrays import IntArray
 from harness_noise.data.answers import MetricAnswers
+from harness_noise.data.clusters import one_cluster
 from harness_noise.data.questions import Hashes, occurrences
-from harness_noise.errors import InputError
 
 from .opening import Record
 from .presets import ScorePath
@@ -63,25 +63,18 @@ class Answered(MetricAnswers):
             self.repeats[number] = f"{condition}\x1e{seen[place, condition]}" if most > 1 else None
         return most
 
-    def labels_of_questions(self, where: object) -> tuple[str, ...] | None:
-        """Return the cluster of each question, or None if the rows name no clusters.
+    def labels_of_questions(self, where: object) -> list[str | None]:
+        """Return the cluster of each question, None for a question without one.
 
         Raises:
-            InputError: a question is in two clusters, or only some are in one.
+            InputError: a question is in two clusters.
         """
         if not len(self.clusters):
-            return None
+            return [None] * len(self.keys)
         first = np.unique(np.array(self.places), return_index=True)[1]
         named = [*self.cluster_names, None]
         for number in np.flatnonzero(self.clusters != self.clusters[first][np.array(self.places)])[:1].tolist():
             before = int(first[self.places[number]])
-            raise InputError(
-                f"{where}: question {self.keys[self.places[number]]!r} is in cluster "
-                f"{named[self.clusters[before]]!r}{self.at(before)} and in {named[self.clusters[number]]!r}"
-                f"{self.at(number)}"
-            )
-        labels = self.clusters[first]
-        if (labels >= 0).any() and (labels < 0).any():
-            at = f", line {self.lines[first[np.argmax(labels < 0)]]}"
-            raise InputError(f"{where}{at}: no cluster, though other questions have one")
-        return tuple(self.cluster_names[label] for label in labels) if (labels >= 0).all() else None
+            both = [(named[self.clusters[i]], self.at(i)) for i in (before, number)]
+            one_cluster(where, self.keys[self.places[number]], both[0], both[1])
+        return [named[label] for label in self.clusters[first].tolist()]

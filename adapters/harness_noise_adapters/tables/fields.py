@@ -18,6 +18,7 @@ from harness_noise.data.clusters import (
     Fields,
     MissingFieldError,
     UserSpec,
+    label_or_none,
     labeller,
     plain_label,
     resolved,
@@ -69,14 +70,12 @@ def clusters_of(
     def codes_of(block: Block, tasks: Sequence[str]) -> IntArray:
         wanted = {spec(task) for task in {*tasks}}
         name = wanted.pop() if len(wanted) == 1 else None
-        if (
-            name is not None
-            and name in block.cells
-            and name != "task"
-            and {*map(type, cells := block.cells[name])} == {str}
-        ):
-            known.update((cell, names.number(plain_label(cell))) for cell in {*cells} - known.keys())
-            return np.fromiter(map(known.__getitem__, cells), np.intp, len(cells))
+        cells = block.cells.get(name or "", ())
+        if name != "task" and {*map(type, cells)} == {str}:
+            known.update((cell, names.number(label_or_none(cell))) for cell in {*cells} - known.keys())
+            codes = np.fromiter(map(known.__getitem__, cells), np.intp, len(cells))
+            if (codes >= 0).all():
+                return codes
         out = []
         for (line, record), task in zip(block, tasks, strict=True):
             try:

@@ -19,7 +19,7 @@ import numpy as np
 
 from harness_noise.arrays import BoolArray, FloatArray, IntArray
 from harness_noise.data.answers import compared, levels_of
-from harness_noise.data.clusters import OuterFields
+from harness_noise.data.clusters import OuterFields, carried
 from harness_noise.data.doubled import doubles
 from harness_noise.data.measures import numeric_fields, spellings, usage_of, usages
 from harness_noise.data.notes import Note
@@ -483,7 +483,7 @@ class FileReader:
             self.path,
             key,
             options,
-            clusters=cells.labels_of_questions(self.path),
+            clusters=carried(key[0], self._labels(cells), notes),
             cluster_spec=self.spec(key[0]),
             outer=self.outer[key[0]].found() if key[0] in self.outer else None,
             **fields,
@@ -496,6 +496,18 @@ class FileReader:
             said = f"{counted(cells.twice, 'row repeats', 'rows repeat')} another row and {are(cells.twice)} left out"
             notes.append(Note("said_twice", said).of(*key[:2]))
         return compared(part)
+
+    def _labels(self, cells: Answered) -> list[str | None]:
+        """Return the cluster of each question.
+
+        Raises:
+            InputError: a question is in two clusters, or in none of a column that the user named.
+        """
+        labels = cells.labels_of_questions(self.path)
+        if "cluster" in self.chosen and None in labels and {*labels} != {None}:
+            line = cells.lines[np.flatnonzero(np.array(cells.places) == labels.index(None))[0]]
+            raise InputError(f"{self.path}, line {line}: no {self.chosen['cluster']!r}, the cluster that you named")
+        return labels
 
     def repeats_named(self, cells: Answered, conditions: int) -> str | None:
         """Return the cause that the repeats of all questions share, or None if none is known."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from harness_noise.arrays import HashArray
-from harness_noise.data.clusters import FieldReader, MissingFieldError, OuterFields, all_or_none
+from harness_noise.data.clusters import FieldReader, MissingFieldError, OuterFields, all_or_none, label_or_none
 from harness_noise.data.doubled import doubles
 from harness_noise.data.questions import Hashes, QuestionText, content_hash, excerpt, occurrences, text_hash
 from harness_noise.errors import FinalError, InputError
@@ -357,7 +357,7 @@ class Samples:
         label = self.wanted.cluster
         if label is None:
             carried = [None if CLUSTER in metrics_of(sample[2]) else sample[2].get(CLUSTER) for sample in samples]
-            return [None if name is None else sys.intern(str(name)) for name in carried]
+            return [None if label_or_none(name) is None else sys.intern(str(name)) for name in carried]
         docs = [_doc(sample[2]) for sample in samples]
         try:
             labels = list(map(label, docs))

@@ -483,8 +483,9 @@ def main() -> None:
     text = page(options.replications)
     sys.stdout.write(text)
     if options.page is not None:
-        options.page.parent.mkdir(parents=True, exist_ok=True)
-        options.page.write_text(text, encoding="utf-8")
+        from results import write
+
+        write(options.page, text)
 
 
 if __name__ == "__main__":

@@ -250,8 +250,10 @@ def page(found: list[tuple[Cell, int, float]]) -> str:
 
 def earlier(path: Path | None) -> dict[tuple[str, str], tuple[int, float]]:
     """Replications and share of every row that a page has, by part and name."""
+    from results import read
+
     out, part = dict[tuple[str, str], tuple[int, float]](), ""
-    for line in path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else ():
+    for line in read(path).splitlines() if path is not None else ():
         part = line.removeprefix("## ") if line.startswith("## ") else part
         columns = [column.strip() for column in line.strip("|").split(" | ")]
         if len(columns) == 6 and columns[2].endswith("%"):
@@ -280,7 +282,9 @@ def main(argv: list[str] | None = None, show: Callable[[str], None] = print) -> 
         found.append((cell, counts[1], counts[0] / counts[1]))
         show(f"{cell.part}, {cell.name}: {cell.outcome} {100 * found[-1][2]:.1f}% of {counts[1]}")
     if chosen.path is not None:
-        chosen.path.write_text(page(found), encoding="utf-8")
+        from results import write
+
+        write(chosen.path, page(found))
     for cell, n, share in found:
         if cell.nominal is not None and share > cell.nominal + 2 * np.sqrt(cell.nominal * (1 - cell.nominal) / n):
             show(f"ABOVE: {cell.part}, {cell.name}: {100 * share:.1f}% of {n}")

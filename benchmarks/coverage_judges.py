@@ -201,8 +201,10 @@ def found_in(cell: Cell, R: int) -> list[str]:
 
 def earlier(path: Path | None) -> dict[tuple[str, ...], list[str]]:
     """Part and design of every row that a page has → its other columns."""
+    from results import read
+
     out, part = dict[tuple[str, ...], list[str]](), ""
-    for line in path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else ():
+    for line in read(path).splitlines() if path is not None else ():
         part = line.removeprefix("## ") if line.startswith("## ") else part
         columns, n = [column.strip() for column in line.strip("|").split("|")], 5 if part.startswith("Diff") else 4
         if line.startswith("| ") and columns[1].replace(",", "").isdecimal():
@@ -243,7 +245,9 @@ def main() -> int:
     if chosen.output is None:
         print(text)
     else:
-        chosen.output.write_text(text, encoding="utf-8")
+        from results import write
+
+        write(chosen.output, text)
     return 0
 
 

@@ -554,6 +554,9 @@ def main() -> None:
         text = f"{len(found)} of {len(todo)} rows are computed.\n\n{text}"
     sys.stdout.write(text)
     if options.page is not None:
+        from results import keep
+
+        text = keep(options.page.stem, text)
         before = options.page.read_text(encoding="utf-8")
         head, _, rest = before.partition(START)
         _, _, tail = rest.partition(END)

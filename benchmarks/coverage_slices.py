@@ -338,7 +338,9 @@ def main() -> None:
             print(line, flush=True)
             lines.append(line)
     if options.page is not None:
-        options.page.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+        from results import write
+
+        write(options.page, "\n".join(lines).rstrip() + "\n")
 
 
 if __name__ == "__main__":

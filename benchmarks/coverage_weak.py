@@ -969,14 +969,15 @@ def main() -> None:
     check_paired()
     wanted = [(title, name, options.replications) for title, names in plan().items() for name in names]
     only = options.only or [""]
+    from results import read, write
+
     found = computed([job for job in wanted if any(word in f"{job[0]}: {job[1]}" for word in only)], options.jobs)
     if options.only and options.page is not None:
-        found = lines_of(options.page.read_text(encoding="utf-8")) | found
+        found = lines_of(read(options.page)) | found
     text = page(found)
     sys.stdout.write(text)
     if options.page is not None:
-        options.page.parent.mkdir(parents=True, exist_ok=True)
-        options.page.write_text(text, encoding="utf-8")
+        write(options.page, text)
 
 
 if __name__ == "__main__":

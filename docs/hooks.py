@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from html import unescape
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +18,24 @@ SITE = "https://harness-noise.github.io/harness-noise/"
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """The README in place of the home, its links to our pages and pictures as those of the site."""
+    """The README in place of the home, its links to our pages and pictures as those of the site. Tables elsewhere."""
     if page.file.src_uri != "index.md":
-        return markdown
+        return _results().drawn(markdown)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for address in (BLOB, RAW, SITE):
         readme = readme.replace(address, "")
     return re.sub(r"^\[?!\[.*\n", "", readme, flags=re.M)  # the badges, which would be loaded from elsewhere
+
+
+@cache
+def _results() -> Any:
+    """The module that draws the tables of simulations, which is in no package."""
+    spec = spec_from_file_location("results", ROOT / "benchmarks" / "results.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def on_page_content(html: str, **_: Any) -> str:

@@ -71,7 +71,7 @@ def test_bowyer(simulation):
 )
 def test_the_page_says_what_the_simulation_finds(simulation, n, G, shape, K):
     """Counts are pinned: 10,000 replications of a row of docs/methods/coverage.md give its figures again."""
-    page = (ROOT / "docs" / "methods" / "coverage.md").read_text(encoding="utf-8")
+    page = simulations.simulation("results").read(ROOT / "docs" / "methods" / "coverage.md")
     label = f"{G} {shape}" if G else "none"
     both, alone, _ = (line.split(" | ") for line in page.splitlines() if line.startswith(f"| {n} | {label} | {K} | "))
     for column, difficulty in enumerate(simulation.DIFFICULTY, start=3):
@@ -87,7 +87,7 @@ def test_the_page_says_what_the_simulation_finds(simulation, n, G, shape, K):
 
 def test_every_cell_of_the_page_is_in_its_band(simulation):
     """The whole grid, as it was last printed by `make coverage`."""
-    page = (ROOT / "docs" / "methods" / "coverage.md").read_text(encoding="utf-8")
+    page = simulations.simulation("results").read(ROOT / "docs" / "methods" / "coverage.md")
     difference, single = page.split("## Difference of two runs")[1].split("## One run")[0], page.split("## One run")[1]
     rows = {tuple(line.split(" | ")[:3]): line.split(" | ")[3:6] for line in difference.splitlines() if "/" in line}
     alone = {tuple(line.split(" | ")[:3]): line.split(" | ")[3:6] for line in single.split("## ")[0].splitlines()}

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from support.simulations import simulation
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
@@ -80,7 +82,7 @@ OTHERWISE = ("which-noise", "gsm-symbolic", "judges", "measures")
 def test_simulated_figures_stand_in_generated_tables_only(page: str) -> None:
     """Prose that repeats what a simulation found is wrong after the next one: it links to the row."""
     prose = (DOCS / page).read_text(encoding="utf-8").partition("<!-- tables")[0]
-    prose = re.sub(r"^```.*?^```$", "", prose, flags=re.M | re.S)
+    prose = re.sub(r"^```.*?^```$|^\[(?:Table|Rows): .*?$", "", prose, flags=re.M | re.S)
     prose = re.sub(r"\b(?:95 ?% (?:interval|limit|CI)|80 ?% power)", "", " ".join(prose.split()))
     of_simulations = re.compile(r"\b(?:cover(?:s|ed|age)?|simulat\w+|rejects?|trips?|errs?|type I)\b", re.I)
     repeated = [
@@ -156,3 +158,26 @@ def test_patches_for_upstream_are_whole() -> None:
                     old -= body[:1] in (" ", "-", "")
                     new -= body[:1] in (" ", "+", "")
                 assert (old, new) == (0, 0), (name, line)
+
+
+def test_tables_of_simulations_are_drawn_from_their_files() -> None:
+    """A page holds a place for each table, and a page that asks for rows gets them."""
+    results = simulation("results")
+    places = re.compile(r"^\[(?:Table|Rows): .*\]\((?:\.\./)+benchmarks/results/(.+)\)$", re.M)
+    used = set()
+    for page in PAGES:
+        text = (DOCS / page).read_text(encoding="utf-8")
+        found = places.findall(text)
+        used |= set(found)
+        drawn = results.drawn(text)
+        assert places.findall(drawn) == []
+        assert drawn.count("\n|") >= text.count("\n|") + 3 * len(found)
+        if page.startswith("methods/coverage"):
+            assert found, page
+            assert text.count("\n|") == 0, f"{page}: `make coverage` writes tables as CSV"
+            assert results.split(drawn, Path(page).stem)[0] == text, page
+    files = {path.relative_to(results.FOLDER).as_posix() for path in results.FOLDER.rglob("*.csv")}
+    assert used == files
+    assert len(files) > 40
+    with pytest.raises(ValueError, match="does not have all of these rows: nothing"):
+        results.drawn("[Rows: nothing](../../benchmarks/results/coverage-weak/few-flips.csv)")

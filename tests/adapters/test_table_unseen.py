@@ -261,3 +261,32 @@ def test_zeros_throughout_beside_right_answers_are_no_scores(tmp_path: Path, eve
         read(tmp_path, rows)
     right = [row | {"f1": 1, "prediction": row["gold"]} for row in rows]
     assert read(tmp_path, right).scores[0].values.mean() == 1
+
+
+def rated(i: int, failed: bool, **fields: Any) -> dict[str, Any]:
+    rates = {
+        name: 0.0 if failed else 1.0 + (i + j) % 4 for j, name in enumerate(("medical_accuracy", "overall_quality"))
+    }
+    why = {"error": "no answer"} if failed else {}
+    return {"question_id": f"q{i}", **rates, "success": not failed, **fields, **why}
+
+
+def test_success_that_says_that_the_judge_ran_is_asked_about(tmp_path: Path) -> None:
+    """Of 1,075 ratings 8 failed, and 99.26% were taken for the score."""
+    with pytest.raises(AskError, match="'success' is false just where there is an 'error'") as asked:
+        read(tmp_path, [rated(i, i % 9 == 4) for i in range(40)])
+    assert "'medical_accuracy+overall_quality'" in str(asked.value)
+    run = read(tmp_path, [rated(i, i % 9 == 4, medical_accuracy=2.0, overall_quality=3.0) for i in range(40)])
+    assert run.scores[0].values.mean() == 0.9  # what does not fail with it is no rating
+
+
+def test_a_score_of_what_another_id_names_is_asked_about(tmp_path: Path) -> None:
+    """The judge saw an example, `cal_id`, with its score."""
+    rows: list[dict[str, Any]] = [
+        {"id": f"q{i}", "full_scores": [[i % 5, 2], [1, 2]], "cal_id": f"q{i * 7 % 40}", "cal_score": 1 + i % 7}
+        for i in range(40)
+    ]
+    with pytest.raises(AskError, match="'cal_score' may be the score of what 'cal_id' names"):
+        read(tmp_path, rows)
+    own = [{"id": row["id"], "judge_id": "j", "judge_score": row["cal_score"]} for row in rows]
+    assert read(tmp_path, own).scores[0].values.shape == (40, 1)

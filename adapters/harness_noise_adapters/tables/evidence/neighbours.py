@@ -8,10 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from harness_noise.arrays import FloatArray
+from harness_noise.arrays import BoolArray, FloatArray
 
 from ..values import cell_text
-from .lexicon import WORDS, is_gold, is_judge, is_pred
+from .lexicon import WORDS, is_gold, is_judge, is_pred, is_vetoed
+from .questions import is_broken
 from .scores import ScoreCandidate, is_earned
 from .table import ColumnFacts, TableFacts
 from .verdicts import AskError, Choice, Roles
@@ -132,6 +133,15 @@ def _is_constant_though_answers_differ(scene: Scene, one: ScoreCandidate) -> str
     )
 
 
+def _is_of_another_thing(scene: Scene, one: ScoreCandidate) -> str | None:
+    """Return why X_score is of the thing that X_id names, if that is neither the question nor its answer."""
+    parent, before = one.column.parts[:-1], one.column.last.rpartition("_")[0]
+    ids = [column for column in scene.table.columns if column.parts == [*parent, f"{before}_id"]]
+    if not ids or ids[0] is scene.roles.question or before in WORDS["another"]["own"]:
+        return None
+    return f"{one.column.name!r} may be the score of what {ids[0].name!r} names, and not of the answer"
+
+
 def _cell(column: ColumnFacts) -> str:
     return str(column.distinct[0])[:20] if column.distinct else "empty"
 
@@ -140,6 +150,7 @@ _FELLERS: Sequence[Callable[[Scene, ScoreCandidate], str | None]] = (
     _has_gold_of_its_own,
     _is_property,
     _is_constant_though_answers_differ,
+    _is_of_another_thing,
 )
 
 
@@ -300,6 +311,40 @@ def _with_a_lone_value(scene: Scene, one: ScoreCandidate) -> None:
             )
 
 
+def _beside_ratings(scene: Scene, one: ScoreCandidate) -> None:
+    """Ask about a verdict that is false just where there is an error, and ratings are lowest: it may say that the
+    judge ran."""
+    columns, verdict = scene.table.columns, one.column
+    error = next((column for column in columns if column.last in WORDS["causes"]["texts"]), None)
+    if one.group != "verdict" or verdict.scale != "01" or error is None:
+        return
+    failed = is_broken(error)
+    if not failed.any() or not np.array_equal(verdict.numbers == 0, failed):
+        return
+    ratings = [
+        column
+        for column in columns
+        if column.kind == "number" and not is_vetoed(column.last) and _is_lowest(column, failed)
+    ]
+    if len(ratings) > 1:
+        names = "+".join(column.name for column in ratings)
+        raise AskError(
+            "score",
+            f"{verdict.name!r} is false just where there is an {error.name!r}: it may say which answers were rated, "
+            f"and {' and '.join(repr(column.name) for column in ratings[:2])} may be the scores",
+            (Choice({"metrics": names}, "each a metric"), _choice(verdict)),
+            (verdict.name,),
+        )
+
+
+def _is_lowest(column: ColumnFacts, failed: BoolArray) -> bool:
+    """Return True if numbers from 0 to 100 are empty or the lowest in rows that failed, and seldom in others."""
+    if column.scale not in ("unit", "small", "hundred") or column.is_constant:
+        return False
+    lowest = np.isnan(column.numbers) | (column.numbers == np.nanmin(column.numbers))
+    return bool(lowest[failed].all()) and float(lowest[~failed].mean()) < 1 - _CHANCE
+
+
 def _in_a_family(scene: Scene, one: ScoreCandidate) -> None:
     """Ask about one known name in a family of columns with one prefix and one scale (j)."""
     prefix, _, rest = one.column.last.rpartition("_")
@@ -334,5 +379,6 @@ _ASKERS: Sequence[Callable[[Scene, ScoreCandidate], None]] = (
     _with_a_lone_value,
     _beside_prediction,
     _beside_worth,
+    _beside_ratings,
     _in_a_family,
 )

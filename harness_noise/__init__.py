@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .analysis.sample import as_scores
-    from .api.arrays import combine, estimate, estimate_difference, estimate_with_labels, pass_at_k
-    from .api.files import Exported, adapters, export, label_sample, profiles, write_figures, write_html, write_profile
+    from .api.arrays import combine, estimate, estimate_difference, pass_at_k
+    from .api.files import Exported, adapters, export, profiles, write_figures, write_html, write_profile
     from .api.keywords import Choices
+    from .api.labels import estimate_with_labels, label_sample
     from .api.looks import boundaries, compare_in_sequence, estimate_from_part
     from .api.plan import plan
     from .api.runs import analyze, arena, compare, read
@@ -39,11 +40,12 @@ if TYPE_CHECKING:
 _HOME = {
     "api.runs": "analyze arena compare read",
     "api.plan": "plan",
-    "api.files": "Exported adapters export label_sample profiles write_figures write_html write_profile",
+    "api.files": "Exported adapters export profiles write_figures write_html write_profile",
     "api.keywords": "Choices",
     "report.text": "render write_tables",
+    "api.labels": "estimate_with_labels label_sample",
     "api.looks": "boundaries compare_in_sequence estimate_from_part",
-    "api.arrays": "combine estimate estimate_difference estimate_with_labels pass_at_k",
+    "api.arrays": "combine estimate estimate_difference pass_at_k",
     "analysis.sample": "as_scores",
     "results.rows": "Analysis Comparison ConfidenceInterval Difference Estimate",
     "results.arena": "Arena",

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from ..data import clusters
-from ..data.labels import EDITS
 from ..data.measures import SCORE, parsed
 from ..data.only import Condition
 from ..data.scores import ReadOptions, Run
 from ..errors import InputError, check_kind, is_now
+from ..extras import module_of
 from ..io.first_answers import first_answers
 from ..io.paths import PathInput, is_path
-from ..io.registry import read_labels, those_with
+from ..io.registry import those_with
 from ..io.sources import SIDES, Source, columns_of_side, is_same, listed, names, only_of, pair_of, runs_of
 from ..io.weights import chance_of, weights_of
 from ..settings import (
@@ -171,8 +171,8 @@ class Request:
     as_repeats: bool = False
     progress: Progress | None = None
     say: Say = warnings.warn
-    labels: Mapping[str, Any] = field(default_factory=dict)
-    """The keywords about people's labels, of which `labels` or `labels_scorer` is there if any is."""
+    correction: Any = None
+    """An extra's, of the scores, before anything is computed of them. None where no keyword asks for it."""
 
     @classmethod
     def of(
@@ -217,26 +217,23 @@ class Request:
         several = ("tasks", "metrics", "scorers", "measures", "prices")
         reading: dict[str, Any] = {name: names(choices.get(name) or ()) for name in several}
         reading |= {name: dict(choices.get(name) or {}) for name in ("groups", "columns")}
-        formats, about = choices.get("format_file"), _about_labels(choices, chosen, own)
-        graded_by = about.get("labels_scorer")
-        if graded_by and reading["scorers"] and graded_by != EDITS:
-            reading["scorers"] += (graded_by,)
+        formats, correction = choices.get("format_file"), _correction(choices, chosen, own)
         reading |= {
             "measures": parsed(reading["measures"]),
             "apart": as_repeats or bool(choices.get("apart")),
             "follow_links": bool(choices.get("follow_links")),
             "format_file": None if formats is None else str(formats),
-            "edits": graded_by == EDITS,
         }
+        reading |= {} if correction is None else correction.reads(reading["scorers"])
         spec = None if chosen.cluster is None else clusters.UserSpec(chosen.cluster)
         read |= {"only": chosen.only, "fields": tuple(dict.fromkeys((*read.get("fields", ()), *_fields_of(chosen))))}
         options = ReadOptions(cluster=spec, missing=chosen.missing, **(reading | read))
         more = {name: choices[name] for name in ("progress", "say") if name in choices}
-        return cls(chosen, options, as_repeats, labels=about, **more)
+        return cls(chosen, options, as_repeats, correction=correction, **more)
 
     def prepared(self, runs: list[Run]) -> list[Run]:
-        """Return the runs with what was asked for done to their scores: labels, chance, weights of the questions."""
-        runs = self._corrected(runs)
+        """Return the runs with what was asked for done to their scores: corrected, chance, weights of the questions."""
+        runs = runs if self.correction is None else self.correction.of(runs)
         if (chance := self.settings.chance) is not None:
             from ..analysis.chance import without_chance
 
@@ -246,18 +243,6 @@ class Request:
 
             runs = [with_strata(run, *self.settings.strata) for run in runs]
         return runs
-
-    def _corrected(self, runs: list[Run]) -> list[Run]:
-        """Return the runs, with the judge's scores corrected by people's labels, if there are any."""
-        if not self.labels:
-            return runs
-        from ..analysis import labels as analysis
-
-        label_options = analysis.LabelOptions(bool(self.labels.get("labels_at_random")), self.labels.get("label_range"))
-        scorer = self.labels.get("labels_scorer")
-        if scorer:
-            return [analysis.scored_by(run, scorer, label_options, self.settings) for run in runs]
-        return analysis.corrected_runs(runs, read_labels(self.labels["labels"]), label_options, self.settings)
 
     def check_measures(self, **keywords: Any) -> None:
         """Refuse keywords that are about one score if other measures are asked for.
@@ -271,7 +256,7 @@ class Request:
         others = [name for name in self.options.measures if name != SCORE]
         several = len(self.options.measures) > 1
         one_scale = {"margin": self.settings.margin is not None, "range": self.settings.range is not None}
-        for name, value in (keywords | one_scale | {"labels": self.labels}).items():
+        for name, value in (keywords | one_scale | {"labels": self.correction}).items():
             if value and (several if name in one_scale else others):
                 about = "one measure" if name in one_scale else "a score alone"
                 listed = ", ".join(self.options.measures)
@@ -400,19 +385,12 @@ def _fields_of(chosen: Settings) -> list[str]:
     return fields
 
 
-def _about_labels(choices: Mapping[str, Any], settings: Settings, own: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the keywords about people's labels that were given. What cannot be computed with them is refused."""
-    names = ("labels", "labels_scorer", "label_range", "labels_at_random")
-    chosen = {name: choices[name] for name in names if not (choices.get(name) is None or choices.get(name) is False)}
-    sources = [name for name in names[:2] if name in chosen]
-    if len(sources) == 2:
-        raise InputError("`labels` and `labels_scorer` both say where the labels are: give one of them")
-    if chosen and not sources:
-        raise InputError(f"`{next(iter(chosen))}` is about people's labels: give `labels` or `labels_scorer`, too")
-    if chosen:
-        settings.check("labels")
-        check_obeyed("labels", dict(own or {}))
-    low, high = chosen.get("label_range", (0, 1))
-    if not low < high:
-        raise InputError(f"`label_range` {low:g}, {high:g} must be the lowest and the highest label, such as 1, 5")
-    return chosen
+_CORRECTING = ("labels", "labels_scorer", "label_range", "labels_at_random")
+"""Keywords that ask for a correction of the scores."""
+
+
+def _correction(choices: Mapping[str, Any], settings: Settings, own: Mapping[str, Any] | None) -> Any:
+    """Return the correction that the keywords ask for, None if they ask for none."""
+    given = {name: choices[name] for name in _CORRECTING if name in choices}
+    given = {name: value for name, value in given.items() if not (value is None or value is False)}
+    return module_of(next(iter(given))).correction(given, settings, own) if given else None

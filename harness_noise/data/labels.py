@@ -1,52 +1,12 @@
-"""Labels that people gave to answers, and what a correction by them needs to know."""
+"""What a correction of scores needs to know of the questions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 
 from ..arrays import BoolArray, FloatArray, IntArray, blank, put, stacked
 from ..errors import InputError
-
-EDITS = "edits"
-"""In place of a scorer's name: the scores that people have edited."""
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """One row of a label file that holds a label."""
-
-    question: str
-    value: float
-    line: int
-    task: str | None = None
-    model: str | None = None
-    """The model, or the name of its run."""
-    repeat: str | None = None
-    """The labelled answer of the question, None for the question as a whole."""
-    person: str | None = None
-    answer_id: str | None = None
-    """The hash that `answer_id` made of model, task, question and repeat, if the file does not name the model."""
-    chance: float | None = None
-    """Probability with which the question was drawn, None if the file does not give it."""
-
-
-@dataclass(frozen=True, slots=True)
-class LabelFile:
-    """The labels of one file."""
-
-    name: str
-    labels: tuple[Label, ...]
-    n_empty: int = 0
-    """Rows without a label."""
-
-
-def answer_id(model: str, task: str, question: str, repeat: int) -> str:
-    """Return the hash that replaces an answer in a file that does not show the model."""
-    text = "\x1f".join((model, task, question, str(repeat)))
-    # a letter no number begins with: spreadsheets would round 123e456 and sixteen digits
-    return "a" + blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -42,7 +42,7 @@ from .shapes import shape_of_file
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..data.labels import LabelFile
+    from ..data.label_files import LabelFile
     from .protocol import Adapter, AdapterInParts
 
 T = TypeVar("T")

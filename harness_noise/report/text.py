@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..results.arena import Arena
-    from ..results.label_sample import LabelSample
     from .summary import Result
     from .terminal import Colour
 
@@ -123,17 +122,6 @@ def csv(table: Result, *, details: bool = False) -> str:
 def _cell(value: object) -> object:
     """Return a cell of CSV. A number has 15 digits, without the last bit, which holds rounding errors of sums."""
     return float(f"{value:.15g}") if isinstance(value, float) else escape_spreadsheet_formula(value)
-
-
-def write_label_sample(sample: LabelSample, path: Path) -> None:
-    """Write the answers that people are to label as CSV, for a spreadsheet: texts keep their lines."""
-    out = io.StringIO()
-    writer = csv_.writer(out, lineterminator="\n")
-    writer.writerow(sample.columns)
-    for answer in sample.rows:
-        cells = (getattr(answer, name) for name in sample.columns)
-        writer.writerow(["" if cell is None else escape_spreadsheet_formula(cell, lines=True) for cell in cells])
-    write_text(path, out.getvalue())
 
 
 def escape_spreadsheet_formula(value: object, *, lines: bool = False) -> object:

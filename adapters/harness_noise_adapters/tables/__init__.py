@@ -29,7 +29,7 @@ from .reader import FileReader
 from .table_reader import table_reader
 
 if TYPE_CHECKING:
-    from harness_noise.data.labels import LabelFile
+    from harness_noise.data.label_files import LabelFile
 
 
 class TableAdapter(ReadOnly):

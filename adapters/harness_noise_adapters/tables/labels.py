@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from harness_noise.data.labels import Label, LabelFile
+from harness_noise.data.label_files import Label, LabelFile
 from harness_noise.errors import InputError
 
 from .columns import aliases, plain_name

@@ -132,7 +132,7 @@ def gate(
     baselines, kept, origins = _baselines(baseline, request)
     if not baselines and not floors:
         raise InputError("what must the run reach? Give `against`, a run to compare with, a `floor`, or `thresholds`")
-    if request.labels and (kept or len(baselines) > 1 or ratio is not None or store is not None):
+    if request.correction and (kept or len(baselines) > 1 or ratio is not None or store is not None):
         raise InputError(
             "with labels a gate holds the corrected mean against a floor, or against one baseline whose answers are "
             "labelled, too: leave `ratio`, `store` and further baselines out"
@@ -149,7 +149,7 @@ def gate(
     if recovery is not None:
         said = f"`ratio` {recovery:g} is the recovery_threshold of {thresholds}"
         notes.append(Note("ratio_from_file", said))
-    if request.labels:
+    if request.correction:
         notes.append(Note("estimand", "the estimand is the mean that people would give, by their labels"))
     notes += [] if store is None else _stored(given, store, keep, passed=result.passed)
     return replace(result, notes=tuple(notes))
@@ -205,7 +205,7 @@ def _of_each(
 
     settings = replace(request.settings, margin=request.settings.margin or None)
     settings.check("each")
-    for name, value in (dict(others) | {"labels": request.labels}).items():
+    for name, value in (dict(others) | {"labels": request.correction}).items():
         if value not in (None, False, {}):
             raise InputError(REFUSALS["each"].format(what=f"`{name}`"))
     baselines, kept, _ = _baselines(baseline, request)

@@ -1,0 +1,65 @@
+"""Keywords that ask for a correction by people's labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...analysis.labels import LabelOptions, corrected_runs, scored_by
+from ...data.label_files import EDITS
+from ...data.scores import Run
+from ...errors import InputError
+from ...io.registry import read_labels
+from ...settings import Settings, check_obeyed
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCorrection:
+    """A correction of the judge's scores, by `labels` or `labels_scorer`."""
+
+    given: Mapping[str, Any]
+    """Keyword → value, of those that were given."""
+    settings: Settings
+
+    @property
+    def scorer(self) -> str | None:
+        """The scorer whose scores are labels."""
+        name: str | None = self.given.get("labels_scorer")
+        return name
+
+    def reads(self, scorers: tuple[str, ...]) -> dict[str, Any]:
+        """Return the fields of `ReadOptions` that it needs, where only these scorers were asked for."""
+        more = (self.scorer,) if self.scorer and scorers and self.scorer != EDITS else ()
+        return {"scorers": (*scorers, *more), "edits": self.scorer == EDITS}
+
+    def of(self, runs: Sequence[Run]) -> list[Run]:
+        """Return the runs with the judge's scores corrected."""
+        how = LabelOptions(bool(self.given.get("labels_at_random")), self.given.get("label_range"))
+        if self.scorer:
+            return [scored_by(run, self.scorer, how, self.settings) for run in runs]
+        return corrected_runs(runs, read_labels(self.given["labels"]), how, self.settings)
+
+
+def correction(given: Mapping[str, Any], settings: Settings, own: Mapping[str, Any] | None) -> AskedCorrection:
+    """Return the correction that keywords ask for. What cannot be computed with it is refused.
+
+    Args:
+        given: the keywords about labels that were given.
+        settings: all of them.
+        own: further keywords of the function.
+
+    Raises:
+        InputError: no labels or two sources of them, or a keyword that labels do not obey.
+    """
+    sources = [name for name in ("labels", "labels_scorer") if name in given]
+    if len(sources) == 2:
+        raise InputError("`labels` and `labels_scorer` both say where the labels are: give one of them")
+    if not sources:
+        raise InputError(f"`{next(iter(given))}` is about people's labels: give `labels` or `labels_scorer`, too")
+    settings.check("labels")
+    check_obeyed("labels", dict(own or {}))
+    low, high = given.get("label_range", (0, 1))
+    if not low < high:
+        raise InputError(f"`label_range` {low:g}, {high:g} must be the lowest and the highest label, such as 1, 5")
+    return AskedCorrection(given, settings)

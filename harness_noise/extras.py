@@ -27,6 +27,12 @@ class Switch:
     """Its help."""
     functions: Mapping[str, str]
     """Command → the public function that it calls with this flag."""
+    metavar: str = ""
+    """The name of its value in the help, "" for a flag without one. The function gets the value by the flag's name."""
+    kind: type = int
+    """The type of its value."""
+    beside: str = ""
+    """Another flag that this one is about, "" if it calls the function by itself."""
 
     @property
     def name(self) -> str:

@@ -54,6 +54,7 @@ from .flags import in_flags
         "Estimate how many more questions or answers would show which models are worse than the best.",
     ),
     options.switch("--select", "Estimate how much of the best model's lead is selection."),
+    *options.of_extras("arena"),
 )
 @options.to_show(
     options.value("--against", "MODEL", "Show the differences from this model."),

@@ -410,7 +410,10 @@ _OF_PRINTING = ("form", "output", "details", "legend", "quiet", "debug")
 
 def of_extras(command: str) -> list[Option]:
     """The flags that extras add to a command."""
-    return [switch(each.flag, each.words) for each in extras.switches(command)]
+    return [
+        value(each.flag, each.metavar, each.words, each.kind) if each.metavar else switch(each.flag, each.words)
+        for each in extras.switches(command)
+    ]
 
 
 def writing(command: str) -> list[Option]:
@@ -468,12 +471,16 @@ def answer(function: Callable[..., R], choices: dict[str, Any], *sides: Any, **m
     from dataclasses import replace
 
     name = str(click.get_current_context().info_name)
-    flags = [each for each in extras.switches(name) if choices.pop(each.name)]
+    given = [(each, value) for each in extras.switches(name) if (value := choices.pop(each.name))]
+    flags = [each for each, _ in given if not each.beside]
     places = {each: choices.pop(each.name) for each in extras.writers(name)}
     if len(flags) > 1:
         raise InputError(f"{flags[0].flag} and {flags[1].flag} ask for two things: give one of them")
+    if alone := next((one for one, _ in given if one.beside and one.beside not in [each.flag for each in flags]), None):
+        raise InputError(f"{alone.flag} is about {alone.beside}: give it, too")
     if flags:
-        function, more = extras.public(flags[0].functions[name]), {}
+        function = extras.public(flags[0].functions[name])
+        more = {each.name: value for each, value in given if each.metavar}
     result = function(*sides, **keywords(choices), **more)
     table: Any = result  # a dataclass with notes, as all kinds that a command prints are
     result = replace(table, notes=tuple(note.reworded(in_flags) for note in table.notes))

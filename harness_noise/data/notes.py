@@ -136,6 +136,7 @@ NOTES: dict[str, str] = {
     "no_looks": "what no look is taken at",
     "looks_at": "which run is A and which is B in the looks",
     "looks_kept": "where looks are kept",
+    "replayed": "looks at runs whose answers are all there",
     "decided_earlier": "a row that an earlier look decided",
     "decision_void": "a decision whose scores have changed",
     "part_of_the_other": "the run compared with has answered a part of the questions",

@@ -95,7 +95,7 @@ def _boards(
     """Return every benchmark that two of the runs measured, and notes on the others."""
     boards: list[BenchmarkResult] = []
     lonely: dict[tuple[str, str], list[str]] = {}
-    benchmarks, of_groups = _benchmarks(runs, names)
+    benchmarks, of_groups = measurements(runs, names)
     benchmarks, notes = _across_harnesses(benchmarks)
     overall, said = _overall(benchmarks, len(runs), settings)
     benchmarks += overall
@@ -138,7 +138,7 @@ def _corpus_notes(runs: Sequence[Run]) -> list[Note]:
 Measurements: TypeAlias = list[tuple[Group | None, list[MeasuredRun]]]
 
 
-def _benchmarks(runs: Sequence[Run], names: Sequence[str]) -> tuple[Measurements, list[Note]]:
+def measurements(runs: Sequence[Run], names: Sequence[str]) -> tuple[Measurements, list[Note]]:
     """Return every task × metric × scorer, then every group, with the runs that have it, in their order, and notes."""
     pairs = list(zip(names, runs, strict=True))
     tasks: dict[tuple[str, str, str], list[MeasuredRun]] = {}

@@ -45,7 +45,7 @@ ELSEWHERE = {
 """Keywords that have no option of their command: those of `label --plan`; and what only who calls Python needs."""
 OF_OTHERS = {
     "label": {"planned", "effect", "target_se", "power", "judged", "r2", "omega2", *_LABELS, *OF_RESULTS},
-    **{command: {each.name for each in switches(command)} for command in ("analyze", "compare", "gate")},
+    **{command: {each.name for each in switches(command)} for command in ("analyze", "arena", "compare", "gate")},
 }
 """Options of a command that another function of Python obeys: `label --plan` calls `plan`, an extra its own."""
 OTHERWISE = {

@@ -1,0 +1,426 @@
+"""The public functions `drop_models` and `drop_in_sequence`."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...analysis.ranges import Ends, widths
+from ...analysis.sample import as_scores
+from ...analysis.sequential import LOOKS, MOST_LOOKS, StoppingRule
+from ...api.keywords import Request, chosen_settings
+from ...arrays import IntArray
+from ...data.native_values import are_zero_one
+from ...data.notes import Note, merged
+from ...data.scores import Group, Run
+from ...errors import InputError, check_count, some_of
+from ...io.paths import is_path, is_url
+from ...io.sources import listed
+from ...leaderboard.build import distinct_names, measurements
+from ...leaderboard.pairs import Grid, grid
+from ...leaderboard.scoring import MeasuredRun
+from ...results.forms import finite
+from ...settings import Settings
+from ..ground import refuse_others
+from . import memory, order
+from .results import Dropping, LookedModel
+from .stats import FEWEST_CLUSTERS, ModelFamily, Whole, replay, see
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ...arrays import Labels
+
+_OBEYED = (
+    *("tasks", "metrics", "scorers", "only", "groups", "columns", "format_file", "follow_links", "apart"),
+    *("as_repeats", "cluster", "missing", "range", "level", "se", "seed"),
+)
+_ONE_MODEL = "looks at many models take two at least, and {} is given"
+_NOT_HERE = "looks at many models have no use for {}: leave it out, or use `arena` without `looks`"
+
+
+def drop_models(
+    runs: Any,
+    *,
+    looks: int | str = LOOKS,
+    n: int | None = None,
+    strict: bool = False,
+    jobs: int | str = 1,
+    settings: Settings | None = None,
+    **choices: Any,
+) -> Dropping:
+    """Return which of many models need no more answers, while all of them answer one order of questions.
+
+    Parameters
+    ----------
+    runs
+        The runs of all models, as of `arena`; paths of local files or folders while they grow. Runs that have answered
+        everything are replayed in a random order.
+    looks
+        How often is looked at most, at equal steps.
+    n
+        Questions that a model is asked at most; None: as many as the runs say, or all that there are.
+    strict
+        A path that cannot be used is an error.
+    jobs
+        1: nothing else is obeyed.
+    settings
+        How to compute. None: the defaults.
+    **choices
+        `level`, `se`, `cluster`, `missing`, `range`, `seed` of a replay, and how paths are read: see `Choices`. Other
+        keywords are refused.
+
+    Returns
+    -------
+    Dropping
+        A row for each model: it goes on, or is no longer asked. The best model is dropped with probability 1 − level at
+        most. The looks are kept in a file next to each run.
+
+    Raises
+    ------
+    InputError
+        Runs of different questions or in no recorded order, several tasks, or looks before with other choices.
+
+    References
+    ----------
+    Lan & DeMets (1983), Biometrika 70; Hwang, Shih & DeCani (1990), Statistics in Medicine 9.
+    """
+    sources = listed(runs)
+    refuse_others(_NOT_HERE, choices | {"jobs": None if jobs == 1 else jobs}, _OBEYED)
+    check_count("n", n)
+    looks = _number_of(looks)
+    reading = {name: value for name, value in choices.items() if value or name in ("progress", "say")}
+    request = Request.of("arena", settings, reading, sources=sources, strict=strict)
+    found = order.read(request, sources)
+    board = _board(found)
+    said = merged(*(run.notes for run in found), board.grid.notes)
+    paths = [source.path if isinstance(source, Run) else source for source in sources]
+    places = [Path(str(path)) for path in paths if is_path(path) and str(path) and not is_url(path)]
+    local = len(places) == len(sources)
+    head = memory.head_of(
+        what=list(board.key), level=request.settings.level, looks=looks, se=request.settings.se,
+        missing=request.settings.missing, cluster=request.settings.cluster,
+    )  # fmt: skip
+    kept = memory.read(places, head) if local else None
+    total = order.total(board.measured, len(board.grid.questions), n, None if kept is None else kept.head.get("n"))
+    if kept is None and (board.scored.sum(axis=0) == total).all():
+        return _replayed(board, request.settings, looks, said)
+    if not local:
+        raise InputError("the looks at runs that grow are kept next to them: give paths of local files or folders")
+    return _looked(board, kept, dict(head) | {"n": total}, request, places, total, said)
+
+
+def drop_in_sequence(
+    scores: ArrayLike,
+    clusters: Labels | None = None,
+    level: float | None = None,
+    *,
+    looks: int | str = LOOKS,
+    higher_is_better: bool = True,
+    settings: Settings | None = None,
+    **choices: Any,
+) -> Dropping:
+    """Replay looks at many models whose answers are all there: who would have been dropped, and when.
+
+    Parameters
+    ----------
+    scores
+        (M, n, K) scores of M models on n questions, NaN where one is missing; or (M, n).
+    clusters
+        (n,) labels of the questions that are asked together; None: single questions.
+    level
+        1 − the probability to drop the best model; 0.95.
+    looks
+        How often is looked at most, at equal steps of information; all questions are asked once before any twice.
+    higher_is_better
+        False if less is better.
+    settings
+        How to compute. None: the defaults.
+    **choices
+        `se`, `range` and `seed` of the random order of the questions.
+
+    Returns
+    -------
+    Dropping
+        A row for each model, called 1 … M.
+
+    Raises
+    ------
+    InputError
+        Fewer than two models, too few questions for a look, or a keyword that is not obeyed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import harness_noise as hn
+    >>> rng = np.random.default_rng(2)
+    >>> right = rng.random((4, 400)) < np.array([0.7, 0.68, 0.5, 0.4])[:, None]
+    >>> found = hn.drop_in_sequence(right)
+    >>> [(row.model, row.dropped_at) for row in found.models]
+    [('1', None), ('2', None), ('3', 7), ('4', 4)]
+    >>> round(found.share_asked, 2)
+    0.64
+
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    values = values[:, :, None] if values.ndim == 2 else values
+    if values.ndim != 3 or min(values.shape) == 0:
+        raise InputError(f"scores must be an (M, n, K) array, not of shape {np.shape(scores)}")
+    refuse_others(_NOT_HERE, choices, ("se", "range", "seed"))
+    chosen = chosen_settings("compare_in_sequence", settings, {**choices, "level": level})
+    looks = _number_of(looks)
+    if len(values) < 2:
+        raise InputError(_ONE_MODEL.format(len(values)))
+    parts = [as_scores(x, clusters, higher_is_better=higher_is_better) for x in values]
+    measured = [
+        MeasuredRun(str(m + 1), Run(str(m + 1), str(m + 1), "array", scores=(part,)), (part,))
+        for m, part in enumerate(parts)
+    ]
+    return _replayed(_Board(measured, None, grid(measured, None)), chosen, looks, ())
+
+
+def _number_of(looks: int | str) -> int:
+    """Return the number of looks, which may be a text.
+
+    Raises:
+        InputError: anything else.
+    """
+    number = int(looks) if isinstance(looks, str) and looks.isdecimal() else looks
+    if isinstance(number, bool) or not isinstance(number, int) or not 2 <= number <= MOST_LOOKS:
+        raise InputError(f"looks {looks!r} at many models must be a number from 2 to {MOST_LOOKS}")
+    return number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Board:
+    """The runs on the one task, or the one group of tasks, that decides."""
+
+    measured: Sequence[MeasuredRun]
+    group: Group | None
+    grid: Grid
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Task or group, metric and scorer."""
+        return self.measured[0].parts[0].key if self.group is None else self.group.key
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(entry.name for entry in self.measured)
+
+    @property
+    def higher(self) -> bool | None:
+        """True if higher is better, None if nothing says."""
+        parts = [part for entry in self.measured for part in entry.parts]
+        return next((part.higher_is_better for part in parts if part.higher_is_better is not None), None)
+
+    @property
+    def scored(self) -> Any:
+        """(N, M) True if a model has a score on the question."""
+        return (self.grid.table.stats.count > 0).T
+
+    def whole(self, n: int, repeats: float, settings: Settings) -> Whole:
+        """Return what n questions are, and how they are computed."""
+        width = float(np.nanmax(widths([Ends.of(entry.parts) for entry in self.measured], settings), initial=-1.0))
+        sign = -1.0 if self.higher is False else 1.0
+        return Whole(n, repeats, sign, width if width > 0 else None, settings.se)
+
+
+def _board(runs: Sequence[Run]) -> _Board:
+    """Return what all runs measured.
+
+    Raises:
+        InputError: one model, nothing in common, or several tasks or metrics.
+    """
+    if len(runs) < 2:
+        raise InputError(_ONE_MODEL.format(len(runs)))
+    names = distinct_names(runs)
+    every, _ = measurements(runs, names)
+    common = [(group, measured) for group, measured in every if len(measured) == len(runs)]
+    groups = [entry for entry in common if entry[0] is not None]
+    chosen = groups if len(groups) == 1 else common
+    if not chosen:
+        raise InputError(
+            "the runs measured no task and metric that all of them have: name the runs of one benchmark, or choose one "
+            "by `tasks` and `metrics`"
+        )
+    if len(chosen) > 1:
+        titles = [measured[0].parts[0].title if group is None else group.name for group, measured in chosen]
+        raise InputError(
+            f"who may be dropped is decided by one score, and the runs have {len(chosen)} ({some_of(titles, 4)}): "
+            "choose one by `tasks` and `metrics`, or average several tasks by `groups`"
+        )
+    group, measured = chosen[0]
+    board = grid(measured, group)
+    if board.table.plan.crossed is not None:
+        raise InputError("whole clusters are asked together, and these are crossed in two ways: name one by `cluster`")
+    return _Board(measured, group, board)
+
+
+def _replayed(board: _Board, settings: Settings, looks: int, said: Sequence[Note]) -> Dropping:
+    """Return who would have been dropped in a random order of the questions that all have answered."""
+    plan, table = board.grid.table.plan, board.grid.table
+    every = [sample.values for sample in board.grid.samples]
+    K = max(x.shape[1] for x in every)
+    values = np.stack([np.pad(x, ((0, 0), (0, K - x.shape[1])), constant_values=np.nan) for x in every])
+    values = np.take_along_axis(values, np.argsort(np.isnan(values), axis=2, kind="stable"), axis=2)
+    most = table.stats.count.max(axis=0)
+    rule = StoppingRule(looks=looks, level=settings.level, seed=settings.seed)
+    clusters = plan.clusters if plan.clustered else None
+    asked = rule.order(len(most), clusters, plan.strata if plan.strata.any() else None, repeats=most)
+    steps = [np.pad(each, (0, len(most) - len(each))) for each in map(asked.answers, range(1, len(asked.ends) + 1))]
+    whole = board.whole(len(most), float((1 / most).mean()), settings)
+    family = replay(values, plan, steps, settings.level, whole)
+    note = Note("replayed", f"all models have answered everything: replayed in a random order (seed {settings.seed})")
+    every = table.stats.count.sum(axis=1)
+    return replace(_result(board, board.names, family, looks, settings, len(most), every), notes=(*said, note))
+
+
+def _looked(
+    board: _Board,
+    kept: memory.Kept | None,
+    head: Mapping[str, Any],
+    request: Request,
+    places: Sequence[Path],
+    total: int,
+    said: Sequence[Note],
+) -> Dropping:
+    """Return the next look at runs that grow, and keep it next to each run."""
+    settings = request.settings
+    names = board.names if kept is None else kept.models
+    family = ModelFamily(len(names), settings.level) if kept is None else kept.family
+    on = [names[m] for m in family.left]
+    if lost := [name for name in on if name not in board.names]:
+        raise InputError(f"{some_of(lost, 4)}: still asked at the last look, and not given: name all runs that go on")
+    if new := [name for name in board.names if name not in names]:
+        raise InputError(
+            f"{some_of(new, 4)}: not there at the first look, and a model that comes later starts a new family. Leave "
+            "it out, or take the files of the looks (*.arena.looks.json) away to begin anew with all models"
+        )
+    at = [board.names.index(name) for name in on]
+    seed = order.check([board.measured[i] for i in at], board.grid, at, total)
+    count = board.grid.table.stats.count
+    n = int((count[at] > 0).all(axis=0).sum())
+    before = max((of.n for of in family.models.values()), default=0)
+    if n < before:
+        raise InputError(
+            f"{n} questions are answered by all models that go on, and {before} were at the last look: runs that grow "
+            "lose none. Are these other runs? Then take the files of the looks (*.arena.looks.json) away"
+        )
+    if n > before:
+        _look(family, board, at, on, names, total, settings)
+    files = memory.write(places, memory.Kept(head, tuple(names), family))
+    note = Note("looks_kept", f"the looks are kept in {some_of(files, 2)}")
+    left = [board.measured[board.names.index(names[m])] for m in family.left]
+    steps = steps_of(left, n, total, seed, places, head)
+    found = _result(board, names, family, head["looks"], settings, total)
+    return replace(found, next_steps=tuple(steps), notes=(*said, note))
+
+
+def _look(
+    family: ModelFamily,
+    board: _Board,
+    at: Sequence[int],
+    on: Sequence[str],
+    names: Sequence[str],
+    total: int,
+    settings: Settings,
+) -> None:
+    """Take the look, by the places of the models in the family."""
+    table, M = board.grid.table, len(names)
+    places = [names.index(name) for name in on]
+    rows = np.zeros(M, dtype=np.intp)
+    rows[places] = at
+    seen = see(
+        table.stats.runs(rows), table.plan, places, board.whole(total, _repeats(table.stats.count[at]), settings)
+    )
+    if seen is not None:
+        family.look(seen)
+    elif not family.info:
+        raise InputError(
+            f"a first look needs {FEWEST_CLUSTERS} questions (clusters) that all models have "
+            "answered: ask more of the order, and look again"
+        )
+
+
+def _repeats(count: IntArray) -> float:
+    """Return the mean over the questions of one over the number of answers: all answers of a question count at once."""
+    both = (count > 0).all(axis=0)
+    return float((1 / count[:, both]).mean()) if both.any() else 1.0
+
+
+def _result(
+    board: _Board,
+    names: Sequence[str],
+    family: ModelFamily,
+    looks: int,
+    settings: Settings,
+    total: int,
+    every: IntArray | None = None,
+) -> Dropping:
+    """Return the rows of a family, without notes and next steps.
+
+    Args:
+        board: what was measured.
+        names: of the models of the family.
+        family: with its looks.
+        looks: planned.
+        settings: how it was computed.
+        total: questions that are asked at most.
+        every: (M,) answers of each model if it is asked everything. None: in proportion to the questions.
+    """
+    task, metric, scorer = board.key
+    about: dict[str, Any] = {"task": task, "metric": metric, "scorer": scorer, "higher_is_better": board.higher}
+    about |= {"n_total": total, "level": 1 - family.alpha}
+    about["_zero_one"] = are_zero_one([part for entry in board.measured for part in entry.parts])
+    rows = []
+    for m, of in family.models.items():
+        share = of.n / total if every is None else of.answers / int(every[m])
+        row = LookedModel(
+            **about, model=names[m], n_questions=of.n, n_answers=of.answers, asked=share, mean=of.mean,
+            behind=None if of.leader == m else names[of.leader], diff=of.diff, diff_low=finite(of.low),
+            diff_high=finite(of.high), dropped_at=of.look if of.dropped else None, goes_on=not of.dropped,
+        )  # fmt: skip
+        rows.append(row)
+    sign = -1.0 if board.higher is False else 1.0
+    rows.sort(key=lambda row: (not row.goes_on, -(row.dropped_at or 0), -sign * row.mean))
+    share = sum(row.asked for row in rows) / len(names)
+    known = {name: value for name, value in settings.to_dict().items() if name in ("level", "se", "seed", "missing")}
+    return Dropping(known, tuple(rows), len(family.info), looks, share)
+
+
+def steps_of(
+    on: Sequence[MeasuredRun], n: int, total: int, seed: int | None, places: Sequence[Path], head: Mapping[str, Any]
+) -> list[str]:
+    """Return what to type next: ask those that go on, and look again, or compare them.
+
+    Args:
+        on: the models that go on.
+        n: questions that all of them have answered.
+        total: questions that are asked at most.
+        seed: of their order, if a harness drew it.
+        places: the runs, for the command.
+        head: what the looks have in common.
+    """
+    if n >= total or len(on) < 2:
+        left = [path for path in places if any(Path(entry.run.path) == path for entry in on)]
+        return [f"harness-noise arena {shlex.join(map(str, left or places))}"] if len(on) > 1 else []
+    step = total / head["looks"]
+    more = min(total, math.ceil((math.floor(n / step + 1e-9) + 1) * step - 1e-9))
+    harnesses = {entry.run.harness for entry in on}
+    who = some_of([entry.name for entry in on], 12)
+    steps = []
+    if "lm-eval" in harnesses:
+        steps.append(f"harness-noise lm-eval run … --noise --noise_sample {more} --noise_seed {seed}   ({who})")
+    if "inspect" in harnesses:
+        metadata = f"--metadata noise=true --metadata noise_sample={more} --metadata noise_seed={seed}"
+        steps.append(f"inspect eval … {metadata}   ({who})")
+    if harnesses - {"lm-eval", "inspect"}:
+        steps.append(f"ask {who} the questions {n + 1:,} to {more:,} of the order")
+    return [*steps, f"harness-noise arena {shlex.join(map(str, places))} --looks {head['looks']} --n {total}"]

@@ -1,0 +1,109 @@
+"""The small file next to each run that says which looks were taken, at which models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..._version import __version__
+from ...errors import InputError
+from ...io.paths import LARGEST, LOOKS, loads, opened
+from ...results.forms import SCHEMA_VERSION
+from .stats import Looked, ModelFamily
+
+_ABOUT = ("schema_version", "harness_noise_version")
+_ANEW = "take the files away to begin anew, which forgets the error spent"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A family of models, and what all its looks have in common."""
+
+    head: Mapping[str, Any]
+    models: tuple[str, ...]
+    family: ModelFamily
+
+
+def beside(path: Path) -> Path:
+    """Return the file next to a run."""
+    return path.with_name(f"{path.name}.arena{LOOKS}")
+
+
+def read(paths: Iterable[Path], head: Mapping[str, Any]) -> Kept | None:
+    """Return the family that the runs belong to, as their latest file has it. None without any file.
+
+    Raises:
+        InputError: a broken file, another family, or looks that were taken with other choices.
+    """
+    kept = [(memory, _read(memory)) for memory in map(beside, paths) if memory.exists()]
+    if not kept:
+        return None
+    memory, latest = max(kept, key=lambda each: len(each[1].family.info))
+    for other, one in kept:
+        if one.models != latest.models:
+            raise InputError(
+                f"{other} and {memory} are of looks at other models ({', '.join(one.models)} and "
+                f"{', '.join(latest.models)}): a model that comes later starts a new family. Name the runs of one, or "
+                f"{_ANEW}"
+            )
+    for name, value in head.items():
+        before = latest.head.get(name)
+        if name not in _ABOUT and before != value:
+            raise InputError(
+                f"{memory}: the looks before were taken with {name} {before!r}, not {value!r}, and cannot be counted "
+                f"with this one: ask as before, or {_ANEW}"
+            )
+    return latest
+
+
+def head_of(**choices: Any) -> dict[str, Any]:
+    """Return the head of a file."""
+    return {
+        "kind": "arena looks",
+        "schema_version": SCHEMA_VERSION,
+        "harness_noise_version": __version__,
+        **choices,
+    }
+
+
+def write(paths: Iterable[Path], kept: Kept) -> list[Path]:
+    """Write the family next to each run, and return the files."""
+    from ...io.atomic import write_text
+
+    family = kept.family
+    found = {kept.models[m]: asdict(of) for m, of in family.models.items()}
+    for of in found.values():
+        of |= {name: None if of[name] != of[name] else of[name] for name in ("low", "high")}
+    content = dict(kept.head) | {
+        "models": list(kept.models), "information": family.info, "fractions": family.fractions, "found": found,
+    }  # fmt: skip
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    files = [beside(path) for path in paths]
+    for file in files:
+        write_text(file, text)
+    return files
+
+
+def _read(memory: Path) -> Kept:
+    try:
+        with opened(memory) as file:
+            content = loads(file.read(LARGEST))
+        models = tuple(content.pop("models"))
+        info, fractions, found = content.pop("information"), content.pop("fractions"), content.pop("found")
+        family = ModelFamily(len(models), float(content["level"]), list(map(float, info)), list(map(float, fractions)))
+        rising = len(info) == len(fractions) and info == sorted(info) and fractions == sorted(fractions)
+        if content["kind"] != "arena looks" or not rising or not set(found) <= set(models) or len(models) < 2:
+            raise ValueError(memory)
+        for name, of in found.items():
+            of |= {end: float("nan") if of[end] is None else float(of[end]) for end in ("low", "high")}
+            family.models[models.index(name)] = Looked(**of)
+    except OSError as error:
+        raise InputError(f"{memory}: cannot be read ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InputError(
+            f"{memory}: not the looks at many models, or a broken file of them; take it away to begin anew"
+        ) from None
+    return Kept(content, models, family)

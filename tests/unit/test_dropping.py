@@ -130,7 +130,9 @@ class TestRunsThatGrow:
         typed = ["arena", *runs, "--looks", "20", "--n", str(N)]
         assert main(typed) == 0
         said = capsys.readouterr().out
-        assert "look 1 of 20: 3 of 4 models go on: a, b, c. No longer asked: d (behind a at look 1)." in said
+        assert "look 1 of 20: 3 of 4 models go on: a, b, c. No longer asked: d (behind a at look 1)." in " ".join(
+            said.split()
+        )
         assert "ask a, b, c the questions 101 to 120 of the order" in said
         assert f"harness-noise arena {' '.join(runs)} --looks 20 --n 400" in said
         assert main(typed) == 0  # the same answers are the same look

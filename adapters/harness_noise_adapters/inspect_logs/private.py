@@ -7,6 +7,14 @@
 - Inspect starts all samples in the order of the data set. The plan of samples is put into our order, and its results
   come back in Inspect's own. Each sample waits for its turn before it takes one of Inspect's slots; else all of a
   small data set is under way before the first look.
+
+A `SampleSource` (Inspect 0.3.277) cannot take the place of the last two. It was tried with Inspect 0.3.285:
+
+- `task_run` reads the task's source in its first lines. The first hook of a task, `on_task_start`, comes later and gets
+  no `Task`, nor does `on_run_start`. A source that is put in there is ignored, and everything is asked: only the task's
+  own code could stop a run, and no flag. What is missing is a hook that gets the `Task` before its samples are read.
+- The log of a source has no `sample_ids`, 0 as the number of samples and no `early_stopping`, so that it does not say
+  what was left out. `--limit` then cuts our random order and not the data set.
 """
 
 from __future__ import annotations

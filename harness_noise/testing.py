@@ -140,6 +140,14 @@ CASES = (
     Case("a score of 400 digits", _with(10**400), None),
     Case("a score of true", _with(True), [[1, 0], [1, 1], [0, 0.5]]),
     Case("an answer without a score", _with(None), [[1, 0], [_NONE, 1], [0, 0.5]], 1),
+    Case(
+        "an answer without a score that is to count as wrong",
+        _with(None),
+        [[1, 0], [0, 1], [0, 0.5]],
+        1,
+        options={"missing": "zero"},
+    ),
+    Case("a question without any score", _with(last=(None, None)), [[1, 0], [0.5, 1], [_NONE, _NONE]], 2),
     Case("a question with fewer answers", _with(last=(0.5,)), [[1, 0], [0.5, 1], [0.5, _NONE]]),
     Case("clusters in the documents", _with(clusters="aba"), [[1, 0], [0.5, 1], [0, 0.5]], 0, ("a", "b", "a")),
     Case("a question without a cluster", _with(clusters="a b"), [[1, 0], [0.5, 1], [0, 0.5]], note="not_all_clustered"),
@@ -495,8 +503,9 @@ def _unlike_case(case: Case, runs: Sequence[Run]) -> Iterator[str]:
             yield f"{part.n_missing} answers without a score in place of {case.n_missing}"
         if part.clusters != case.clusters:
             yield f"clusters {part.clusters} in place of {case.clusters}"
-        if (lost := int(np.count_nonzero(np.isnan(part.values) & part.was_asked))) != case.n_missing:
-            yield f"{lost} answers asked for in vain in place of {case.n_missing}"
+        lost = int(np.count_nonzero(np.isnan(part.values) & part.was_asked))
+        if lost != part.n_missing - part.n_zero:
+            yield f"{lost} answers were asked for in vain, where {part.n_missing} have no score and {part.n_zero} are 0"
     if case.note and case.note not in {note.code for run in runs for note in run.notes}:
         yield f"no note {case.note}"
 

@@ -316,6 +316,24 @@ def counted(
     return int(absent.sum()), int(zero.sum()), np.where(zero, 0.0, scores)
 
 
+def zeros_for_missing(run: Run, missing: str) -> Run:
+    """Return a run that knows no causes, in which a missing answer that counts as 0 is 0 and stays counted.
+
+    Args:
+        run: what was read, whose missing answers are NaN.
+        missing: as in `ReadOptions`.
+    """
+    if not counts_as_zero(missing):
+        return run
+    filled = []
+    for part in run.scores:
+        zero = np.isnan(part.values) & part.was_asked
+        filled.append(
+            replace(part, values=np.where(zero, 0.0, part.values), n_zero=min(part.n_missing, int(zero.sum())))
+        )
+    return replace(run, scores=tuple(filled))
+
+
 def _line_words(line: int) -> str:
     return f" on line {line}" if line else ""
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from harness_noise.data.answers import zeros_for_missing
 from harness_noise.data.native_values import reproduces
 from harness_noise.data.notes import Note
 from harness_noise.data.scores import ReadOptions, Run
@@ -24,7 +25,7 @@ from harness_noise.io.protocol import Analyzer
 
 from . import outputs
 from .outputs import RunFiles
-from .read import Reading, read_output, zeros_for_missing
+from .read import Reading, read_output
 from .results import CLUSTER, SCORES, UNUSABLE, inject, strict_scores
 from .scan import Row, Scan, metrics_of
 
@@ -74,7 +75,7 @@ def _write_run(output: RunFiles, path: Path, out: Path, analyze: Analyzer, optio
         ).of(task)
         for task, metric, _ in elsewhere
     ]
-    run = zeros_for_missing(reading, options)
+    run = zeros_for_missing(reading.run, options.missing)
     analysis = analyze(replace(run, name=output.path.name, notes=(*run.notes, *notes)))
     if not any(UNUSABLE.isdisjoint(estimate.diagnostics) for estimate in analysis.estimates):
         return []

@@ -12,17 +12,15 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from harness_noise.analysis.drawing import with_record
 from harness_noise.arrays import FloatArray
+from harness_noise.data.answers import zeros_for_missing
 from harness_noise.data.clusters import ClusterSpec, FileSpec, Spec, UserSpec, is_plain, labeller
 from harness_noise.data.native_values import is_reproduced
 from harness_noise.data.notes import NO_SAMPLES, Note, unread
 from harness_noise.data.questions import CONTENT_KEYS, Questions
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped, with_groups
 from harness_noise.errors import InputError
-from harness_noise.settings import counts_as_zero
 
 from ..scoring import aggregates, choices
 from ..scoring.clusters import AskedQuestions, clusters, is_parallel, resolve
@@ -249,7 +247,7 @@ def read(output: RunFiles, options: ReadOptions) -> Run:
     Raises:
         InputError: there is nothing that can be used; says where and what to do.
     """
-    return zeros_for_missing(read_output(output, options), options)
+    return zeros_for_missing(read_output(output, options).run, options.missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,22 +352,6 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
     if options.metrics:  # what is there now was asked for
         run = replace(run, scores=tuple(map(choices.asked_for, run.scores)))
     return Reading(with_groups(run, options.groups), native.results, samples)
-
-
-def zeros_for_missing(reading: Reading, options: ReadOptions) -> Run:
-    """Return the run, with `--missing zero`, a score that was asked for and is missing is 0 and stays counted."""
-    run = reading.run
-    if not counts_as_zero(options.missing):
-        return run
-    filled = []
-    for part in run.scores:
-        column = reading.samples[part.task].columns.get((part.metric, part.scorer))
-        # what follows from the answers (acc_prob, pass@k) is asked for on every question
-        asked = np.True_ if column is None else column.matrix(len(part.questions))[1]
-        zero = np.isnan(part.values) & asked
-        values = np.where(zero, 0.0, part.values)
-        filled.append(replace(part, values=values, n_zero=min(part.n_missing, int(zero.sum()))))
-    return replace(run, scores=tuple(filled))
 
 
 def _asked_for(tasks: list[str], native: Native, options: ReadOptions) -> list[str]:

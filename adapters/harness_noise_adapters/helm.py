@@ -14,7 +14,6 @@ from typing import Any
 
 from harness_noise import InputError
 from harness_noise.data.answers import Answers
-from harness_noise.data.numbers import score
 from harness_noise.data.scores import ReadOptions, Run
 
 from .records import ReadOnly, document, field, items, number, uncollected
@@ -64,8 +63,8 @@ class HelmAdapter(ReadOnly):
             words = texts.get(instance) if perturbation == "none" else None
             doc = {"instance_id": instance, "perturbation": perturbation, "trial": trial, "input": words}
             for metric, split, stat in _metrics(listed):  # the part of the instances that HELM itself separates
-                value, of_split = score(stat.get("mean"), f"{stats}, entry {place}, {metric}"), _named(task, split)
-                answers.add(of_split, metric, perturbation, instance, trial, value, {**doc, "split": split})
+                answer = instance, trial, stat.get("mean"), {**doc, "split": split}
+                answers.add(_named(task, split), metric, perturbation, *answer, line=place)
         answers.repeats_are_runs = len(trials) > 1
         for stat in _list(folder / NATIVE):  # HELM's own means of the instances as they are
             name, value = field(stat, "name"), number(field(stat, "mean"))

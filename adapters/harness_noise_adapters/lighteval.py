@@ -11,7 +11,6 @@ from pathlib import Path
 
 from harness_noise import InputError
 from harness_noise.data.answers import Answers
-from harness_noise.data.numbers import score
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.io.door import also, is_inside
 from harness_noise.io.paths import refuse_pointer
@@ -91,7 +90,7 @@ def _row(answers: Answers, where: str, task: str, number: int, row: Record) -> N
     for metric, value in metrics.items():
         if not isinstance(value, (dict, list)):  # what a metric over all documents is computed from
             key = str(number if question in (None, "") else question)
-            answers.add(task, metric, "none", key, None, score(value, f"{where}, {metric}"), doc, line=number)
+            answers.add(task, metric, "none", key, None, value, doc, line=number)
 
 
 def _describe(answers: Answers, path: Path, model: str) -> str:

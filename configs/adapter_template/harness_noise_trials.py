@@ -13,7 +13,6 @@ from typing import Any
 
 from harness_noise import InputError
 from harness_noise.data.answers import Answers
-from harness_noise.data.numbers import score
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.io.paths import load
 
@@ -44,8 +43,7 @@ class TrialsAdapter:
         # of a metric goes to `answers.describe(task, metric, scorer, native=0.62, higher_is_better=True)`
         for line, trial in enumerate(found["trials"], 1):
             try:
-                task, question, repeat = trial["task"], trial["id"], trial["trial"]
-                value = score(trial["score"], f"{path}, trial {line}")
+                task, question, repeat, value = (trial[name] for name in ("task", "id", "trial", "score"))
             except (KeyError, TypeError) as error:
                 raise InputError(f"{path}: trial {line} is none ({error!r}): was it written by MY HARNESS?") from None
             # outside the `try`: what is wrong with the answer itself is said by `add`

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from ..arrays import HUGE, FloatArray, HashArray, IntArray
-from ..errors import FaultyScoresError, FinalError, InputError, are
+from ..errors import FinalError, InputError, are
 from ..errors import counted as in_words
 from ..settings import CAUSES, counts_as_zero
 from .clusters import (
@@ -41,8 +41,7 @@ from .clusters import (
 from .measures import numeric_fields, usage_of
 from .native_values import fitting, is_reproduced, reproduces
 from .notes import Note, no_cluster_known
-from .numbers import INFINITE
-from .numbers import score as number_or_none
+from .numbers import number_of, refuse_score
 from .questions import AnswerTexts, Questions, content_hash, excerpt, occurrences
 from .scores import Gradings, ReadOptions, Run, Scores, Skipped, Usage, check_grid
 
@@ -429,7 +428,7 @@ class Answers:
             )
             if question is None:
                 raise InputError(f"{where}, row {line}: no question")
-            value = doc.get("cause") if score is None else number_or_none(score, f"{where}, row {line}")
+            value = doc.get("cause") if score is None else score
             what = task or "table", metric or "score", scorer or "none"
             answers.add(*what, question, repeat, value, doc, line=line)
         return answers
@@ -441,7 +440,7 @@ class Answers:
         scorer: str,
         question: str,
         repeat: Repeat | None,
-        value: float | str | None,
+        value: Any,
         doc: Doc | None = None,
         *,
         line: int = 0,
@@ -454,13 +453,14 @@ class Answers:
             scorer: what gave it; "none" where there is only one.
             question: its name, unique within the task.
             repeat: which answer to the question it is; None: the next.
-            value: where it has no score the cause, one of `settings.CAUSES`; None or NaN where that is not known.
+            value: the score as the harness has it; where there is none the cause, one of `settings.CAUSES`, or None or
+                NaN where that is not known.
             doc: the fields of the question and of the answer, for clusters, factors and the question's words.
             line: where it stands in the file.
 
         Raises:
             InputError: a field that the user named is not there, the answer contradicts another one, or its score is
-                infinite.
+                not a finite number.
         """
         seen = self._tasks.get(task)
         if seen is None:
@@ -476,19 +476,16 @@ class Answers:
         answers = self._metrics.get(what)
         if answers is None:
             answers = self._metrics[what] = MetricAnswers()
-        cause = value if isinstance(value, str) else ""
+        cause = value if isinstance(value, str) and value in CAUSES else ""
         if cause:
-            if cause not in CAUSES:
-                raise FaultyScoresError(f"{cause!r} is no cause of a missing answer; they are {', '.join(CAUSES)}")
             answers.causes[len(answers.values)] = cause
-        number = nan if value is None or isinstance(value, str) else float(value)
-        if abs(number) > HUGE:
-            raise InputError(f"{self.where}{_line_words(line)}: {task}, {metric}: {INFINITE}")
+        if (number := nan if cause else number_of(value)) is None or abs(number) > HUGE:
+            refuse_score(value, f"{self.where}{_line_words(line)}: {task}, {metric}")
         answers.append(question, number)
         answers.lines.append(line)
         answers.repeats.append(repeat)
         if factors := self.options.factors:
-            scored = not isinstance(value, str) and value is not None and value == value
+            scored = number == number
             answers.levels.append(levels_of(self.where, line, fields, factors, scored=scored))
         if names := self.options.usage:
             self._measurable = self._measurable or tuple(numeric_fields(fields))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf, isfinite, nan
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -74,6 +74,15 @@ def score(value: Any, where: object, words: Callable[[str], float | None] = lamb
     """
     number = number_of(value, words)
     if number is None or abs(number) > HUGE:
-        shown = "a number without end" if isinstance(value, int) else repr(value)
-        raise InputError(f"{where}: the score {shown:.{_SHOWN}} is not a finite number")
+        refuse_score(value, where)
     return number if number == number else None
+
+
+def refuse_score(value: Any, where: object) -> NoReturn:
+    """Refuse a raw value that is not a finite number.
+
+    Raises:
+        InputError: says where the value stands.
+    """
+    shown = "a number without end" if isinstance(value, int) else repr(value)
+    raise InputError(f"{where}: the score {shown:.{_SHOWN}} is not a finite number")

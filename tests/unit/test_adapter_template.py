@@ -85,8 +85,8 @@ def test_a_frame_is_the_short_way(root: Path, tmp_path: Path, monkeypatch: pytes
     ("change", "words"),
     [
         ({"question": ["a", None]}, "row 2: no question"),
-        ({"score": [1, "good"]}, "row 2: the score 'good' is not a finite number"),
-        ({"score": [1, float("inf")]}, "row 2: the score inf is not a finite number"),
+        ({"score": [1, "good"]}, "line 2: table, score: the score 'good' is not a finite number"),
+        ({"score": [1, float("inf")]}, "line 2: table, score: the score inf is not a finite number"),
         ({"model": ["m", "n"]}, "several models"),
         ({"question": ["a", "a"], "repeat": [1, 1], "score": [1, 0]}, "has the score 1 on line 1 and 0 on line 2"),
     ],

@@ -7,7 +7,7 @@ from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.answers import Answers
 from harness_noise.data.native_values import checked
 from harness_noise.data.scores import ReadOptions, Scores
-from harness_noise.errors import FaultyScoresError, FinalError, InputError
+from harness_noise.errors import FinalError, InputError
 from harness_noise.settings import Settings
 from support.notes import noted
 
@@ -81,7 +81,7 @@ def test_a_cause_that_nobody_has_is_refused():
     for missing in ("zeros", "sandbox=zero", "limit=one", ""):
         with pytest.raises(InputError, match="is not drop, zero or CAUSE=zero; the causes are agent, infra"):
             ReadOptions(missing=missing)
-    with pytest.raises(FaultyScoresError, match="'sandbox' is no cause"):
+    with pytest.raises(InputError, match="t, acc: the score 'sandbox' is not a finite number"):
         Answers("run").add("t", "acc", "none", "q", 1, "sandbox")
 
 

@@ -27,7 +27,7 @@ from ..stats.data_limit import DataLimit
 from ..stats.decision import welch_p
 from ..stats.intervals import OneMean
 from ..stats.labels import n_labelled
-from ..stats.moments import Moments, intraclass_correlation, skewness, undefined_moments
+from ..stats.moments import Moments, gap_of_runs, intraclass_correlation, skewness, undefined_moments
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SKEWED, SKEWED_MEASURE, SLACK, short_of
 from .doubled import doubled_note
 from .judges import judge_notes, with_judge
@@ -200,6 +200,8 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
         interval = _interval(data, noise, settings, ends)
         codes |= noise.codes | _run_codes(data, m, ends, interval)
         more["judge"] = noise.judge
+        if settings.repeats_are == "answers" and data.corrected is None and "shared_repeat_noise" not in codes:
+            more["gap_of_runs"] = gap_of_runs(data.stats, noise.c, plan, m.var_prediction.item(), settings.level)
         more["_data_limit"] = DataLimit([noise.terms(settings)]) if population else None
         more["icc"] = intraclass_correlation(noise.c.d, plan) if population and not np.isnan(m.variance[0]) else None
     filled = mean_if_missing(parts, shares, bounds)

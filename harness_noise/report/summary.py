@@ -120,7 +120,9 @@ def of_analysis(table: Analysis, *, brief: bool = False, wide: bool = False) -> 
     marks, level = Marks(), fmt.level_of(table.estimates)
     several = len({(row.model, row.run) for row in rows}) > 1
     runs = _run_names(rows)
-    keys = "mean ci interval se total data prediction n k g deff estimator missing if_missing judge bias labels gain"
+    keys = (
+        "mean ci interval se total data prediction gap n k g deff estimator missing if_missing judge bias labels gain"
+    )
     names = [
         TextColumn("Model", lambda row: fmt.plain(row.model) if several else "", optional=True),
         TextColumn(

@@ -222,6 +222,11 @@ class Estimate(_Row):
     """The mean if every missing answer were wrong (the worst of the range), null if none is missing."""
     mean_if_missing_right: float | None = None
     """The mean if every missing answer were right (the best of the range), null if none is missing."""
+    gap_of_runs: float | None = None
+    """Two runs of the model, one answer per question, differ by less with probability `level`, by its own randomness.
+
+    null if prediction noise is not identified, or if the repeats share a cause (`shared_repeat_noise`).
+    """
     range: tuple[float, float] | None = None
     """Lowest and highest value of the metric, if they are declared or seen, null if unbounded."""
     estimand: str = "questions_population"

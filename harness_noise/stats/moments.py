@@ -183,6 +183,20 @@ def _spread(run: QuestionStats, a: float, plan: Design, weights: FloatArray, sho
     return np.asarray(terms.sum(axis=1))
 
 
+def gap_of_runs(run: QuestionStats, c: Contrast, plan: Design, var_prediction: float, level: float) -> float:
+    """Return how far two runs with one answer per question differ at most with this probability, by answers alone.
+
+    t √2 √(Σ c_i² s²_i), the repeatability limit of ISO 5725-6, with the degrees of freedom of a sum of variances
+    [Satterthwaite]. NaN if the prediction noise is not identified, or 0.
+    """
+    weights, _ = task_weights(plan, None)
+    spread = float(_spread(run, 1.0, plan, weights, None)[0])
+    if not (var_prediction > 0 and spread > 0):
+        return math.nan
+    df = float(plan.weights**2 @ np.ravel(c.w)) ** 2 / spread
+    return float(special.stdtrit(df, (1 + level) / 2)) * math.sqrt(2 * var_prediction)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RunComponent:
     """The variance between the runs of one model. On the scale of the mean."""

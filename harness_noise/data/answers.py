@@ -42,8 +42,9 @@ from .measures import numeric_fields, usage_of
 from .native_values import fitting, is_reproduced, reproduces
 from .notes import Note, no_cluster_known
 from .numbers import number_of, refuse_score
+from .places import AnswerPlaces, numbered
 from .questions import AnswerTexts, Questions, content_hash, excerpt, occurrences
-from .scores import Gradings, ReadOptions, Run, Scores, Skipped, Usage, check_grid
+from .scores import Gradings, ReadOptions, Run, Scores, Skipped, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,17 +165,9 @@ class MetricAnswers:
                 self.twice += len(labels) - len(kept)
                 self.take(kept)
                 places, columns = places[kept], columns[kept]
-        n, counts = len(self.keys), self.counts()
-        K = int(counts.max(initial=0))
-        if 0 < shared <= 2 * K:
-            K = shared
-        else:
-            in_order = np.lexsort((columns, places))
-            columns[in_order] = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-        check_grid(n, K, len(places), where)
-        numbers = np.full((n, K), -1)
-        numbers[places, columns] = np.arange(len(places))
-        return numbers
+        if not 0 < shared <= 2 * int(self.counts().max(initial=0)):
+            columns = numbered(places, columns)
+        return AnswerPlaces.of(places, len(self.keys), where, columns).fill(np.arange(len(places)), -1)
 
     def scores(
         self,

@@ -485,31 +485,6 @@ class ReadOptions:
         return None if name is None else UserSpec(name)
 
 
-_SPARE = 20_000_000
-"""Cells that a table of scores may have however few of them are filled: 160 MB."""
-_SPARSE = 64
-
-
-def check_grid(n: int, K: int, answers: int, what: object) -> None:
-    """Refuse an (n, K) table that would be all but empty: one question with a million repeats among a million.
-
-    Args:
-        n: questions.
-        K: the most repeats of one, or all different repeats.
-        answers: scores that there are.
-        what: the file or run, for the message.
-
-    Raises:
-        InputError: the table would have far more cells than there are scores.
-    """
-    if n * K > max(_SPARE, _SPARSE * answers):
-        raise InputError(
-            f"{what}: {answers} answers to {n} questions with up to {K} repeats leave nearly every question without "
-            "nearly every repeat; are the repeats numbered in one row through all questions? Number them anew for "
-            "each question, or take the column of repeats out"
-        )
-
-
 def with_groups(run: Run, patterns: Mapping[str, str]) -> Run:
     """Add a group NAME of all tasks that match the glob PATTERN, weighted by size, for each metric they share.
 

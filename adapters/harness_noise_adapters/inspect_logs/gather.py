@@ -24,14 +24,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness_noise.analysis.mean import estimate_scores
-from harness_noise.arrays import BoolArray, FloatArray, IntArray
+from harness_noise.arrays import BoolArray, FloatArray
 from harness_noise.data.answers import counted
 from harness_noise.data.clusters import FileSpec, Spec
 from harness_noise.data.native_values import UNNAMED, close, fitting, mean_of_questions, reproduces
 from harness_noise.data.notes import Note, unread
 from harness_noise.data.numbers import INFINITE, is_infinite, number_of, numbers_of
+from harness_noise.data.places import AnswerPlaces
 from harness_noise.data.questions import AnswerTexts, Questions
-from harness_noise.data.scores import Gradings, Scores, Skipped, all_alike, check_grid
+from harness_noise.data.scores import Gradings, Scores, Skipped, all_alike
 from harness_noise.settings import Settings
 
 from . import inject
@@ -50,30 +51,13 @@ _YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AnswerGrid:
-    """The question and the repeat of each of N answers."""
+class AnswerGrid(AnswerPlaces):
+    """The places of N answers, and the questions by name."""
 
     keys: tuple[str, ...]
     """(n,) ids as text."""
     first: tuple[int, ...]
     """(n,) number of the answer at which each question appears first."""
-    rows: IntArray
-    """(N,) question of each answer."""
-    columns: IntArray
-    """(N,) repeat of each answer."""
-    repeats: int
-
-    @property
-    def asked(self) -> BoolArray | None:
-        """(n, K) which answers were asked for. None: all."""
-        there = ~np.isnan(self.fill(np.zeros(len(self.rows))))
-        return None if there.all() else there
-
-    def fill(self, values: FloatArray) -> FloatArray:
-        """Return (n, K) table of the N values, NaN where a question lacks a repeat."""
-        table = np.full((len(self.keys), self.repeats), np.nan)
-        table[self.rows, self.columns] = values
-        return table
 
 
 def grid(ids: Sequence[Any], epochs: Sequence[int] | None = None, order: Sequence[Any] | None = None) -> AnswerGrid:
@@ -94,17 +78,13 @@ def grid(ids: Sequence[Any], epochs: Sequence[int] | None = None, order: Sequenc
         present = {key: None for key in map(str, order) if key in present} | present
     index = {key: row for row, key in enumerate(present)}
     rows = np.fromiter(map(index.__getitem__, named), np.intp, len(named))
-    by_row = np.argsort(rows, kind="stable")
-    starts = np.searchsorted(rows[by_row], np.arange(len(index)))
-    if epochs is None:
-        columns = np.empty_like(rows)
-        columns[by_row] = np.arange(len(rows)) - starts[rows[by_row]]
-    else:
-        numbered = {epoch: column for column, epoch in enumerate(sorted(set(epochs)))}
-        columns = np.fromiter(map(numbered.__getitem__, epochs), np.intp, len(epochs))
-    repeats = int(columns.max(initial=-1)) + 1
-    check_grid(len(index), repeats, len(rows), "the log")
-    return AnswerGrid(tuple(index), tuple(by_row[starts].tolist()), rows, columns, repeats)
+    columns = None
+    if epochs is not None:
+        of_epoch = {epoch: column for column, epoch in enumerate(sorted(set(epochs)))}
+        columns = np.fromiter(map(of_epoch.__getitem__, epochs), np.intp, len(epochs))
+    places = AnswerPlaces.of(rows, len(index), "the log", columns)
+    first = np.unique(rows, return_index=True)[1].tolist()
+    return AnswerGrid(places.rows, places.columns, places.shape, tuple(index), tuple(first))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -743,8 +723,7 @@ class _Native:
         panel = tables(list(zip_longest(*(row.votes.get(es.scorer, ()) for row in rows))))
         same = map(log.answers.column, log.header.same_judge.get(es.scorer, ()))
         again = tables([column for column in same if column is not None])
-        texts = np.zeros((len(places.keys), places.repeats), dtype=np.uint64)
-        texts[places.rows, places.columns] = np.where(absent, 0, np.array([row.text for row in rows], np.uint64))
+        texts = places.fill(np.where(absent, np.uint64(0), np.array([row.text for row in rows], np.uint64)), 0)
         edited = any(es.scorer in row.edited for row in rows)
         pairs = [row.edited.get(es.scorer, (row.scores.get(es.scorer), None)) for row in rows] if edited else []
         edits = tables(list(zip(*pairs, strict=True)))

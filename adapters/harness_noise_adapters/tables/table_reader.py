@@ -17,8 +17,9 @@ import numpy as np
 from harness_noise.arrays import BoolArray, FloatArray, HashArray, IntArray
 from harness_noise.data.clusters import OuterFields
 from harness_noise.data.notes import Note
+from harness_noise.data.places import check_grid
 from harness_noise.data.questions import text_hash
-from harness_noise.data.scores import ReadOptions, Scores, check_grid
+from harness_noise.data.scores import ReadOptions, Scores
 from harness_noise.errors import InputError, parameter
 
 from .blocks import Block

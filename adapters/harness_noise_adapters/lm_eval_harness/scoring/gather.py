@@ -22,6 +22,7 @@ from harness_noise.arrays import HUGE, BoolArray, FloatArray, HashArray
 from harness_noise.data.native_values import close, fitting, mean_of_questions
 from harness_noise.data.notes import NO_ERROR_BAR, NO_SAMPLES, NOT_SCORED, Note
 from harness_noise.data.numbers import INFINITE, number_of
+from harness_noise.data.places import AnswerPlaces, numbered
 from harness_noise.data.questions import AnswerTexts, Questions
 from harness_noise.data.scores import (
     CorpusScores,
@@ -32,7 +33,6 @@ from harness_noise.data.scores import (
     Skipped,
     Weighting,
     all_alike,
-    check_grid,
 )
 from harness_noise.errors import some_of
 
@@ -145,13 +145,11 @@ class Scored:
             table = np.frombuffer(self.values).reshape(n, K)
             table.flags.writeable = False
             return table, np.broadcast_to(np.True_, table.shape)
-        check_grid(n, K, len(self.values), "the samples file")
-        out = np.full((n, K), np.nan)
-        repeat = np.arange(len(self.values)) - np.repeat(np.cumsum(counts) - counts, counts)
-        out[np.repeat(rows, counts), repeat] = np.asarray(self.values)
-        asked = np.ones(out.shape, dtype=np.bool_)
+        within = numbered(np.repeat(np.arange(len(rows)), counts))
+        places = AnswerPlaces.of(np.repeat(rows, counts), n, "the samples file", within)
+        asked = np.ones((n, K), dtype=np.bool_)
         asked[rows] = np.arange(K) < counts[:, None]
-        return out, asked
+        return places.fill(np.asarray(self.values)) if len(rows) else np.full((n, K), np.nan), asked
 
 
 def scalar(value: Any) -> tuple[str, float]:

@@ -95,7 +95,7 @@ class IntervalMethod(Registered):
     """A confidence interval of a mean, of a difference, or of both."""
 
     needs: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(("estimate", "analyze", "arena", "corpus", "labels", "estimate_with_labels"), "of_mean"),
+        **dict.fromkeys(("estimate", "analyze", "arena", "corpus"), "of_mean"),
         **dict.fromkeys(("estimate_difference", "compare", "corpus_difference"), "of_difference"),
     }
     of_mean: Function | None = None
@@ -318,7 +318,7 @@ T = register(
         tail=f"{_STATS}.intervals:tail_of_t",
         by_t=True,
         of_difference=f"{_ANALYSIS}.drawn:limits_of_t",
-        beside=f"{_MEANS} {_DESIGNS} estimate_difference compare corpus_difference fixed estimate_with_labels labels",
+        beside=f"{_MEANS} {_DESIGNS} estimate_difference compare corpus_difference fixed",
         words="Estimate ± t · SE, with Satterthwaite's degrees of freedom.",
     )
 )
@@ -331,7 +331,7 @@ WILSON = register(
         tail=f"{_STATS}.intervals:tail_of_wilson",
         by_t=True,
         domain_words="a metric with a range",
-        beside=f"{_MEANS} {_DESIGNS} fixed estimate_with_labels labels",
+        beside=f"{_MEANS} {_DESIGNS} fixed",
         words="Wilson's score interval at the effective number of answers, with a quantile of t.",
     )
 )

@@ -57,6 +57,33 @@ class Writer:
         return self.flag.removeprefix("--").replace("-", "_")
 
 
+@dataclass(frozen=True, slots=True)
+class Keyword:
+    """A keyword of functions of the core whose work an extra does."""
+
+    module: str
+    """The module that does it."""
+    obeyed_by: str
+    """Calculations of the core that obey it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of commands of the core that says what is read, and gives a keyword of their function."""
+
+    flag: str
+    words: str
+    """Its help."""
+    commands: tuple[str, ...]
+    metavar: str = ""
+    """Its value in the help: LOW,HIGH for two numbers; "" if it has none."""
+
+    @property
+    def name(self) -> str:
+        """The parameter."""
+        return self.flag.removeprefix("--").replace("-", "_")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calculation:
     """What a calculation of an extra obeys, and how it refuses what it does not obey (see `settings`)."""
@@ -65,6 +92,8 @@ class Calculation:
     """A calculation of the core that obeys the same fields of `Settings`, in the same values."""
     obeys: str = ""
     """Fields of `Settings` and other keywords that it obeys in any value."""
+    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Field of `Settings` → the values that it obeys besides the default."""
     refusals: Mapping[str, str]
     """Keyword → the sentence that refuses it, with `{what}` for the keyword. "" is for all others."""
 
@@ -80,8 +109,9 @@ class Extra:
     command: str = ""
     """The module of its command, which has the name `command`."""
     switches: tuple[Switch, ...] = ()
-    keywords: Mapping[str, str] = field(default_factory=dict)
-    """Keyword of functions of the core → the module that does what it asks for."""
+    keywords: Mapping[str, Keyword] = field(default_factory=dict)
+    """Keyword of functions of the core → who does what it asks for."""
+    options: tuple[Option, ...] = ()
     writers: tuple[Writer, ...] = ()
     forms: Mapping[str, str] = field(default_factory=dict)
     """Format → the module whose `make` writes a run in it for `export`, as an adapter's does, with `say` for notes."""
@@ -118,7 +148,7 @@ def module_of(keyword: str) -> Any:
     """
     for package, extra in found().items():
         if keyword in extra.keywords:
-            return import_module(f"{package}.{extra.keywords[keyword]}")
+            return import_module(f"{package}.{extra.keywords[keyword].module}")
     raise InputError(not_installed(f"`{keyword}`"))
 
 
@@ -148,6 +178,18 @@ def switches(command: str) -> list[Switch]:
 def forms() -> dict[str, str]:
     """Return the formats in which extras write a run, each with its module."""
     return {name: f"{package}.{module}" for package, extra in found().items() for name, module in extra.forms.items()}
+
+
+def options(command: str = "") -> list[Option]:
+    """Return the options that extras add to what a command reads, those of all commands without one."""
+    every = [option for extra in found().values() for option in extra.options]
+    return [option for option in every if command in ("", *option.commands)]
+
+
+@cache
+def keywords() -> dict[str, Keyword]:
+    """Return the keywords of the core's functions whose work extras do."""
+    return {name: each for extra in found().values() for name, each in extra.keywords.items()}
 
 
 def writers(command: str) -> list[Writer]:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from .choices import INTERVALS, REGISTERS, T_TEST, TESTS
 from .errors import InputError, check_kind, check_one_of, parameter
-from .extras import calculations
+from .extras import calculations, keywords
 
 Interval = str
 """auto, or the name of one of `choices.INTERVALS`."""
@@ -67,8 +67,6 @@ _COMPUTES = {
     "compare_in_sequence": "a comparison in sequence",
     "boundaries": "a boundary",
     "estimate_from_part": "an estimate from a part",
-    "estimate_with_labels": "a mean that labels correct",
-    "label": "a sample to be labelled",
 }
 """Consumer that does without all it does not obey, and advises nothing in its place → what it computes."""
 _SENTENCES = {
@@ -76,8 +74,7 @@ _SENTENCES = {
     # entry points
     "read": "reading computes nothing: give {what} to `analyze` or `compare`",
     "estimate analyze export": "{what} is about a difference: it is for `compare` and `arena`, and here is one model",
-    "estimate.cluster estimate.only estimate_difference.cluster estimate_difference.only "
-    "estimate_with_labels.cluster": (
+    "estimate.cluster estimate.only estimate_difference.cluster estimate_difference.only": (
         "{what} names a field of the questions of a run, and arrays have none: give labels as `clusters`, and only the "
         "rows that count"
     ),
@@ -95,13 +92,11 @@ _SENTENCES = {
     # what `compare` is given
     "counts profile published": "{what} is about the answers of two runs, and only their numbers are given: leave it "
     "out, or give the runs",
-    "compare.profile counts.profile published.profile labels.profile": "{what} is the noise of two bare numbers, as in "
+    "compare.profile counts.profile published.profile": "{what} is the noise of two bare numbers, as in "
     "`compare 0.71 0.68`, and runs and counts bring their own: leave it out",
-    "compare.answers_b compare.n counts.answers_b counts.n profile.answers_b profile.n labels.answers_b": (
+    "compare.answers_b compare.n counts.answers_b counts.n profile.answers_b profile.n": (
         "{what} is about a published number, as in `compare RUN 0.474`: leave it out, or give one"
     ),
-    "labels": "with labels the mean or difference of each task, over all questions of a finished run, has the CR2 "
-    "standard error, the t test and the t or Wilson interval: leave {what} or the labels out",
     "strata": "weights of the questions make every task the mean of its strata: leave {what} out, or give weights of "
     "tasks",
     "looks": "repeated looks are corrected row by row, by the t test of a random sample of pairs, with limits of their "
@@ -133,30 +128,25 @@ _DIFFERENCES = "estimate_difference compare arena corpus_difference counts profi
 _CORPUS = "corpus corpus_difference"
 _LOOKS = "compare_in_sequence estimate_from_part"
 _DESIGNS = "unpaired wild fixed runs crossed"
-_LABELLED = "estimate_with_labels labels"
 _ON_RUNS = "analyze compare arena"
 KEYWORDS = {
     # how runs are read
-    **dict.fromkeys(("tasks", "metrics", "scorers"), f"read published {_ON_RUNS} label profile"),
-    **dict.fromkeys(("groups", "columns", "format_file"), f"read published {_ON_RUNS} label export"),
+    **dict.fromkeys(("tasks", "metrics", "scorers"), f"read published {_ON_RUNS} profile"),
+    **dict.fromkeys(("groups", "columns", "format_file"), f"read published {_ON_RUNS} export"),
     **dict.fromkeys(("measures", "prices"), "read analyze compare arena export"),
-    "follow_links": f"read published {_ON_RUNS} label export",
-    "apart": f"read published label {_ON_RUNS}",
-    "as_repeats": f"published label {_ON_RUNS}",
+    "follow_links": f"read published {_ON_RUNS} export",
+    "apart": f"read published {_ON_RUNS}",
+    "as_repeats": f"published {_ON_RUNS}",
     # what is compared, and with what
-    "models": "compare counts profile labels",
-    "against": "compare labels",
+    "models": "compare counts profile",
+    "against": "compare",
     "complete": "analyze compare",
     "profile": "profile",
-    **dict.fromkeys(("labels", "labels_scorer", "label_range", "labels_at_random"), "analyze compare arena"),
     # what else is computed
-    "by": "analyze compare arena unpaired",
     **dict.fromkeys(("questions", "by_question"), "compare"),
     "looks": "compare",
     "answers_b": "published",
-    "n": "published labels",
-    # what labels correct: a pilot, or how many it takes
-    **dict.fromkeys(("two_like_this", "assurance", "judged", "target_se"), "labels"),
+    "n": "published",
 }
 """Keyword outside `Settings` → the functions that obey it, among those that could get it."""
 
@@ -176,11 +166,15 @@ def obeyed(name: str, consumer: str) -> Sequence[Any] | None:
     if (own := calculations().get(consumer)) is not None:
         if name in own.obeys.split():
             return None
+        if name in own.values:
+            return own.values[name]
         if not own.like:
             return ()
         consumer = own.like
     if name in REGISTERS:
         return REGISTERS[name].named(consumer)
+    if name not in Settings.__dataclass_fields__:  # of an extra that is not there, which `extras.module_of` says
+        return None
     values: Sequence[Any] | None = Settings.__dataclass_fields__[name].metadata["consumers"].get(consumer, ())
     return values
 
@@ -240,9 +234,7 @@ class Settings:
 
     level: float = field(
         default=0.95,
-        metadata=_obeyed(
-            f"published {_WITH_ANSWERS} {_CORPUS} {_DESIGNS} {_LOOKS} {_LABELLED} boundaries counts profile looks"
-        ),
+        metadata=_obeyed(f"published {_WITH_ANSWERS} {_CORPUS} {_DESIGNS} {_LOOKS} boundaries counts profile looks"),
     )
     """Coverage of the confidence intervals, in (0, 1)."""
     # a metric over all questions has the jackknife's variance whatever is chosen (docs/methods/corpus.md)
@@ -264,12 +256,10 @@ class Settings:
     # one row is its own family
     adjust: Adjust = field(
         default="holm",
-        metadata=_obeyed(f"published compare arena corpus_difference counts profile labels looks {_DESIGNS}"),
+        metadata=_obeyed(f"published compare arena corpus_difference counts profile looks {_DESIGNS}"),
     )
     """Adjustment of the p-values over each family of rows: ``"holm"``, ``"bh"`` (Benjamini & Hochberg), ``"none"``."""
-    margin: float | None = field(
-        default=None, metadata=_obeyed(f"{_DIFFERENCES} compare_in_sequence labels looks {_DESIGNS}")
-    )
+    margin: float | None = field(default=None, metadata=_obeyed(f"{_DIFFERENCES} compare_in_sequence looks {_DESIGNS}"))
     """Test equivalence within ±margin, on the metric's scale. None: no such test."""
     unpaired: bool = field(
         default=False,
@@ -292,19 +282,19 @@ class Settings:
     """
     range: tuple[float, float] | None = field(
         default=None,
-        metadata=_obeyed(f"published {_WITH_ANSWERS} {_LOOKS} looks {_CORPUS} {_LABELLED} {_DESIGNS}"),
+        metadata=_obeyed(f"published {_WITH_ANSWERS} {_LOOKS} looks {_CORPUS} {_DESIGNS}"),
     )
     """Lowest and highest value of the metric, for all that is analysed. None: the range that the run declares."""
     missing: Missing = field(
         default="drop",
-        metadata=_obeyed(f"published read {_WITH_ANSWERS} {_LOOKS} looks {_CORPUS} {_LABELLED} {_DESIGNS}"),
+        metadata=_obeyed(f"published read {_WITH_ANSWERS} {_LOOKS} looks {_CORPUS} {_DESIGNS}"),
     )
     """Errored or missing answers: ``"drop"`` leaves them out, ``"zero"`` counts them as wrong, and
     ``"infrastructure=zero"`` only those with this cause (agent, infrastructure, verifier, refused, limit or
     unanswered)."""
     cluster: str | None = field(
         default=None,
-        metadata=_obeyed(f"published read analyze compare arena label labels looks {_CORPUS} {_DESIGNS}"),
+        metadata=_obeyed(f"published read analyze compare arena looks {_CORPUS} {_DESIGNS}"),
     )
     """Field that related questions share, as a SPEC. None: the clusters that the run has.
 
@@ -312,7 +302,7 @@ class Settings:
     """
     weights: Weights = field(
         default="equal",
-        metadata=_obeyed(f"published analyze compare arena labels {_CORPUS} {_DESIGNS}", export=(), looks=("none",)),
+        metadata=_obeyed(f"published analyze compare arena {_CORPUS} {_DESIGNS}", export=(), looks=("none",)),
     )
     """Weights of the tasks in the overall row, a group as one: ``"equal"``, ``"size"`` (by questions), ``"none"`` (no
     row).
@@ -328,15 +318,13 @@ class Settings:
     only: tuple[str, ...] = field(
         default=(),
         metadata=_obeyed(
-            f"read analyze compare arena label labels looks {_CORPUS} {_DESIGNS}",
+            f"read analyze compare arena looks {_CORPUS} {_DESIGNS}",
             export=(),
         ),
     )
     """Conditions ``"FIELD OP VALUE"`` (= != < <= > >=) that a question must meet, all of them: numbers are compared as
     numbers, ISO dates as dates, all else as text."""
-    seed: int = field(
-        default=0, metadata=_obeyed(f"{_WITH_ANSWERS} label looks compare_in_sequence {_CORPUS} {_DESIGNS}")
-    )
+    seed: int = field(default=0, metadata=_obeyed(f"{_WITH_ANSWERS} looks compare_in_sequence {_CORPUS} {_DESIGNS}"))
     """Seed of the resampling tests and intervals, and of the order in which a replay asks its questions."""
     resamples: int = field(default=10_000, metadata=_obeyed(f"{_WITH_ANSWERS} looks {_CORPUS} {_DESIGNS}"))
     """Number of resamples, 100 or more."""
@@ -434,6 +422,7 @@ class Settings:
         return asdict(self) | {"range": None if self.range is None else list(self.range)}
 
 
+KEYWORDS |= {_name: _keyword_of.obeyed_by for _name, _keyword_of in keywords().items()}
 for _name, _of_extra in calculations().items():
     for _keyword in set(_of_extra.obeys.split()) - set(Settings.__dataclass_fields__):
         KEYWORDS[_keyword] = f"{KEYWORDS.get(_keyword, '')} {_name}"

@@ -20,7 +20,7 @@ from .flags import know
     shown="--cluster --task --metric --columns --by --measure --level --format -o --details",
 )
 @options.RUN
-@options.to_read(*options.reading("analyze"), *options.LABELS, options.COMPLETE)
+@options.to_read(*options.reading("analyze"), options.COMPLETE)
 @options.to_compute(*options.computing("analyze"), options.BY, *options.of_extras("analyze"))
 @options.to_show(*options.writing("analyze"), *options.PRINTING)
 def analyze(runs: tuple[str, ...], **choices: Any) -> None:

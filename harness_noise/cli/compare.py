@@ -26,7 +26,6 @@ from .flags import in_flags
     options.value("--against", "RUN", "Compare every given run with this one."),
     options.MODELS,
     *options.reading("compare"),
-    *options.LABELS,
     options.PROFILE,
     options.COMPLETE,
 )

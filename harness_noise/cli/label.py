@@ -23,7 +23,7 @@ _PLANNING = ("effect", "target_se", "power", "judged", "r2", "omega2")
     shown="-o -n --by-score --plan --target-se --effect --labels --judged --r2 --force",
 )
 @click.argument("runs", metavar="RUN...", nargs=-1, callback=lambda _context, _param, words: options.expanded(words))
-@options.to_read(*options.reading("label"), *options.LABELS)
+@options.to_read(*options.reading("label"))
 @options.to_compute(
     options.value("-n n", "N|SHARE", "Questions to be labelled.", default="100"),
     options.switch("--by-score", "Draw questions of uncertain score more often."),

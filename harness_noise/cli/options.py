@@ -273,22 +273,6 @@ BY = several(
     "Numbers are cut at their quartiles. auto: every category of 2 to 50 values and every number.",
 )
 
-LABELS = (
-    value(
-        "--labels",
-        "FILE",
-        "People's labels of a random part of the answers (question, label[, task][, model][, repeat][, person]), "
-        "which correct the judge's scores; `label` draws such a part.",
-    ),
-    value(
-        "--labels-scorer",
-        "NAME",
-        "The scorer of the log whose scores are people's labels, or edits: scores that people have edited.",
-    ),
-    value("--label-range", "LOW,HIGH", "Labels that stand for the lowest and highest score.", RANGE),
-    switch("--labels-at-random", "The labelled answers are a random part, even if they do not look like one."),
-)
-
 MODELS = value("--models", "A,B", "Which models, where the RUNs hold several.")
 
 _REPEATABLE = ("only", "tasks", "metrics", "scorers", "measures", "prices", "cluster", "groups")
@@ -351,7 +335,7 @@ _COMPUTING = {
 }
 
 
-_SHARED = {*_READING, "labels", "labels_scorer", "label_range", "labels_at_random"}
+_SHARED = {*_READING, *(option.name for option in extras.options())}
 """Options that say how files are read, in all commands: `help reading` explains them."""
 
 
@@ -361,8 +345,16 @@ def _obeyed_of(helps: Mapping[str, str], consumer: str) -> list[Option]:
 
 
 def reading(consumer: str, *names: str) -> list[Option]:
-    """Return the options for what is read, and how: those with these names, or all."""
-    return _obeyed_of({name: _READING[name] for name in names or _READING}, consumer)
+    """Return the options for what is read, and how: those with these names, or all with those of extras."""
+    found = _obeyed_of({name: _READING[name] for name in names or _READING}, consumer)
+    return found if names else [*found, *map(_of_extra, extras.options(consumer))]
+
+
+def _of_extra(option: extras.Option) -> Option:
+    """Return an option that an extra declares."""
+    if not option.metavar:
+        return switch(option.flag, option.words)
+    return value(option.flag, option.metavar, option.words, RANGE if option.metavar == "LOW,HIGH" else str)
 
 
 def computing(consumer: str, **words: str) -> list[Option]:

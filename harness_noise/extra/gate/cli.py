@@ -26,7 +26,6 @@ CODES = {"pass": 0, "fail": 1, "cannot judge": 2}
     ),
     options.value("--thresholds", "FILE", "YAML file of the scores to reach, as inference engines keep them."),
     *options.reading("gate"),
-    *options.LABELS,
 )
 @options.to_compute(
     options.choice(

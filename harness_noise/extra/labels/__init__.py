@@ -1,7 +1,59 @@
 """People's labels of a random part of the answers: which are drawn, and the scores of a judge that they correct."""
 
-from ...extras import Extra
+from ...extras import Calculation, Extra, Keyword, Option
+
+_ASKING = Keyword("asking", "analyze compare arena")
+_COMMANDS = ("analyze", "compare", "gate", "arena", "label")
+_INTERVALS = {"interval": ("t", "wilson")}
 
 EXTRA = Extra(
-    keywords=dict.fromkeys(("labels", "labels_scorer", "label_range", "labels_at_random"), "asking"),
+    keywords=dict.fromkeys(("labels", "labels_scorer", "label_range", "labels_at_random"), _ASKING),
+    options=(
+        Option(
+            "--labels",
+            "People's labels of a random part of the answers (question, label[, task][, model][, repeat][, person]), "
+            "which correct the judge's scores; `label` draws such a part.",
+            _COMMANDS,
+            "FILE",
+        ),
+        Option(
+            "--labels-scorer",
+            "The scorer of the log whose scores are people's labels, or edits: scores that people have edited.",
+            _COMMANDS,
+            "NAME",
+        ),
+        Option("--label-range", "Labels that stand for the lowest and highest score.", _COMMANDS, "LOW,HIGH"),
+        Option(
+            "--labels-at-random",
+            "The labelled answers are a random part, even if they do not look like one.",
+            _COMMANDS,
+        ),
+    ),
+    calculations={
+        "label": Calculation(
+            obeys="cluster only seed tasks metrics scorers groups columns format_file follow_links apart as_repeats",
+            refusals={"": "a sample to be labelled does not use {what}: leave it out"},
+        ),
+        "labels": Calculation(
+            obeys="level adjust margin range missing cluster weights only models against n two_like_this assurance "
+            "judged target_se",
+            values=_INTERVALS,
+            refusals={
+                "": "with labels the mean or difference of each task, over all questions of a finished run, has the "
+                "CR2 standard error, the t test and the t or Wilson interval: leave {what} or the labels out",
+                "profile": "{what} is the noise of two bare numbers, as in `compare 0.71 0.68`, and runs and counts "
+                "bring their own: leave it out",
+                "answers_b": "{what} is about a published number, as in `compare RUN 0.474`: leave it out, or give one",
+            },
+        ),
+        "estimate_with_labels": Calculation(
+            obeys="level range missing",
+            values=_INTERVALS,
+            refusals={
+                "": "a mean that labels correct does not use {what}: leave it out",
+                "cluster": "{what} names a field of the questions of a run, and arrays have none: give labels as "
+                "`clusters`, and only the rows that count",
+            },
+        ),
+    },
 )

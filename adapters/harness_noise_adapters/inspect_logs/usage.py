@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from harness_noise.data.measures import usage_of
+from harness_noise.data.measures import spellings, usage_of, usages
 from harness_noise.data.notes import Note
 from harness_noise.data.scores import Scores, Usage
 from harness_noise.io.measures import CACHED_USAGE
@@ -37,7 +37,7 @@ def with_usage(scores: Sequence[Scores], task: TaskAnswers, names: Sequence[str]
         names: of the measures.
     """
     header, samples = task.log.header, [row.usage for row in task.log.answers.rows.values()]
-    each = [_of_sample(sample, header, names) for sample in samples]
+    each = _measured(samples, header, names)
     counted = np.ones(len(each), dtype=np.bool_) if task.excluded is None else ~task.excluded
     codes = (CACHED_USAGE,) if header.cached else ()
     usage = {}
@@ -53,18 +53,35 @@ def with_usage(scores: Sequence[Scores], task: TaskAnswers, names: Sequence[str]
     return measured, _notes(header, samples)
 
 
-def _of_sample(sample: Mapping[str, Any], header: Header, names: Sequence[str]) -> dict[str, float | str]:
-    """Return the measures of one answer, a number or a cause."""
-    if sample.get("error"):  # it broke off, and has used less than an answer takes
-        return dict.fromkeys(names, "error")
-    model_usage = sample.get("model_usage")
+def _measured(samples: Sequence[Mapping[str, Any]], header: Header, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the measures of each answer, numbers or causes."""
+    where, wanted = f"sample of {header.task}", spellings(names)
+    if any("." in name for name in names):
+        out = [usage_of(_fields(sample, header), names, where) for sample in samples]
+    else:
+        rows = [_fields(sample, header, {*wanted}) for sample in samples]
+        columns = {name: [row.get(name) for row in rows] for name in wanted}
+        columns = {name: column for name, column in columns.items() if column.count(None) < len(rows)}
+        out = usages(columns, len(rows), names, where, [0] * len(rows), [""] * len(rows))
+    for i, sample in enumerate(samples):
+        if sample.get("error"):  # it broke off, and has used less than an answer takes
+            out[i] = dict.fromkeys(names, "error")
+    return out
+
+
+def _fields(sample: Mapping[str, Any], header: Header, wanted: Collection[str] | None = None) -> dict[str, Any]:
+    """Return what is known of one answer, its metadata and its usage, nothing if it broke off."""
+    if sample.get("error"):
+        return {}
+    model_usage, metadata = sample.get("model_usage"), sample.get("metadata")
     by_model = model_usage if isinstance(model_usage, dict) else {}
-    tokens = _own_tokens(by_model, sample.get("role_usage"), header)
-    metadata = sample.get("metadata")
-    fields = dict(metadata) if isinstance(metadata, dict) else {}
-    fields |= {"time": sample.get("total_time"), "working_time": sample.get("working_time")}
-    fields |= tokens | {"message_count": sample.get("message_count"), "cached": header.cached and not by_model}
-    return usage_of(fields, names, f"sample of {header.task}")
+    out = _own_tokens(by_model, sample.get("role_usage"), header)
+    for name in ("message_count", "working_time"):
+        out[name] = sample.get(name)
+    out["time"], out["cached"] = sample.get("total_time"), (header.cached and not by_model) or None
+    if isinstance(metadata, dict):
+        out = {name: metadata[name] for name in metadata if wanted is None or name in wanted} | out
+    return out
 
 
 def _own_tokens(by_model: Mapping[str, Any], by_role: Any, header: Header) -> dict[str, Any]:

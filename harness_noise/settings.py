@@ -104,7 +104,7 @@ _SENTENCES = {
     "sides": "A and B are given as `a` and `b`: leave {what} out, or give all runs as `a`",
     "against": "with `against` all given runs are A: leave {what} out",
     # metrics over all questions at once
-    "corpus corpus_difference": "{what} is for metrics that are means of question scores; leave this one out with "
+    "corpus corpus_difference": "{what} is for metrics that are means of question scores. Leave this one out with "
     "`metrics`",
     # settings and data that change what the others can mean
     "unpaired": "{what} needs pairs of the same question: leave it or `unpaired` out, whose tests are t and bootstrap",

@@ -1,19 +1,22 @@
-"""Measure the sentences of the README and the docs, and hold each file to its budget (`make prose`).
+"""Measure the sentences of README, docs, help and messages, and hold each to its budget (`make prose`).
 
     python tests/prose.py            fail if a file is above its budget
     python tests/prose.py --lower    write smaller budgets for files that have become plainer
 
 A file without a budget is held to the aims. Budgets only go down: `prose.json` lists the files that miss an aim.
-Code, tables, formulas, headings and addresses are not sentences.
+Code, tables, formulas, headings and addresses are not sentences. Of the code, every text of five words or more counts:
+`help` is the command line, `screen` what terminals and pages show, `messages` all errors, notes and advice.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
 import statistics
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -21,6 +24,8 @@ BUDGETS = Path(__file__).with_suffix(".json")
 AIMS = {"median": 15.0, "long": 5.0, "semicolons": 2.0, "where": 2.0}
 """Words of the median sentence, sentences above 30 words in percent, semicolons and "where" per 1,000 words."""
 MOST_WORDS = 35_000
+FEWEST_WORDS = 5
+CODE = ("harness_noise", "adapters")
 NO_SENTENCES = (
     r"^```.*?^```$", r"^\|.*?$", r"<!--.*?-->", r"\$\$.*?\$\$", r"^---\n.*?^---$", r"^#.*?$", r"<[^>]+>",
     r"^\[(?:Table|Rows): .*?$", r"(?<=\])\([^)]*\)",
@@ -50,14 +55,43 @@ def measured(found: list[str]) -> dict[str, float]:
     }
 
 
+def texts(tree: ast.AST) -> Iterator[str]:
+    """Yield the texts of a module for people: of five words or more, no docstrings, with X for what is filled in."""
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    made = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    inner = {id(part) for node in made for part in ast.walk(node) if part is not node}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(str(text)) if id(node) not in docstrings | inner:
+                pass
+            case ast.JoinedStr(values=parts) if id(node) not in inner:
+                text = "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in parts)
+            case _:
+                continue
+        if len(text.split()) >= FEWEST_WORDS and re.search(r"[a-z] [a-z]", text):
+            yield text
+
+
+def of_code() -> dict[str, list[str]]:
+    """Return the sentences of help, screen and messages."""
+    found: dict[str, list[str]] = {"help": [], "screen": [], "messages": []}
+    for path in sorted(path for folder in CODE for path in (ROOT / folder).rglob("*.py")):
+        kind = "help" if "cli" in (path.parent.name, path.stem) else "messages"
+        kind = "screen" if "report" in (path.parent.name, path.stem) else kind
+        for text in texts(ast.parse(path.read_text(encoding="utf-8"))):
+            found[kind] += sentences(text)
+    return found
+
+
 def main(arguments: list[str]) -> int:
     """Print what is above its budget."""
     budgets: dict[str, dict[str, float]] = json.loads(BUDGETS.read_text(encoding="utf-8"))
     lower: dict[str, dict[str, float]] = {}
-    words, above = 0, []
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
-        name, found = path.relative_to(ROOT).as_posix(), sentences(path.read_text(encoding="utf-8"))
-        words += sum(len(one.split()) for one in found)
+    above = []
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    every = {path.relative_to(ROOT).as_posix(): sentences(path.read_text(encoding="utf-8")) for path in pages}
+    words = sum(len(one.split()) for found in every.values() for one in found)
+    for name, found in (every | of_code()).items():
         if not found:
             continue
         now = measured(found)
@@ -72,7 +106,7 @@ def main(arguments: list[str]) -> int:
             lower[name] = missed
     if words > MOST_WORDS:
         above.append(f"{words:,} words, and {MOST_WORDS:,} are allowed")
-    print(*above, f"{words:,} words; {len(lower)} files miss an aim", sep="\n")
+    print(*above, f"{words:,} words; {len(lower)} of them miss an aim", sep="\n")
     if "--lower" in arguments and not above:
         BUDGETS.write_text(json.dumps(lower, indent=1) + "\n", encoding="utf-8")
     return int(bool(above))

@@ -79,7 +79,7 @@ class SweBenchAdapter(ReadOnly):
         file = path / "results" / DETAILS if (path / "results").is_dir() else path
         if not file.exists() or (_is_submission(file) and "generated" not in document(file, DAMAGED, dict)):
             raise InputError(
-                f"{path}: it lists the instances that were solved, not those that were tried; give the "
+                f"{path}: it lists the instances that were solved, not those that were tried. Give the "
                 f"run's report (MODEL.RUN.json), the folder with a {REPORT} of each instance, or {DETAILS}"
             )
         answers = Answers(path, options, kind="instance", auto=lambda task: "repository")

@@ -261,7 +261,7 @@ def _no_question(compared: Compared, pairing: Aligned) -> str:
     why = f": {'; '.join(texts(pairing.notes))}" if pairing.notes else ""
     return (
         f"{differs}: {run_a.name} and {run_b.name} have no question in common "
-        f"({pairing.only_a} and {pairing.only_b} questions{why}); compare runs of one benchmark, name the column "
+        f"({pairing.only_a} and {pairing.only_b} questions{why}). Compare runs of one benchmark, name the column "
         "that identifies a question whatever its words (`columns={'question': …}`), or use `unpaired=True`"
     )
 
@@ -361,7 +361,7 @@ def run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
     if holes.all(axis=1).any():
         raise InputError(
             f"{a.name}: {int(holes.all(axis=1).sum())} questions have no run that both models answered: `runs_shared` "
-            "cannot pair them; count missing answers as wrong (`missing='zero'`), or leave `runs_shared` out"
+            "cannot pair them. Count missing answers as wrong (`missing='zero'`), or leave `runs_shared` out"
         )
     x, y = (np.where(holes, np.nan, side.values) for side in (a, b))
     stats_a, stats_b, both = (question_stats(values) for values in (x, y, d))

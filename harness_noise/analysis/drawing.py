@@ -231,7 +231,7 @@ def about_clusters(what: str, spec: str, against: str, option: str, *, refused: 
     if refused:
         said = (
             f"{against} is clustered by {spec}, and {option} none counts the questions as independent, in "
-            "the looks too; if they are not, the standard errors are too small"
+            "the looks too. If they are related, the standard errors are too small"
         )
         return Note("clusters_refused", said).of(what)
     said = (

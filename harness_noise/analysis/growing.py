@@ -293,7 +293,7 @@ def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Tak
         raise InputError(f"{memory}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(
-            f"{memory}: not the looks at a run, or a broken file of them; take it away to begin anew"
+            f"{memory}: not the looks at a run, or a broken file of them. Take it away to begin anew"
         ) from None
     for name in wrong:
         raise InputError(

@@ -196,7 +196,7 @@ def _check(settings: Settings) -> None:
         if clash:
             raise InputError(
                 f"{name}: stopping before all questions are asked takes the questions for a random sample, paired with "
-                "those of the other run; leave one of the two out"
+                "those of the other run. Leave one of the two out"
             )
 
 

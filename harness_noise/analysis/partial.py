@@ -57,8 +57,8 @@ def _check_part(part: Part, N: int, what: str) -> None:
     if not part.drawn and not positions_look_random(part):
         raise NotRandomError(
             f"{what}the {n} of {N} questions that were asked were not drawn at random: they lie together in the order "
-            "of the benchmark, as the first N of --limit do, and the first questions are no sample; ask a random part "
-            "of them, with whole clusters"
+            "of the benchmark, as the first N of --limit do. The first questions are not a random sample. Ask a random "
+            "subset of them, with whole clusters"
         )
     missing = int((part.unknown() >= 1).sum())
     if missing:

@@ -85,7 +85,7 @@ class Asked:
             raise InputError("`icc` needs `cluster_size`, and both say the design effect: leave `design_effect` out")
         if self.cluster_size is not None and self.accuracy is not None and self.inflation is None:
             raise InputError(
-                "the accuracy says nothing of clusters: with `cluster_size` also give their `icc` (0.2, for example; "
+                "the accuracy says nothing of clusters: with `cluster_size` also give their `icc` (0.2, for example: "
                 "`compare` of two runs shows the design effect of A − B) or their `design_effect`"
             )
         self._check_costs_and_labels()
@@ -259,7 +259,7 @@ def _planned(noise: Noise, goal: Asked) -> Plan:
     if v.at(1) == 0:
         raise InputError(
             "there is no noise to plan with: no question differs from another and no answer from the next (the same "
-            "scores in both runs, or ω² and σ² of 0); plan from other runs, or from `accuracy`"
+            "scores in both runs, or ω² and σ² of 0). Plan from other runs, or from `accuracy`"
         )
     best = None
     if noise.split and goal.money is not None and (noise.variances.omega2 > 0 or noise.upper is None):
@@ -320,13 +320,13 @@ def _about(noise: Noise, goal: Asked) -> list[str]:
         )
     if noise.compared == ONE_RUN:
         said.append(
-            "The plan is for the mean of one run like this one against a fixed number; for two runs give both, or "
+            "The plan is for the mean of one run like this one against a fixed number. For two runs give both, or "
             "`two_like_this=True` for two like this one."
         )
     elif noise.compared == TWO_LIKE_THIS:
         said.append(
-            "The plan is for two runs like this one, as if they were unrelated: answering the same questions, two "
-            "models usually need fewer; give two runs to plan with what they share."
+            "The plan is for two runs like this one, as if they were unrelated. Two models that answer the same "
+            "questions usually need fewer. Give two runs to plan with what they share."
         )
     elif noise.pilot:
         said.append("The plan is for A − B of two runs like these, paired by question.")
@@ -338,7 +338,7 @@ def _about(noise: Noise, goal: Asked) -> list[str]:
         )
     if not noise.pilot and goal.inflation is not None and goal.accuracy is not None:
         said.append(
-            "The design effect multiplies the data noise; the Beta theory has none (both models find the same "
+            "The design effect multiplies the data noise. The Beta theory has no data noise (both models find the same "
             "questions hard), so its row is without it."
         )
     elif not noise.pilot and not noise.clustered and goal.inflation is None:

@@ -130,7 +130,7 @@ def outside(name: str, low: float, high: float, bounds: tuple[float, float], *, 
     """Return the message for scores that are not in their range."""
     whose = f"`range=({bounds[0]:g}, {bounds[1]:g})`" if said else f"the declared range [{bounds[0]:g}, {bounds[1]:g}]"
     return (
-        f"{name}: the scores go from {low:g} to {high:g}, which is not within {whose}; give the lowest and the "
+        f"{name}: the scores go from {low:g} to {high:g}, which is not within {whose}. Give the lowest and the "
         "highest value that the metric can take, `range=(LOW, HIGH)`, and name the metric with `metrics` if others "
         "have another range"
     )

@@ -41,7 +41,7 @@ def _nothing_joined(models: Sequence[str]) -> Note:
     """Return a note if every run is of another model, so that none were joined."""
     named = ", ".join(models[:3]) + (f" and {len(models) - 3} more" if len(models) > 3 else "")
     said = (
-        f"`as_repeats` joined nothing: every run is of another model ({named}); give the runs of one model one name "
+        f"`as_repeats` joined nothing: every run is of another model ({named}). Give the runs of one model one name "
         "in their `model` column, or file names that number the run, such as m_run1.csv and m_run2.csv"
     )
     return Note("nothing_joined", said)
@@ -296,7 +296,7 @@ def _clusters(
     if None in labels:
         raise InputError(
             f"{parts[0].task}: one run of {run.model} has clusters, another has none and other questions: which "
-            "clusters those are in is not known; use `cluster=SPEC`, or `cluster='none'`"
+            "clusters those are in is not known. Use `cluster=SPEC`, or `cluster='none'`"
         )
     for k in named[1:]:
         if not same_partition([labels[i] for i in rows[k]], parts[k].clusters or ()):

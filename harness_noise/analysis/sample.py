@@ -495,7 +495,7 @@ def _within_runs(run: Sample, component: RunComponent | None, plan: Design) -> Q
     if component is None:
         raise InputError(
             f"{run.name}: `repeats_are='runs'` needs at least two runs of each model, and in every task two "
-            "questions that all of them answered; without that the variance between runs is not known"
+            "questions that all of them answered. Otherwise the variance between runs is unknown"
         )
     stats = without_run_means(run.values, plan.strata, component)
     return replace(stats, identical=run.stats.identical, answers_differ=run.stats.answers_differ)
@@ -589,7 +589,7 @@ def named_repeats(parts: Iterable[Scores], settings: Settings) -> list[Note]:
         Note(
             "named_repeats",
             f"the column {name!r} tells the repeats apart, and all questions share its values: use "
-            "`repeats_are='runs'` if it moves their answers together, as prompts, judges and training seeds do; now "
+            "`repeats_are='runs'` if it moves their answers together, as prompts, judges and training seeds do. Now "
             "they count as independent",
         )
         for name in names
@@ -651,7 +651,7 @@ def as_scores(
         labels = tuple(map(CROSS.join, zip(*(_labels("crossed", way, n) for way in crossed), strict=True)))
     holes = np.isnan(array)
     if missing not in ("drop", "zero"):
-        raise InputError(f"`missing` {missing!r}: arrays do not say why an answer is missing; use 'drop' or 'zero'")
+        raise InputError(f"`missing` {missing!r}: arrays do not say why an answer is missing. Use 'drop' or 'zero'")
     fields.setdefault("bounds", fitting((0.0, 1.0), array))
     seen = stopped_at(array, fields["bounds"], lower_is_better=fields.get("higher_is_better") is False)
     fields.setdefault("stops_on", None if seen is None else seen.how)

@@ -327,7 +327,7 @@ class StoppingRule:
         if self._most() > 1 and count < 2:
             raise InputError(
                 f"{units} {what} are too few to stop before the end: a look needs {FEWEST_UNITS}, and two looks twice "
-                "as many; ask them all"
+                "as many. Ask them all"
             )
         return count
 

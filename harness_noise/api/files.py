@@ -121,7 +121,7 @@ def check_profile_path(path: str | Path, *, force: bool = False) -> None:
 
     if not force and Path(path).exists() and not is_profile(path):
         raise InputError(
-            f"`write_profile` {path}: the file is there and is not a noise profile, so it is left as it is; write to "
+            f"`write_profile` {path}: the file is there and is not a noise profile, so it is left as it is. Write to "
             "another file, or replace it with `force=True`"
         )
 

@@ -358,7 +358,7 @@ class Request:
             raise InputError(f"`against` {baseline[0]} holds {len(against)} runs: name one")
         pairs = [(run, against[0]) for run in runs if not is_same(run, against[0])]
         if not pairs:
-            raise InputError(f"`against` {baseline[0]}: no other run is given; name what is compared with it")
+            raise InputError(f"`against` {baseline[0]}: no other run is given. Name what is compared with it")
         return pairs
 
 

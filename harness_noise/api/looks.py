@@ -69,7 +69,7 @@ def boundaries(
     StoppingRule(looks=looks, level=chosen.level, spending=spending)
     if isinstance(looks, str):
         raise InputError(
-            "looks 'anytime' has no boundaries in z: they widen with every question; give a number of looks"
+            "looks 'anytime' has no boundaries in z: they widen with every question. Give a number of looks"
         )
     if not -40 <= gamma <= 40:
         raise InputError(f"gamma {gamma:g} is not within ±40")

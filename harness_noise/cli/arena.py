@@ -46,7 +46,7 @@ from .flags import in_flags
         "--over",
         "NAME",
         "The runs are checkpoints: compare each with the first and the one before. step reads step_1000 or "
-        "checkpoint-500 off the names; else a word of the names, or a field.",
+        "checkpoint-500 off the names. Else name a word of the names, or a field.",
     ),
     options.switch(
         "--needed",
@@ -62,7 +62,7 @@ from .flags import in_flags
     options.target(
         "--tables",
         "DIR",
-        "Write all tables as CSV: models, pairs, benchmarks and questions; --by adds slices, --over checkpoints.",
+        "Write all tables as CSV: models, pairs, benchmarks and questions. --by adds slices, --over checkpoints.",
     ),
     options.target(
         "--write-profile", "FILE", "Write the benchmarks' noise profile, which compare and plan read with --profile."

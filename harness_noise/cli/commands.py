@@ -71,7 +71,7 @@ def export(runs: tuple[str, ...], output: Path | None, in_place: bool, form: str
         for file in result.written:
             click.echo(file)
         options.wrote(result.written, choices)
-        added = f"error bars of {some_of(result.means, 6)}; the harness's own values are unchanged"
+        added = f"error bars of {some_of(result.means, 6)}. The harness's own values are unchanged"
         options.hints(() if choices["quiet"] else (*([added] if result.means else []), *result.notes))
 
 

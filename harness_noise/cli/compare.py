@@ -32,10 +32,10 @@ from .flags import in_flags
 @options.to_compute(
     *options.computing(
         "compare",
-        interval="Interval of the difference; auto: that of the test.",
+        interval="Interval of the difference. auto: that of the test.",
     ),
     options.BY,
-    options.value("--answers-b", "K", "B is a number on the same questions, K answers to each; inf: greedy.", float),
+    options.value("--answers-b", "K", "B is a number on the same questions, K answers to each (inf: greedy).", float),
     options.value("--n", "N", "B is a published number, such as 0.474, on N other questions.", int),
     *options.of_extras("compare"),
     options.value("--looks", "L", "A is still running: correct for repeated looks, such as 5, or anytime."),
@@ -44,7 +44,7 @@ from .flags import in_flags
     options.value(
         "--questions",
         "N",
-        "List the N questions that flipped most; with --details whole, with targets and answers.",
+        "List the N questions that flipped most. --details shows them whole, with targets and answers.",
         click.IntRange(0),
         default=0,
     ),

@@ -38,7 +38,7 @@ _PLANNING = ("effect", "target_se", "power", "judged", "r2", "omega2")
         "--r2", "R", "With --plan and no labels: the share of the labels' variance that the judge predicts.", float
     ),
     options.OMEGA2,
-    *options.computing("label", seed="Seed of the drawing; the file records it."),
+    *options.computing("label", seed="Seed of the drawing, which the file records."),
 )
 @options.to_show(options.switch("--force", "Replace FILE, with the labels that it may hold."), *options.PRINTING)
 def command(runs: tuple[str, ...], planned: bool, **choices: Any) -> None:

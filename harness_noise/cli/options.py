@@ -50,7 +50,7 @@ class Output(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if is_url(value):
-            self.fail(f"{value} is a URL; results are written to local files: copy them afterwards.", param, ctx)
+            self.fail(f"{value} is a URL, and results are written to local files. Copy them afterwards.", param, ctx)
         path = Path(str(super().convert(value, param, ctx)))
         typed = ctx.find_root().obj if ctx else None
         if path.is_file() and typed and (why := _given_as(path, typed)):
@@ -253,7 +253,7 @@ COMPLETE = several(
     "--complete",
     "RUN",
     "A run that answered everything, used to extrapolate from a random subset of the questions, or a profile that has "
-    "its questions (arena --write-profile FILE --with-questions); repeatable.",
+    "its questions (arena --write-profile FILE --with-questions). Repeatable.",
 )
 PROFILE = value(
     "--profile",
@@ -269,11 +269,11 @@ OMEGA2 = value("--omega2", "V", "Data variance per question.", float)
 BY = several(
     "--by",
     "SPEC",
-    "Repeat the analysis in slices of this property of the questions (a SPEC as of --cluster; repeatable). "
+    "Repeat the analysis in slices of this property of the questions (a SPEC as of --cluster). Repeatable. "
     "Numbers are cut at their quartiles. auto: every category of 2 to 50 values and every number.",
 )
 
-MODELS = value("--models", "A,B", "Which models, where the RUNs hold several.")
+MODELS = value("--models", "A,B", "The models to use, if the RUNs have more.")
 
 _REPEATABLE = ("only", "tasks", "metrics", "scorers", "measures", "prices", "cluster", "groups")
 """Keywords that take several values. Their flag may be given again and is in the singular."""
@@ -300,36 +300,40 @@ _READING = {
     "metrics": "Only this metric (repeatable).",
     "scorers": "Only this scorer or filter (repeatable).",
     "measures": "Analyse cost, output_tokens, time, …, a numeric column, consistency, pass^K, or a ratio such as "
-    "cost/score, in place of the score (repeatable; the score itself is called score).",
+    "cost/score, in place of the score. Repeatable. The score itself is called score.",
     "prices": "Dollars per million tokens, also cache_read= and cache_write=, for --measure cost (repeatable).",
-    "cluster": "What related questions share: a field, a.dotted.path, a Jinja template, task, none, auto, or TASK=SPEC "
-    "(repeatable; twice for one task: crossed, as A*B). Default: the clusters that the run carries.",
+    "cluster": "Field that related questions share, such as passage. Also a.dotted.path, a Jinja template, task, none, "
+    "auto (known benchmarks), TASK=SPEC, or A*B (two crossed fields). Repeatable. Default: the clusters recorded "
+    "in the run.",
     "groups": "Average the tasks that match PATTERN.",
     "as_repeats": "Treat several runs of one model as its repeats.",
-    "apart": "Keep every run of a folder by itself, not one of each model.",
-    "missing": "Leave out errored or missing answers, or count them as wrong: all, or those with a cause (agent, "
-    "infrastructure, verifier, refused, limit, unanswered). Their number is always reported.",
-    "columns": "Which column or field is the question, the score or another.",
+    "apart": "Treat each file in a folder as its own run. By default the files of one model are merged.",
+    "missing": "Answers without a score: drop them, count them as wrong (zero), or count only some causes as wrong, "
+    "such as "
+    "limit=zero (agent, infrastructure, verifier, refused, limit, unanswered). Their number is always reported.",
+    "columns": "Say which column holds what, such as question=id,score=passed, if the guess is wrong.",
     "format_file": "Your own formats of tables, in TOML (docs/formats.md).",
-    "follow_links": "Follow links that lead out of the folder that is named.",
+    "follow_links": "Follow links that lead out of the named folder.",
 }
 _COMPUTING = {
     "level": "Coverage of the intervals.",
-    "se": "Variance estimator. cr0 is that of the papers (ddof = 0); cr3, the jackknife, suits very unequal clusters.",
+    "se": "How the standard error is estimated. cr2 suits most runs. cr3 (jackknife) suits clusters of very unequal "
+    "size. cr1 is Inspect's, and cr0 divides by n.",
     "interval": "Interval of a mean.",
     "test": "Test of a difference. wild is the wild cluster bootstrap, for few or very unequal clusters.",
     "adjust": "Adjust p-values within each family of rows.",
     "margin": "Test equivalence within ±M: on the metric's scale, or 1pt, 1% of a metric in [0, 1].",
     "unpaired": "Ignore which question is which: for runs on different questions.",
-    "repeats_are": "Repeats are independent answers, or runs (seeds, prompts) that move all questions together.",
+    "repeats_are": "answers: repeats are independent. runs: each repeat is one seed, prompt or judge that affects "
+    "all questions.",
     "runs_shared": "With --repeats-are runs: run j of A and of B share their prompt, seed or judge.",
-    "questions_are": "The questions are a sample of all that could be asked, or fixed: only these count, judged from "
-    "the repeats alone.",
+    "questions_are": "population: the questions are a sample of similar ones. fixed: draw conclusions about these "
+    "questions only (needs several answers per question).",
     "range": "Lowest and highest value of the metric, as 0,100 for a percentage. Default: what the run declares.",
-    "weights": "Weights of the tasks in the overall row, a group counting as one task; FILE has task,weight, or "
+    "weights": "Weights of the tasks in the overall row, a group counting as one task. FILE has task,weight, or "
     "field,value,weight to weight the questions.",
-    "chance": "Correct scores for guessing, (x − C)/(1 − C): C, such as 0.25; FILE with task,chance; or auto, by the "
-    "number of choices of each question.",
+    "chance": "Correct scores for guessing, (x − C)/(1 − C). Give C, such as 0.25, or a FILE with task,chance. auto "
+    "takes C from the number of choices of each question.",
     "seed": "Seed of the resampling tests and intervals.",
     "resamples": "Number of resamples.",
 }
@@ -390,7 +394,7 @@ COLUMNS = _option("columns", "read", _READING["columns"])
 QUIET = switch("-q --quiet", "Print no hints.")
 DEBUG = switch("--debug", "Show a traceback when something fails.")
 PRINTING = (
-    choice("--format form", FORMATS, "Form of the output; sentence: one for a paper, of each row; svg: the figure."),
+    choice("--format form", FORMATS, "Form of the output. sentence: one for a paper, of each row. svg: the figure."),
     value("-o output", "FILE", "Write to FILE.", Output()),
     switch("--details", "Show all tables, columns and rows, however narrow the terminal."),
     switch("--legend", "Say what each column means."),

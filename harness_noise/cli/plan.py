@@ -39,7 +39,7 @@ from . import options
     options.value(
         "--cluster-size",
         "M",
-        "Questions per cluster, with --icc or --design-effect; else --omega2 includes clustering.",
+        "Questions per cluster, with --icc or --design-effect. Without them --omega2 includes clustering.",
         float,
     ),
     options.value(
@@ -58,7 +58,7 @@ from . import options
     options.value(
         "--costs",
         "question=C,answer=C[,judge=C]",
-        "Find the best K for the money; with the cost of a judge call also what another one is worth.",
+        "Find the best K for the money. With the cost of a judge call, also say what another one is worth.",
         options.COSTS,
     ),
     *options.computing("plan", level="Confidence level of the two-sided test."),

@@ -130,7 +130,7 @@ def check_tasks(spec: ClusterSpec, tasks: Iterable[str], option: str = "`cluster
     for pattern, way in spec.by_task:
         if not any(fnmatchcase(name, pattern) for task in have for name in (task, task.rpartition("/")[2])):
             raise InputError(
-                f"{option} {pattern}={way}: there is no task {pattern}; the tasks are {some_of(have, 20)} (a "
+                f"{option} {pattern}={way}: there is no task {pattern}. The tasks are {some_of(have, 20)} (a "
                 "group has the clusters of its tasks: name these, with * for several)"
             )
 
@@ -323,7 +323,7 @@ def labeller(spec: Spec, task: str | None = None) -> Callable[[Mapping[str, Any]
     """
     if isinstance(spec, FileSpec):
         if spec.is_template:
-            raise FinalError(f"a file names the cluster template {spec.text[:80]!r}, which is never run; name a field")
+            raise FinalError(f"a file names the cluster template {spec.text[:80]!r}, which is never run. Name a field")
         return labeller(UserSpec(spec.text), task)
     if spec == "task" and task is not None:
         return lambda doc: task
@@ -425,7 +425,7 @@ def text_label(value: Any) -> str:
     try:
         return json.dumps(value, sort_keys=True, default=str)
     except RecursionError:
-        raise FinalError("a value is nested too deeply to be a label; name another field") from None
+        raise FinalError("a value is nested too deeply to be a label. Name another field") from None
 
 
 Value = str | float | None

@@ -76,7 +76,7 @@ def _unverified(a: Questions, b: Questions, rows: Rows) -> Pairing:
     if numbers_rows([a.keys[i] for i in rows[0]]):
         note = Note(
             "paired_by_number",
-            f"{counted(len(rows[0]), 'question is', 'questions are')} paired by ids that only number them; one of the "
+            f"{counted(len(rows[0]), 'question is', 'questions are')} paired by ids that only number them. One of the "
             "runs has no texts, so nothing shows that they are the same",
         )
     return Pairing(*rows, by=a.kind, note=note)

@@ -201,13 +201,13 @@ def _unproven(task: str, scorer: str, names: Sequence[str]) -> Note:
     others = [name for name in names if name != UNNAMED]
     if len(others) > 1:
         said = (
-            f"the mean of the scores of {scorer} may be any of its metrics {', '.join(others)}; the row is called "
-            f"{UNNAMED}, and `metrics` names the right one"
+            f"several metrics equal the mean of the scores of {scorer}: {', '.join(others)}. The row is called "
+            f"{UNNAMED}, and you choose one with `metrics`"
         )
         return Note("metric_not_known", said).of(task)
     said = (
         f"nothing shows that the metric {others[0]} of {scorer} is the mean of its scores, because all scores "
-        f"are equal or the log has no results; the row is called {UNNAMED}, and `metrics` names it if that is right"
+        f"are equal or the log has no results. The row is called {UNNAMED}, and `metrics` names it if that is right"
     )
     return Note("metric_not_known", said).of(task)
 

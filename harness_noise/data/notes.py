@@ -245,7 +245,7 @@ def no_cluster_known(task: str, fields: Sequence[str] | None = None) -> Note:
 def not_all_clustered(task: str, bare: int, n: int, named: str = "`cluster`") -> Note:
     """Return a note that only some of the n questions have a cluster. `named` is how a user names a cluster."""
     said = (
-        f"{bare} of {n} questions carry no cluster, so none is used and the questions count as independent; name one "
+        f"{bare} of {n} questions carry no cluster, so none is used and the questions count as independent. Name one "
         f"with {named}"
     )
     return Note("not_all_clustered", said).of(task)

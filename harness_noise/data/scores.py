@@ -507,7 +507,7 @@ def with_groups(run: Run, patterns: Mapping[str, str]) -> Run:
                 continue
             raise InputError(
                 f"{run.name}: `groups` {name}={pattern}: the run has a group {name} of other tasks "
-                f"({some_of(tasks_of[name], 3)}); choose another name"
+                f"({some_of(tasks_of[name], 3)}). Choose another name"
             )
         tasks = tuple(task for task in measured if fnmatchcase(task, pattern))
         if not tasks:

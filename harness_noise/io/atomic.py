@@ -94,7 +94,7 @@ def _place(path: str | Path) -> Path | None:
     if not may_be_written(named):
         raise InputError(
             f"{path}: is a link to {target}, which lies outside of the folder that was named, or in a store that names "
-            "files by their content. It is not replaced; write a copy into another folder with `output`"
+            "files by their content. It is not replaced. Write a copy into another folder with `output`"
         )
     if target.is_dir() or target.is_symlink():
         kind = "a folder" if target.is_dir() else "a loop of symbolic links"
@@ -159,7 +159,7 @@ class Unchanged:
             InputError: it was written to, replaced or removed since.
         """
         if _version(path) != self._versions[path]:
-            raise InputError(f"{path}: changed while it was exported; try again when nothing writes to it")
+            raise InputError(f"{path}: changed while it was exported. Try again when nothing writes to it")
 
 
 def _version(path: Path) -> tuple[int, int, int] | None:

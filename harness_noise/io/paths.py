@@ -117,7 +117,7 @@ def resolve_path(place: PathInput) -> Path:
         path.fs  # noqa: B018 - here fsspec looks for the library of this kind of file system
     except (ImportError, ValueError) as error:
         raise InputError(
-            f"{text}: {scheme}:// cannot be read here ({error}); install the fsspec library for it "
+            f"{text}: {scheme}:// cannot be read here ({error}). Install the fsspec library for it "
             "(s3fs, gcsfs, adlfs, …), or copy the files"
         ) from None
     return cast(Path, path)
@@ -201,11 +201,11 @@ def refuse_pointer(path: Path) -> None:
         return
     if head == POINTER:
         raise InputError(
-            f"{path}: not the file itself but a Git LFS pointer to it, because it was not fetched; run "
+            f"{path}: not the file itself but a Git LFS pointer to it, because it was not fetched. Run "
             "`git lfs pull` in its repository"
         )
     if head.startswith(TWO_BYTES):
-        raise InputError(f"{path}: written in UTF-16, as PowerShell's `>` does; write it again in UTF-8")
+        raise InputError(f"{path}: written in UTF-16, as PowerShell's `>` does. Write it again in UTF-8")
 
 
 def telling_parts(paths: Sequence[str]) -> list[str]:

@@ -159,9 +159,9 @@ def _recognised(path: Path) -> list[str]:
     shape = shape_of_file(path)
     raise InputError(
         f"{path}: {'not a run' if is_file else 'a folder without a run'} that any adapter reads "
-        f"({', '.join(names())}){shape and f'; it is {shape}'}; expected lm-eval results or samples files, Inspect "
-        "logs (.eval, .json), score tables (CSV, JSONL, Parquet) with the columns question and score, or JSON with a "
-        "list of objects, one for each answer, or an object with a key for each question; `adapters` names all formats"
+        f"({', '.join(names())}){shape and f'; it is {shape}'}. Expected: lm-eval results or samples files, Inspect "
+        "logs (.eval, .json), or score tables (CSV, JSONL, Parquet) with the columns question and score. JSON has a "
+        "list of objects, one for each answer, or an object with a key for each question. `adapters` names all formats"
     )
 
 
@@ -319,8 +319,8 @@ def _read_part(adapter: AdapterInParts, part: Any, options: ReadOptions) -> Part
 
 def _faulty(adapter: Any, place: Any, error: FaultyScoresError) -> InputError:
     fault = FinalError(
-        f"{place}: the adapter {adapter.name!r} makes scores of it that cannot be ({error}); this is a mistake of the "
-        "adapter, not of the file: report it to those who make the adapter"
+        f"{place}: the adapter {adapter.name!r} returned impossible scores ({error}). This is a bug in the adapter, "
+        "not in your file. Please report it to its authors"
     )
     fault.__cause__ = error
     return fault

@@ -51,13 +51,13 @@ def runs_of(source: Source | Named, options: ReadOptions) -> list[Run]:
         if not source.path:
             what = "missing answers can be counted as wrong" if refill else "clusters can be chosen"
             what = "what is known of its questions can be read" if fields else what
-            raise InputError(f"{source.name}: {what} only while a file is read; give its path")
+            raise InputError(f"{source.name}: {what} only while a file is read. Give its path")
         again = adapters.read(source.path, options)
         return [run for run in again if (run.model, run.name) == (source.model, source.name)] or again
     if not is_path(source) and not is_frame(source):
         raise InputError(
-            f"{source!r:.80} is no run: give a path, a Run or a DataFrame, or a list of them; for arrays of scores "
-            "there are `estimate` and `estimate_difference`"
+            f"{source!r:.80} is no run: give a path, a Run or a DataFrame, or a list of them. For arrays of scores "
+            "use `estimate` and `estimate_difference`"
         )
     return adapters.read(source, options)
 

@@ -135,7 +135,7 @@ def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) ->
         deaths[reading] += 1
         if waiting and deaths[reading] >= DEATHS:
             raise InputError(
-                f"{units[reading]}: every process that was to read it died, perhaps for want of memory; leave the file "
+                f"{units[reading]}: every process that was to read it died, perhaps for want of memory. Leave the file "
                 "out, or read it on a larger machine"
             )
 
@@ -199,7 +199,7 @@ def _on_cluster(units: Sequence[ReadUnit], options: ReadOptions, address: str, s
             for i, answer in _worker_replies(executor, dict(enumerate(units)), options, KilledWorker):
                 if answer is None:
                     raise InputError(
-                        f"{units[i]}: every worker that was to read it died; give the workers more memory, or leave "
+                        f"{units[i]}: every worker that was to read it died. Give the workers more memory, or leave "
                         "out this file or those beside it"
                     )
                 yield i, answer
@@ -231,7 +231,7 @@ def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
             client: Any = Client(address, timeout=CONNECT, set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
             raise InputError(
-                f"`jobs` {address}: no scheduler answers there ({reason(error)}); give the address that "
+                f"`jobs` {address}: no scheduler answers there ({reason(error)}). Give the address that "
                 "`dask scheduler` prints, such as tcp://10.0.0.1:8786"
             ) from None
         with client:

@@ -176,13 +176,13 @@ def named(path: str | Path) -> tuple[NamedProfile, ...]:
         InputError: not such a file; says where it differs.
     """
     path = locate(path)
-    content = load(path, "; make a profile of an arena with `write_profile`")
+    content = load(path, ". Make a profile of an arena with `write_profile`")
     if not isinstance(content, dict) or content.get("kind") != KIND:
-        raise InputError(f"{path}: not a noise profile; make one of an arena with `write_profile`")
+        raise InputError(f"{path}: not a noise profile. Make one of an arena with `write_profile`")
     try:
         profiles = [_parse(row) for row in content["benchmarks"]]
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{path}: a noise profile with a broken entry ({error!r:.200}); make it again") from None
+        raise InputError(f"{path}: a noise profile with a broken entry ({error!r:.200}). Make it again") from None
     source = content["source"] if path.parent == FOLDER else None
     return tuple(NamedProfile(path.stem, profile, source) for profile in profiles)
 
@@ -343,10 +343,10 @@ def read_runs(path: str | Path) -> list[Run]:
             for model, part in _questions_of(row, row.get("questions")):
                 scores.setdefault(model, []).append(part)
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(f"{path}: a noise profile with broken questions; make it again") from None
+        raise InputError(f"{path}: a noise profile with broken questions. Make it again") from None
     if not scores:
         raise InputError(
-            f"{path}: the profile has no means by question; make it of an arena with `write_profile` and "
+            f"{path}: the profile has no means by question. Make it of an arena with `write_profile` and "
             "`with_questions=True`"
         )
     return [

@@ -240,7 +240,7 @@ def _selected(row: Selection) -> str:
     selected = row.lead - row.lead_corrected
     share = f"about {selected:.2g} is selection" if selected > 0 else "none of it is seen to be selection"
     return (
-        f"{where}; chosen on half of the questions and measured on the other half the lead is "
+        f"{where}. Chosen on half of the questions and measured on the other half, the lead is "
         f"{row.lead_corrected:.2g}, so {share} (the halves choose {row.best} in {100 * row.same_best:.0f}% of cases)"
     )
 

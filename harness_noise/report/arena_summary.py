@@ -177,8 +177,8 @@ def _only_excluded(board: BenchmarkResult) -> str:
         return ""
     are = "is" if len(only) == 1 else "are"
     return (
-        "That is tested one-sided and for the best alone; tested two-sided, as the pairs are, "
-        f"{some_of(only, 4)} {are} not shown to be worse than another model"
+        "This test is one-sided, for the best alone. In the two-sided comparison of all pairs, "
+        f"{some_of(only, 4)} {are} not shown to be worse than any model"
     )
 
 

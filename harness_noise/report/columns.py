@@ -254,7 +254,7 @@ CLUSTERS = Column("G", "n_clusters", "clusters: groups of questions that are rig
 _LABELS = {
     "judge": Column("judge", "judge.mean_judge", "the judge's own mean, or difference", 1, optional=True),
     "bias": Column(
-        "bias", "judge.bias, judge.bias_se", "what people's labels add to it, with its standard error", 1, optional=True
+        "bias", "judge.bias, judge.bias_se", "what human labels add to it, with its standard error", 1, optional=True
     ),
     "labels": Column("labels", "judge.n_labelled", "questions with a label", 1, optional=True),
     "gain": Column(
@@ -326,14 +326,14 @@ DIFFERENCES: dict[str, Column] = {
     "p_adj": Column(
         "p adj.",
         "p_adjusted",
-        "p adjusted for the rows that are tested together; the verdict follows it",
+        "p adjusted for the rows that are tested together. The verdict uses it",
         optional=True,
         tone=significance_tone,
     ),
     "p_sign": Column("p sign", "p_sign", "of the exact sign test", 5),
     "test": TextColumn("Test", "test, interval, df", "what p and the interval come from", 4),
     "verdict": TextColumn(
-        "Verdict", "verdict", "by p (adjusted); not separable: neither is shown to be better", tone=verdict_tone
+        "Verdict", "verdict", "conclusion from the adjusted p. not separable: no difference is shown", tone=verdict_tone
     ),
     "se": Column("SE", "se", "standard error of A − B", 3),
     "total": Column("SE (1 answer)", "se_total", "SE with one answer per question and run", 5),
@@ -344,10 +344,15 @@ DIFFERENCES: dict[str, Column] = {
     "unpaired": Column("unpaired", "se_unpaired", "SE without pairing by question", 5),
     "mde": Column("detectable", "mde", "smallest true difference found with 80% power (MDE)", 2),
     "corr": Column("corr.", "correlation", "correlation of the two runs' question means", 6, optional=True),
-    "wins": Column("wins A : B : ties", "wins_a, wins_b, ties", "expected over all pairs of answers", 6),
-    "n": Column("n", "n_questions", "questions that both runs have; unpaired: of both together", 4),
+    "wins": Column(
+        "wins A : B : ties",
+        "wins_a, wins_b, ties",
+        "questions won by A, won by B, tied: averages over all pairs of answers",
+        6,
+    ),
+    "n": Column("n", "n_questions", "questions that both runs have (unpaired: of both together)", 4),
     "only": Column("unpaired n", "n_only_a, n_only_b", "questions that only A has + that only B has", 4, optional=True),
-    "k": Column("K", "repeats_a, repeats_b", "scored answers per question; A : B where they differ", 5),
+    "k": Column("K", "repeats_a, repeats_b", "scored answers per question (A : B if they differ)", 5),
     "g": replace(CLUSTERS, rank=5),
     "deff": Column("deff", "design_effect", _DESIGN.format("A − B"), 6, optional=True),
     "missing": replace(_MISSING, rank=4),

@@ -172,7 +172,7 @@ def separation(board: BenchmarkResult) -> Picture | None:
         _marks(drawing, board, rows[kept], diff[kept], apart[kept], series, label)
     alt = (
         f"Separable: {int(significant.sum()):,} of {counted(len(rows), 'pair')}. The lines show the difference with "
-        "p = 0.05, 0.01 and 0.001 (one answer each) at each level of disagreement; the shaded corner is impossible, as "
+        "p = 0.05, 0.01 and 0.001 (one answer each) at each level of disagreement. The shaded corner is impossible, as "
         "models cannot differ by more than they disagree."
     )
     return drawing.done("separation", "Difference against disagreement", alt, points)

@@ -17,8 +17,8 @@ from ..stats.tolerances import FEWEST_UNITS, ROUNDING, SLACK
 
 MISSING = "–"
 THESE_QUESTIONS = (
-    "Estimand: these questions. Standard errors, intervals and p-values come from the repeated answers alone; nothing "
-    "is said of other questions of their kind, and clusters play no part."
+    "Estimand: these questions. Standard errors, intervals and p-values come from the repeated answers alone. They "
+    "do not apply to other questions of their kind, and clusters have no effect."
 )
 PEOPLE_LABELS = (
     "Estimand: the mean that people would give. Their labels of a random part of the answers correct the judge's "
@@ -27,8 +27,8 @@ PEOPLE_LABELS = (
 _ADDS_NOTHING = "The judge adds nothing, so the labels alone do as well: {}."
 _ALL_LABELLED = "Every question is labelled, so the labels alone count and the judge adds nothing: {}."
 _UNUSED = (
-    "The labels alone count, and the judge is not used: {}. To use it takes at least "
-    f"{FEWEST_UNITS} labelled questions (clusters), and a judge whose scores vary."
+    "Only the labels are used, not the judge: {}. The judge is used from "
+    f"{FEWEST_UNITS} labelled questions (clusters) on, if its scores vary."
 )
 _ADDS_NOISE = (
     "The corrected standard error is larger than that of the labels alone, because it allows for errors of the judge "

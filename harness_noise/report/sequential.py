@@ -45,16 +45,18 @@ def look_section(rows: Sequence[Sequential], title: str = "Looks at a run that g
     """Return the table of the looks at runs."""
     means = {row.rule == "se" for row in rows}
     what = "mean" if means == {True} else "A − B" if means == {False} else "estimate"
-    meaning = "questions that were answered by now, of all; where they have several answers, those"
+    meaning = "questions answered so far, of all (answers, if there are several per question)"
     columns = (
         TextColumn("Task", "task"),
         TextColumn("Metric", "metric"),
         Column("look", _look, "looks that were taken, and how many were planned"),
         Column("asked", lambda row: _asked(row).split(" to ")[0].removesuffix(" questions"), meaning),
-        Column(what, "estimate", "median-unbiased where it stopped; else the mean"),
+        Column(
+            what, "estimate", "corrected for stopping early (median-unbiased) if a boundary was crossed, else the mean"
+        ),
         Column("interval", fmt.interval_of, "valid whenever the looks stop it"),
         Column("p", "p_value", "allowing for the looks"),
-        Column("plain", "estimate_unadjusted", "the mean as if nobody had looked before"),
+        Column("plain", "estimate_unadjusted", "mean, not corrected for the looks"),
         TextColumn("Decision", "decision"),
     )
     return section(title, rows, columns)
@@ -159,8 +161,8 @@ def _gain(row: FullRow) -> str:
 def budget_section(arena: Arena) -> Section:
     """Return the table of what it takes to show which models are worse than the best."""
     more = (
-        "at the same K, for 80% power if the difference seen is the true one; where they come in clusters, in so many "
-        "new clusters of the size seen"
+        "new questions needed for 80% power at the same K, if the true difference is the one observed. With "
+        "clusters, in new clusters of the same size"
     )
     columns = (
         TextColumn("Task", "task"),
@@ -171,7 +173,7 @@ def budget_section(arena: Arena) -> Section:
         Column("n", "n_questions", "questions that both have"),
         Column("K", "repeats", "answers per question"),
         Column("more questions", lambda row: _new_questions(row, arena), more),
-        Column("or more answers", "more_repeats", "to each question; – where none is enough, or that is not known"),
+        Column("or more answers", "more_repeats", "to each question; – if no number is enough, or it is unknown"),
     )
     return section("What it takes to show a difference from the best", arena.budget, columns)
 

@@ -99,7 +99,7 @@ def of_arena(table: Arena, *, brief: bool = False, wide: bool = False) -> Summar
 
 NO_SAMPLES = (
     "There are no error bars, because the answers to the single questions are not there. What to do: keep them with "
-    "--log_samples (lm-eval) and run again; or compare two such numbers by the noise of their benchmark, as in "
+    "--log_samples (lm-eval) and run again. Or compare two such numbers by the noise of their benchmark, as in "
     "harness-noise compare 0.71 0.68 --profile gpqa_diamond."
 )
 NOT_SCORED = (
@@ -300,8 +300,8 @@ def lost_to_adjustment(table: Comparison) -> list[str]:
     method = {"holm": "Holm's", "bh": "Benjamini and Hochberg's"}.get(str(table.settings.get("adjust")), "the")
     where = some_of(list(map(fmt.what_of, rows)), 6)
     return [
-        f"{where}: significant alone, but not among the rows that are tested together ({method} adjustment), which the "
-        "verdict follows."
+        f"{where}: significant on its own, but not after {method} adjustment for all rows. The verdict uses the "
+        "adjusted p-value."
     ]
 
 

@@ -42,8 +42,8 @@ class Diagnostic:
 
 _LOOK = "Look for errored answers"
 _REPEATS = (
-    "Where answers are sampled, run with K > 1 repeats (--noise_repeats, --epochs; in a table several rows for a "
-    "question); multiple choice by log-likelihoods has nothing to repeat."
+    "If answers are sampled, run with K > 1 repeats (--noise_repeats, --epochs, or several rows for a question in a "
+    "table). Multiple choice by log-likelihoods has nothing to repeat."
 )
 
 STOPPED = "stopped_early"
@@ -63,7 +63,7 @@ _ALL = (
         page=(
             "Some questions have one scored answer. They get the mean variance of the others of their task, of which "
             "there are at least ten, or as many. If those are easier or harder, the split into data and prediction "
-            "noise is biased. Mean, `se` and `se_total` do not depend on the split; they are biased if an answer's "
+            "noise is biased. Mean, `se` and `se_total` do not depend on the split. They are biased if an answer's "
             "score decided whether the next one was asked."
         ),
     ),
@@ -72,7 +72,7 @@ _ALL = (
         Severity.CARE,
         "the questions with one answer score differently from the others, so the split into data and prediction "
         "noise is biased, and so is the mean if an answer's score decided whether the next one was asked",
-        "Do not use the split; find out why these questions have one answer, and ask the missing ones again.",
+        "Do not use the split. Find out why these questions have one answer, and ask the missing ones again.",
         page=(
             "The questions with one scored answer do score differently from the others of their task (Welch's test, p"
             " < .05), so the split *is* biased: in one design the data variance was 1.6 times too large. `se` and "
@@ -95,7 +95,7 @@ _ALL = (
         "missing_repeats",
         Severity.NOTE,
         "questions have different numbers of scored answers, which is allowed for",
-        f"{_LOOK}; see n_missing.",
+        f"{_LOOK}: see n_missing.",
         page=("Questions have different numbers of scored answers. The estimators allow for it."),
     ),
     Diagnostic(
@@ -103,7 +103,7 @@ _ALL = (
         Severity.NOTE,
         "the answers to a question end at the first success, as retries do, so their mean would be too high: the row "
         "is of first attempts, one for each question",
-        "Nothing, to compare first attempts; `measures=['pass@K']` gives the chance of a success within K.",
+        "Nothing, to compare first attempts. `measures=['pass@K']` gives the chance of a success within K.",
         page=(
             "The answers to a question end at its first success, as retries do, or an agent that tries again until it"
             " passes. The mean over all answers is then too high: by .11 with up to three answers and a pass rate of "
@@ -119,7 +119,7 @@ _ALL = (
         Severity.NOTE,
         "the answers to a question end at the first failure, so their mean would be too low: the row is of first "
         "attempts, one for each question",
-        "Nothing, to compare first attempts; `measures=['pass^K']` gives the chance that all of K are right.",
+        "Nothing, to compare first attempts. `measures=['pass^K']` gives the chance that all of K are right.",
         page=(
             "The same with success and failure exchanged: the answers to a question end at its first failure. The "
             "mean over all answers would be too low."
@@ -141,7 +141,7 @@ _ALL = (
         Severity.CARE,
         "all answers to a question are the same, or score the same where only scores are known (temperature 0, a "
         "cache, a fixed server seed?): prediction noise is not known",
-        "Sample at the temperature you report; switch the cache off; let repeats have seeds of their own.",
+        "Sample at the temperature you report, switch the cache off, and give each repeat its own seed.",
         page=(
             "All K answers agree on every question, or their scores do if only scores are available (a table). "
             "Prediction noise cannot be estimated: this is what temperature 0, a response cache or a fixed server "
@@ -153,7 +153,7 @@ _ALL = (
         Severity.CARE,
         "a repeat is better or worse on all questions at once (p < .05, which happens by chance in one run of "
         "twenty): if the repeats are not independent answers, the interval is too short",
-        "If repeats are training seeds, prompts or judges, use `repeats_are='runs'`; else find out what all answers of "
+        "If repeats are training seeds, prompts or judges, use `repeats_are='runs'`. Else find out what all answers of "
         "one repeat share: a changed server, or answers that were asked again because of their score.",
         page=(
             "One repeat is better or worse on all questions at once (F test, p < .05), or the format says that its "
@@ -173,14 +173,14 @@ _ALL = (
         "too_few_clusters",
         Severity.STOP,
         "fewer than two clusters: no standard error",
-        "Name a finer cluster; where the slices are the clusters themselves, slice by something else.",
+        "Name a finer cluster. If the slices are the clusters themselves, slice by something else.",
         page=("Fewer than two clusters, in the run or in a task of a group. No standard error exists."),
     ),
     Diagnostic(
         "cluster_template",
         Severity.STOP,
         "the log says its clusters by a template, which is never run from a file: no standard error",
-        "Repeat the template as `cluster`, if you trust it; or name a field, or `cluster='none'`.",
+        "Repeat the template as `cluster`, if you trust it. Else name a field, or `cluster='none'`.",
         page=(
             'The log says its clusters by a template (`noise_cluster: "{{a}}"`) and has no labels of its samples. A '
             "template of a file is never run, so nobody knows which questions belong together. No standard error "
@@ -191,11 +191,11 @@ _ALL = (
         "few_clusters",
         Severity.CARE,
         f"few {{units}}, fewer than {FEW_DF:g} degrees of freedom: the interval is wide, and less reliable",
-        "More clusters help; more questions in the same clusters do not. If the clusters are categories that are all "
+        "More clusters help, more questions in the same clusters do not. If the clusters are categories that are all "
         "there are, they are no sample: use `by`, not `cluster`.",
         without_clusters="More questions help.",
         page=(
-            "Fewer than 10 degrees of freedom: few clusters, or few questions where nothing is clustered. Intervals "
+            "Fewer than 10 degrees of freedom: few clusters, or few questions without clusters. Intervals "
             "are wide and less reliable, most of all if clusters differ in size."
         ),
     ),
@@ -204,7 +204,7 @@ _ALL = (
         Severity.CARE,
         f"a metric over all questions at once, of fewer than {FEW_RESAMPLED} {{units}} or decided by very few (F1 of a "
         "rare class): its interval may be too short",
-        "More questions, above all of the rare class; the difference of two runs is more reliable than the interval of "
+        "More questions, above all of the rare class. The difference of two runs is more reliable than the interval of "
         "one.",
         page=(
             "A metric that is computed over all questions at once (F1, bleu, perplexity) on fewer than 30 questions "
@@ -220,7 +220,7 @@ _ALL = (
         Severity.CARE,
         "the metric groups rows (all answers to a question right, consistency over prompts), so its noise is that of "
         "whole groups: the jackknife over these, and no error bar where they are not known",
-        "If there is none, name what the metric groups by with `cluster`; `cluster='auto'` knows it for some tasks.",
+        "If there is none, name what the metric groups by with `cluster`. `cluster='auto'` knows it for some tasks.",
         page=(
             "The task's own aggregation looks across rows: all rows of a question right "
             "(`super_glue-multirc-t5-prompt`, `super_glue-record-t5-prompt`), or consistency over prompts (SCORE). "
@@ -235,7 +235,7 @@ _ALL = (
         "inner_clusters",
         Severity.CARE,
         "the clusters lie within larger ones that the file names, and by these the standard error is clearly larger",
-        "Name the outer field with `cluster`, unless its values are all there are; a note names it.",
+        "Name the outer field with `cluster`, unless its values are all there are. A note names it.",
         page=(
             "The clusters lie within larger ones (passages within articles, files within repositories), which another"
             " field of the file names, and clustering by that field makes the standard error at least 1.1 times as "
@@ -254,7 +254,7 @@ _ALL = (
         Severity.NOTE,
         "the data noise is smaller than this many answers can show: “< x” is its one-sided 95% limit, and only the "
         "raw variances (JSON) add up to SE²",
-        "Nothing; more repeats would show it.",
+        "Nothing. More repeats would show it.",
         page=(
             "The unbiased estimate of the data variance came out below 0. `se_data` is 0, `var_data` keeps the raw "
             'value, and tables show "< x" with x = `se_data_upper`, its one-sided 95% limit. SE² = data² + '
@@ -267,12 +267,12 @@ _ALL = (
         Severity.CARE,
         "all questions have the same value, or difference, so an SE of 0 is no certainty: the interval is that of a "
         "small-sample rule, or none where the range of the scores is not known",
-        "Nothing; with few questions the interval is honest and wide. Say `range` where the range is not known.",
+        "Nothing. With few questions the interval is honest and wide. Say `range` if the range is unknown.",
         page=(
             "All questions have the same value (or difference). An SE of 0 does not mean certainty. Scores at one end"
             " of a known range (`range`) have Wilson's interval with n = G, differences that of Bonett–Price. Others "
             "have none: ten judgements of 0.5 do not show how far off an eleventh might be. Scores that are all 0, or"
-            " all 1, do not show that the metric lies in [0, 1]; its name or `--range` must say so. Statistic and MDE"
+            " all 1, do not show that the metric lies in [0, 1]. Its name or `--range` must say so. Statistic and MDE"
             " are null."
         ),
     ),
@@ -288,7 +288,7 @@ _ALL = (
         Severity.NOTE,
         "questions that only one of the runs has are left out",
         "Run both on the same questions.",
-        page=("Questions that only one of the runs has were left out; `n_only_a` and `n_only_b` count them."),
+        page=("Questions that only one of the runs has were left out. `n_only_a` and `n_only_b` count them."),
     ),
     Diagnostic(
         "unpaired",
@@ -323,7 +323,7 @@ _ALL = (
         "few_flips",
         Severity.CARE,
         "the difference rests on few {units}, so the limit farther from 0 is moved outwards; SE and p are not affected",
-        "More clusters help; more questions in the same clusters do not.",
+        "More clusters help, more questions in the same clusters do not.",
         without_clusters="More questions help.",
         with_labels="More labels help.",
         page=(
@@ -338,8 +338,8 @@ _ALL = (
         Severity.CARE,
         f"the wrong answers, or the right ones, add up to fewer than {FEW_FAILURES} whole {{units}}: the interval is "
         "less reliable",
-        "More questions or clusters help; `interval='korn-graubard'` is the cautious choice.",
-        without_clusters="More questions help; `interval='korn-graubard'` is the cautious choice.",
+        "More questions or clusters help. `interval='korn-graubard'` is the cautious choice.",
+        without_clusters="More questions help. `interval='korn-graubard'` is the cautious choice.",
         with_labels="More labels help.",
         page=(
             "The wrong answers, or the right ones, are worth fewer than 10 questions (with clusters: clusters) of "
@@ -352,7 +352,7 @@ _ALL = (
             "interval may cover less than it promises, above all with clusters. With [people's "
             "labels](methods/judges.md) also where fewer than 10 questions (clusters) hold the judge's errors that "
             "the labels show: that few are seen does not prove that there are few, so the standard error counts two "
-            "more; more labels help."
+            "more. More labels help."
         ),
     ),
     Diagnostic(
@@ -360,14 +360,14 @@ _ALL = (
         Severity.CARE,
         "a long tail on one side, and few {units} for it: a mean's interval is extended there (the SE is not affected) "
         "and may still be too short",
-        "More clusters help; more questions in the same clusters do not. `interval='bootstrap-t'` resamples the tail, "
+        "More clusters help, more questions in the same clusters do not. `interval='bootstrap-t'` resamples the tail, "
         "from 6 clusters on.",
         without_clusters="More questions help. `interval='bootstrap-t'` resamples the tail, from 6 questions on.",
         page=(
             "The scores of one run, or the paired differences of a measure such as cost, have a long tail on one "
             "side, and are too few for it: the skewness of the mean (that of the scores over √n) is above 0.2, for a "
             "measure above 0.1, and above what the interval allows for. A symmetric interval is too short on that "
-            "side, so that of a mean is extended there (see [intervals](methods/intervals.md)); SE and the other end "
+            "side, so that of a mean is extended there (see [intervals](methods/intervals.md)). SE and the other end "
             "are not affected. With a tail of rare large values it may still be too short."
         ),
     ),
@@ -378,7 +378,7 @@ _ALL = (
         "Analyse its two parts by themselves, or use more questions.",
         page=(
             "`--measure X/Y`: the 95% t interval of the denominator's mean contains 0, so that the ratio may be "
-            "anything; estimate, interval and test are null (see [measures](methods/measures.md))."
+            "anything. Estimate, interval and test are null (see [measures](methods/measures.md))."
         ),
     ),
     Diagnostic(
@@ -389,7 +389,7 @@ _ALL = (
         "Run without a cache to measure tokens, cost and time.",
         page=(
             "Some answers, or some calls of them, came from a cache: a cost of 0 is not what they cost. They are left"
-            " out where the log says which they are; where it only says that there was a cache, the mean is too low."
+            " out if the log says which they are. If it only says that there was a cache, the mean is too low."
         ),
     ),
     Diagnostic(
@@ -397,7 +397,7 @@ _ALL = (
         Severity.CARE,
         "the interval alone shows a difference, which is no longer significant after adjustment for the rows that are "
         "tested together",
-        "Look at the row again on new data; name one row in advance with `tasks`.",
+        "Look at the row again on new data. Name one row in advance with `tasks`.",
         page=(
             "The interval of this row alone excludes 0, but after adjustment for the rows of its family the "
             "difference is not significant. The verdict and the gate follow the adjusted p."
@@ -408,7 +408,7 @@ _ALL = (
         Severity.CARE,
         "counting all missing answers as wrong, or all as right, moves the mean by more than a third of its standard "
         "error",
-        "If the run was cancelled, ask the rest; else find out why answers are missing (time-outs are often hard "
+        "If the run was cancelled, ask the rest. Else find out why answers are missing (time-outs are often hard "
         "questions). `missing='zero'` counts them as wrong.",
         page=(
             "Answers are missing. `mean_if_missing_wrong` and `mean_if_missing_right` differ by more than a third of "
@@ -422,7 +422,7 @@ _ALL = (
         "answers that share a seed, or were generated greedily, are copies of each other and count as one",
         "Let repeats have seeds of their own, and a temperature.",
         page=(
-            "Native answers of a question share a seed and are copies of each other; they count as one answer. They "
+            "Native answers of a question share a seed and are copies of each other. They count as one answer. They "
             "are recognised by the further answers, which have seeds of their own (lm-eval). Or the answers are "
             "generated greedily (temperature 0), and a second answer to 30 questions was a copy each time, so no "
             "other was asked for."
@@ -440,7 +440,7 @@ _ALL = (
         Severity.CARE,
         "the first answer of every question scores differently from the later ones (a shared seed?): the native "
         "value and the mean over all answers are not the same thing",
-        "Prefer _avg; look at the server's seed.",
+        "Prefer _avg, and look at the server's seed.",
         page=(
             "The first answer of every question scores differently from the later ones (F test of one contrast, p < "
             ".005), as happens where all first answers share a seed. The native value and `_avg` then do not estimate"
@@ -452,11 +452,11 @@ _ALL = (
         Severity.CARE,
         "some questions are the same as others, under another id: they count as independent, so the standard error is "
         "too small",
-        "Cluster by the words of the question; a note names the field and the standard error.",
+        "Cluster by the words of the question. A note names the field and the standard error.",
         page=(
             "Some questions are the same as others, under another id: messages, choices, attachments and target are "
             "equal, as far as the file has them. They count as independent, so the standard error is too small. A "
-            "note says what it would be with clusters by their words, and what to type; nothing is clustered by "
+            "note says what it would be with clusters by their words, and what to type. Nothing is clustered by "
             "itself. So few that they could not raise the variance by 1% are not marked."
         ),
     ),
@@ -469,7 +469,7 @@ _ALL = (
         page=(
             "Both runs gave answers with the same text to the same questions, and the scores of these answers differ:"
             " at least 5 answers, and at least 5% of the equal ones (`equal_answers` counts both). The scoring "
-            "differs and not the models, so the verdict is `scored differently` and a gate cannot judge the row; p "
+            "differs and not the models, so the verdict is `scored differently` and a gate cannot judge the row. p "
             "and interval stay in JSON. Texts are compared, never log-likelihoods. A judge that scores one text in "
             "two ways is noise and has no such code (`judge_flips`)."
         ),
@@ -524,14 +524,14 @@ _ALL = (
         "Name it with `metrics` to see it in the first table.",
         page=(
             "lm-eval does not report this metric: `acc_prob` is made of the same answers. It stands in JSON and in "
-            "`--details`; the first table leaves it out unless it is named."
+            "`--details`. The first table leaves it out unless it is named."
         ),
     ),
     Diagnostic(
         "reference_noise",
         Severity.CARE,
         "no samples were compared: the noise is what the benchmark's profile gives for models of this accuracy",
-        "Compare the runs themselves where you have their samples.",
+        "Compare the runs themselves if you have their samples.",
         page=(
             "No samples were compared: the standard error is the one that the benchmark's noise profile (`--profile`)"
             " gives for models of this accuracy."
@@ -553,7 +553,7 @@ _ALL = (
         "chance_corrected",
         Severity.NOTE,
         "scores are corrected for guessing, (x − c)/(1 − c): 0 is chance, and nothing is clipped there",
-        "Report it as corrected; differences are 1/(1 − c) times the raw ones.",
+        "Report it as corrected. Differences are 1/(1 − c) times the raw ones.",
         page=(
             "`--chance`: scores are corrected for guessing, (x − c)/(1 − c), see [chance](methods/groups.md#chance). "
             "0 is chance, and nothing is clipped there."
@@ -617,7 +617,7 @@ _ALL = (
         "not_these_questions",
         Severity.STOP,
         "no share of right answers to these questions rounds to the published number",
-        "Find out which questions and which metric the number is of; if they are others, give their number as `n`.",
+        "Find out which questions and which metric the number is of. If they are others, give their number as `n`.",
         page=(
             "A published number that is no share k/(n·K) of right answers to these n questions, within its rounding. "
             "It is of other questions, or of another metric."
@@ -660,7 +660,7 @@ _ALL = (
         Severity.CARE,
         f"fewer than {FEWEST_FAILED} labelled questions (clusters) hold a failure, or a pass, so mean, SE and interval "
         "are those of the labels alone: near an end of the range a corrected mean is less reliable",
-        "Label more questions; the judge's bias is shown next to the mean.",
+        "Label more questions. The judge's bias is shown next to the mean.",
         page=(
             "Fewer than 5 labelled questions (clusters) hold a failure, or fewer than 5 hold a pass. The corrected "
             "mean is then less reliable (with one or two failures its interval is often too short), so mean, SE and "

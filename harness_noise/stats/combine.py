@@ -64,12 +64,12 @@ SKEWED = "skewed_rows"
 SHARED = "tasks_share_questions"
 DIFFER = "tasks_differ"
 _WHY = {
-    SKEWED: "the tasks are skewed in the same direction: each one's t test withstands that, but their sum would reject "
-    "a true null far too often, so it is refused; take the overall row",
-    SHARED: "it takes the tasks for independent, but they share questions or clusters, so it is refused; the overall "
+    SKEWED: "the tasks are skewed in the same direction. Each one's t test withstands that, but their sum would reject "
+    "a true null far too often, so it is refused. Take the overall row",
+    SHARED: "it takes the tasks for independent, but they share questions or clusters, so it is refused. The overall "
     "row counts what is shared once",
-    DIFFER: "it takes one difference for all tasks, and the tasks are shown to differ (Cochran's Q), so it is refused; "
-    "take the overall row, or look at the tasks one by one",
+    DIFFER: "it takes one difference for all tasks, and the tasks are shown to differ (Cochran's Q), so it is refused. "
+    "Take the overall row, or look at the tasks one by one",
 }
 """Code → why a method is refused."""
 

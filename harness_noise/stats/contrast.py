@@ -66,7 +66,7 @@ def question_stats(values: FloatArray) -> QuestionStats:
     filled = np.where(present, values, 0.0)
     low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
     if is_infinite(low) or is_infinite(high):
-        raise InputError(f"{INFINITE}; leave it out (NaN) or use a bounded metric")
+        raise InputError(f"{INFINITE}. Leave it out (NaN) or use a bounded metric")
     with np.errstate(invalid="ignore", divide="ignore"):
         constant = low == high  # rounding must not turn identical answers into noise
         mean = np.where(constant, low, filled.sum(axis=1) / count)

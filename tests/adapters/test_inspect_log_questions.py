@@ -50,7 +50,7 @@ def test_cluster_specs(inspect_logs):
     assert n_clusters() == 12
     assert n_clusters(cluster="passage") == 4
     assert n_clusters(cluster="coins=passage") == 4
-    with pytest.raises(hn.InputError, match="there is no task other; the tasks are coins"):
+    with pytest.raises(hn.InputError, match=r"there is no task other\. The tasks are coins"):
         n_clusters(cluster="other=passage")
     assert n_clusters(cluster="{{passage}}{{id}}") == 12
     assert n_clusters(cluster="none") == 12

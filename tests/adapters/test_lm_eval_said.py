@@ -68,7 +68,7 @@ def test_so_is_one_of_a_task_that_is_not_in_the_run(
     arguments = ["run", "--model", "sim-slow", *run(folder, tasks="both,choice")[3:], "--noise"]
     assert main(["lm-eval", *arguments, "--noise_cluster", spec]) == 2
     task = spec.partition("=")[0]
-    assert f"--noise_cluster {spec}: there is no task {task}; the tasks are choice, gen" in capsys.readouterr().err
+    assert f"--noise_cluster {spec}: there is no task {task}. The tasks are choice, gen" in capsys.readouterr().err
     assert LOADED == []
     # the default of many runs may name tasks of others
     monkeypatch.setenv("HARNESS_NOISE_CLUSTER", f"{spec},gen=template")

@@ -90,7 +90,7 @@ def test_folders_of_instance_reports_pro_results_and_details(tmp_path: Path) -> 
     lists = {"no_generation": [], "no_logs": [], "resolved": IDS[:3]}
     (details / "results.json").write_text(json.dumps(lists))
     for place in (details.parent, details / "results.json"):
-        with pytest.raises(InputError, match="not those that were tried; give the run"):
+        with pytest.raises(InputError, match=r"not those that were tried\. Give the run"):
             hn.read(place)
     known = {name: {"cost": 0.5 + i, "resolved": i < 3} for i, name in enumerate(IDS)}
     (details / "per_instance_details.json").write_text(json.dumps(known))

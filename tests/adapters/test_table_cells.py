@@ -65,7 +65,7 @@ def test_rows_inside_an_object(tmp_path):
     assert array(run).ravel().tolist() == [1, 0, 0, 1, 0, 0]
     assert run.scores[0].questions.log.read([2], "none")
     path.write_text(json.dumps({"a": {"rows": ROWS}, "b": ROWS}))
-    with pytest.raises(InputError, match=r"the rows: a.rows, b; say which with `columns={'rows': 'a.rows'}`"):
+    with pytest.raises(InputError, match=r"the rows: a.rows, b. Say which with `columns={'rows': 'a.rows'}`"):
         one(path)
     assert len(array(one(path, columns={"rows": "a.rows", "score": "outcome.right"}))) == 6
     with pytest.raises(InputError, match="rows=c: no such field; there are a, b"):

@@ -224,7 +224,7 @@ def test_of_what_nothing_reads_the_shape_is_said_and_what_would_be_read(tmp_path
     (path := tmp_path / "t.json").write_text(json.dumps(data))
     with pytest.raises(InputError, match=r"objects, one for each answer, or an object with a key for each") as raised:
         hn.read(path)
-    assert f"; it is {shape}; expected" in str(raised.value)
+    assert f"; it is {shape}. Expected" in str(raised.value)
 
 
 def test_lists_of_texts_by_question_are_answers_and_no_scores(tmp_path: Path) -> None:

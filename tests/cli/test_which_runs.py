@@ -471,7 +471,7 @@ def test_apart_gives_every_run_by_itself(tmp_path):
 def test_clusters_of_a_task_that_no_run_has_are_refused(folders, capsys, command):
     paths = [str(folder) for folder in folders]
     assert main([command, *paths, "--cluster", "t1=question", "--cluster", "t9=question"]) == 2
-    assert "--cluster t9=question: there is no task t9; the tasks are t0, t1, t2, t3 (" in capsys.readouterr().err
+    assert "--cluster t9=question: there is no task t9. The tasks are t0, t1, t2, t3 (" in capsys.readouterr().err
     results(folders[0], {"t9": coin(9)}, model="A", day=9)  # one of the runs has it
     assert main([command, *paths, "--cluster", "t1=question", "--cluster", "t9=question"]) == 0
 

@@ -130,7 +130,7 @@ def test_what_is_no_run_is_refused(value: Any) -> None:
     [
         (lambda: hn.analyze(""), "'' is no path: name a file or a folder"),
         (lambda: hn.read(None), "None is no path"),  # type: ignore[arg-type]
-        (lambda: hn.compare([1, 0, 1], [0, 0, 1]), "for arrays of scores there is `estimate_difference`"),
+        (lambda: hn.compare([1, 0, 1], [0, 0, 1]), "For arrays of scores use `estimate_difference`"),
         (lambda: hn.compare(0.7, 0.6), r"350/500 and 300/500.*`profile='gpqa_diamond'` \(`profiles` lists"),
         (lambda: hn.compare((1, 2), (1, 2), questions=-5), "`questions` -5 is not a whole number of 0 or more"),
         (lambda: hn.arena([], top="2"), "`top` '2' is not a whole number"),  # type: ignore[arg-type]

@@ -228,5 +228,5 @@ class TestPermutation:
 def test_runs_are_refused(values):
     from harness_noise.errors import InputError
 
-    with pytest.raises(InputError, match="leave this one out"):
+    with pytest.raises(InputError, match="Leave this one out"):
         analyze_run(run(mean_by_sums(values)), Settings(repeats_are="runs"))

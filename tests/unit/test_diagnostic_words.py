@@ -103,4 +103,4 @@ def test_with_clusters_it_says_what_helps_and_what_does_not() -> None:
     row = replace(hn.estimate(scores, clusters=np.arange(40) // 10), task="t", metric="acc", cluster="passage")
     text = " ".join(rendered(Analysis({}, (row,)), "table", details=True).split())
     assert "few clusters" in text
-    assert "What to do: more clusters help; more questions in the same clusters do not." in text
+    assert "What to do: more clusters help, more questions in the same clusters do not." in text

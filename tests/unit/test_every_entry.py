@@ -41,10 +41,10 @@ def test_metrics_that_are_no_means_refuse(choices):
         Run(m, m, "test", corpus=(CorpusScores("t", "bleu", "none", keys, stats=stats, value=lambda s: s[..., 0]),))
         for m in "ab"
     ]
-    with pytest.raises(hn.InputError, match="leave this one out with `metrics`"):
+    with pytest.raises(hn.InputError, match="Leave this one out with `metrics`"):
         hn.compare(*runs, **choices)
     if choices in ({"questions_are": "fixed"}, {"repeats_are": "runs"}):
-        with pytest.raises(hn.InputError, match="leave this one out with `metrics`"):
+        with pytest.raises(hn.InputError, match="Leave this one out with `metrics`"):
             hn.analyze(runs[0], **choices)
 
 

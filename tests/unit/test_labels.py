@@ -117,7 +117,7 @@ def test_a_judge_that_too_few_labels_leave_unused_is_not_called_useless() -> Non
     assert (row.judge.gain or 0) < 1.01
     assert row.mean == pytest.approx(np.nanmean(labels))
     assert "adds nothing" not in str(row)
-    assert "the judge is not used" in str(row)
+    assert "Only the labels are used, not the judge" in str(row)
 
 
 def test_labels_that_are_all_right_have_the_interval_of_so_many_right_answers() -> None:
@@ -299,7 +299,7 @@ def test_labels_that_are_all_the_same_are_no_measure_of_the_judge() -> None:
     row = hn.estimate_with_labels(judge, part_of(truth, np.random.default_rng(27), 60))
     assert row.judge is not None
     assert row.judge.gain is None
-    assert "the judge is not used" not in hn.render(Analysis({}, (row,)), "markdown")
+    assert "Only the labels are used, not the judge" not in hn.render(Analysis({}, (row,)), "markdown")
 
 
 @pytest.mark.parametrize("wrong", [FEW_FAILURES - 1, FEW_FAILURES])

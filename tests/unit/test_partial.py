@@ -389,7 +389,7 @@ def test_a_broken_profile_is_refused(
     profile.write_text(json.dumps(content, indent=2))
     capsys.readouterr()
     assert main(["analyze", str(files / "new.csv"), "--complete", str(profile)]) == 2
-    assert "broken questions; make it again" in capsys.readouterr().err
+    assert "broken questions. Make it again" in capsys.readouterr().err
 
 
 def test_a_part_without_variance_has_no_standard_error():

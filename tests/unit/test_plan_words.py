@@ -51,7 +51,7 @@ def test_the_design_effect_says_which_theory_it_leaves_alone() -> None:
     plain, clustered = hn.plan(effect=0.02, accuracy=0.7), hn.plan(effect=0.02, accuracy=0.7, design_effect=2)
     ratio = [b.variance / a.variance for a, b in zip(plain.theory, clustered.theory, strict=True)]
     assert ratio == pytest.approx([2, 1, 2])
-    assert any("the Beta theory has none" in note for note in noted(clustered))
+    assert any("The Beta theory has no data noise" in note for note in noted(clustered))
 
 
 def test_many_degrees_of_freedom_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:

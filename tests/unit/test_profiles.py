@@ -129,7 +129,7 @@ def test_profiles_that_cannot_be_used(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="profile"):
             reference.read(path)
     path.write_text('{"kind": "noise-profile", "benchmarks": [{"task": "t", "beta_theory": null}]}')
-    with pytest.raises(InputError, match=r"broken entry .*make it again"):
+    with pytest.raises(InputError, match=r"broken entry .*Make it again"):
         reference.read(path)
     reference.write(arena(board(), Settings()), path)
     profile = reference.read(path)[0]

@@ -63,8 +63,8 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
     folder = path if path.is_dir() else path.parent
     if folder is path and _is_inside(out, path):
         raise InputError(
-            f"{out}: lies inside {path}, where a copy of a log would hide the original from Inspect; "
-            "choose a folder beside it, or write with `in_place=True`"
+            f"{out}: lies inside {path}, where a copy of a log would hide the original from Inspect. "
+            "Choose a folder beside it, or write with `in_place=True`"
         )
     sources = Unchanged(logs_in(path) if folder is path else [path])
     options = replace(options, tasks=())  # a log is written whole
@@ -101,7 +101,7 @@ def _rest(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path
         if not target.exists():
             copies.append((source, target))
         elif not filecmp.cmp(source, target, shallow=False):
-            raise InputError(f"{target}: exists and is not the copy of {source}; choose another folder")
+            raise InputError(f"{target}: exists and is not the copy of {source}. Choose another folder")
     return copies
 
 
@@ -228,9 +228,9 @@ def _is_done(source: Path, native: EvalLog, target: Path, results: EvalResults) 
         try:
             there = read_eval_log(str(target), header_only=True)
         except Exception as error:
-            raise InputError(f"{target}: exists and is not an Inspect log; choose another folder") from error
+            raise InputError(f"{target}: exists and is not an Inspect log. Choose another folder") from error
         if there.eval != native.eval:
-            raise InputError(f"{target}: exists and is of another eval; choose another folder")
+            raise InputError(f"{target}: exists and is of another eval. Choose another folder")
         with also(target.parent):
             if _body(target) != _body(source):
                 return False

@@ -142,7 +142,7 @@ def check_header(path: Path) -> None:
         return
     if path.stat().st_size > LARGEST:  # an .eval log may be of any size
         raise InputError(
-            f"{path}: a JSON log of {path.stat().st_size / 1e9:.1f} GB has to be held in memory as a whole; make "
+            f"{path}: a JSON log of {path.stat().st_size / 1e9:.1f} GB has to be held in memory as a whole. Make "
             f"an .eval log of it: `inspect log convert {path} --to eval --output-dir DIR --stream`"
         )
 

@@ -84,7 +84,7 @@ def _lost_flag(log: LogRun) -> list[Note]:
         return []
     said = (
         "its metadata ask for error bars (noise), and it holds none: our hook did not run (see INSPECT_REQUIRED_HOOKS "
-        "in the docs), or the log was scored again or recovered without it; `export` writes them"
+        "in the docs), or the log was scored again or recovered without it. `export` writes them"
     )
     return [Note("flag_without_effect", said).of(header.task)]
 
@@ -334,7 +334,7 @@ def _check_clusters(path: Path, task_clusters: TaskClusters, spec: Spec) -> None
     try:
         task_clusters.labels(spec)
     except FinalError as error:
-        raise FinalError(f"{path}: {error}; name another with `cluster`, or `cluster='none'`") from None
+        raise FinalError(f"{path}: {error}. Name another with `cluster`, or `cluster='none'`") from None
 
 
 def _questions(
@@ -412,7 +412,7 @@ def _remarks(path: Path, log: LogFile) -> list[Note]:
         out.append(Note("ended_early", said).of(task))
     if not header.computed and header.status != "success":
         said = (
-            f"the run ended before Inspect computed its results (status {header.status}); the rows are of the answers "
+            f"the run ended before Inspect computed its results (status {header.status}). The rows are of the answers "
             "that its log holds, as their samples were scored"
         )
         out.append(Note("no_native_values", said).of(task))

@@ -70,7 +70,7 @@ class StoppingSettings(StoppingOptions):
         if repeats and fields["rule"] is not None:
             raise InputError(
                 "noise_repeats=auto and noise_until: both decide how many epochs are asked, so only one of the two can "
-                "stop the run; leave one out"
+                "stop the run. Leave one out"
             )
         return cls(repeats=bool(repeats), seed=seed, **fields)
 

@@ -170,7 +170,7 @@ def _check(spec: EvalSpec, epochs: int, asking: StoppingSettings) -> None:
     if spec.config.sample_shuffle is True:
         logger.warning(
             "noise: %s: the samples are shuffled without a seed (--sample-shuffle 1 means on, not the seed 1): another "
-            "run has another order, and with --limit other questions; give a seed, --sample-shuffle 42",
+            "run has another order, and with --limit other questions. Give a seed, --sample-shuffle 42",
             spec.task,
         )
 
@@ -326,7 +326,7 @@ def read(where: str, task: str, cluster: UserSpec | None, folders: Sequence[str]
     of_task = [log for log in logs if bare(log.header.task) == bare(task)]
     if len(of_task) != 1:
         names = ", ".join(sorted({log.header.task for log in logs}))
-        many = f"has {len(of_task)} logs of {task}; name one" if of_task else f"has no log of {task}, but of {names}"
+        many = f"has {len(of_task)} logs of {task}. Name one" if of_task else f"has no log of {task}, but of {names}"
         raise InputError(f"{what}={where}: {many}")
     return of_task[0]
 
@@ -380,7 +380,7 @@ class Stopping:
         except InputError as error:
             refuse(error)
         except Exception as error:  # noqa: BLE001  anything else would be asked, and paid for
-            refuse(InputError(f"{task.task}: it cannot be stopped early ({error_message(error)}); leave it out"))
+            refuse(InputError(f"{task.task}: it cannot be stopped early ({error_message(error)}). Leave it out"))
         return MANAGER
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:

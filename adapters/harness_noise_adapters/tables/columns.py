@@ -192,7 +192,7 @@ class TableColumns:
             raise InputError(f"{path}, line {line}: {name} must be a share in [0, 1] of {of} ≥ 1 answers")
         if abs(right - round(right)) > 1e-6 * max(1.0, count):
             raise InputError(
-                f"{path}, line {line}: {share:g} of {count:g} answers is no whole number of right answers; give one "
+                f"{path}, line {line}: {share:g} of {count:g} answers is no whole number of right answers. Give one "
                 "row for each answer instead"
             )
         return round(right), round(count)

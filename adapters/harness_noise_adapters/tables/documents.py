@@ -16,7 +16,7 @@ from .opening import Record, opened_table
 
 def document(path: Path) -> Any:
     """Return a file's JSON document, as a list of rows if pandas wrote it with `orient="split"`."""
-    advice = "; write one object to a line (JSONL), which is read line by line"
+    advice = ". Write one object to a line (JSONL), which is read line by line"
     if path.suffix.lower() == ".gz":
         with opened_table(path) as file:
             data = load(path, advice=advice, data=file)
@@ -137,7 +137,7 @@ def _no_rows(path: Path, places: list[str], data: Any) -> str:
     if len(places) > _NAMED and (len(parents) == 1 or shown[0] != places[0]):
         return (
             f"{path}: not a table: {max(parents)[:_LONGEST] or 'the object'} holds {len(places)} lists of objects "
-            f"under as many names ({shown[0].rpartition('.')[2]}, …); write one row for each answer (JSONL, CSV)"
+            f"under as many names ({shown[0].rpartition('.')[2]}, …). Write one row for each answer (JSONL, CSV)"
         )
     return _several(path, places)
 
@@ -146,7 +146,7 @@ def _several(path: Path, places: list[str]) -> str:
     places = [place if len(place) <= _LONGEST else f"{place[:_LONGEST]}…" for place in places]
     listed = ", ".join(places[:_NAMED]) + (f" and {len(places) - _NAMED} more" if len(places) > _NAMED else "")
     return (
-        f"{path}: several lists of objects could be the rows: {listed}; say which with "
+        f"{path}: several lists of objects could be the rows: {listed}. Say which with "
         f"{parameter('columns', {'rows': places[0]})}"
     )
 

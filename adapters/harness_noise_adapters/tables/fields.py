@@ -56,7 +56,7 @@ def clusters_of(
     parsed = ClusterSpec.parse(options.cluster)
 
     def natural(task: str) -> str:
-        raise InputError(f"{path}: `cluster='auto'` knows the tasks of harnesses, not a table's columns; name a column")
+        raise InputError(f"{path}: `cluster='auto'` knows the tasks of harnesses, not a table's columns. Name a column")
 
     def spec(task: str) -> UserSpec | None:
         return resolved(parsed, task, natural)[0]
@@ -126,8 +126,8 @@ def fields_of(
     for name, question in varying.items():
         if name not in used and mentioned(name, specs):
             raise FinalError(
-                f"{path}: column {name!r} has several values for question {question!r}: it tells of an answer, not "
-                f"of a question; with {name} among the `factors`, `factors` says how much noise it makes"
+                f"{path}: column {name!r} has several values for question {question!r}: it describes an answer, not "
+                f"a question. With {name} among the `factors`, `factors` says how much noise it makes"
             )
     reader = FieldReader(specs, task)
     for doc in docs:

@@ -281,7 +281,7 @@ def _csv(path: Path) -> Iterator[Block]:
                 size, line = _BATCH, reader.line_num
         except csv.Error as error:
             raise InputError(
-                f"{path}, line {reader.line_num}: not CSV that can be read ({error}); a table has one row for each "
+                f"{path}, line {reader.line_num}: not CSV that can be read ({error}). A table has one row for each "
                 "answer, with a question and a score"
             ) from None
 
@@ -354,7 +354,7 @@ def _parquet(path: Path, columns: Sequence[str] | None = None) -> Iterator[Block
             if table.metadata.num_rows > most:
                 raise InputError(
                     f"{path}: says that it has {table.metadata.num_rows} rows, more than {_ROWS_PER_BYTE} for each of "
-                    "its bytes: no table of scores packs so well; write it as CSV if it is one"
+                    "its bytes: no table of scores packs so well. Write it as CSV if it is one"
                 )
             number = 0
             for batch in table.iter_batches(_BATCH, columns=columns):

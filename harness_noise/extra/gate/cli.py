@@ -21,7 +21,7 @@ CODES = {"pass": 0, "fail": 1, "cannot judge": 2}
     options.several(
         "--against",
         "RUN|DIR",
-        "The baseline. Repeat it for several runs of one configuration, whose spread then counts; or a folder of "
+        "The baseline. Repeat it for several runs of one configuration, whose spread then counts, or name a folder of "
         "--store.",
     ),
     options.value("--thresholds", "FILE", "YAML file of the scores to reach, as inference engines keep them."),
@@ -39,23 +39,23 @@ CODES = {"pass": 0, "fail": 1, "cannot judge": 2}
     options.value(
         "--answers-b",
         "K",
-        "Answers to each question behind --floor, which is of the same questions; inf if it was greedy.",
+        "Answers to each question behind --floor, which is of the same questions (inf: greedy).",
         float,
     ),
     options.switch("--pooled", "Decide on the equal-weight mean of all rows."),
     options.switch("--each", "Decide on every question by itself: which single test broke?"),
     *options.of_extras("gate"),
     options.switch("--skip-missing", "Leave out, by name, what cannot be judged."),
-    options.several("--vouch", "CAUSE", "Answers missing for CAUSE are missing at random, by your word; repeatable."),
+    options.several("--vouch", "CAUSE", "Answers missing for CAUSE are missing at random, by your word. Repeatable."),
     options.switch("--self-test", "How often identical models would fail, and which loss is seen."),
     *options.computing(
         "gate",
-        interval="Interval of the difference; auto: that of the test.",
-        margin="The loss that is accepted, as 0.01 on the metric's scale, or 1pt; 0 if not given.",
+        interval="Interval of the difference. auto: that of the test.",
+        margin="The loss that is accepted, as 0.01 on the metric's scale, or 1pt. Default: 0.",
     ),
 )
 @options.to_show(
-    options.value("--store", "DIR", "Keep what a gate needs of this run in DIR, if it passes; the last six runs stay."),
+    options.value("--store", "DIR", "Keep what a gate needs of this run in DIR, if it passes. The last six runs stay."),
     options.target("--junit", "FILE", "Write JUnit's XML."),
     options.target("--github", "FILE", "Write this gate as a GitHub workflow, such as .github/workflows/gate.yml."),
     options.target("--verdict", "FILE", "Write the verdict as JSON, beside what is printed."),

@@ -512,7 +512,7 @@ def one_configuration(runs: Sequence[Run]) -> tuple[Run, list[Note]]:
         note = Note(
             "one_baseline",
             "one baseline run: how far two runs of one configuration differ (batching, kernels, seeds) cannot be known "
-            "from it; give several as `against`, or keep them with `store`",
+            "from it. Give several as `against`, or keep them with `store`",
         )
         return runs[0], [note, *twice]
     first = runs[0]

@@ -1,4 +1,4 @@
-"""People's labels of a random part of the answers: which are drawn, and the scores of a judge that they correct."""
+"""Human labels of a random subset of the answers: which are drawn, and the scores of a judge that they correct."""
 
 from ...extras import Calculation, Extra, Keyword, Option
 
@@ -11,21 +11,21 @@ EXTRA = Extra(
     options=(
         Option(
             "--labels",
-            "People's labels of a random part of the answers (question, label[, task][, model][, repeat][, person]), "
-            "which correct the judge's scores; `label` draws such a part.",
+            "Human labels for a random subset of the answers, which correct the judge's scores. Columns: question, "
+            "label[, task][, model][, repeat][, person]. `label` draws the subset.",
             _COMMANDS,
             "FILE",
         ),
         Option(
             "--labels-scorer",
-            "The scorer of the log whose scores are people's labels, or edits: scores that people have edited.",
+            "The scorer of the log whose scores are human labels. edits: the scores that people have edited.",
             _COMMANDS,
             "NAME",
         ),
         Option("--label-range", "Labels that stand for the lowest and highest score.", _COMMANDS, "LOW,HIGH"),
         Option(
             "--labels-at-random",
-            "The labelled answers are a random part, even if they do not look like one.",
+            "Confirm that the labelled answers were chosen at random, although they do not look random.",
             _COMMANDS,
         ),
     ),

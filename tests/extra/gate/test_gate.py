@@ -100,7 +100,7 @@ class TestVerdict:
             single = not row.ci_low <= 0 <= row.ci_high
             assert ("not_after_adjustment" in row.diagnostics) == (single and row.verdict == "not separable")
         for shown in (text.markdown(found), text.latex(found), html.page(found)):
-            assert "significant alone" in shown
+            assert "significant on its own" in shown
             assert "Holm" in shown
         single_words = compare_runs([(a, b)], Settings(adjust="none")).comparisons
         assert sum(row.verdict != "not separable" for row in single_words) > sum(

@@ -219,12 +219,12 @@ def test_the_command(table):
 
 
 def test_clusters_of_a_task_that_is_not_there_are_refused(table):
-    with pytest.raises(hn.InputError, match="there is no task nope; the tasks are"):
+    with pytest.raises(hn.InputError, match=r"there is no task nope\. The tasks are"):
         hn.regress(hn.read(table)[0], on=["digits"], cluster="nope=kind")
 
 
 def test_a_column_of_answers_is_no_property_of_questions(table):
-    with pytest.raises(hn.InputError, match="tells of an answer, not of a question"):
+    with pytest.raises(hn.InputError, match="describes an answer, not a question"):
         hn.read(table, fields=("latency",))
 
 

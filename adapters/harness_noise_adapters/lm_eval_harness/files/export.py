@@ -116,7 +116,7 @@ def _target(file: Path, path: Path, out: Path, model: Any) -> Path:
     target = out / _real(file.parent).relative_to(root.parent if root.name == model else root) / file.name
     if _real(target) == _real(file):
         raise InputError(
-            f"{out}: writing there would change the input {file}; name another folder or write with `in_place=True`"
+            f"{out}: writing there would change the input {file}. Name another folder or write with `in_place=True`"
         )
     return target
 

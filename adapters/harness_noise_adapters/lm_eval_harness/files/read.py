@@ -144,8 +144,8 @@ def cut_short(native: Native, task: str, samples: Samples, scores: Sequence[Scor
         counted = native.effective.get(task)
     if counted is not None and n < counted:
         said = (
-            f"the samples file has {n} of the {counted} questions that the results are made of; was it cut short while "
-            "it was written or copied?"
+            f"the samples file has {n} of the {counted} questions that the results are made of. It may have been "
+            "cut short while it was written or copied"
         )
         yield Note("not_all_read", said).of(task)
 
@@ -267,13 +267,13 @@ def _of_files(output: RunFiles, native: Native) -> list[Note]:
     if output.results is None:
         said = (
             f"{output.path.name}: there is no results file of this run beside it, so lm-eval's own values, its "
-            "groups and the direction of its metrics are unknown; every numeric metric is read as a mean"
+            "groups and the direction of its metrics are unknown. Every numeric metric is read as a mean"
         )
         notes.append(Note("no_results_file", said))
     if native.unfinished:
         said = (
             f"{output.path.name}: the run was ended before it had all its further answers, so these are lm-eval's own "
-            "alone; the same command again takes up those that had come"
+            "alone. Give the same command again to take up those that had come"
         )
         notes.append(Note("ended_early", said))
     return notes

@@ -87,7 +87,7 @@ class Documents(_ReadAgain):
         if scan.index.unique_keys() != self.hashes:
             raise InputError(
                 f"{self.path}: the file was changed, moved or deleted after its scores were read, or this process does "
-                "not see it, and now the texts of its questions are needed to match them; read the run again"
+                "not see it, and now the texts of its questions are needed to match them. Read the run again"
             )
         return (None if inputs is None or inputs.distinct() != self.distinct else inputs), tuple(texts)
 

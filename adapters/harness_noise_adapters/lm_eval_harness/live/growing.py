@@ -43,7 +43,7 @@ def check_partial(options: Options, arguments: Mapping[str, Any]) -> None:
     if cut and options.partial:
         raise InputError(
             f"{chosen} chooses among all questions, and {cut} says which there are: leave {cut} "
-            f"out; {options.named('sample', 'N')} asks at most N of them, drawn at random"
+            f"out. {options.named('sample', 'N')} asks at most N of them, drawn at random"
         )
     if cut and options.complete:
         raise InputError(
@@ -277,7 +277,7 @@ def _several(units: Sequence[Unit], options: Options) -> list[Note]:
     what = "tasks" if all(unit.metrics is None for unit in units) else "tasks and groups"
     said = (
         f"each of the {N} {what} decides at {100 * error:.3g}%: of {N} that do not differ, {N * error:.2g} would be "
-        f"called different on average; for {100 * error:.3g}% over all of them use "
+        f"called different on average. For {100 * error:.3g}% over all of them use "
         f"{options.named('level', f'{1 - error / N:.4g}')}, or compare runs of all questions, which adjusts for their "
         "number"
     )

@@ -154,7 +154,7 @@ def read_file(path: str | Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); name a YAML or JSON file") from None
+        raise InputError(f"{path}: cannot be read ({error.strerror}). Name a YAML or JSON file") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: not valid YAML: {error}") from None
     if isinstance(content, dict) and set(content) == {"noise"}:

@@ -19,7 +19,7 @@ def remarks(asking: Asking, cache_requests: bool) -> list[Note]:
     generating = {name: task for name, task in several.items() if task.OUTPUT_TYPE == GENERATE}
     if once := ", ".join(name for name in several if name not in generating):
         said = (
-            "scored from log-likelihoods, which do not change from one repeat to the next; asked once, and its "
+            "scored from log-likelihoods, which do not change from one repeat to the next. Asked once, and its "
             "prediction noise cannot be estimated"
         )
         out.append(Note("asked_once", said).of(once))
@@ -51,14 +51,14 @@ def remarks(asking: Asking, cache_requests: bool) -> list[Note]:
     if greedy := sorted(name for name, task in asking.raised.items() if decodes_greedily(innermost(lm), task)):
         said = (
             "the answers are generated greedily (temperature 0 or do_sample false), so a further answer says the same: "
-            f"{PROBES} questions are asked once more, and no other if all of them are copies; sample the answers, for "
+            f"{PROBES} questions are asked once more, and no other if all of them are copies. Sample the answers, for "
             "instance with --gen_kwargs temperature=0.7,do_sample=true"
         )
         out.append(Note("greedy", said).of(", ".join(greedy)))
     if cache_requests:
         said = (
-            "--cache_requests may give requests that were built with other generation arguments (temperature); "
-            "use --cache_requests refresh after a change"
+            "--cache_requests may give requests that were built with other generation arguments (temperature). "
+            "Use --cache_requests refresh after a change"
         )
         out.append(Note("cached_requests", said))
     if not asking.reseed and sends_payloads(lm):

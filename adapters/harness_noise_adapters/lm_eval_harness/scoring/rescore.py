@@ -191,7 +191,7 @@ def at_once(used: int, K: int) -> str:
     """
     which = f"all its {used} answers" if used == K else f"the first {used} of the {K} answers"
     return (
-        f"the harness's own value uses {which} at once (majority vote, pass@k) and has the row <metric>@{used}; ours "
+        f"the harness's own value uses {which} at once (majority vote, pass@k) and has the row <metric>@{used}. Ours "
         f"is the average score of single answers, of all {K} (avg@{K})"
     )
 

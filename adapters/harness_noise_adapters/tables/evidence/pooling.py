@@ -124,8 +124,8 @@ def _is_apart(roles: Roles, pools: Pools, *, vouched: bool) -> bool:
         roles.notes.append(
             (
                 "same_words",
-                f"{len(pools.several)} of {n} texts in {question.name!r} come more than once; so few are different "
-                "questions with the same words, not repeats; if they are repeats, say "
+                f"{len(pools.several)} of {n} texts in {question.name!r} come more than once. So few are different "
+                "questions with the same words, not repeats. If they are repeats, say "
                 f"{parameter('columns', {'question': question.name})}",
             )
         )

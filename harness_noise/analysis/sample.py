@@ -255,13 +255,17 @@ def stack(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sam
 
 def is_scored(part: Scores) -> BoolArray:
     """Return (n,) the questions with a score, be it infinite, which is refused later."""
-    return np.asarray(~np.isnan(part.values).all(axis=1))
+    scored = ~np.isnan(part.values[:, 0])  # most often there is no missing answer to look past
+    return np.asarray(scored if scored.all() else ~np.isnan(part.values).all(axis=1))
 
 
 def scored_pairs(part_a: Scores, part_b: Scores) -> Pairing:
     """Return which questions of A are which of B, of those that both have scored."""
     pairing = pair(part_a.questions, part_b.questions)
-    both = is_scored(part_a)[pairing.rows_a] & is_scored(part_b)[pairing.rows_b]
+    scored_a, scored_b = is_scored(part_a), is_scored(part_b)
+    if scored_a.all() and scored_b.all():
+        return pairing
+    both = scored_a[pairing.rows_a] & scored_b[pairing.rows_b]
     return replace(pairing, rows_a=list(compress(pairing.rows_a, both)), rows_b=list(compress(pairing.rows_b, both)))
 
 
@@ -413,6 +417,8 @@ class Estimated:
     """The terms of the data noise's upper limit, with the variance before any correction, None if unknown."""
     spread: RunSpread | None = None
     """The variance between runs of one configuration, of which the first sample is one more, None without."""
+    alone: Moments | None = None
+    """The runs' own means and variances, if the kernel of each by itself has no more than these."""
 
     def terms(self, settings: Settings) -> Terms:
         """Return what the upper limit of the data noise is made of."""
@@ -443,7 +449,8 @@ def kernel(
     components = [run_component(run.values, plan.weights, plan.strata) for run in runs]
     both = zip(runs, components, strict=True)
     stats = [_within_runs(*of_run, plan) for of_run in both] if of_runs else [run.stats for run in runs]
-    c, m, flags, limit = contrast_moments(stats, coefficients, plan, settings.se, fixed=fixed)
+    own = not fixed and not of_runs and len(runs) > 1 and all(run.corrected is None for run in runs)
+    c, m, flags, limit, each = contrast_moments(stats, coefficients, plan, settings.se, fixed=fixed, alone=own)
     of_questions = m
     if fixed and flags["single_repeat"].any():
         raise InputError(
@@ -474,16 +481,14 @@ def kernel(
     if not fixed and wider_outside(runs[0], c, plan, of_questions, settings):
         codes.add("inner_clusters")
     judge = correction(labels, m, plan) if labels is not None else None
-    return Estimated(c, plan, m, of_questions, frozenset(codes), judge, limit, spread)
+    return Estimated(c, plan, m, of_questions, frozenset(codes), judge, limit, spread, each)
 
 
 def alone(whole: Estimated, runs: Sequence[Sample], settings: Settings) -> list[Moments]:
     """Return the mean and the variance of each run by itself, on the questions of a contrast of them."""
-    plan, corrected = whole.plan, any(run.corrected is not None for run in runs)
-    if corrected or settings.repeats_are == "runs" or fixed_questions(settings):
-        return [kernel([run], [1.0], plan, settings).m for run in runs]
-    both = mean_variance(np.stack([run.stats.mean for run in runs]), plan, settings.se)
-    return [rows_of(both, np.s_[i : i + 1]) for i in range(len(runs))]
+    if whole.alone is None:
+        return [kernel([run], [1.0], whole.plan, settings).m for run in runs]
+    return [rows_of(whole.alone, np.s_[i : i + 1]) for i in range(len(runs))]
 
 
 def _within_runs(run: Sample, component: RunComponent | None, plan: Design) -> QuestionStats:

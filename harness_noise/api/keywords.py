@@ -157,7 +157,7 @@ def chosen_settings(
         now = is_now(f"{unknown[0]}=")
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}{now and f': {now}'}")
     changes = {name: value for name, value in choices.items() if name in fields and value is not None}
-    chosen = replace(settings or _DEFAULT, **changes)
+    chosen = replace(settings or _DEFAULT, **changes) if changes else settings or _DEFAULT
     chosen.check(function)
     return chosen
 

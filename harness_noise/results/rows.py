@@ -399,10 +399,15 @@ class Difference(_Row):
     """The upper limit of the data variance at any level, for `plan`. It is in no file."""
 
 
-def _numbers(kind: type[_Row], values: Mapping[str, Any]) -> dict[str, Any]:
+def _numbers(kind: type[Estimate] | type[Difference], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields, with null for numbers that are missing or not finite."""
-    names = [field.name for field in fields(kind) if field.type == "float | None"]
-    return {**values, **{name: finite(values.get(name)) for name in names}}
+    return {**values, **{name: finite(values.get(name)) for name in _NUMERIC[kind]}}
+
+
+_NUMERIC = {
+    kind: [field.name for field in fields(kind) if field.type == "float | None"] for kind in (Estimate, Difference)
+}
+"""Kind of row → its fields that are a number or null."""
 
 
 def estimate(**values: Any) -> Estimate:

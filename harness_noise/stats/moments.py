@@ -19,11 +19,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
-from ..arrays import BoolArray, FloatArray, IntArray, blank
+from ..arrays import BoolArray, FloatArray, IntArray, blank, rows_of
 from ..settings import Estimator
 from .cluster_variance import Cells, cells, crossed_variance, leverage_factor, task_weights
 from .contrast import Contrast, Design, QuestionStats, contrast, once, question_stats, repeat_codes, split_known, sum_by
@@ -52,6 +53,19 @@ class Moments:
     """One-sided 95% upper limit of `var_data`, see `data_limit`."""
 
 
+class OfContrasts(NamedTuple):
+    """The numbers of P contrasts of some runs."""
+
+    c: Contrast
+    m: Moments
+    codes: dict[str, BoolArray]
+    """Codes of their repeats."""
+    limit: Terms | None
+    """The terms of the data noise's upper limit, None if they are not needed."""
+    alone: Moments | None = None
+    """(R,) the mean and the variance of each of R runs by itself, if they were asked for."""
+
+
 def contrast_moments(
     runs: Sequence[QuestionStats],
     coefficients: Sequence[float],
@@ -60,7 +74,8 @@ def contrast_moments(
     *,
     fixed: bool = False,
     shown: BoolArray | None = None,
-) -> tuple[Contrast, Moments, dict[str, BoolArray], Terms | None]:
+    alone: bool = False,
+) -> OfContrasts:
     """Return the contrasts of some runs, their moments, the codes of their repeats, and what limits the data noise.
 
     Data noise is V − Σ a_i² w_i, the small-K correction of [Wang, §3.3]; it may be negative. Prediction noise is
@@ -78,9 +93,13 @@ def contrast_moments(
         estimator: of the variance.
         fixed: the questions are no sample.
         shown: (P, n) the questions that each contrast has; None: all of them.
+        alone: the runs' own means and variances are wanted, too. There is one contrast, and the questions are a sample.
     """
     c, codes = contrast(runs, coefficients, plan.strata, shown), repeat_codes(runs, plan.strata, shown)
-    identified, m = split_known(codes), mean_variance(c.d, plan, estimator, shown)
+    each = np.stack([c.d, *(run.mean for run in runs)]) if alone else c.d
+    identified, m, by_itself = split_known(codes), mean_variance(each, plan, estimator, shown), None
+    if alone:
+        m, by_itself = rows_of(m, np.s_[:1]), rows_of(m, np.s_[1:])
     weights, _ = task_weights(plan, shown)
     v, w = ((weights**2 * sum_by(plan.strata, np.atleast_2d(x), weights.shape[1])).sum(axis=1) for x in (c.v, c.w))
     if not fixed:
@@ -89,16 +108,17 @@ def contrast_moments(
         total = m.variance + (v - w)
         m = replace(m, var_data=data, var_prediction=np.where(split, v, np.nan), var_total=total)
         if not split.any():
-            return c, m, codes, None
+            return OfContrasts(c, m, codes, None, by_itself)
         limit = terms(c, plan, m.variance, m.df, estimator, shown)
-        return c, replace(m, data_upper=np.where(split, limit.upper(), np.nan)), codes, limit
+        m = replace(m, data_upper=np.where(split, limit.upper(), np.nan))
+        return OfContrasts(c, m, codes, limit, by_itself)
     varies = identified & (w > 0)
     codes["identical_repeats"] |= identified & ~varies
     with np.errstate(invalid="ignore", divide="ignore"):
         df = w**2 / sum(_spread(run, a, plan, weights, shown) for run, a in zip(runs, coefficients, strict=True))
     w, df, v = (np.where(varies, x, np.nan) for x in (w, df, v))
     m = replace(undefined_moments(m.n, m.n), mean=m.mean, variance=w, df=df, var_prediction=v, var_total=v)
-    return c, m, codes, None
+    return OfContrasts(c, m, codes, None)
 
 
 def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: BoolArray | None = None) -> Moments:
@@ -263,18 +283,19 @@ def run_component(values: FloatArray, weights: FloatArray, strata: IntArray) -> 
     n, K = values.shape
     if K < 2 or n == 0:
         return None
-    complete = ~np.isnan(values).any(axis=1)
+    answers = np.ascontiguousarray(values.T)  # as in `question_stats`
+    complete = ~np.isnan(answers).any(axis=0)
     T = int(strata.max(initial=0)) + 1
     size = np.bincount(strata, weights=complete, minlength=T)
     shares = np.bincount(strata, weights=weights, minlength=T)
     if (size[shares > 0] < 2).any():
         return None
-    whole, task = (values, strata) if complete.all() else (values[complete], strata[complete])
-    task_runs = sum_by(task, np.ascontiguousarray(whole.T), T).T / np.maximum(size, 1)[:, None]
+    whole, task = (answers, strata) if complete.all() else (answers[:, complete], strata[complete])
+    task_runs = sum_by(task, whole, T).T / np.maximum(size, 1)[:, None]
     effects = task_runs - task_runs.mean(axis=1, keepdims=True)
     means, correction = shares @ task_runs, size / np.maximum(size - 1, 1)
-    left = whole - whole.mean(axis=1, keepdims=True) - (effects[task] if T > 1 else effects)
-    squares = np.einsum("nk,nk->n", left, left) * ((shares / np.maximum(size, 1)) ** 2 * correction)[task]
+    left = whole - whole.mean(axis=0) - (effects[task] if T > 1 else effects).T
+    squares = np.einsum("kn,kn->n", left, left) * ((shares / np.maximum(size, 1)) ** 2 * correction)[task]
     return RunComponent(
         runs=K,
         means=means,

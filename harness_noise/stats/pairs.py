@@ -225,7 +225,7 @@ class PairLimit(DataLimit):
         rows = np.flatnonzero((table.stats.count[models] > 0).all(axis=0))
         plan = sub_design(table.plan, rows)
         both = [table.stats.runs(models[i : i + 1]).take(np.s_[:, rows]) for i in range(2)]
-        c, m, _, limit = contrast_moments(both, (1.0, -1.0), plan, estimator)
+        c, m, _, limit, _ = contrast_moments(both, (1.0, -1.0), plan, estimator)
         return [limit or terms(c, plan, m.variance, m.df, estimator)]
 
 
@@ -259,10 +259,10 @@ def from_questions(
         fixed: the questions are no sample.
         shown: (P, n) the questions that both have; None: all of them.
     """
-    c, m, repeats, limit = contrast_moments(runs, (1.0, -1.0), plan, estimator, fixed=fixed, shown=shown)
+    c, m, repeats, limit, _ = contrast_moments(runs, (1.0, -1.0), plan, estimator, fixed=fixed, shown=shown)
     parts: dict[str, Any] = {"of": m}
     if fixed:
-        alone = [contrast_moments([x], (1.0,), plan, estimator, fixed=True, shown=shown)[1] for x in runs]
+        alone = [contrast_moments([x], (1.0,), plan, estimator, fixed=True, shown=shown).m for x in runs]
     else:
         masked = [run.mean if shown is None else run.mean * shown for run in runs]
         alone = [mean_variance(values, plan, estimator, shown) for values in masked]

@@ -172,6 +172,9 @@ class SamplesLog(_ReadAgain):
                 row = whole_row(line, self.path, number)
                 if asked := row.get("arguments"):
                     found[document] = content_hash(json.dumps([asked, row.get("target")], sort_keys=True))
+                wanted.discard(document)
+                if not wanted:
+                    break
         return [found.get(row, "") for row in rows]
 
 

@@ -350,6 +350,7 @@ class Scan:
         self.path, self.wanted = path, wanted
         self.exact = wanted.cluster is not None or wanted.key is not None or bool(wanted.fields)
         """The fields of the documents are wanted."""
+        self._names = None if wanted.names is None else [name[1:-1].decode() for name in wanted.names]
         self.index = Index()
         self.media = wanted.media
         """True if a document holds an object that is identified by its memory address."""
@@ -372,7 +373,7 @@ class Scan:
                 block = [(number, line, self._exact(number, line, row), end) for number, line, row, end in block]
             elif self.exact:
                 for i, (number, line, row, end) in enumerate(block):
-                    if may_be_rounded(row.get("doc")):
+                    if may_be_rounded(self._asked(row.get("doc"))):
                         block[i] = number, line, whole_row(line, self.path, number, exactly), end
             if not hashed:
                 keys = [
@@ -396,6 +397,12 @@ class Scan:
                 (number, line, row, document, scorer, new)
                 for (number, line, row, _), (document, new), scorer in zip(block, documents, scorers, strict=True)
             ]
+
+    def _asked(self, doc: Any) -> Any:
+        """Return the fields of a document that may be asked for, or all of it if any may be."""
+        if self._names is None or type(doc) is not dict:
+            return doc
+        return [doc[name] for name in self._names if name in doc]
 
     def _exact(self, number: int, line: bytes, row: Row) -> Row:
         """Return a row with its whole numbers as they were written, where they matter."""
@@ -435,16 +442,14 @@ INVALID = "[invalid]"
 def unread(line: bytes, row: Row, n: int) -> list[bool]:
     """Return which of n scored answers are empty or were not parsed. An empty list where no text of theirs is there."""
     if "resps" not in row:
-        start = line.find(_ANSWERS)
-        stop = line.rfind(_FILTER, start)
+        stop = line.rfind(_FILTER)
+        start = line.rfind(_ANSWERS, 0, stop)  # from the end: the prompt is long
         if start < 0 or stop < 0 or not line.startswith(b'[["', start + len(_ANSWERS)):  # of a choice it is [[[
             return []
         row = loads(b"{" + line[start + 2 : stop] + b"}")
-    answers, filtered = (_only(row.get(name)) for name in ("resps", "filtered_resps"))
-    known = [
-        [not text.strip() or text == INVALID for text in texts] for texts in (answers, filtered) if len(texts) == n
-    ]
-    return [any(of_one) for of_one in zip(*known, strict=True)]
+    each = _only(row.get("resps")), _only(row.get("filtered_resps"))
+    known = [[not text or text == INVALID or text.isspace() for text in texts] for texts in each if len(texts) == n]
+    return list(map(any, zip(*known, strict=True)))
 
 
 def _only(value: Any) -> list[str]:

@@ -156,7 +156,7 @@ def see(stats: QuestionStats, plan: Design, left: Sequence[int], whole: Whole) -
     rivals, share = {leader: Rival(float(means[lead]))}, 1.0
     if len(others):
         both = [stats.runs(others), stats.runs(np.full(len(others), leader))]
-        _, m, _, _ = contrast_moments(both, (1.0, -1.0), plan, whole.estimator)
+        m = contrast_moments(both, (1.0, -1.0), plan, whole.estimator).m
         means = np.delete(means, lead)
         rivals |= {other: _rival(float(means[i]), m, i, whole) for i, other in enumerate(others.tolist())}
         with np.errstate(invalid="ignore", divide="ignore"):

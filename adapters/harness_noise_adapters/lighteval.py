@@ -17,7 +17,7 @@ from harness_noise.io.paths import refuse_pointer
 
 from .records import ReadOnly, document, field, number
 from .tables.files import parquet_rows
-from .tables.opening import Record, readable
+from .tables.opening import readable
 
 FILE = re.compile(r"details_(.+)_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.parquet")
 DAMAGED = ": was it written by lighteval, and is it whole?"
@@ -57,7 +57,7 @@ def _run(place: Path, folder: Path, files: list[Path], options: ReadOptions) -> 
     answers = Answers(place, options, kind="lighteval id", text="query")
     for file in files:
         _add(answers, file)
-    date = max(match[2] for file in files if (match := FILE.fullmatch(file.name)))
+    date = max(FILE.sub(r"\2", file.name) for file in files)
     parts = folder.parts[:-1] if folder.name in date else folder.parts
     at = max((i for i, part in enumerate(parts) if part == "details"), default=len(parts) - 2)
     model = "/".join(parts[at + 1 :]) or folder.name
@@ -71,26 +71,21 @@ def _run(place: Path, folder: Path, files: list[Path], options: ReadOptions) -> 
 def _add(answers: Answers, file: Path) -> None:
     """Add the answers of one task."""
     refuse_pointer(file)
-    match = FILE.fullmatch(file.name)
-    task, number = match[1] if match else file.stem, 0
+    task, number = FILE.sub(r"\1", file.name), 0
     with readable(file):
         for number, row in parquet_rows(file, COLUMNS):
-            _row(answers, f"{file}, row {number}", task, number, row)
+            where, doc, metrics = f"{file}, row {number}", row.get("doc") or {}, row.get("metric") or row.get("metrics")
+            if not isinstance(metrics, dict) or not isinstance(doc, dict):
+                raise InputError(f"{where}: no document and its metrics{DAMAGED}")
+            question = doc.get("id")
+            if question in (None, "") and not doc.get("query"):
+                raise InputError(f"{where}: a document with neither id nor query: which question is it?{DAMAGED}")
+            key = str(number if question in (None, "") else question)
+            for metric, value in metrics.items():
+                if not isinstance(value, (dict, list)):  # what a metric over all documents is computed from
+                    answers.add(task, metric, "none", key, None, value, doc, line=number)
     if not number:
         raise InputError(f"{file}: there is no row in it{DAMAGED}")
-
-
-def _row(answers: Answers, where: str, task: str, number: int, row: Record) -> None:
-    doc, metrics = row.get("doc") or {}, row.get("metric") or row.get("metrics")
-    if not isinstance(metrics, dict) or not isinstance(doc, dict):
-        raise InputError(f"{where}: no document and its metrics{DAMAGED}")
-    question, words = doc.get("id"), doc.get("query")
-    if question in (None, "") and not words:
-        raise InputError(f"{where}: a document with neither id nor query: which question is it?{DAMAGED}")
-    for metric, value in metrics.items():
-        if not isinstance(value, (dict, list)):  # what a metric over all documents is computed from
-            key = str(number if question in (None, "") else question)
-            answers.add(task, metric, "none", key, None, value, doc, line=number)
 
 
 def _describe(answers: Answers, path: Path, model: str) -> str:

@@ -20,7 +20,7 @@ from harness_noise.errors import InputError, parameter
 
 from .blocks import Block
 from .evidence import AskError, RefuseError, Roles, judge
-from .evidence.lexicon import WORDS, snake
+from .evidence.lexicon import WORDS
 from .evidence.neighbours import agreement_of
 from .evidence.questions import says_failure
 from .evidence.table import SEEN, ColumnFacts, TableFacts
@@ -296,11 +296,6 @@ def _agreement(roles: Roles) -> str | None:
         return None
     same = float(np.nanmean(agreement))
     return f"{gold.name} and {pred.name} agree in {same:.0%}" if score.scale in ("01", "unit") and same > 0 else None
-
-
-def plain_name(name: str) -> str:
-    """Return a name as it is looked up: `Question ID`, `question-id` and `questionId` are `question_id`."""
-    return snake(name)
 
 
 def aliases(ours: str) -> list[str]:

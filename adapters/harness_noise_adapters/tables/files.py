@@ -154,7 +154,7 @@ def objects(
     path: Path, unwanted: Callable[[bytes], bool] | None = None
 ) -> Iterator[tuple[Sequence[int], list[dict[str, Any]]]]:
     """Yield the objects of a file with one a line, some at a time, with their numbers, without unwanted lines."""
-    for first, n, piece in _pieces(path, _DECODED if unwanted is None else _FILTERED):
+    for first, n, piece in _opened_pieces(path, _DECODED if unwanted is None else _FILTERED):
         if unwanted is None:
             yield _objects_of(path, first, n, piece)
             continue
@@ -167,7 +167,7 @@ def narrow(path: Path, names: Sequence[str]) -> Iterator[Block]:
     """Yield the rows of a file with one object a line, some at a time, with these names only."""
     decoder, numbers = Narrow(names), array("q")
     cells: dict[str, list[Any]] = {name: [] for name in names}
-    for first, n, piece in _pieces(path, _DECODED):
+    for first, n, piece in _opened_pieces(path, _DECODED):
         lines: Sequence[int] = range(first, first + n)
         if (found := decoder.cells(piece, n)) is None:
             lines, rows = _objects_of(path, first, n, piece)
@@ -183,18 +183,24 @@ def narrow(path: Path, names: Sequence[str]) -> Iterator[Block]:
         yield Block(numbers, None, cells)
 
 
-def _pieces(path: Path, size: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the lines of a file, some at a time: the number of the first, how many, and their bytes."""
-    first = 1
+def _opened_pieces(path: Path, size: int) -> Iterator[tuple[int, int, bytes]]:
+    """Open a file and yield its `_pieces`."""
     with readable(path), opened_table(path) as file:
-        while piece := file.read(size):
-            rest = file.readline(LONGEST_LINE)
-            if len(rest) == LONGEST_LINE:
-                raise _endless(path, first + piece.count(b"\n"))
-            piece += rest
-            n = count(piece, "\n") + (not piece.endswith(b"\n"))
-            yield first, n, piece
-            first += n
+        yield from _pieces(path, file, size)
+
+
+def _pieces(path: Path, file: IO[bytes], size: int) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the lines of a file, some at a time, none of them endless: the number of the first, how many, and their
+    bytes."""
+    first = 1
+    while piece := file.read(size):
+        rest = file.readline(LONGEST_LINE)
+        if len(rest) == LONGEST_LINE:
+            raise _endless(path, first + count(piece, "\n"))
+        piece += rest
+        n = count(piece, "\n") + (not piece.endswith(b"\n"))
+        yield first, n, piece
+        first += n
 
 
 def _objects_of(path: Path, first: int, n: int, piece: bytes) -> tuple[Sequence[int], list[dict[str, Any]]]:
@@ -246,15 +252,10 @@ def _object_of_line(path: Path, number: int, line: bytes) -> dict[str, Any]:
 DAMAGED = "; is the file damaged or truncated?"
 
 
-def _texts(file: IO[bytes], path: Path) -> Iterator[StringIO]:
+def _texts(path: Path, file: IO[bytes]) -> Iterator[StringIO]:
     """Yield the lines of a file, some at a time, none of them endless."""
-    first, coding = 1, "utf-8-sig"
-    while piece := file.read(_FILTERED):
-        rest = file.readline(LONGEST_LINE)
-        if len(rest) == LONGEST_LINE:
-            raise _endless(path, first + count(piece, "\n"))
-        piece += rest
-        first += count(piece, "\n")
+    coding = "utf-8-sig"
+    for _, _, piece in _pieces(path, file, _FILTERED):
         yield StringIO(piece.decode(coding), newline="")
         coding = "utf-8"
 
@@ -266,7 +267,7 @@ def _endless(path: Path, number: int) -> InputError:
 def _csv(path: Path) -> Iterator[Block]:
     with opened_table(path) as file:
         delimiter = _delimiter(path, file)
-        reader = csv.reader(chain.from_iterable(_texts(file, path)), delimiter=delimiter, strict=True)
+        reader = csv.reader(chain.from_iterable(_texts(path, file)), delimiter=delimiter, strict=True)
         try:
             header = next(reader)
             if len(set(header)) < len(header):

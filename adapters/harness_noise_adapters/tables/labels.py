@@ -10,7 +10,8 @@ from pathlib import Path
 from harness_noise.data.label_files import Label, LabelFile
 from harness_noise.errors import InputError
 
-from .columns import aliases, plain_name
+from .columns import aliases
+from .evidence.lexicon import snake
 from .files import records
 from .opening import Record, Rows, suffix_of
 from .values import LEXICON, cell_text, score_of
@@ -50,7 +51,7 @@ def read_labels(path: Path | Rows) -> LabelFile:
 
 def _columns(path: Path | Rows, head: Sequence[Record]) -> dict[str, str]:
     """Return our name → the file's."""
-    have = {plain_name(str(name)): str(name) for record in head for name in record}
+    have = {snake(str(name)): str(name) for record in head for name in record}
     names = {
         ours: have[next(name for name in aliases if name in have)]
         for ours, aliases in _NAMES.items()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from harness_noise.errors import InputError, parameter
 
@@ -87,6 +86,3 @@ class Roles:
         """Return the columns whose values separate questions. Repeats are not among them."""
         names = ("model", "over", "task", "metric", "scorer")
         return [column for column in (self.question, *map(self.named.get, names)) if column is not None]
-
-
-Said = Mapping[str, Any]

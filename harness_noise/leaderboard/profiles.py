@@ -234,6 +234,12 @@ def choose(profiles: Sequence[Profile], options: ReadOptions) -> Profile:
     raise InputError(f"{what} in the reference, which has {have}: name one with `tasks`, `metrics` and `scorers`")
 
 
+def _one_difference(diff: float, variance: float, df: float) -> decision.Differences:
+    """Return a difference of which nothing else is known, as the decision takes differences."""
+    columns = (np.array([value]) for value in (diff, variance, df))
+    return decision.Differences(*columns, zero=np.array([False]), p_zero=np.array([math.nan]))
+
+
 def compare(
     profile: Profile,
     a: float,
@@ -262,20 +268,13 @@ def compare(
     diff, se, share = a - b, profile.se(a, b), profile.data_share
     noisy = se > 0  # the rule of thumb has no noise at 0 and 1, where nothing is known of it
     df = float(profile.df or profile.n_questions - 1) if noisy else math.nan
-    of = decision.Differences(
-        np.array([diff]),
-        np.array([se**2 if noisy else math.nan]),
-        np.array([df]),
-        zero=np.array([False]),
-        p_zero=np.array([math.nan]),
-    )
     parts = (share, 1 - share) if noisy and share is not None else (math.nan, math.nan)
     data, prediction = (part * se**2 for part in parts)
     codes = {"reference_noise", *decision.noise_codes(df if profile.cluster and noisy else math.nan)}
     codes |= {"beyond_reference"} if profile.beyond(a, b) else set()
     shared = ("task", "metric", "scorer", "higher_is_better", "n_questions", "n_clusters", "cluster")
     row = RowDecision.of(
-        decision.decide(of, settings),
+        decision.decide(_one_difference(diff, se**2 if noisy else math.nan, df), settings),
         codes,
         **{name: getattr(profile, name) for name in shared},
         model_a=names[0],

@@ -17,10 +17,11 @@ from harness_noise import InputError
 from harness_noise.data.answers import Answers
 from harness_noise.data.native_values import reproduces
 from harness_noise.data.notes import Note
+from harness_noise.data.numbers import finite
 from harness_noise.data.scores import ReadOptions, Run
 
 from .harbor_trials import DAMAGED, read_trial
-from .records import ReadOnly, document, field, head, number, uncollected
+from .records import ReadOnly, document, field, head, uncollected
 
 RESULT = "result.json"
 
@@ -109,7 +110,7 @@ def _native(job: Any, group: list[dict[str, Any]], name: str, *, alone: bool) ->
     None also if that mean includes invalid rewards, because it is then a mean of other answers than ours.
     """
     metrics = field(job, "stats", "evals", group[0]["key"], "metrics")
-    native = number(field(metrics[0], "mean" if alone else name)) if isinstance(metrics, list) and metrics else None
+    native = finite(field(metrics[0], "mean" if alone else name)) if isinstance(metrics, list) and metrics else None
     values = [trial["rewards"].get(name) or 0.0 for trial in group]
     invalid = any(trial["rewards"] and trial["lost"] is not None for trial in group)
     return None if native is None or (invalid and reproduces(fmean(values), native)) else native

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise import InputError
-from harness_noise.data.numbers import score
+from harness_noise.data.numbers import finite, score
 
-from .records import document, field, number
+from .records import document, field
 
 DAMAGED = ": was it written by Harbor, and is it whole?"
 _POLICY = tomllib.loads(files(__package__).joinpath("harbor_causes.toml").read_text("utf-8"))
@@ -74,7 +74,7 @@ def _costs(data: dict[str, Any], steps: list[Any]) -> dict[str, float]:
     contexts = [used] if (used := data.get("agent_result")) else [field(step, "agent_result") for step in steps]
     for context in contexts:
         for cost in COSTS if isinstance(context, dict) else ():
-            if (value := number(context.get(cost))) is not None:
+            if (value := finite(context.get(cost))) is not None:
                 out[cost] = out.get(cost, 0.0) + value
     with suppress(ValueError, TypeError):  # not known, or one of them is without its time zone
         begun, ended = (field(data, "agent_execution", end) for end in ("started_at", "finished_at"))

@@ -14,9 +14,10 @@ from typing import Any
 
 from harness_noise import InputError
 from harness_noise.data.answers import Answers
+from harness_noise.data.numbers import finite
 from harness_noise.data.scores import ReadOptions, Run
 
-from .records import ReadOnly, document, field, items, number, uncollected
+from .records import ReadOnly, document, field, items, uncollected
 
 DAMAGED = ": was it written by HELM, and is it whole?"
 SPEC, STATS, NATIVE, INSTANCES = "run_spec.json", "per_instance_stats.json", "stats.json", "instances.json"
@@ -56,7 +57,7 @@ class HelmAdapter(ReadOnly):
         for place, row in enumerate(items(stats, DAMAGED), 1):
             instance, listed, index = field(row, "instance_id"), field(row, "stats"), field(row, "train_trial_index")
             trial = 0 if index is None else index
-            if not (isinstance(instance, str) and isinstance(listed, list)) or number(trial) is None:
+            if not (isinstance(instance, str) and isinstance(listed, list)) or finite(trial) is None:
                 raise InputError(f"{stats}, entry {place}: no instance and its stats{DAMAGED}")
             trials.add(trial)
             perturbation = _perturbation(row)
@@ -67,7 +68,7 @@ class HelmAdapter(ReadOnly):
                 answers.add(_named(task, split), metric, perturbation, *answer, line=place)
         answers.repeats_are_runs = len(trials) > 1
         for stat in _list(folder / NATIVE):  # HELM's own means of the instances as they are
-            name, value = field(stat, "name"), number(field(stat, "mean"))
+            name, value = field(stat, "name"), finite(field(stat, "mean"))
             if isinstance(name, dict) and value is not None and not name.get("perturbation"):
                 answers.describe(_named(task, _split(name)), str(name.get("name")), "none", native=value)
         return [answers.run(model, self.name)]

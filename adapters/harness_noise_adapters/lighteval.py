@@ -11,11 +11,12 @@ from pathlib import Path
 
 from harness_noise import InputError
 from harness_noise.data.answers import Answers
+from harness_noise.data.numbers import finite
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.io.door import also, is_inside
 from harness_noise.io.paths import refuse_pointer
 
-from .records import ReadOnly, document, field, number
+from .records import ReadOnly, document, field
 from .tables.files import parquet_rows
 from .tables.opening import readable
 
@@ -94,5 +95,5 @@ def _describe(answers: Answers, path: Path, model: str) -> str:
     results = field(data, "results")
     for key, values in results.items() if isinstance(results, dict) else ():
         for metric, value in values.items() if isinstance(values, dict) else ():
-            answers.describe(key, metric, "none", native=number(value))
+            answers.describe(key, metric, "none", native=finite(value))
     return str(field(data, "config_general", "model_name") or model)

@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from sys import float_info
 from typing import Any
 
 from harness_noise.errors import InputError
@@ -143,12 +142,6 @@ def field(value: Any, *names: str) -> Any:
             return None
         value = value.get(name)
     return value
-
-
-def number(value: Any) -> float | None:
-    """Return a value that a harness reports of itself, None if it is not a finite number."""
-    finite = isinstance(value, (int, float)) and abs(value) <= float_info.max
-    return float(value) if finite else None
 
 
 LONGEST_ITEM = 1 << 27

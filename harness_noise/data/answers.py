@@ -39,7 +39,7 @@ from .clusters import (
     value_of,
 )
 from .measures import numeric_fields, usage_of
-from .native_values import fitting, is_reproduced, reproduces
+from .native_values import compared, fitting
 from .notes import Note, no_cluster_known
 from .numbers import number_of, refuse_score
 from .places import AnswerPlaces, numbered
@@ -617,19 +617,6 @@ def _with_mean_measures(docs: Sequence[Doc]) -> Doc:
                 measured.setdefault(name, []).append(value)
     means = {name: fsum(values) / len(values) for name, values in measured.items() if len(set(values)) > 1}
     return {**docs[0], **means}
-
-
-def compared(part: Scores) -> Scores:
-    """Return the scores without the harness's own mean, if that is right but of other answers than theirs.
-
-    It is the mean over answers, however many each question has, where missing ones are left out or count as 0.
-    """
-    if part.native is None or is_reproduced(part):
-        return part
-    scored = part.values[~np.isnan(part.values)]
-    total, n = fsum(scored), len(scored) - part.n_zero
-    right = any(reproduces(total / k, part.native) for k in {n, n + part.n_missing} - {0})
-    return replace(part, native=None) if right else part
 
 
 def _field_of(get: Callable[[Doc], Any], doc: Doc, what: str) -> Any:

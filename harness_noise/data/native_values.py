@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from math import fsum
 
 import numpy as np
 
@@ -120,6 +121,19 @@ def is_reproduced(part: Scores) -> bool:
     """Return True if the scores have the mean that the harness reports, or if it reports none."""
     ours = None if part.native is None else native_mean(part)
     return ours is None or part.native is None or reproduces(ours, part.native)
+
+
+def compared(part: Scores) -> Scores:
+    """Return the scores without the harness's own mean, if that is right but of other answers than theirs.
+
+    It is the mean over answers, however many each question has, where missing ones are left out or count as 0.
+    """
+    if part.native is None or is_reproduced(part):
+        return part
+    scored = part.values[~np.isnan(part.values)]
+    total, n = fsum(scored), len(scored) - part.n_zero
+    right = any(reproduces(total / k, part.native) for k in {n, n + part.n_missing} - {0})
+    return replace(part, native=None) if right else part
 
 
 def checked(run: Run) -> Run:

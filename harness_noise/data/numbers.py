@@ -51,6 +51,12 @@ def numeral(text: str) -> float | None:
     return number if isfinite(number) and "_" not in text else None
 
 
+def finite(value: Any) -> float | None:
+    """Return a number that a harness reports of itself, such as a mean, None if it is not a finite number."""
+    number = None if isinstance(value, (bool, str)) else number_of(value)
+    return number if number is not None and isfinite(number) else None
+
+
 def numbers_of(values: Sequence[Any]) -> FloatArray | None:
     """Return many numbers and truth values at once, NaN for None. Return None if there are other values."""
     if not {*map(type, values)} <= _PLAIN:

@@ -236,8 +236,8 @@ def choose(profiles: Sequence[Profile], options: ReadOptions) -> Profile:
 
 def _one_difference(diff: float, variance: float, df: float) -> decision.Differences:
     """Return a difference of which nothing else is known, as the decision takes differences."""
-    columns = (np.array([value]) for value in (diff, variance, df))
-    return decision.Differences(*columns, zero=np.array([False]), p_zero=np.array([math.nan]))
+    row = np.array([[diff], [variance], [df]])
+    return decision.Differences(row[0], row[1], row[2], zero=np.array([False]), p_zero=np.array([math.nan]))
 
 
 def compare(

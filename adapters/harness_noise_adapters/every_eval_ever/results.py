@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise import InputError
-from harness_noise.data.answers import compared
-from harness_noise.data.native_values import fitting
+from harness_noise.data.native_values import compared, fitting
 from harness_noise.data.notes import NO_SAMPLES
+from harness_noise.data.numbers import finite
 from harness_noise.data.scores import Run, Scores, Skipped
 
-from ..records import document, number
+from ..records import document
 from ..records import field as value_at
 
 DAMAGED = ": was it written for Every Eval Ever, and is it whole?"
@@ -66,7 +66,7 @@ class Results:
     def alone(self, harness: str) -> Run:
         """Return the run without samples: each result is listed without an error bar."""
         why = "its samples are not here"
-        values = [number(result["score_details"].get("score")) for result in self.items]
+        values = [finite(result["score_details"].get("score")) for result in self.items]
         skipped = tuple(
             Skipped(*name, "none", why, value, NO_SAMPLES) for name, value in zip(self.names, values, strict=True)
         )
@@ -77,8 +77,8 @@ class Results:
     def described(self, part: Scores, place: int) -> Scores:
         """Return the scores with the names, range, direction and value that the result at this place gives."""
         result, (task, metric) = self.items[place], self.names[place]
-        config, value = result["metric_config"], number(result["score_details"].get("score"))
-        ends = [end for name in ("min_score", "max_score") if (end := number(config.get(name))) is not None]
+        config, value = result["metric_config"], finite(result["score_details"].get("score"))
+        ends = [end for name in ("min_score", "max_score") if (end := finite(config.get(name))) is not None]
         bounds = (0.0, 1.0) if config.get("score_type") == "binary" else (ends[0], ends[1]) if len(ends) == 2 else None
         lower = config.get("lower_is_better")
         higher, fitted = None if lower is None else not lower, fitting(bounds, part.values)

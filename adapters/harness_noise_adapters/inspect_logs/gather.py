@@ -27,9 +27,9 @@ from harness_noise.analysis.mean import estimate_scores
 from harness_noise.arrays import BoolArray, FloatArray
 from harness_noise.data.answers import counted
 from harness_noise.data.clusters import FileSpec, Spec
-from harness_noise.data.native_values import UNNAMED, close, fitting, mean_of_questions, reproduces
+from harness_noise.data.native_values import MISMATCH, UNNAMED, close, fitting, mean_of_questions, reproduces
 from harness_noise.data.notes import Note, unread
-from harness_noise.data.numbers import INFINITE, is_infinite, number_of, numbers_of
+from harness_noise.data.numbers import INFINITE, finite, is_infinite, number_of, numbers_of
 from harness_noise.data.places import AnswerPlaces
 from harness_noise.data.questions import AnswerTexts, Questions
 from harness_noise.data.scores import Gradings, Scores, Skipped, all_alike
@@ -425,7 +425,7 @@ class _Native:
     def skip(self, called: str, metrics: Sequence[str], reason: str) -> None:
         """Append native metrics without a mean, by the first of them, or any of the EvalScore."""
         name = next(iter(metrics or self.es.metrics), "")
-        value = _finite(self.es.metrics[name].value) if name else None
+        value = finite(self.es.metrics[name].value) if name else None
         self.out.skipped.append(Skipped(self.task.name, name, called, reason, value))
 
     def gather(self) -> None:
@@ -582,7 +582,7 @@ class _Native:
             return _Compared(ours, None, None, False, False, None if names is None else unproven, metric)
         value = metrics[metric].value
         agrees, beside = reproduces(ours, value), reproduces(ours, value, percent=False)
-        return _Compared(ours, metric, _finite(value), agrees, beside, names)
+        return _Compared(ours, metric, finite(value), agrees, beside, names)
 
     def _refuted(self, read: Numbers, compared: _Compared) -> str | None:
         """Return why their mean is not what Inspect reports. None if nothing speaks against it."""
@@ -621,7 +621,7 @@ class _Native:
         native = compared.native
         if native is not None and not np.array_equal(kept, read.values, equal_nan=True):
             # the native value is of other answers than ours: compared above, not comparable below
-            codes, native = codes if compared.agrees else ("mean_mismatch", *codes), None
+            codes, native = codes if compared.agrees else (MISMATCH, *codes), None
         gradings = None if self.reduce is not None else self._gradings(part, absent | out)
         codes += ("identical_repeats",) if gradings is not None and all_alike(gradings.texts) else ()
         name = part.name or compared.called or "mean"
@@ -749,10 +749,6 @@ def _of_dictionary(values: Raw, key: str, zero: bool) -> Raw:
 def _all_equal(values: FloatArray) -> bool:
     """Return whether all scores are one number."""
     return bool(np.nanmin(values) == np.nanmax(values)) if np.isfinite(values).any() else True
-
-
-def _finite(value: float | None) -> float | None:
-    return float(value) if value is not None and math.isfinite(value) else None
 
 
 def _short(value: object) -> str:

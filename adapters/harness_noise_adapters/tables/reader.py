@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from harness_noise.arrays import BoolArray, FloatArray, IntArray
-from harness_noise.data.answers import compared, levels_of
+from harness_noise.data.answers import levels_of
 from harness_noise.data.clusters import OuterFields, carried
 from harness_noise.data.doubled import doubles
 from harness_noise.data.measures import numeric_fields, spellings, usage_of, usages
+from harness_noise.data.native_values import compared
 from harness_noise.data.notes import Note
 from harness_noise.data.numbers import is_infinite, numbers_of
 from harness_noise.data.questions import Questions, TextSource, content_hash, excerpt

@@ -19,9 +19,9 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from harness_noise.arrays import HUGE, BoolArray, FloatArray, HashArray
-from harness_noise.data.native_values import close, fitting, mean_of_questions
+from harness_noise.data.native_values import MISMATCH, close, fitting, mean_of_questions
 from harness_noise.data.notes import NO_ERROR_BAR, NO_SAMPLES, NOT_SCORED, Note
-from harness_noise.data.numbers import INFINITE, number_of
+from harness_noise.data.numbers import INFINITE, finite, number_of
 from harness_noise.data.places import AnswerPlaces, numbered
 from harness_noise.data.questions import AnswerTexts, Questions
 from harness_noise.data.scores import (
@@ -329,8 +329,7 @@ def reported(row: Mapping[str, Any]) -> dict[Key, float | None]:
     for key, value in row.items():
         metric, comma, scorer = key.partition(",")
         if comma and not _OF_A_METRIC.search(metric):
-            number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-            out[metric, scorer] = float(value) if number and metric != BYPASS else None
+            out[metric, scorer] = None if metric == BYPASS else finite(value)
     return out
 
 
@@ -438,7 +437,7 @@ def _mean_of(task: TaskFacts, measured: _Metric, notes: list[Note]) -> Iterator[
 
 def _codes(task: TaskFacts, key: Key, K: int, *, alike: bool = False) -> tuple[str, ...]:
     codes = {
-        "mean_mismatch": key in task.mismatch,
+        MISMATCH: key in task.mismatch,
         "identical_repeats": (task.identical and K > 1) or alike,
         "copied_repeats": task.copied,
     }

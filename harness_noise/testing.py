@@ -139,6 +139,7 @@ CASES = (
     Case("a score of -1e160", _with(-1e160), None),
     Case("a score of 400 digits", _with(10**400), None),
     Case("a score of true", _with(True), [[1, 0], [1, 1], [0, 0.5]]),
+    Case("a score of NaN", _with(_NONE), [[1, 0], [_NONE, 1], [0, 0.5]], 1),
     Case("an answer without a score", _with(None), [[1, 0], [_NONE, 1], [0, 0.5]], 1),
     Case(
         "an answer without a score that is to count as wrong",

@@ -23,7 +23,7 @@ def by_question(answers: Sequence[Answer]) -> dict[str, list[Answer]]:
 
 def mean(columns: Sequence[Sequence[Any]]) -> float:
     """The mean over questions of their means over answers, from the raw values."""
-    scored = [[float(min(x, 10**300)) for x in row if x is not None] for row in columns]
+    scored = [[float(min(x, 10**300)) for x in row if x is not None and x == x] for row in columns]
     means = [sum(row) / len(row) for row in scored if row]
     return sum(means) / len(means)
 

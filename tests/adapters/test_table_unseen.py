@@ -290,3 +290,16 @@ def test_a_score_of_what_another_id_names_is_asked_about(tmp_path: Path) -> None
         read(tmp_path, rows)
     own = [{"id": row["id"], "judge_id": "j", "judge_score": row["cal_score"]} for row in rows]
     assert read(tmp_path, own).scores[0].values.shape == (40, 1)
+
+
+def test_columns_that_are_called_score_of_something_are_asked_about_before_others(tmp_path: Path) -> None:
+    rows = [
+        {"prompt_id": f"p{i}", "score_cultural": 1 + i % 5, "score_feasibility": 1 + i % 4, "cosine": i / 40,
+         "coverage": 1 - i / 40, "cultural_parse_error": i % 2}
+        for i in range(40)
+    ]  # fmt: skip
+    with pytest.raises(AskError, match=r"2 columns hold scores \(score_cultural, score_feasibility\)"):
+        read(tmp_path, rows)
+    rows = [{name: value for name, value in row.items() if not name.startswith("score_")} for row in rows]
+    with pytest.raises(AskError, match=r"2 columns hold scores \(cosine, coverage\)"):
+        read(tmp_path, rows)

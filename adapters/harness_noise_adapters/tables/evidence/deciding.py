@@ -122,7 +122,11 @@ def _take_wide(table: TableFacts, roles: Roles, found: Sequence[ScoreCandidate])
             roles.kind, roles.score, roles.labels = taken
             roles.others = len(roles.score)
             return True
-    if any(one.points >= ASKED for one in found) or len(columns := bare([one.column for one in found])) < 2:
+    if any(one.points >= ASKED for one in found):
+        return False
+    if several:
+        ask_bare(several[0].columns, roles.question)  # `score_cultural`, `score_feasibility`: who knows of what
+    if len(columns := bare([one.column for one in found])) < 2:
         return False
     names = [column.name for column in columns]
     kinds = {"models": all(map(is_model, names)), "repeats": all(map(is_number_of_run, names))}

@@ -234,7 +234,7 @@ def ask_for_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFac
         for column in table.columns
         if column not in used
         and column.is_worded
-        and not is_pred(column.last)
+        and not (is_pred(column.last) or is_measure(column.last))
         and not tells_of("parts", column.last)
         and 2 * len(column.distinct) > table.n
     ]

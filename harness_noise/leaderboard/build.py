@@ -36,7 +36,7 @@ from ..stats import benchmark, decision, planning
 from ..stats.pairs import Table
 from .checkpoints import with_checkpoints
 from .pairs import Grid, grid, pairs_of, square
-from .ranks import best_p, passes, ranked
+from .ranks import across_tasks, best_p, passes, ranked
 from .scoring import MeasuredRun
 
 CLOSE = 5.0
@@ -77,9 +77,10 @@ def arena(
         raise InputError(f"arena compares models and got {have}: give at least two runs")
     names = distinct_names(runs)
     runs, names, chosen = _baseline_last(runs, names, baseline)
-    boards, remarks = _boards(runs, names, settings, top, by)
+    boards, tasks, remarks = _boards(runs, names, settings, top, by)
     said = merged(*(run.notes for run in runs), twice, unnamed, copies(runs), remarks, _corpus_notes(runs))
-    result = Arena(settings.to_dict(), tuple(boards), chosen, said)
+    across = across_tasks([board for board, is_task in zip(boards, tasks, strict=True) if is_task], settings)
+    result = Arena(settings.to_dict(), tuple(boards), chosen, said, across_tasks=across)
     if over is not None:
         result = with_checkpoints(result, dict(zip(names, runs, strict=True)), over)
     if not by:
@@ -91,9 +92,10 @@ def arena(
 
 def _boards(
     runs: Sequence[Run], names: Sequence[str], settings: Settings, top: int | None, by: Sequence[str]
-) -> tuple[list[BenchmarkResult], list[Note]]:
-    """Return every benchmark that two of the runs measured, and notes on the others."""
+) -> tuple[list[BenchmarkResult], list[bool], list[Note]]:
+    """Return every benchmark that two of the runs measured, which of them is a task, and notes on the others."""
     boards: list[BenchmarkResult] = []
+    tasks: list[bool] = []
     lonely: dict[tuple[str, str], list[str]] = {}
     benchmarks, of_groups = measurements(runs, names)
     benchmarks, notes = _across_harnesses(benchmarks)
@@ -111,6 +113,7 @@ def _boards(
         for of_board, board in sets:
             of_pairs = pair_slices(board, of_board, by, settings) if by and group is None else ()
             boards.append(replace(board, slices=of_pairs))
+            tasks.append(group is None)
     if not boards:
         raise InputError(_nothing_shared(runs, names, bool(lonely)))
     notes += [
@@ -119,7 +122,7 @@ def _boards(
         )
         for (task, name), metrics in lonely.items()
     ]
-    return boards, notes
+    return boards, tasks, notes
 
 
 def _corpus_notes(runs: Sequence[Run]) -> list[Note]:

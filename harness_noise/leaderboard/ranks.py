@@ -3,6 +3,7 @@ cost."""
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from ..arrays import BoolArray, FloatArray, IntArray
 from ..data.notes import Note
 from ..data.questions import by_name
 from ..errors import InputError
-from ..results.arena import Arena, Benchmark, BenchmarkResult, Budget, Model, Pairs, Selection
+from ..results.arena import AcrossTasks, Arena, Benchmark, BenchmarkResult, Budget, Model, Pairs, Selection
 from ..results.forms import finite
 from ..results.rows import PEOPLE, Difference
 from ..settings import Settings
@@ -88,6 +89,47 @@ def ranked(
         order_tau=None if order is None else order.tau,
         same_best=None if order is None else order.same_best,
     )
+
+
+def across_tasks(boards: Sequence[BenchmarkResult], settings: Settings) -> tuple[AcrossTasks, ...]:
+    """Return the mean rank of every model over the tasks that all have, of each metric and scorer with two or more.
+
+    If two models are equal on every task, the difference of their ranks is symmetric about 0, whatever the others do.
+    So the signs of whole tasks are fair coins, as those of clusters are for `rank_sets`.
+    """
+    measures: dict[tuple[str, str], list[BenchmarkResult]] = {}
+    for board in boards:
+        measures.setdefault((board.benchmark.metric, board.benchmark.scorer), []).append(board)
+    out: list[AcrossTasks] = []
+    for (metric, scorer), tasks in measures.items():
+        names = max((board.pairs.names for board in tasks), key=len)
+        tasks = [board for board in tasks if board.pairs.names == names]
+        means = [board.pairs.sign * np.array([_mean_of(model) for model in board.models]) for board in tasks]
+        ranks = np.array([mid_ranks(x) for x in means if not np.isnan(x).any()])
+        if len(ranks) < 2:
+            continue
+        M, mean_rank = len(names), ranks.mean(axis=0)
+        sets = rank_sets(-ranks, settings.level, np.random.default_rng(settings.seed))
+        rows = [
+            AcrossTasks(
+                "", metric, scorer, model=name, n_tasks=len(ranks), mean_rank=float(mean_rank[m]),
+                win_rate=float((M - mean_rank[m]) / (M - 1)), rank_low=int(sets.low[m]), rank_high=int(sets.high[m]),
+            )
+            for m, name in enumerate(names)
+        ]  # fmt: skip
+        out += sorted(rows, key=lambda row: row.mean_rank)
+    return tuple(out)
+
+
+def _mean_of(model: Model) -> float:
+    return math.nan if model.mean is None else model.mean
+
+
+def mid_ranks(means: FloatArray) -> FloatArray:
+    """Return (M,) ranks by the mean, 1 for the best. Equal means share the mean of their ranks."""
+    behind = means[None, :] - means[:, None]
+    ahead: FloatArray = (behind > 1e-12).sum(axis=1) + (np.abs(behind) <= 1e-12).sum(axis=1) / 2
+    return ahead + 0.5
 
 
 def _sums(table: Table) -> tuple[FloatArray, FloatArray] | None:
@@ -239,10 +281,11 @@ def _selected(row: Selection) -> str:
         return f"{where}; its {row.n_questions} questions cannot be split, so how much of it is selection is not known"
     selected = row.lead - row.lead_corrected
     share = f"about {selected:.2g} is selection" if selected > 0 else "none of it is seen to be selection"
-    return (
-        f"{where}. Chosen on half of the questions and measured on the other half, the lead is "
-        f"{row.lead_corrected:.2g}, so {share} (the halves choose {row.best} in {100 * row.same_best:.0f}% of cases)"
-    )
+    there = f"the lead is {row.lead_corrected:.2g}"
+    if row.mean_corrected is not None:
+        there += f" and the mean of the best {row.mean_corrected:.3g} in place of {row.mean:.3g}"
+    halves = f"the halves choose {row.best} in {100 * row.same_best:.0f}% of cases"
+    return f"{where}. Chosen on half of the questions and measured on the other half, {there}, so {share} ({halves})"
 
 
 def _budget(board: BenchmarkResult) -> list[Budget]:

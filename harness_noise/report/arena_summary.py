@@ -39,7 +39,7 @@ def summarise(arena: Arena, *, brief: bool = False) -> Summary:
     """
     board_table = leaderboard(arena)
     sections = [replace(board_table, title=f"{board_table.title}: {READ}")]
-    sections += [] if brief else [benchmarks(arena, ranges=False)]
+    sections += [] if brief else [*across_section(arena), benchmarks(arena, ranges=False)]
     if arena.budget:
         sections.append(budget_section(arena))
     sections += [checkpoint_table(rows, arena.settings["level"]) for _, rows in checkpoints(arena)]
@@ -313,6 +313,24 @@ def leaderboard(arena: Arena) -> Section:
     metrics = {fmt.metric_name(*board.key[1:]) for board in boards}
     title = f"Leaderboard, {fmt.shorten(metrics.pop(), NAME)}" if len(metrics) == 1 else "Leaderboard"
     return replace(section(title, list(cells), columns), units=units)
+
+
+def across_section(arena: Arena) -> list[Section]:
+    """Return the models by their mean rank over several tasks, a table for each metric."""
+    columns = [
+        TextColumn("Model", lambda row: fmt.shorten(row.model, NAME)),
+        Column(
+            "Rank", lambda row: fmt.span(row.rank_low, row.rank_high), "places that it may have, all models at once"
+        ),
+        Column("mean rank", lambda row: f"{row.mean_rank:.2f}", "over the tasks, each counts alike; 1 is the best"),
+        Column("win rate", lambda row: f"{row.win_rate:.3f}", "rivals and tasks on which its mean is better"),
+    ]
+    out = []
+    for metric, scorer in dict.fromkeys((row.metric, row.scorer) for row in arena.across_tasks):
+        rows = [row for row in arena.across_tasks if (row.metric, row.scorer) == (metric, scorer)]
+        title = f"Over {rows[0].n_tasks} tasks, {fmt.metric_name(metric, scorer)}; the tasks are the sample"
+        out.append(section(title, rows, columns))
+    return out
 
 
 def column_names(boards: Sequence[BenchmarkResult]) -> list[str]:

@@ -328,6 +328,22 @@ class Selection(Measured):
     """Share of the halves that choose the same model as all questions do."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcrossTasks(Measured):
+    """One model over all tasks, each of which counts alike. The tasks are the sample."""
+
+    model: str
+    n_tasks: int
+    """Tasks that all these models have."""
+    mean_rank: float
+    """Mean over the tasks of its rank by the mean, 1 for the best. Equal means share the mean of their ranks."""
+    win_rate: float
+    """Share of rivals and tasks on which its mean is better, ties half: (M − mean rank)/(M − 1)."""
+    rank_low: int
+    """The best place by mean rank that it may have, all models right together with probability `level`."""
+    rank_high: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BenchmarkResult:
     """One benchmark: a task × metric × scorer that at least two models measured."""
@@ -370,7 +386,14 @@ class Arena(Document):
     kind: ClassVar[str] = "leaderboard"
     whole: ClassVar[str] = "pairs"
     always: ClassVar[tuple[str, ...]] = ("models", "pairs", "benchmarks", "questions", "notes")
-    if_any: ClassVar[tuple[str, ...]] = ("budget", "slices", "heterogeneity", "checkpoints", "selection")
+    if_any: ClassVar[tuple[str, ...]] = (
+        "budget",
+        "slices",
+        "heterogeneity",
+        "checkpoints",
+        "selection",
+        "across_tasks",
+    )
 
     settings: Mapping[str, Any]
     boards: tuple[BenchmarkResult, ...]
@@ -387,6 +410,8 @@ class Arena(Document):
     """The models in the order of their steps, if that was asked for."""
     selection: tuple[Selection, ...] = ()
     """The share of the best model's lead that is selection, if it was asked for."""
+    across_tasks: tuple[AcrossTasks, ...] = ()
+    """The mean ranks of the models over several tasks."""
 
     @property
     def models(self) -> tuple[Model, ...]:

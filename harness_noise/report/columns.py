@@ -284,13 +284,6 @@ MEANS: dict[str, Column] = {
         4,
         optional=True,
     ),
-    "gap": Column(
-        "two runs",
-        "gap_of_runs",
-        "two runs of the model with one answer per question differ by less in 95% of cases, by its own randomness",
-        7,
-        optional=True,
-    ),
     "n": Column("n", "n_questions", "questions", 2),
     "k": Column("K", "repeats_min, repeats_max", "scored answers per question", 2),
     "g": CLUSTERS,

@@ -135,6 +135,17 @@ def _estimate_sentence(row: Estimate) -> str:
     return "; ".join([*parts, *_remarks(row)]) + "."
 
 
+def gap_words(row: Estimate) -> str:
+    """Return how far two single runs differ by the model's own randomness, "" if that is unknown."""
+    if row.gap_of_runs is None:
+        return ""
+    name, gap = row.model or "the model", fmt.amount(row, row.gap_of_runs)
+    return fmt.plain(
+        f"Two runs of {name}{fmt.on_task(row)} with one answer per question differ by less than {gap} in "
+        f"{fmt.percent(row.level)} of cases, by its own randomness alone."
+    )
+
+
 def _has(row: Estimate) -> str:
     """Return the verb before a mean: a model "scores" 0.5, and "has a mean of" 300 tokens."""
     return "scores" if row.unit is None else "has a ratio of" if "/" in row.metric else "has a mean of"

@@ -53,6 +53,7 @@ from .sentences import (
     asked_for,
     closing_line,
     first_metrics,
+    gap_words,
     overall_first,
     sample_words,
     sentence,
@@ -120,9 +121,7 @@ def of_analysis(table: Analysis, *, brief: bool = False, wide: bool = False) -> 
     marks, level = Marks(), fmt.level_of(table.estimates)
     several = len({(row.model, row.run) for row in rows}) > 1
     runs = _run_names(rows)
-    keys = (
-        "mean ci interval se total data prediction gap n k g deff estimator missing if_missing judge bias labels gain"
-    )
+    keys = "mean ci interval se total data prediction n k g deff estimator missing if_missing judge bias labels gain"
     names = [
         TextColumn("Model", lambda row: fmt.plain(row.model) if several else "", optional=True),
         TextColumn(
@@ -139,7 +138,7 @@ def of_analysis(table: Analysis, *, brief: bool = False, wide: bool = False) -> 
     else:
         first_table, last = section("", rows, [*names, *mean_columns(keys, level), marks.column()]), ("", "")
     first = first_metrics(rows)
-    written = [] if brief or len(first) > FEW else list(map(sentence, first))
+    written = [] if brief or len(first) > FEW else [*map(sentence, first), *filter(None, map(gap_words, first))]
     by_slice = slice_sections(table, marks)
     stopped, recorded, said = stopping(table, marks)
     sentences = [*said, *written, *fmt.weights_line(rows), *slice_sentences(table), *fmt.estimand_line(rows)]

@@ -368,8 +368,8 @@ mean_columns, difference_columns = partial(_chosen, MEANS), partial(_chosen, DIF
 
 PAGE = """# Columns
 
-What the columns of every table mean, here as on the screen and on HTML pages, and where the same numbers stand in the
-JSON, in lm-eval's results and in Inspect's logs. A terminal of 80 columns shows those that matter most; `--details`
+This page says what the columns of every table mean, as the screen and HTML pages do. It names the same numbers in the
+JSON, in lm-eval's results and in Inspect's logs. A terminal of 80 columns shows the most important ones. `--details`
 shows all. All standard errors are on the metric's own scale.
 """
 _PARTS: tuple[tuple[str, str, dict[str, Column], dict[str, tuple[str, str]]], ...] = (

@@ -481,7 +481,9 @@ def check_scale(
         return
     width = scale[1] - scale[0]
     in_points = isinstance(value, InPoints)  # "150%" was divided by 100 already
-    meant = f"; did you mean {value / 100:g}?" if width <= 1 and value / 100 < width and not in_points else ""
+    meant = (
+        f"; did you mean {value / 100:g} ({value:g}%)?" if width <= 1 and value / 100 < width and not in_points else ""
+    )
     given = f"{100 * value:g}%" if in_points else f"{value:g}"
     other = "" if known else " (`range=(LOW, HIGH)` says where the metric has another range)"
     raise InputError(

@@ -98,7 +98,7 @@ def _rule(options: Mapping[str, Any], named: Named, level: float, seed: int) -> 
     against = chosen.pop("against", None)
     for name in ("margin", "effect"):
         if name in chosen:
-            chosen[name] = number(chosen[name], named(name))
+            chosen[name] = _difference(chosen[name], named(name))
     rule = StoppingRule.parse(until, level=level, seed=seed, **chosen)
     if rule.se is None and against is None:
         raise InputError(
@@ -128,6 +128,16 @@ def whole_number(value: object, what: str) -> int:
         return int(value)  # type: ignore[call-overload, no-any-return]
     except (TypeError, ValueError):
         raise InputError(f"{what} must be a whole number, not {value!r}") from None
+
+
+def _difference(value: object, what: str) -> float:
+    """Return the difference, also in points or per cent."""
+    from harness_noise.settings import difference
+
+    try:
+        return difference(str(value))
+    except ValueError:
+        raise InputError(f"{what} must be a difference, such as 0.015, 1.5% or 1.5pt, not {value!r}") from None
 
 
 def number(value: object, what: str) -> float:

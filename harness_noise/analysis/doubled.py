@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..data.doubled import DOUBLED, clusters_with_doubles, n_doubled
+from ..data.native_values import are_zero_one
 from ..data.notes import Note
 from ..data.scores import Scores
+from ..data.units import PERCENT, Scale, decimals
 from ..errors import parameter
 
 BY_WORDS = "the words of the question"
@@ -33,7 +35,9 @@ def doubled_note(part: Scores, se: float | None, again: Callable[[Scores], float
     spec, one = part.questions.by_words, n_doubled(part.questions)
     how = f"with {parameter('cluster', spec)}" if spec and part.clusters is None else "with clusters by their words"
     other = again(clustered)
-    change = "" if se is None or other is None else f" {how} the standard error is {other:.3g} and not {se:.3g}"
+    scale = PERCENT if are_zero_one([part]) else Scale()
+    found = [scale.text(x, decimals(se) + 1, unit=True) for x in (other, se) if x is not None]
+    change = f" {how} the standard error is {found[0]} and not {found[1]}" if len(found) == 2 else ""
     verbs = ("is", "counts") if one == 1 else ("are", "count")
     same = f"{one:,} of {len(part.questions):,} questions {verbs[0]} the same as another one"
     said = f"{same}, under another id, and {verbs[1]} as independent:{change or f' cluster {how}'}"

@@ -18,10 +18,14 @@ from ..data.scores import CorpusScores, Run, Scores
 from ..errors import InputError
 from ..results.diagnostics import STOPPED
 from ..results.sequential import Drawn, Sequential
+from ..settings import check_unit
 from ..stats.contrast import cluster_codes
+from .ranges import Ends, score_range
 
 if TYPE_CHECKING:
     from ..arrays import FloatArray, IntArray, Labels
+    from ..settings import Settings
+    from .sequential import StoppingRule
 
 NOT_RANDOM = "not_a_random_part"
 UNEQUAL = "unequal_chances"
@@ -185,6 +189,23 @@ def check_against(run: Run, task: str) -> None:
         "too often. Compare with a run of all questions, or of a part whose size was fixed before "
         "(--noise_sample, in Inspect noise_sample)"
     )
+
+
+def check_points(rule: StoppingRule | None, theirs: Scores, settings: Settings) -> None:
+    """Refuse a rule in points or per cent if the metric does not run from 0 to 1.
+
+    Args:
+        rule: when the run that grows stops.
+        theirs: scores of the run that it is compared with.
+        settings: may give the metric's range.
+
+    Raises:
+        InputError: names the option and the metric.
+    """
+    if rule is not None:
+        scale = score_range([Ends.of([theirs])], settings)
+        for name, value in (("margin", rule.margin), ("effect", rule.effect)):
+            check_unit(name, value, scale, theirs.metric)
 
 
 def carried(questions: Questions, other: Scores, option: str) -> tuple[tuple[str, ...], str] | None:

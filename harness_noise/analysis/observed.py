@@ -11,7 +11,9 @@ import numpy as np
 from scipy import special
 
 from ..arrays import FloatArray
+from ..data.native_values import are_zero_one
 from ..data.scores import Group, Run, Scores
+from ..data.units import PERCENT, Scale, decimals
 from ..errors import InputError
 from ..results.forms import finite
 from ..settings import Settings
@@ -37,6 +39,8 @@ class Observed:
     metric: str = "score"
     scorer: str = "none"
     higher_is_better: bool | None = None
+    zero_one: bool = False
+    """The scores are 0 or 1, so that the message of a look is in points."""
     estimate: float | None
     """None, like `se`, where it is not identified: too few questions or clusters."""
     plain: float | None = None
@@ -71,6 +75,15 @@ class Observed:
     """Questions that B has answered, of which A's are a subset. None: those that A is to be asked."""
     in_population: int | None = None
     """Questions among them that A has answered. None: all that A has answered."""
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of messages."""
+        return PERCENT if self.zero_one else Scale()
+
+    def amount(self, value: float) -> str:
+        """Return a difference or a standard error as text, to two digits of the standard error."""
+        return self.scale.text(value, decimals(self.se, value), unit=True)
 
     @property
     def z(self) -> float | None:
@@ -111,7 +124,7 @@ def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | Non
         InputError: `questions_are="fixed"` or `unpaired`, for which the order of the questions means nothing.
     """
     _check(settings)
-    names = _names(a.parts, group)
+    names = _names(a.parts, group, (*a.parts, *b.parts))
     if a.empty or b.empty:
         units = len(set(a.labels)) if a.labels is not None else len(a)
         return Observed(**names, estimate=None, se=None, units=units)
@@ -178,7 +191,7 @@ def observe_mean(parts: Sequence[Scores], settings: Settings, group: Group | Non
     row = estimate_of(parts, Run(model="", name="", harness=""), settings, group=group)
     ci = None if row.ci_low is None or row.ci_high is None else (row.ci_low, row.ci_high)
     return Observed(
-        **_names(parts, group),
+        **_names(parts, group, parts),
         estimate=row.mean,
         se=row.se or None,
         df=row.df,
@@ -200,13 +213,14 @@ def _check(settings: Settings) -> None:
             )
 
 
-def _names(parts: Sequence[Scores], group: Group | None) -> dict[str, Any]:
+def _names(parts: Sequence[Scores], group: Group | None, every: Sequence[Scores]) -> dict[str, Any]:
     first = parts[0]
     return {
         "task": group.name if group is not None else first.task,
         "metric": first.metric,
         "scorer": first.scorer,
         "higher_is_better": first.higher_is_better,
+        "zero_one": are_zero_one(every),
     }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from ..data.clusters import both_ways
 from ..data.native_values import agreed
 from ..data.scores import Run
+from ..data.units import PERCENT, Scale
 from ..errors import InputError
 from ..results.rows import Difference, Estimate
 from ..stats.data_limit import chi_square
@@ -63,10 +64,7 @@ class Noise:
 
     def amount(self, value: float) -> str:
         """Return a difference as text, in points if the scores are 0 or 1: "2 points", 0.02."""
-        if not self.zero_one:
-            return f"{value:.3g}"
-        text = f"{100 * value:.3g}"
-        return f"{text} point{'' if text == '1' else 's'}"
+        return (PERCENT if self.zero_one else Scale()).given(float(f"{value:.3g}"))
 
     def doubled(self) -> Noise:
         """Return the noise of two unrelated runs like this one: twice the variance, an upper bound for a paired

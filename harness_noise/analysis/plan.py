@@ -193,6 +193,7 @@ def plan_of(
     two_like_this: bool = False,
     looks: Looks | str | None = None,
     answers: int | None = None,
+    zero_one: bool | None = None,
 ) -> Plan:
     """Return the plan that answers what is asked, with the noise of a pilot, of numbers, or of the expected accuracy.
 
@@ -203,6 +204,7 @@ def plan_of(
         two_like_this: plan two runs like the one of the pilot.
         looks: also plan to stop when it is decided, with so many looks, or "anytime".
         answers: of each run, to all questions of the pilot together; also plan how often each task is asked.
+        zero_one: without a pilot: the scores are 0 or 1, so that differences are shown in points.
 
     Raises:
         InputError: too few or too many numbers, or values out of range.
@@ -217,6 +219,7 @@ def plan_of(
             goal = _within(answers, sum(n for n, _ in tasks.values()), goal, noise)
     else:
         noise = _without_runs(goal)
+        noise = noise if zero_one is None else replace(noise, zero_one=zero_one)
     labels = goal.r2 is not None or noise.r2 is not None
     if not labels and (goal.judged is not None or goal.target_se is not None):
         raise InputError("`judged` and `target_se` are about labels that correct a judge: give `labels`, or `r2`")

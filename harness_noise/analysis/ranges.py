@@ -15,8 +15,8 @@ from ..arrays import FloatArray
 from ..choices import IntervalMethod
 from ..data.matching import pair
 from ..data.measures import UNBOUNDED
-from ..data.native_values import is_proportion
 from ..data.scores import Scores
+from ..data.units import is_proportion
 from ..errors import InputError
 from ..settings import Settings, check_scale
 from ..stats.contrast import question_stats

@@ -604,7 +604,7 @@ class Look:
 
     @property
     def message(self) -> str:
-        """look 3 of 20, 300 of 1,000 questions, A − B 0.041, boundary 0.052."""
+        """look 3 of 20, 300 of 1,000 questions, A − B 4.1 points, boundary 5.2 points."""
         o, p = self.observed, self.progress
         of = "" if self.looks == "anytime" else f" of {self.looks}"
         text = f"look {self.number}{of}, {p.n:,} of {p.total:,} questions"
@@ -613,14 +613,14 @@ class Look:
         if o.estimate is None or not o.se or o.df is None:
             return f"{text}, too few to tell"
         if self.rule.se is not None:
-            return f"{text}, SE {_short(o.se, o.se)}, wanted {_short(self.rule.se, o.se)}"
+            return f"{text}, SE {o.amount(o.se)}, wanted {o.amount(self.rule.se)}"
         if self.z is None:
-            return f"{text}, A − B {_short(o.estimate, o.se)}, too few to tell"
+            return f"{text}, A − B {o.amount(o.estimate)}, too few to tell"
         boundary = o.se * student_t(self.bounds(self.alpha)[-1], o.df)
-        text += f", A − B {_short(o.estimate, o.se)}, boundary {_short(boundary, o.se)}"
+        text += f", A − B {o.amount(o.estimate)}, boundary {o.amount(boundary)}"
         if self.decision == CANNOT:
             return f"{text}: the rest cannot decide it{self._what_it_takes()}"
-        return text if self.decision is None else f"{text}: {self.decision}"
+        return text if self.decision is None else f"{text}: {o.scale.verdict(self.decision)}"
 
     def _what_it_takes(self) -> str:
         """Return how much larger a benchmark would decide the difference seen, with 80% power."""
@@ -632,10 +632,3 @@ class Look:
         if not 1 < times < 1000:
             return ""
         return f"; the difference seen would take {times:,.{0 if times >= 9.95 else 1}f} times as many answers"
-
-
-def _short(value: float, se: float) -> str:
-    """Return a number to two digits of the standard error."""
-    digits = max(0, min(6, 1 - math.floor(math.log10(se)))) if se > 0 else 3
-    text = f"{abs(value):.{digits}f}"
-    return f"−{text}" if value < 0 and float(text) else text

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import extras
 from ..data.measures import SCORE
+from ..data.native_values import means_as_text as means_as_text
 from ..data.notes import Note, merged
 from ..data.scores import Run
 from ..errors import InputError, check_kind

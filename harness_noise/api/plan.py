@@ -212,7 +212,9 @@ def _of_profile(path: str | Path, inputs: Asked, request: Request, *, looks: Loo
     beyond = inputs.accuracy is not None and profile.beyond(inputs.accuracy)
     n = profile.n_questions if inputs.effect is inputs.n is inputs.target_se is None else inputs.n
     numbers = replace(inputs, accuracy=None, n=n, **profile.planning(inputs.accuracy))
-    result = plan_of(numbers, [], request.settings, looks=looks)
+    if numbers.effect is not None:
+        numbers = replace(numbers, effect=float(numbers.effect))  # the profile knows the scale of its points
+    result = plan_of(numbers, [], request.settings, looks=looks, zero_one=profile.scale is not None)
     said = f"The noise is that of other models on {profile.task}; no answer of the models to be compared was seen"
     source = profiles.sentence(path)
     return replace(

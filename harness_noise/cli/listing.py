@@ -59,7 +59,7 @@ def _figures(noise: NamedProfile) -> Iterable[tuple[str, object]]:
     if profile.cluster is not None:
         yield "clusters", f"{profile.n_clusters} ({profile.cluster})"
     yield "models", profile.n_models
-    yield "SE of A − B", f"{profile.se_total.median:.3f}"
+    yield "SE of A − B", profile.units.text(profile.se_total.median, 3, unit=True)
 
 
 def _of_run(run: Run) -> Iterable[tuple[str, object]]:
@@ -91,10 +91,12 @@ def _means(part: Scores) -> str:
     """Return our mean, and the harness's own if it reports one."""
     import numpy as np
 
+    from ..api.files import means_as_text
+
     values = part.values[:, :1] if part.native_is_first and part.native is not None else part.values
     rows = values[~np.isnan(values).all(axis=1)]
-    ours = f", mean {np.nanmean(rows, axis=1).mean():.4g}" if len(rows) else ", no score"
-    own = "" if part.native is None else f", the harness says {part.native:.4g}"
+    ours = f", mean {means_as_text(part, np.nanmean(rows, axis=1).mean())}" if len(rows) else ", no score"
+    own = "" if part.native is None else f", the harness says {means_as_text(part, part.native)}"
     return ours + own
 
 

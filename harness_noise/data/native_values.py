@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from math import fsum
@@ -14,12 +13,7 @@ from ..errors import some_of
 from . import doubled
 from .notes import Note
 from .scores import Run, Scores
-
-
-def is_proportion(metric: str) -> bool:
-    """Return True if a metric's name means right or wrong: acc_norm, exact_match, correct, pass@1, … ."""
-    words = set(re.split(r"[^a-z0-9]+", metric.lower()))
-    return bool(words & {"acc", "accuracy", "em", "correct", "match", "pass", "passed"})
+from .units import PERCENT, Scale, is_proportion
 
 
 def are_zero_one(parts: Sequence[Scores]) -> bool:
@@ -136,6 +130,12 @@ def compared(part: Scores) -> Scores:
     return replace(part, native=None) if right else part
 
 
+def means_as_text(part: Scores, *means: float | None) -> str:
+    """Return means of these scores as text, with four digits: "63.73% and 63.9%", "2.41"."""
+    scale = PERCENT if are_zero_one([part]) else Scale()
+    return " and ".join(f"{scale.times * mean:.4g}{scale.level}" for mean in means if mean is not None)
+
+
 def checked(run: Run) -> Run:
     """Return the run with `doubled_questions` and `mean_mismatch` on all scores that need them.
 
@@ -152,7 +152,7 @@ def checked(run: Run) -> Run:
         fine = MISMATCH in part.diagnostics or is_reproduced(part)
         return part if fine else replace(part, diagnostics=(*part.diagnostics, MISMATCH))
 
-    said = [f"{part.task} {part.metric} {part.native:.4g} and {native_mean(part):.4g}" for part in odd]
+    said = [f"{part.task} {part.metric} {means_as_text(part, part.native, native_mean(part))}" for part in odd]
     note = Note(
         MISMATCH,
         f"{run.name}: the scores that are here do not have the mean that the harness reports (reported and found: "

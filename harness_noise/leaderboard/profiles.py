@@ -21,6 +21,7 @@ from ..analysis.rows import RowDecision, decided
 from ..arrays import HUGE
 from ..data.questions import Questions
 from ..data.scores import Measured, ReadOptions, Run, Scores
+from ..data.units import PERCENT, Scale
 from ..errors import InputError
 from ..io.atomic import write_text
 from ..io.joining import is_meant
@@ -84,6 +85,11 @@ class Profile(Measured):
     def scale(self) -> tuple[float, float] | None:
         """Lowest and highest value of the metric, None if the profile does not show it."""
         return None if self.rule_of_thumb is None else (0.0, 1.0)
+
+    @property
+    def units(self) -> Scale:
+        """The scale on which its numbers are shown: only 0/1 scores have a rule of thumb."""
+        return PERCENT if self.scale else Scale()
 
     def check(self, *scores: float) -> None:
         """Refuse numbers that the metric cannot have.

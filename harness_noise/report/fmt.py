@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
 from ..choices import ESTIMATORS, INTERVALS, TESTS
-from ..data.native_values import is_proportion
+from ..data.units import MISSING as MISSING
+from ..data.units import PERCENT as PERCENT
+from ..data.units import Scale as Scale
+from ..data.units import decimals as decimals
+from ..data.units import limit as limit
+from ..data.units import number as number
+from ..data.units import scale_of as scale_of
 from ..errors import some_of
 from ..io.paths import telling_parts
 from ..results.rows import Difference, Estimate, Flip
-from ..stats.tolerances import FEWEST_UNITS, ROUNDING, SLACK
+from ..stats.tolerances import FEWEST_UNITS, SLACK
 
-MISSING = "–"
 THESE_QUESTIONS = (
     "Estimand: these questions. Standard errors, intervals and p-values come from the repeated answers alone. They "
     "do not apply to other questions of their kind, and clusters have no effect."
@@ -36,24 +40,6 @@ _ADDS_NOISE = (
 )
 GAINS_NOTHING = 1.05
 """Gain against the labels alone below which the judge is said to add nothing."""
-MOST_DECIMALS = 6
-
-
-def decimals(se: float | None, value: float | None = None) -> int:
-    """Return the decimals that show two significant digits of the standard error, between 1 and MOST_DECIMALS.
-
-    Without a standard error, three decimals: fewer of a value above 10, more of one below 0.01.
-    """
-    if se is not None and ROUNDING <= abs(se) < math.inf:
-        return _two_digits(se)
-    size = abs(value or 0.0)
-    if size <= ROUNDING or not math.isfinite(size):  # a sum that cancels is rounding, not a small number
-        return 3
-    return max(_two_digits(size), min(3, _two_digits(size / 100)))
-
-
-def _two_digits(size: float) -> int:
-    return min(MOST_DECIMALS, max(1, 1 - math.floor(math.log10(abs(size)))))
 
 
 def digits_of(row: Any) -> int:
@@ -76,28 +62,6 @@ def value_of(row: Any) -> float | None:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """Scale on which the numbers of a row are shown: a factor and units."""
-
-    times: float = 1.0
-    level: str = ""
-    """Behind every mean."""
-    size: str = ""
-    """Unit after a difference or a standard error that is shown alone."""
-
-    def digits(self, digits: int) -> int:
-        """Return the decimals on this scale, from those on the metric's own scale."""
-        return digits if self.times == 1 else max(0, digits - 2)
-
-    def given(self, value: float) -> str:
-        """Return a difference as the user gave it, with its unit: "1 point", "2.5 points"."""
-        text = f"{self.times * value:.6g}".replace("-", "−")
-        return f"{text} point" if self.size == " points" and text in ("1", "−1") else f"{text}{self.size}"
-
-
-PERCENT = Scale(100.0, "%", " points")
-"""Scale for 0/1 scores: means in per cent, differences and standard errors in points."""
 _MEANS = ("mean", "mean_a", "mean_b", "mean_corrected", "mean_if_missing_wrong", "mean_if_missing_right")
 """Fields that are means in every row."""
 _EITHER = (
@@ -115,15 +79,6 @@ _EITHER = (
     "judge.mean_judge",
 )
 """Fields that are means in a row of means, and differences in a row of two runs."""
-
-
-def scale_of(row: Any) -> Scale:
-    """Return the scale of a row's numbers: per cent and points for 0/1 scores, else the metric's own."""
-    known, unit = getattr(row, "_zero_one", None), getattr(row, "unit", None)
-    if known is None:
-        means = [x for name in ("mean", "mean_a", "mean_b") if (x := getattr(row, name, None)) is not None]
-        known = unit is None and is_proportion(getattr(row, "metric", "")) and all(0 <= x <= 1 for x in means)
-    return PERCENT if known else Scale(size=f" {unit}" if unit else "")
 
 
 def is_mean(row: Any, name: str) -> bool:
@@ -161,14 +116,8 @@ def shown(
     """
     if value is None:
         return MISSING
-    scale = scale_of(row)
-    places = scale.digits(digits_of(row) if digits is None else digits)
-    value = value * scale.times
-    text = number(value, places) if bound is None else limit(value, places, bound * scale.times)
-    text = f"+{text}" if sign and value > 0 and not text.startswith("−") else text
-    if mean and scale.level:
-        return f"{text}{scale.level}"
-    return f"{text}{scale.size}" if unit else text
+    places = digits_of(row) if digits is None else digits
+    return scale_of(row).text(value, places, mean=mean, unit=unit, sign=sign, bound=bound)
 
 
 def mean_of(row: Any, value: float | None, *, unit: bool = False) -> str:
@@ -202,10 +151,7 @@ def interval_text(row: Any, low: float | None, high: float | None, *, mean: bool
 
 def verdict_words(row: Difference) -> str:
     """Return the verdict, whose margin is on the row's scale: "equivalent within 2 points"."""
-    start, within, margin = row.verdict.partition("equivalent within ")
-    if start or not within:
-        return row.verdict
-    return within + scale_of(row).given(float(margin))
+    return scale_of(row).verdict(row.verdict)
 
 
 def units_of(rows: Sequence[Any]) -> str:
@@ -216,19 +162,13 @@ def units_of(rows: Sequence[Any]) -> str:
     if all(hasattr(row, "coefficient") for row in scaled):
         return "coefficients and SE in points"
     of_means = all(hasattr(row, "mean") for row in scaled)
-    what = "SE" if of_means else "differences and SE" if any(hasattr(row, "se") for row in scaled) else "differences"
+    has_error = any(hasattr(row, "se") for row in scaled)
+    if of_means and not has_error:
+        return ""
+    what = "SE" if of_means else "differences and SE" if has_error else "differences"
     if len(scaled) == len(rows):
         return f"{what} in points"
     return f"{what} of means in % are in points" if of_means else f"{what} of 0/1 metrics in points"
-
-
-def number(value: float | None, digits: int) -> str:
-    if value is None:
-        return MISSING
-    text = f"{value:.{digits}f}"
-    if digits == MOST_DECIMALS and 0 < abs(value) < 100 * 10**-digits:  # a small metric is not zero
-        text = f"{value:.2e}"
-    return text.replace("-", "−") if float(text) else text.lstrip("-")
 
 
 def with_error(value: float | None, se: float | None) -> str:
@@ -284,13 +224,6 @@ def interval(low: float | None, high: float | None, digits: int) -> str:
 def interval_of(row: Any) -> str:
     """Return the confidence interval of a row."""
     return interval_text(row, row.ci_low, row.ci_high, mean=is_mean(row, "ci_low"))
-
-
-def limit(value: float, digits: int, bound: float = 0.0) -> str:
-    """Return an interval limit with enough decimals to show on which side of a bound it lies."""
-    while digits < MOST_DECIMALS and abs(value - bound) > ROUNDING and round(value - bound, digits) == 0:
-        digits += 1
-    return number(value, digits)
 
 
 def p_text(p: float | None) -> str:

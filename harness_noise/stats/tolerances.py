@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..data.units import ROUNDING as ROUNDING
+
 FEW_DF = 10.0
 """Degrees of freedom below which a standard error is said to come from few clusters."""
 FEWEST_DF = 4.0
@@ -43,8 +45,6 @@ RARE_CATEGORY = 3.0
 """Effective number of questions (clusters) that show how much a category's scores vary, (Σ e²)²/Σ e⁴ of its residuals,
 below which the interval of its coefficient is said to be rough: categories of 3 to 30 questions of 120 or 500 then
 cover or have the code in at least 94.5% of simulated fits."""
-ROUNDING = 1e-12
-"""Relative to the scale of the scores: what is smaller is the rounding of a sum, and counts as 0."""
 SLACK = 1e-9
 """The most that a number may be off a boundary, a whole number or a range on which it was computed to lie."""
 SMALLEST = 1e-300

@@ -103,7 +103,7 @@ def test_without_data_three_theories_are_shown(capsys: pytest.CaptureFixture[str
         (["--accuracy", "0.5", "--effect", "0.1", "--cluster", "x"], "--cluster"),
         (["--accuracy", "0.5", "--effect", "0.1", "--clusters", "x"], "write --cluster"),
         (["--accuracy", "0.5", "--effect", "0.1", "--alpha", "0.1"], "--alpha is now --level"),
-        (["--accuracy", "0.5", "--effect", "2"], "did you mean 0.02?"),
+        (["--accuracy", "0.5", "--effect", "2"], "did you mean 0.02 (2%)?"),
         (["--omega2", "0.1", "--effect", "0.1", "--range", "0,1"], "name a run"),
         (["--profile", "{missing}", "--effect", "0.1"], "cannot be read"),
     ],
@@ -296,7 +296,7 @@ def test_two_counts_are_fishers_test_and_a_warning(capsys: pytest.CaptureFixture
     assert main(["compare", "101/100", "60/100"]) == 2
     assert "101 of 100" in capsys.readouterr().err
     assert main(["compare", "74/100", "60/100", "--margin", "20"]) == 2
-    assert "did you mean 0.2?" in capsys.readouterr().err
+    assert "did you mean 0.2 (20%)?" in capsys.readouterr().err
     assert main(["compare", "50/100", "90/100"]) == 0
     assert "p < 0.0001" in capsys.readouterr().out
 

@@ -72,3 +72,49 @@ def test_points_of_another_scale_are_refused(
 ) -> None:
     assert main(typed.split()) == 2
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("plan --profile gsm8k --effect 2pt -q", "a true difference of 2.00 points is found"),
+        ("plan --profile gsm8k --effect 0.02 -q", "smallest detectable difference      2.00 points"),
+        ("list gsm8k", "SE of A − B   1.4 points"),
+        ("list a.csv", "mean 50%"),
+        ("gate a.csv --against b.csv --self-test -q", "in every row is detected"),
+    ],
+)
+def test_0_1_metrics_come_out_in_points(
+    typed: str, said: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    main(typed.split())
+    shown = capsys.readouterr().out
+    assert said in shown
+    assert " sees " not in shown
+
+
+def test_what_is_proposed_is_in_per_cent(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for typed in ("gate a.csv --floor 85", "compare a.csv b.csv --margin 85"):
+        assert main(typed.split()) == 2
+        assert "did you mean 0.85 (85%)?" in capsys.readouterr().err
+
+
+def test_totals_without_a_standard_error_have_no_unit_of_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, shift in (("x", 0.0), ("y", 0.05)):
+        rows = [f"r{i},{0.6 + shift + i / 100}" for i in range(3)]
+        (folder / f"{name}.csv").write_text("\n".join(["run,score", *rows]) + "\n")
+    assert main(["analyze", "x.csv", "--totals", "-q"]) == 0
+    assert "SE" not in capsys.readouterr().out
+    assert main(["compare", "x.csv", "y.csv", "--totals", "-q"]) == 0
+    assert "score; differences in points" in capsys.readouterr().out
+
+
+def test_questions_that_come_twice_say_it_in_points(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    same = [max(q, 5) for q in range(40)]
+    rows = [f"id{q},What is number {same[q]} in words please?,gold {same[q]},{q % 3 % 2}" for q in range(40)]
+    (folder / "c.csv").write_text("\n".join(["question_id,prompt,gold,correct", *rows]) + "\n")
+    assert main(["analyze", "c.csv", "--details"]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert "the standard error is" in told
+    assert " points and not " in told

@@ -264,7 +264,7 @@ class TestScale:
 
     def test_effect(self):
         for how in ({"runs": self.runs()}, {"accuracy": 0.7}):
-            with pytest.raises(InputError, match=r"`effect` 2 .* from 0 to 1.*did you mean 0\.02\?"):
+            with pytest.raises(InputError, match=r"`effect` 2 .* from 0 to 1.*did you mean 0\.02 \(2%\)\?"):
                 plan(effect=2, **how)
         assert plan(effect=2, runs=self.runs(100)).effect == 2
         assert plan(effect=2, runs=self.runs(), range=(0.0, 100.0)).effect == 2

@@ -120,7 +120,7 @@ def test_a_large_difference_stops_early_with_an_interval_that_excludes_zero() ->
     assert found.ci_low is not None
     assert found.estimate is not None
     assert 0 < found.ci_low < found.estimate <= (found.estimate_unadjusted or 0) + 1e-12
-    assert f"look {found.look} of 5, {found.n_asked:,} of 1,000 questions, A − B 0." in look.message
+    assert f"look {found.look} of 5, {found.n_asked:,} of 1,000 questions, A − B 23.0 points, boundary" in look.message
     assert found.to_dict()["decision"] == "A better"
 
 
@@ -455,3 +455,21 @@ def test_few_clusters_that_can_save_nothing_are_told_before_the_first_question()
 def test_a_rule_with_a_wrong_word_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         StoppingRule.parse("decided", **wrong)
+
+
+def test_a_look_at_0_1_scores_is_in_points() -> None:
+    rule = StoppingRule(looks=5, margin=0.02)
+    observed = Observed(estimate=0.04, se=0.03, df=math.inf, units=200, zero_one=True)
+    look = rule.look(rule.order(1000), None, observed)
+    assert look.message == "look 1 of 5, 200 of 1,000 questions, A − B 4.0 points, boundary 9.8 points"
+    near = Observed(estimate=0.0, se=0.001, df=math.inf, units=200, zero_one=True)
+    assert rule.look(rule.order(1000), None, near).message.endswith(": equivalent within 2 points")
+    assert rule.look(rule.order(1000), None, near).decision == "equivalent within 0.02"
+
+
+def test_an_observed_difference_knows_its_scale() -> None:
+    values = (np.random.default_rng(2).random((60, 1)) < 0.5).astype(float)
+    for scale, zero_one in ((1.0, True), (7.0, False)):
+        observed = observe_mean([as_scores(scale * values)], Settings())
+        assert observed.zero_one is zero_one
+        assert ("points" in observed.amount(0.03)) is zero_one

@@ -204,7 +204,7 @@ class TestGate:
         assert main(["gate", old, "--floor", "87%", "--totals"]) == 1
         capsys.readouterr()
         assert main(["gate", old, "--floor", "85", "--totals"]) == 2
-        assert "--floor 85 is outside the range of score, 0 to 1; did you mean 0.85?" in capsys.readouterr().err
+        assert "--floor 85 is outside the range of score, 0 to 1; did you mean 0.85 (85%)?" in capsys.readouterr().err
 
 
 class TestByRun:

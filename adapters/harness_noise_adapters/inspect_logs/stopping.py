@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_noise.analysis.drawing import about_clusters, carried, check_against, draw, drawing_chances
+from harness_noise.analysis.drawing import about_clusters, carried, check_against, check_points, draw, drawing_chances
 from harness_noise.analysis.references import expected_scores, same_run
 from harness_noise.analysis.sequential import Order, StoppingRule
 from harness_noise.arrays import FloatArray, IntArray, picked
@@ -98,8 +98,7 @@ def stopper_of(
     named = None if text is None else UserSpec(text)
     _check(spec, epochs, asking)
     seed = next((value for value in (asking.seed, config.sample_shuffle) if type(value) is int), None)
-    questions, metadata = _questions(samples)
-    scorers = live.header().scorers
+    (questions, metadata), scorers = _questions(samples), live.header().scorers
     clusters = _clusters(TaskClusters(task, questions.keys, metadata), named, scorers)
     metric = asking.metric or declared(spec)
     references = tuple(read(path, task, named, folders, "noise_complete").run for path in asking.complete)
@@ -110,6 +109,7 @@ def stopper_of(
         against, predictors = log.run.model, tuple(run for run in references if not same_run(run, log.run))
         decides, other = compared(task, log, metric)
         check_against(log.run, other.task)
+        check_points(asking.rule, other, live.flag.settings)
         to_say += _overlap(task, questions, other, asking.against)
         if clusters is None:
             taken = None if none else carried(questions, other, "noise_cluster")

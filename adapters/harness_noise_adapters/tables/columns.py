@@ -13,9 +13,9 @@ import numpy as np
 
 from harness_noise.data.clusters import AUTO
 from harness_noise.data.measures import OF_REPEATS, numeric_fields
-from harness_noise.data.native_values import is_proportion
 from harness_noise.data.notes import Note
 from harness_noise.data.scores import ReadOptions
+from harness_noise.data.units import is_proportion
 from harness_noise.errors import InputError, parameter
 
 from .blocks import Block

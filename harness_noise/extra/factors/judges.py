@@ -13,6 +13,7 @@ from ...analysis.sample import in_order_of
 from ...arrays import FloatArray
 from ...data.notes import Note
 from ...data.scores import Run, Scores
+from ...data.units import decimals, scale_of
 from ...results.rows import Difference
 from ...settings import Settings
 from ...stats.contrast import design
@@ -50,9 +51,10 @@ def _who_differs(rows: Sequence[JudgePair], settings: Settings) -> list[Note]:
         return [Note("judges_compared", said)]
     most = max(differ, key=lambda row: abs(row.diff or 0.0))
     high, low = (most.judge_a, most.judge_b) if (most.diff or 0.0) > 0 else (most.judge_b, most.judge_a)
+    more = scale_of(most).text(abs(most.diff or 0.0), decimals(most.se, most.diff), unit=True)
     said = (
         f"{len(differ)} of {len(pairs)} pairs of judges differ in their mean, {high} and {low} most: {high} gives "
-        f"{abs(most.diff or 0.0):.2g} more on the same answers"
+        f"{more} more on the same answers"
     )
     return [Note("judges_compared", said)]
 

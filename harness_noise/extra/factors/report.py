@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...data.notes import texts
 from ...errors import counted
@@ -18,6 +19,9 @@ def of_factors(table: Factors, *, brief: bool = False, wide: bool = False) -> Su
     def own(value: float | None) -> str:
         return fmt.number(value, fmt.decimals(value))
 
+    def added(row: FactorRow) -> str:
+        return fmt.shown(table, row.se, digits=fmt.decimals(row.se))
+
     def limits(row: FactorRow) -> str:
         return fmt.interval(row.var_low, row.var_high, fmt.decimals(row.var, row.var_high))
 
@@ -27,15 +31,20 @@ def of_factors(table: Factors, *, brief: bool = False, wide: bool = False) -> Su
         Column("variance", lambda row: own(row.var), "variance component of one answer"),
         Column("95% interval", limits, "of the variance component"),
         Column("share", lambda row: _share(row.share), "of the sum of all components"),
-        Column("SE", lambda row: own(row.se), "what it adds to the standard error of the mean of all these answers"),
+        Column(
+            "SE",
+            added,
+            "what it adds to the standard error of the mean of all these answers",
+        ),
         Column("df", "df", "degrees of freedom", 2),
         Column("levels", "levels", "how many of them there are"),
         Column("gain", lambda row: _share(row.gain), gain, 1),
         marks.column(),
     ]
     digits = fmt.decimals(max((row.se or 0.0 for row in table.factors), default=None))
-    title = f"{counted(table.n_answers, 'answer')}, mean {fmt.number(table.mean, digits)}"
-    sections = [section(title, table.factors, columns)]
+    title = f"{counted(table.n_answers, 'answer')}, mean {fmt.shown(table, table.mean, mean=True, digits=digits)}"
+    units = "SE in points" if fmt.scale_of(table) is fmt.PERCENT else ""
+    sections = [replace(section(title, table.factors, columns), units=units)]
     if table.judges:
         sections.append(_judges(table.judges, marks))
     return Summary(tuple(sections), marks.legend(), tuple(texts(table.notes)), (table.advice,))

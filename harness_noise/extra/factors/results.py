@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ...data.notes import Note
@@ -111,6 +111,8 @@ class Factors(Document):
     advice: str
     notes: tuple[Note, ...] = ()
     """Notes on factors about which little is known, one sentence each."""
+    _zero_one: bool = field(default=False, repr=False, compare=False)
+    """The scores are 0 or 1: the mean is shown in per cent, standard errors in points."""
     judges: tuple[JudgePair, ...] = ()
     """Agreement of pairs of judges, if the scorer is a factor."""
 

@@ -12,6 +12,7 @@ from ...data.clusters import both_ways
 from ...data.notes import Note
 from ...data.questions import occurrences
 from ...data.scores import Run, Scores
+from ...data.units import PERCENT, Scale, decimals
 from ...errors import InputError
 from ...stats.contrast import cluster_codes
 from .judges import with_judges
@@ -72,24 +73,28 @@ def factor_noise(scores: ArrayLike, questions: Labels, factors: Mapping[str, Lab
         )
         for component in variances
     )
-    advice = _no_advice_sentence(few, variances) if few else _advice(gains, more)
+    zero_one = bool(np.isin(y, (0.0, 1.0)).all()) and 0 < y.mean() < 1
+    advice = _no_advice_sentence(few, variances, zero_one=zero_one) if few else _advice(gains, more)
     return Factors(
         len(y),
         float(y.mean()),
         rows,
         advice,
         tuple(Note("few_levels", _few_levels_sentence(component)) for component in few),
+        zero_one,
     )
 
 
-def _no_advice_sentence(few: Sequence[Component], components: Sequence[Component]) -> str:
+def _no_advice_sentence(few: Sequence[Component], components: Sequence[Component], *, zero_one: bool) -> str:
     """Return a sentence on factors with too few levels for advice, and on the factor that adds most so far."""
     names = [f"{component.name} has only {component.levels} levels" for component in few]
     text = f"{' and '.join(names)}, so no advice can be given yet"
     most = max(components, key=lambda component: component.var_mean or 0.0)
     if not most.var_mean or most.var_mean <= 0:
         return f"{text}."
-    return f"{text}; so far the {most.name} adds most (SE {most.var_mean**0.5:.2g})."
+    se = most.var_mean**0.5
+    added = (PERCENT if zero_one else Scale()).text(se, decimals(se), unit=True)
+    return f"{text}; so far the {most.name} adds most (SE {added})."
 
 
 def _few_levels_sentence(component: Component) -> str:

@@ -36,7 +36,7 @@ def summarise(gate: Gate, *, brief: bool = False, wide: bool = False) -> Summary
         Column("p", lambda row: fmt.p_text(row.p_value), how, rank=2),
         Column("p adj.", lambda row: _adjusted(gate, row), "over all rows", optional=True),
         Column("n", lambda row: f"{row.n_questions:,}" if row.n_questions else fmt.MISSING, "questions", rank=1),
-        Column("sees", "sees", "a loss here is shown with 80% power", optional=True),
+        Column("detects", "sees", "a loss here is shown with 80% power", optional=True),
         Column(
             "needs",
             lambda row: "" if row.n_needed is None else f"{row.n_needed:,}",
@@ -168,7 +168,7 @@ def _self_test(gate: Gate) -> list[Section]:
     elif test.never:
         lines.append(("an identical model passes in 80% with", "no number of questions"))
     lines += [
-        (f"a loss of {fmt.amount(of, seen.loss, digits)} in every row is seen", _share(seen.power))
+        (f"a loss of {fmt.amount(of, seen.loss, digits)} in every row is detected", _share(seen.power))
         for seen in test.sees
     ]
     columns = (Column("What this gate is worth", lambda line: line[0], text=True), Column("", lambda line: line[1]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...errors import counted
 from ...report import fmt
 from ...report.columns import TASK, Column, Marks, Summary, TextColumn, section, significance_tone
@@ -35,7 +37,7 @@ def of_totals(table: Totals, *, brief: bool = False, wide: bool = False) -> Summ
         Column("n", lambda row: f"{row.n_questions:,}" if row.n_questions else "", "questions", 3, optional=True),
         marks.column(),
     ]
-    sections = [section("", rows, columns)]
+    sections = [replace(section("", rows, columns), units="")]  # a spread has its unit beside it
     if table.run_means:
         each = [
             TextColumn("Model", lambda row: fmt.plain(row.model) if several else "", optional=True),
@@ -104,7 +106,9 @@ def of_differences(table: TotalsComparison, *, brief: bool = False, wide: bool =
         marks.column(),
     ]
     lead = tuple(_verdict(row) for row in rows[:_MOST])
-    return Summary((section("", rows, columns),), marks.legend(), (ESTIMAND,), lead)
+    shown = section("", rows, columns)
+    shown = replace(shown, units=shown.units.replace(" and SE", ""))
+    return Summary((shown,), marks.legend(), (ESTIMAND,), lead)
 
 
 def _spreads(row: TotalDifference) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.analysis.drawing import about_clusters, carried, check_against, draw, drawing_chances
+from harness_noise.analysis.drawing import about_clusters, carried, check_against, check_points, draw, drawing_chances
 from harness_noise.analysis.references import expected_scores, same_run
 from harness_noise.analysis.sequential import Look, Order, StoppingRule
 from harness_noise.arrays import FloatArray, IntArray
@@ -257,6 +257,7 @@ class Population:
                 "of all these tasks with its samples, or leave the task out"
             )
         check_against(against, task.name)
+        check_points(self.options.rule, theirs, self.options.settings)
         matches = pair(task.questions, theirs.questions)
         if not matches.rows_a:
             raise InputError(

@@ -1,0 +1,117 @@
+"""Numbers as people read them: the one place where scores are put in per cent, and differences in points."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+MISSING = "–"
+MOST_DECIMALS = 6
+ROUNDING = 1e-12
+"""Relative to the scale of the scores: what is smaller is the rounding of a sum, and counts as 0."""
+
+
+def is_proportion(metric: str) -> bool:
+    """Return True if a metric's name means right or wrong: acc_norm, exact_match, correct, pass@1, … ."""
+    words = set(re.split(r"[^a-z0-9]+", metric.lower()))
+    return bool(words & {"acc", "accuracy", "em", "correct", "match", "pass", "passed"})
+
+
+def decimals(se: float | None, value: float | None = None) -> int:
+    """Return the decimals that show two significant digits of the standard error, between 1 and MOST_DECIMALS.
+
+    Without a standard error, three decimals: fewer of a value above 10, more of one below 0.01.
+    """
+    if se is not None and ROUNDING <= abs(se) < math.inf:
+        return _two_digits(se)
+    size = abs(value or 0.0)
+    if size <= ROUNDING or not math.isfinite(size):  # a sum that cancels is rounding, not a small number
+        return 3
+    return max(_two_digits(size), min(3, _two_digits(size / 100)))
+
+
+def _two_digits(size: float) -> int:
+    return min(MOST_DECIMALS, max(1, 1 - math.floor(math.log10(abs(size)))))
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Scale on which the numbers of a row are shown: a factor and units."""
+
+    times: float = 1.0
+    level: str = ""
+    """Behind every mean."""
+    size: str = ""
+    """Unit after a difference or a standard error that is shown alone."""
+
+    def digits(self, digits: int) -> int:
+        """Return the decimals on this scale, from those on the metric's own scale."""
+        return digits if self.times == 1 else max(0, digits - 2)
+
+    def text(
+        self,
+        value: float,
+        digits: int,
+        *,
+        mean: bool = False,
+        unit: bool = False,
+        sign: bool = False,
+        bound: float | None = None,
+    ) -> str:
+        """Return a number as text: every screen, sentence, note and page takes it from here.
+
+        Args:
+            value: on the metric's scale.
+            digits: decimals on the metric's scale.
+            mean: it is a mean, with "%" behind it in per cent; else a difference or a standard error.
+            unit: write the unit of a difference or of a measure behind it.
+            sign: write + before what is above 0.
+            bound: show on which side of this value it lies, with as many decimals as that takes.
+        """
+        places, value = self.digits(digits), value * self.times
+        text = number(value, places) if bound is None else limit(value, places, bound * self.times)
+        text = f"+{text}" if sign and value > 0 and not text.startswith("−") else text
+        if mean and self.level:
+            return f"{text}{self.level}"
+        return f"{text}{self.size}" if unit else text
+
+    def given(self, value: float) -> str:
+        """Return a difference as the user gave it, with its unit: "1 point", "2.5 points"."""
+        text = f"{self.times * value:.6g}".replace("-", "−")
+        return f"{text} point" if self.size == " points" and text in ("1", "−1") else f"{text}{self.size}"
+
+    def verdict(self, words: str) -> str:
+        """Return a verdict, whose margin is on this scale: "equivalent within 2 points"."""
+        start, within, margin = words.partition("equivalent within ")
+        return words if start or not within else within + self.given(float(margin))
+
+
+PERCENT = Scale(100.0, "%", " points")
+"""Scale for 0/1 scores: means in per cent, differences and standard errors in points."""
+
+
+def scale_of(row: Any) -> Scale:
+    """Return the scale of a row's numbers: per cent and points for 0/1 scores, else the metric's own."""
+    known, unit = getattr(row, "_zero_one", None), getattr(row, "unit", None)
+    if known is None:
+        means = [x for name in ("mean", "mean_a", "mean_b") if (x := getattr(row, name, None)) is not None]
+        known = unit is None and is_proportion(getattr(row, "metric", "")) and all(0 <= x <= 1 for x in means)
+    return PERCENT if known else Scale(size=f" {unit}" if unit else "")
+
+
+def number(value: float | None, digits: int) -> str:
+    if value is None:
+        return MISSING
+    text = f"{value:.{digits}f}"
+    if digits == MOST_DECIMALS and 0 < abs(value) < 100 * 10**-digits:  # a small metric is not zero
+        text = f"{value:.2e}"
+    return text.replace("-", "−") if float(text) else text.lstrip("-")
+
+
+def limit(value: float, digits: int, bound: float = 0.0) -> str:
+    """Return an interval limit with enough decimals to show on which side of a bound it lies."""
+    while digits < MOST_DECIMALS and abs(value - bound) > ROUNDING and round(value - bound, digits) == 0:
+        digits += 1
+    return number(value, digits)

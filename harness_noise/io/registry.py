@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
@@ -28,13 +28,11 @@ from .paths import (
     columns_of,
     exists,
     is_frame,
-    is_path,
     is_url,
     name_of,
     reason,
     refuse_pointer,
     resolve_path,
-    rows_of,
 )
 from .protocol import PartRead
 from .shapes import shape_of_file
@@ -42,7 +40,6 @@ from .shapes import shape_of_file
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..data.label_files import LabelFile
     from .protocol import Adapter, AdapterInParts
 
 T = TypeVar("T")
@@ -200,18 +197,6 @@ def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> 
 
 def _and_links(place: Place) -> str:
     return f"; {links_note(place)}" if place.left_out else ""
-
-
-def read_labels(source: PathInput | pd.DataFrame | Sequence[Mapping[str, Any]]) -> LabelFile:
-    """Return human labels from a table: a file, a DataFrame, or rows as dictionaries.
-
-    Raises:
-        InputError: the table cannot be used.
-    """
-    table: Any = load(LAST)
-    if is_path(source):
-        return cast("LabelFile", table.read_labels(resolve_path(cast("PathInput", source))))
-    return cast("LabelFile", table.read_labels(None, rows_of(source) if is_frame(source) else source))
 
 
 def _of_each_file(options: ReadOptions) -> ReadOptions:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness_noise.data.notes import Note
 from harness_noise.data.scores import ReadOptions, Run
@@ -27,9 +27,6 @@ from .opening import Record, Rows, columns_of, stem, suffix_of
 from .presets import TABLE, all_presets, recognised
 from .reader import FileReader
 from .table_reader import table_reader
-
-if TYPE_CHECKING:
-    from harness_noise.data.label_files import LabelFile
 
 
 class TableAdapter(ReadOnly):
@@ -98,12 +95,6 @@ class TableAdapter(ReadOnly):
         table = Rows(name, cells=cells)
         with uncollected():
             return reader_of(table, options, columns_of(table, options.columns)).read()
-
-    def read_labels(self, path: Path | None, rows: Sequence[Record] = ()) -> LabelFile:
-        """Return human labels from a file, or from rows in memory."""
-        from .labels import read_labels
-
-        return read_labels(Rows("labels", rows) if path is None else path)
 
 
 adapter = TableAdapter()

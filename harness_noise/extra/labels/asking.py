@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...analysis.labels import LabelOptions, corrected_runs, scored_by
-from ...data.label_files import EDITS
+from ...data.label_files import EDITS, LabelFile
 from ...data.scores import Run
 from ...errors import InputError
-from ...io.registry import read_labels
+from ...io.paths import is_frame, is_path, resolve_path, rows_of
 from ...settings import Settings, check_obeyed
 
 
@@ -38,7 +38,16 @@ class AskedCorrection:
         how = LabelOptions(bool(self.given.get("labels_at_random")), self.given.get("label_range"))
         if self.scorer:
             return [scored_by(run, self.scorer, how, self.settings) for run in runs]
-        return corrected_runs(runs, read_labels(self.given["labels"]), how, self.settings)
+        return corrected_runs(runs, _read(self.given["labels"]), how, self.settings)
+
+
+def _read(source: Any) -> LabelFile:
+    """Return the labels of a table: a file, a DataFrame, or rows as dictionaries."""
+    from harness_noise_adapters.extra.labels.reading import read_labels
+
+    if is_path(source):
+        return read_labels(resolve_path(source))
+    return read_labels(None, rows_of(source) if is_frame(source) else source)
 
 
 def correction(given: Mapping[str, Any], settings: Settings, own: Mapping[str, Any] | None) -> AskedCorrection:

@@ -10,11 +10,11 @@ from pathlib import Path
 from harness_noise.data.label_files import Label, LabelFile
 from harness_noise.errors import InputError
 
-from .columns import aliases
-from .evidence.lexicon import snake
-from .files import records
-from .opening import Record, Rows, suffix_of
-from .values import LEXICON, cell_text, score_of
+from ...tables.columns import aliases
+from ...tables.evidence.lexicon import snake
+from ...tables.files import records
+from ...tables.opening import Record, Rows, suffix_of
+from ...tables.values import LEXICON, cell_text, score_of
 
 _NAMES = {
     **{ours: aliases(ours) for ours in ("question", "task", "model", "repeat")},
@@ -24,14 +24,22 @@ _NAMES = {
 _HEAD = 100
 
 
-def read_labels(path: Path | Rows) -> LabelFile:
+def read_labels(path: Path | None, given: Sequence[Record] = ()) -> LabelFile:
     """Return the labels of a table, without the rows whose label is empty.
+
+    Args:
+        path: of the table, None for rows in memory.
+        given: these rows.
 
     Raises:
         InputError: the file is damaged, a column is missing, or a label is neither a number nor a verdict.
     """
-    if isinstance(path, Path) and not suffix_of(path):
+    if path is not None and not suffix_of(path):
         raise InputError(f"{path}: labels are read from CSV, TSV, JSONL, JSON or Parquet")
+    return _labels_of(Rows("labels", given) if path is None else path)
+
+
+def _labels_of(path: Path | Rows) -> LabelFile:
     rows = records(path)
     head = list(islice(rows, _HEAD))
     names = _columns(path, [record for _, record in head])

@@ -22,9 +22,9 @@ import numpy as np
 from scipy.special import expit, logit
 
 from harness_noise.analysis.comparison import difference_of_scores
-from harness_noise.analysis.labels import LabelOptions, label_arrays
 from harness_noise.analysis.mean import estimate_scores
 from harness_noise.analysis.sample import as_scores
+from harness_noise.extra.labels.correcting import LabelOptions, label_arrays
 from harness_noise.settings import Settings
 
 SEED = 20261124

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from .api.arrays import combine, estimate, estimate_difference, pass_at_k
     from .api.files import Exported, adapters, export, profiles, write_figures, write_html, write_profile
     from .api.keywords import Choices
-    from .api.labels import estimate_with_labels, label_sample
     from .api.looks import boundaries, compare_in_sequence, estimate_from_part
     from .api.plan import plan
     from .api.runs import analyze, arena, compare, read
@@ -27,12 +26,13 @@ if TYPE_CHECKING:
     from .extra.factors.results import Factors
     from .extra.gate.api import gate
     from .extra.gate.results import Gate, GateRow
+    from .extra.labels.api import estimate_with_labels, label_sample
+    from .extra.labels.results import LabelSample
     from .extra.regress.api import regress
     from .extra.regress.results import Regression
     from .leaderboard.profiles import NamedProfile, Profile
     from .report.text import render, write_tables
     from .results.arena import Arena
-    from .results.label_sample import LabelSample
     from .results.plan import Plan
     from .results.rows import Analysis, Comparison, ConfidenceInterval, Difference, Estimate
     from .settings import Settings
@@ -43,13 +43,11 @@ _HOME = {
     "api.files": "Exported adapters export profiles write_figures write_html write_profile",
     "api.keywords": "Choices",
     "report.text": "render write_tables",
-    "api.labels": "estimate_with_labels label_sample",
     "api.looks": "boundaries compare_in_sequence estimate_from_part",
     "api.arrays": "combine estimate estimate_difference pass_at_k",
     "analysis.sample": "as_scores",
     "results.rows": "Analysis Comparison ConfidenceInterval Difference Estimate",
     "results.arena": "Arena",
-    "results.label_sample": "LabelSample",
     "results.plan": "Plan",
     "leaderboard.profiles": "NamedProfile Profile",
     "data.questions": "Questions",

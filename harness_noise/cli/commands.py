@@ -10,7 +10,7 @@ import click
 from .. import extras
 from .._version import __version__
 from ..errors import InputError, some_of
-from . import arena, compare, demo, helps, label, listing, options, plan, routing
+from . import arena, compare, demo, helps, listing, options, plan, routing
 from .flags import know
 
 
@@ -95,7 +95,7 @@ def lm_eval(arguments: tuple[str, ...]) -> int:
 
 _OWN = (
     *(analyze, compare.command, arena.command, plan.command),
-    *(label.command, listing.command, export, lm_eval, demo.command),
+    *(listing.command, export, lm_eval, demo.command),
 )
 _SHIPPED = "analyze compare gate regress arena factors plan label list export lm-eval demo"
 """Commands of the package, in the order of messages: those of extras that it ships, too. Others come behind them."""

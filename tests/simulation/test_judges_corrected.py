@@ -10,7 +10,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.analysis.comparison import difference_of_scores
-from harness_noise.analysis.labels import LabelOptions, label_arrays
+from harness_noise.extra.labels.correcting import LabelOptions, label_arrays
 from support import simulations
 from support.slow import rest_slow
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...analysis.labels import LabelOptions, corrected_runs, scored_by
-from ...data.label_files import EDITS, LabelFile
 from ...data.scores import Run
 from ...errors import InputError
 from ...io.paths import is_frame, is_path, resolve_path, rows_of
 from ...settings import Settings, check_obeyed
+from .correcting import LabelOptions, corrected_runs, scored_by
+from .files import EDITS, LabelFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from harness_noise.data.label_files import Label, LabelFile
 from harness_noise.errors import InputError
+from harness_noise.extra.labels.files import Label, LabelFile
 
 from ...tables.columns import aliases
 from ...tables.evidence.lexicon import snake

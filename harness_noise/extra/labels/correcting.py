@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import FloatArray, IntArray, picked, rows_of, stacked
-from ..data.label_files import EDITS, Label, LabelFile, answer_id
-from ..data.notes import Note
-from ..data.scores import Run, Scores
-from ..errors import InputError, some_of
-from ..settings import Settings
-from ..stats.contrast import cluster_codes, question_stats
-from ..stats.label_fit import corrected_values, too_few_to_correct
-from ..stats.partial import IN_A_ROW, NOT_RANDOM_Z, Part, positions_look_random
-from ..stats.tolerances import FEWEST_UNITS, SLACK
-from .partial import drawn_by_key, part_of
-from .ranges import Ends, score_range
-from .references import benchmark_order
-from .sample import in_order_of, stack
+from ...analysis.partial import drawn_by_key, part_of
+from ...analysis.ranges import Ends, score_range
+from ...analysis.references import benchmark_order
+from ...analysis.sample import in_order_of, stack
+from ...arrays import FloatArray, IntArray, picked, rows_of, stacked
+from ...data.notes import Note
+from ...data.scores import Run, Scores
+from ...errors import InputError, some_of
+from ...settings import Settings
+from ...stats.contrast import cluster_codes, question_stats
+from ...stats.partial import IN_A_ROW, NOT_RANDOM_Z, Part, positions_look_random
+from ...stats.tolerances import FEWEST_UNITS, SLACK
+from .files import EDITS, Label, LabelFile, answer_id
+from .stats import corrected_values, too_few_to_correct
 
 FEWEST = 2
 """Labelled questions (clusters) of a task below which it has no standard error of its own."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ..data.notes import Note
-from ..errors import counted
-from .forms import Document
+from ...data.notes import Note
+from ...errors import counted
+from ...results.forms import Document
 
 
 @dataclass(frozen=True, slots=True)

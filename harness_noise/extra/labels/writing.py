@@ -6,9 +6,9 @@ import csv as csv_
 import io
 from pathlib import Path
 
-from ..io.atomic import write_text
-from ..results.label_sample import LabelSample
-from .text import escape_spreadsheet_formula
+from ...io.atomic import write_text
+from ...report.text import escape_spreadsheet_formula
+from .results import LabelSample
 
 
 def write_label_sample(sample: LabelSample, path: Path) -> None:

@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
-from ..data.label_files import answer_id
-from ..data.notes import Note
-from ..data.questions import QuestionText
-from ..data.scores import Run, Scores
-from ..errors import InputError, some_of
-from ..results.label_sample import LabelRow, LabelSample
-from ..settings import Settings
-from ..stats.contrast import cluster_codes, question_stats
-from ..stats.tolerances import FEWEST_UNITS
-from .drawing import draw, drawing_chances
-from .labels import FEWEST, MOST_NAMED, names_of
-from .ranges import Ends, score_range
-from .sample import scored_pairs, stack, taken, texts_of
+from ...analysis.drawing import draw, drawing_chances
+from ...analysis.ranges import Ends, score_range
+from ...analysis.sample import scored_pairs, stack, taken, texts_of
+from ...arrays import FloatArray, IntArray
+from ...data.notes import Note
+from ...data.questions import QuestionText
+from ...data.scores import Run, Scores
+from ...errors import InputError, some_of
+from ...settings import Settings
+from ...stats.contrast import cluster_codes, question_stats
+from ...stats.tolerances import FEWEST_UNITS
+from .correcting import FEWEST, MOST_NAMED, names_of
+from .files import answer_id
+from .results import LabelRow, LabelSample
 
 NO_TEXT = "the run does not hold the words of its answers, so the file only says which they are"
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InputError
-from ..io.paths import PathInput
-from ..io.sources import Sources, listed
-from ..settings import Settings
-from .keywords import Choices, Computing, Request, chosen_settings
+from ...api.keywords import Choices, Computing, Request, chosen_settings
+from ...errors import InputError
+from ...io.paths import PathInput
+from ...io.sources import Sources, listed
+from ...settings import Settings
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from numpy.typing import ArrayLike
 
-    from ..arrays import Labels
-    from ..results.label_sample import LabelSample
-    from ..results.rows import Estimate
+    from ...arrays import Labels
+    from ...results.rows import Estimate
+    from .results import LabelSample
 
 
 def label_sample(
@@ -70,8 +70,8 @@ def label_sample(
     ----------
     Särndal, Swensson & Wretman (1992), "Model Assisted Survey Sampling", §3.6.
     """
-    from ..analysis.labels_drawn import label_sample as sample
-    from ..report.label_sample import write_label_sample
+    from .drawing import label_sample as sample
+    from .writing import write_label_sample
 
     sources = listed(runs)
     request = Request.of("label", settings, choices, sources=sources)
@@ -139,10 +139,10 @@ def estimate_with_labels(
     >>> round(float(judge.mean()), 3), round(row.mean, 3), round(row.se, 3), row.diagnostics
     (0.598, 0.598, 0.025, ('few_failures', 'judge_corrected'))
     """
-    from ..analysis.labels import LabelOptions, label_arrays
-    from ..analysis.mean import estimate_scores
-    from ..analysis.sample import as_scores
-    from ..io.first_answers import first_of
+    from ...analysis.mean import estimate_scores
+    from ...analysis.sample import as_scores
+    from ...io.first_answers import first_of
+    from .correcting import LabelOptions, label_arrays
 
     chosen = chosen_settings("estimate_with_labels", settings, {**choices, "level": level})
     judged = first_of(as_scores(scores, clusters, chosen.missing))

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
-from ..data.labels import LabelColumns
-from .contrast import Design, QuestionStats
-from .intervals import effective_flips
-from .partial import Part, cross_fit, features
-from .tolerances import FEW_FAILURES, FEWEST_FAILED, FEWEST_UNITS, SLACK
+from ...arrays import FloatArray, IntArray
+from ...data.labels import LabelColumns
+from ...stats.contrast import Design, QuestionStats
+from ...stats.intervals import effective_flips
+from ...stats.partial import Part, cross_fit, features
+from ...stats.tolerances import FEW_FAILURES, FEWEST_FAILED, FEWEST_UNITS, SLACK
 
 NO_ERROR = 0.01
 """Share of the range below which an error is none: what a fit leaves of a judge that is right."""

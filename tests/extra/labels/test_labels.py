@@ -15,12 +15,12 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import Analysis
-from harness_noise.analysis.labels import _people_scores
 from harness_noise.cli import main
-from harness_noise.data.label_files import answer_id
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Scores
-from harness_noise.stats.label_fit import _unseen
+from harness_noise.extra.labels.correcting import _people_scores
+from harness_noise.extra.labels.files import answer_id
+from harness_noise.extra.labels.stats import _unseen
 from harness_noise.stats.partial import Part, from_part
 from harness_noise.stats.tolerances import FEW_FAILURES
 from support.notes import noted

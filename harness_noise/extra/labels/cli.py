@@ -8,9 +8,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ..errors import InputError
-from . import options
-from .helps import longest
+from ...cli import options
+from ...cli.helps import longest
+from ...errors import InputError
 
 _DRAWING = ("n", "by_score", "force")
 _PLANNING = ("effect", "target_se", "power", "judged", "r2", "omega2")
@@ -55,11 +55,11 @@ def command(runs: tuple[str, ...], planned: bool, **choices: Any) -> None:
     planning = {name: choices.pop(name) for name in _PLANNING}
     _check_given(_DRAWING if planned else (*_PLANNING, *_LABELS), planned=planned)
     if planned:
-        from .. import plan
+        from ... import plan
 
         options.answer(plan, choices, runs=runs, **planning)
         return
-    from .. import label_sample
+    from .api import label_sample
 
     if not runs or choices["output"] is None:
         missing = "-o FILE.csv" if runs else "a RUN"

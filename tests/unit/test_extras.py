@@ -47,6 +47,7 @@ def test_the_core_works_without_extras_and_with_each_alone(tmp_path, left):
 
 ASKED = {
     "factors": ["factors", "a.csv", "--factor", "x"],
+    "label": ["label", "a.csv"],
     "regress": ["regress", "a.csv", "--on", "x"],
     "--by": ["analyze", "a.csv", "--by", "x"],
 }

@@ -55,9 +55,9 @@ def command(runs: tuple[str, ...], planned: bool, **choices: Any) -> None:
     planning = {name: choices.pop(name) for name in _PLANNING}
     _check_given(_DRAWING if planned else (*_PLANNING, *_LABELS), planned=planned)
     if planned:
-        from ... import plan
+        from ..ground import needed
 
-        options.answer(plan, choices, runs=runs, **planning)
+        options.answer(needed("plan"), choices, runs=runs, **planning)
         return
     from .api import label_sample
 

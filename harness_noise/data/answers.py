@@ -573,11 +573,14 @@ class Answers:
 
     def _ask_again(self, seen: _Asked, question: str, doc: Doc, line: int) -> None:
         """Refuse a further document of a question that puts it into another cluster."""
-        seen.last = doc
-        with suppress(MissingFieldError):  # a further answer may come without it
-            if (label := seen.label(doc)) is not None:
-                before = seen.labels[question], _line_words(seen.lines[question])
-                one_cluster(self.where, question, before, (label, _line_words(line)))
+        seen.last, before = doc, seen.labels[question]
+        try:
+            label = seen.label(doc)
+        except MissingFieldError:  # a further answer may come without it
+            return
+        if label != before and label is not None:
+            lines = _line_words(seen.lines[question]), _line_words(line)
+            one_cluster(self.where, question, (before, lines[0]), (label, lines[1]))
 
     def _clusters(self, task: str, seen: _Asked) -> dict[str, str]:
         """Return question → label, empty if only some questions have one."""

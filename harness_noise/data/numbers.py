@@ -28,6 +28,8 @@ def number_of(value: Any, words: Callable[[str], float | None] = lambda text: No
         value: as a harness, a file or a scorer has it. A scalar of numpy or torch is its number.
         words: the number of a text, None if the text is not a score.
     """
+    if type(value) is float:
+        return value
     if value is None:
         return nan
     if isinstance(value, str):

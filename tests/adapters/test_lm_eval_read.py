@@ -209,13 +209,6 @@ def test_odd_values(lm_eval_runs):
     assert rows["words"].diagnostics == ("skipped_metric",)
 
 
-def test_missing_zero_counts_and_fills(lm_eval_runs):
-    half = score(one(lm_eval_runs / "special", missing="zero"), "odd", "half")
-    assert half.n_missing == 6
-    assert np.isnan(half.values).sum() == 0
-    assert half.values.mean() == pytest.approx(half.native / 2)
-
-
 def test_a_run_that_only_predicted_has_no_scores(lm_eval_runs):
     run = one(lm_eval_runs / "predicted")
     assert run.scores == ()

@@ -129,11 +129,6 @@ def test_auto_asks_the_adapter_and_without_a_spec_the_user_hears_of_it():
     assert noted(unknown) == ("drop: no natural cluster is known: the questions count as independent",)
 
 
-def test_the_cluster_that_documents_carry_counts():
-    carried = [(question, repeat, value, {"cluster": doc["passage"]}) for question, repeat, value, doc in ROWS]
-    assert single(built(rows=carried)).clusters == ("p0", "p0", "p1", "p1", "p2", "p2")
-
-
 def test_a_field_that_is_not_there_is_refused_with_the_line_and_what_there_is():
     with pytest.raises(FinalError, match=r"run.jsonl, line 1: cluster field 'story' .* passage, prompt"):
         built(ReadOptions(cluster="story"))

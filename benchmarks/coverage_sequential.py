@@ -28,7 +28,7 @@ from harness_noise.analysis.sequential import Look, Order, StoppingRule, Taken
 from harness_noise.api.looks import estimate_from_part
 from harness_noise.settings import Settings
 from harness_noise.stats.partial import Part
-from harness_noise.stats.planning import noncentrality
+from harness_noise.stats.power import noncentrality
 from harness_noise.stats.sequential import critical_values, drift_for_power, exits_above, normal_z, predictive_power
 
 SEED = 20261123

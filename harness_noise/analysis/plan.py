@@ -12,14 +12,22 @@ from ..data.native_values import MISMATCH, agreed
 from ..data.notes import Note
 from ..data.scores import Run
 from ..errors import InputError, check_count
-from ..results.plan import Plan, PlanAnswer, PlanRow, PlugIn, TaskRepeats, TheoryRow
+from ..results.plan import Plan, PlanAnswer, PlanLooks, PlanRow, PlugIn, TaskRepeats, TheoryRow
 from ..results.rows import Difference, Estimate
-from ..results.sequential import PlanLooks, Replay
+from ..results.sequential import Replay
 from ..settings import Settings, check_scale
 from ..stats import planning
-from ..stats.planning import Units, Variances, detectable_effect, required_units
+from ..stats.power import (
+    Units,
+    Variances,
+    achieved_power,
+    detectable_effect,
+    required_units,
+    rule_of_thumb,
+)
 from ..stats.tolerances import SLACK
-from .pilots import ONE_RUN, TWO_LIKE_THIS, Noise, from_numbers, from_runs, noise_by_task
+from .pilots import TWO_LIKE_THIS, doubled, from_numbers, from_runs, noise_by_task
+from .row_noise import ONE_RUN, Noise
 
 if TYPE_CHECKING:
     from .sequential import Looks
@@ -176,7 +184,7 @@ class Asked:
                 f"`n` {n}: a plan needs at least two clusters, and they have {units.size:.3g} questions each"
             )
         elif effect is not None:
-            power = planning.achieved_power(variance, n, effect, self.alpha, units)
+            power = achieved_power(variance, n, effect, self.alpha, units)
         mde = detectable_effect(variance, n, self.alpha, self.mde_power, units)
         cost = None
         if self.money is not None:
@@ -213,7 +221,7 @@ def plan_of(
     tasks: dict[str, tuple[int, float]] = {}
     if pilot:
         noise = from_runs(pilot, settings, goal.assured)
-        noise = noise.doubled() if two_like_this else noise
+        noise = doubled(noise) if two_like_this else noise
         if answers is not None:
             tasks = noise_by_task(pilot, settings)
             goal = _within(answers, sum(n for n, _ in tasks.values()), goal, noise)
@@ -247,7 +255,7 @@ def plan_of(
 def _without_runs(goal: Asked) -> Noise:
     """Return the noise that is given in numbers, or follows from the accuracy."""
     if goal.accuracy is not None:
-        noise = Noise(planning.rule_of_thumb(goal.accuracy), split=False, scale=(0.0, 1.0), zero_one=True)
+        noise = Noise(rule_of_thumb(goal.accuracy), split=False, scale=(0.0, 1.0), zero_one=True)
     else:
         assert goal.omega2 is not None
         noise = from_numbers(goal.omega2, goal.sigma2)
@@ -376,10 +384,10 @@ def _theories(p: float, plan: Plan, goal: Asked) -> tuple[TheoryRow, ...]:
     """Return each theory's plan."""
     rows, units = [], Units(goal.cluster_size or 1.0)
     for name, v in (
-        ("rule of thumb", planning.rule_of_thumb(p)),
+        ("rule of thumb", rule_of_thumb(p)),
         ("Beta theory", planning.beta_theory(p, goal.solvable)),
         # the two models' successes fall on unrelated questions; all of it data noise
-        ("independence bound", planning.Variances(2 * p * (1 - p), 0.0, 0.0)),
+        ("independence bound", Variances(2 * p * (1 - p), 0.0, 0.0)),
     ):
         v = v.inflated(goal.inflation)
         variance = v.at(plan.repeats)

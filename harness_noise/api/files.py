@@ -19,8 +19,7 @@ from ..io.door import inside, links_note
 from ..io.paths import PathInput, is_url, resolve_path
 from ..io.sources import names
 from ..results.arena import Arena
-from ..results.forms import check_form, rendered
-from ..results.plan import Plan
+from ..results.forms import Document, check_form, rendered
 from ..results.rows import Analysis, Comparison
 from ..settings import Settings
 from .keywords import Choices, Request
@@ -158,7 +157,7 @@ def write_html(
     return written
 
 
-def write_figures(result: Analysis | Comparison | Arena | Plan, place: str | Path) -> list[Path]:
+def write_figures(result: Document, place: str | Path) -> list[Path]:
     """Write a result's figures as SVG.
 
     Parameters

@@ -106,21 +106,6 @@ class Jobs(ParamType):
         return int(value) if str(value).lstrip("-").isdecimal() else str(value)
 
 
-class Costs(ParamType):
-    """Type of costs by what they buy: question=2,answer=0.1."""
-
-    name = "costs"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, float]:
-        if isinstance(value, dict):
-            return value
-        costs = mapping(value.split(","), "--costs")
-        try:
-            return {name: float(cost) for name, cost in costs.items()}
-        except ValueError:
-            self.fail(f"{value!r} does not give costs as numbers, such as question=2,answer=0.1.", param, ctx)
-
-
 class DifferenceOption(ParamType):
     """Type of a difference or a mean on the metric's scale, also in points or per cent if the scale is 0 to 1."""
 
@@ -140,7 +125,6 @@ class DifferenceOption(ParamType):
 
 DIFFERENCE = DifferenceOption("a difference, such as 0.015, 1.5% or 1.5pt")
 MEAN = DifferenceOption("a mean, such as 0.85 or 85%")
-COSTS = Costs()
 JOBS = Jobs()
 RANGE = NumberList("the metric's lowest and highest value, such as 0,1 or 0,100", 2)
 

@@ -9,12 +9,30 @@ import click
 from ..errors import InputError
 from . import options
 
+_IN_PYTHON = "write `hn.plan({}=…)`, in Python alone"
+
+
+class Costs(options.ParamType):
+    """Type of costs by what they buy: question=2,answer=0.1."""
+
+    name = "costs"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, float]:
+        if isinstance(value, dict):
+            return value
+        costs = options.mapping(value.split(","), "--costs")
+        try:
+            return {name: float(cost) for name, cost in costs.items()}
+        except ValueError:
+            self.fail(f"{value!r} does not give costs as numbers, such as question=2,answer=0.1.", param, ctx)
+
 
 @options.command(
     "plan",
     "harness-noise plan --effect 0.03 --from run-a run-b",
     shown="--effect --from --n --power --repeats --accuracy --profile --looks --cluster --format",
     old={
+        **{f"--{name.replace('_', '-')}": _IN_PYTHON.format(name) for name in ("k_max", "sigma2_judge", "assurance")},
         "--clusters": "write --cluster",
         **dict.fromkeys(
             ("--judged", "--r2", "--target-se", "--labels"), "how many people must label says label --plan"
@@ -59,7 +77,7 @@ from . import options
         "--costs",
         "question=C,answer=C[,judge=C]",
         "Find the best K for the money. With the cost of a judge call, also say what another one is worth.",
-        options.COSTS,
+        Costs(),
     ),
     *options.computing("plan", level="Confidence level of the two-sided test."),
 )

@@ -146,12 +146,6 @@ NOTES: dict[str, str] = {
     "references_gain_nothing": "references that gain nothing",
     "plain_mean": "a part from which the references say nothing",
     "not_a_random_part": "questions that are no random part",
-    "the_plan": "what a plan is for, and in what it counts",
-    "the_pilot": "how far the pilot of a plan can be trusted",
-    "plan_of_labels": "how many labels it takes",
-    "plan_by_task": "answers spread over the tasks",
-    "plan_of_judge": "what another call of the judge is worth",
-    "noise_of_others": "noise that comes from a benchmark's profile",
     "source": "where a profile comes from",
 }
 """Every code, and what it is about."""

@@ -32,7 +32,7 @@ from ..results.arena import Arena, Benchmark, BenchmarkResult, Model, Pairs, Pai
 from ..results.forms import finite
 from ..results.rows import PEOPLE
 from ..settings import Settings
-from ..stats import benchmark, decision, planning
+from ..stats import benchmark, decision, power
 from ..stats.pairs import Table
 from .checkpoints import with_checkpoints
 from .pairs import Grid, grid, pairs_of, square
@@ -428,7 +428,7 @@ def _benchmark(
         thumb = c["se_total"] / np.sqrt(p * (1 - p) / n)
         beta = thumb
         if solved is not None:
-            beta = c["se_total"] / np.sqrt(planning.beta_variance(p, float(solved.mean())) / n)
+            beta = c["se_total"] / np.sqrt(power.beta_variance(p, float(solved.mean())) / n)
     tested = ~np.isnan(c["se"]) & ~np.isnan(size)
     steps = _steps(models, pairs)
     noise = ("se_total", "se_data", "se_data_upper", "se_prediction", "correlation")

@@ -30,7 +30,7 @@ from ..results.arena import Arena, BenchmarkResult, Spread
 from ..results.forms import SCHEMA_VERSION, json_value, shown_fields
 from ..results.rows import Difference
 from ..settings import Settings, check_scale
-from ..stats import decision, planning
+from ..stats import decision, power
 from ..stats.tolerances import SLACK
 
 
@@ -64,7 +64,7 @@ class Profile(Measured):
         if self.rule_of_thumb is None:
             return self.se_total.median
         p = min(max((a + b) / 2, 0.0), 1.0)
-        return self.rule_of_thumb.median * math.sqrt(planning.rule_of_thumb(p).omega2 / self.n_questions)
+        return self.rule_of_thumb.median * math.sqrt(power.rule_of_thumb(p).omega2 / self.n_questions)
 
     @property
     def data_share(self) -> float | None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
-from ..analysis.pilots import Noise, from_runs
+from ..analysis.row_noise import noise_of
 from ..analysis.rows import SCORED
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..data.notes import Note
@@ -26,7 +26,7 @@ from ..stats.cluster_variance import cluster_scores
 from ..stats.contrast import Design, in_order, sub_design, sum_by
 from ..stats.pairs import Table
 from ..stats.passk import pass_curves, steps_of_k
-from ..stats.planning import detectable_effect, required_units
+from ..stats.power import detectable_effect, required_units
 from ..stats.ranks import RankSets, chosen_by_half, from_decisions, rank_sets, stability
 from .pairs import square
 
@@ -324,7 +324,7 @@ def _needs(pair: Difference) -> tuple[int | None, int | None]:
     if not pair.diff or not pair.se or pair.df is None:
         return None, None
     alpha, effect = 1 - pair.level, abs(pair.diff)
-    noise: Noise = from_runs([pair], Settings(), ASSURANCE)
+    noise = noise_of(pair, assurance=ASSURANCE)
     v = noise.start
     same = pair.repeats_a == pair.repeats_b
     K = min(pair.repeats_a, pair.repeats_b)

@@ -22,7 +22,7 @@ from ..io.atomic import write_text
 from ..results.arena import Arena, BenchmarkResult, Checkpoint, Model
 from ..results.forms import rendered
 from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, Estimate, EstimateSlice
-from ..stats import benchmark, planning
+from ..stats import benchmark, power
 from ..stats.intervals import critical
 from ..stats.tolerances import ROUNDING
 from . import canvas, fmt
@@ -140,7 +140,7 @@ def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, F
     solved = 1 - (row.solved_by_none or 0) / max(1, row.n_questions)
     p = np.linspace(0, 1, 101)
     reached = solved * p  # no mean lies above the share of questions that any model solves
-    beta = np.sqrt(np.maximum(planning.beta_variance(reached, solved), 0) / n)
+    beta = np.sqrt(np.maximum(power.beta_variance(reached, solved), 0) / n)
     return [
         (reached, beta, COLOURS[0], "", "SE (1 answer), Beta(p, 1 − p) theory"),
         (p, np.sqrt(p * (1 - p) / n), MUTED, DASHES[1], "rule of thumb, √(p(1−p)/n)"),

@@ -103,7 +103,7 @@ def _table(section: Section, caption: str, label: str, notes: Sequence[str]) -> 
 
 def _slug(table: Result, i: int) -> str:
     """Return a label of letters, digits and dashes."""
-    names = ["plan" if table.kind == "table" else table.kind]
+    names = [table.under if table.kind == "table" else table.kind]
     if isinstance(table, (Analysis, Comparison)):
         names += [re.sub(r"[^a-z0-9]+", "-", row.task.lower()).strip("-") for row in table.rows[:1]]
     slug = "-".join(filter(None, names))[:60]

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from ..data.notes import texts
 from ..errors import counted
-from ..results.plan import Plan, PlugIn
+from ..results.plan import Plan, PlanLooks, PlugIn
+from ..results.rows import CANNOT
+from ..stats.decision import WORDS
 from . import fmt
 from .columns import Column, Section, Summary
 
@@ -27,9 +29,7 @@ def summarise(plan: Plan, *, brief: bool = False, wide: bool = False) -> Summary
     if plan.theory:
         sections.append(_theory(plan, digits))
     if plan.sequential is not None:
-        from .sequential import plan_section
-
-        sections.append(plan_section(plan, plan.sequential, digits))
+        sections.append(_looks(plan, plan.sequential, digits))
     return Summary(tuple(sections), (), tuple(texts(plan.notes)), (_sentence(plan, digits), *_pilot_sentence(plan)))
 
 
@@ -148,6 +148,30 @@ def _by_task(plan: Plan) -> Section:
     )
     rows = tuple((row.task, str(row.n_questions), str(row.repeats), fmt.percent(row.share)) for row in plan.by_task)
     return Section("Answers by task", columns, rows)
+
+
+def _looks(whole: Plan, plan: PlanLooks, digits: int) -> Section:
+    """Return the table of `plan`, the part of a whole plan that stops when it is decided."""
+    looks = "after every block" if plan.looks == "anytime" else str(plan.looks)
+    rows = [
+        ("looks", looks),
+        ("questions at most", f"{plan.n_max:,} (without looks {plan.n_fixed:,})"),
+        ("power", f"{100 * plan.power:.0f}%"),
+        ("questions on average, no difference", f"{round(plan.n_expected_none):,}"),
+        (f"… a difference of {fmt.amount(whole, whole.effect, digits)}", f"{round(plan.n_expected_effect):,}"),
+        (f"… a difference of {fmt.amount(whole, 2 * whole.effect, digits)}", f"{round(plan.n_expected_double):,}"),
+    ]
+    if plan.replay is not None:
+        again = plan.replay
+        undecided = sum(again.decisions.get(word, 0.0) for word in (WORDS[0], CANNOT))
+        words = ", ".join(f"{word} {100 * share:.0f}%" for word, share in again.decisions.items())
+        rows += [
+            (f"these runs, in {again.orders:,} random orders", words),
+            ("… it stopped after a median of", f"{again.n_median:,} of {again.n_total:,} answers"),
+            ("… in 80% of the orders after", f"{again.n_low:,} to {again.n_high:,}"),
+            ("… without a decision", f"{100 * undecided:.0f}% of the orders"),
+        ]
+    return Section("Stopping when it is decided", (Column("Design", text=True), Column("")), tuple(rows))
 
 
 def _theory(plan: Plan, digits: int) -> Section:

@@ -7,38 +7,12 @@ from typing import TYPE_CHECKING
 
 from ..errors import counted
 from ..results.rows import CANNOT, NOT_DECIDED, Analysis
-from ..stats.decision import WORDS
 from . import fmt
 from .columns import Column, Marks, Section, TextColumn, section
 
 if TYPE_CHECKING:
     from ..results.arena import Arena, Budget
-    from ..results.plan import Plan
-    from ..results.sequential import FullRow, PlanLooks, Sequential
-
-
-def plan_section(whole: Plan, plan: PlanLooks, digits: int) -> Section:
-    """Return the table of `plan`, the part of a whole plan that stops when it is decided."""
-    looks = "after every block" if plan.looks == "anytime" else str(plan.looks)
-    rows = [
-        ("looks", looks),
-        ("questions at most", f"{plan.n_max:,} (without looks {plan.n_fixed:,})"),
-        ("power", f"{100 * plan.power:.0f}%"),
-        ("questions on average, no difference", f"{round(plan.n_expected_none):,}"),
-        (f"… a difference of {fmt.amount(whole, whole.effect, digits)}", f"{round(plan.n_expected_effect):,}"),
-        (f"… a difference of {fmt.amount(whole, 2 * whole.effect, digits)}", f"{round(plan.n_expected_double):,}"),
-    ]
-    if plan.replay is not None:
-        again = plan.replay
-        undecided = sum(again.decisions.get(word, 0.0) for word in (WORDS[0], CANNOT))
-        words = ", ".join(f"{word} {100 * share:.0f}%" for word, share in again.decisions.items())
-        rows += [
-            (f"these runs, in {again.orders:,} random orders", words),
-            ("… it stopped after a median of", f"{again.n_median:,} of {again.n_total:,} answers"),
-            ("… in 80% of the orders after", f"{again.n_low:,} to {again.n_high:,}"),
-            ("… without a decision", f"{100 * undecided:.0f}% of the orders"),
-        ]
-    return Section("Stopping when it is decided", (Column("Design", text=True), Column("")), tuple(rows))
+    from ..results.sequential import FullRow, Sequential
 
 
 def look_section(rows: Sequence[Sequential], title: str = "Looks at a run that grows") -> Section:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from ..data.notes import Note
+from ..data.notes import Note, register
+from ..stats.planning import LabelPlan, Spending
 from .forms import Document, document, row
-from .sequential import PlanLooks
+from .sequential import Replay
 
-if TYPE_CHECKING:
-    from ..stats.planning import LabelPlan, Spending
+register(
+    the_plan="what a plan is for, and in what it counts",
+    the_pilot="how far the pilot of a plan can be trusted",
+    plan_of_labels="how many labels it takes",
+    plan_by_task="answers spread over the tasks",
+    plan_of_judge="what another call of the judge is worth",
+    noise_of_others="noise that comes from a benchmark's profile",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,29 @@ class PlugIn:
     variance: float
     df: float
     cost: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanLooks:
+    """The effect of looks before the end on a plan."""
+
+    looks: int | str
+    """Looks, or anytime."""
+    boundaries: tuple[float, ...]
+    """Critical |z| at each."""
+    n_fixed: int
+    """Questions of the plan without looks."""
+    n_max: int
+    """The most questions that are asked."""
+    power: float
+    n_expected_none: float
+    """Questions on average where nothing differs."""
+    n_expected_effect: float
+    """… at the plan's effect."""
+    n_expected_double: float
+    """… at twice the effect."""
+    replay: Replay | None = None
+    """The two runs of the pilot compared again in random orders, null without two runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

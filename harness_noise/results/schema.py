@@ -7,7 +7,7 @@ from dataclasses import is_dataclass
 from typing import Any, Literal, get_args, get_origin
 
 from ..data.notes import NOTES, Note
-from ..stats import combine, planning
+from ..stats import combine
 from .diagnostics import DIAGNOSTICS
 from .forms import SCHEMA_VERSION, Document, all_kinds, modules, shown_fields
 
@@ -18,7 +18,7 @@ _PLAIN: dict[str, dict[str, Any]] = {
     "bool": {"type": "boolean"},
     "None": {"type": "null"},
 }
-_OF_MODULES = [item for module in (*modules(), combine, planning) for item in vars(module).items()]
+_OF_MODULES = [item for module in (*modules(), combine) for item in vars(module).items()]
 _PLAIN |= {name: {"enum": [*get_args(kind)]} for name, kind in _OF_MODULES if get_origin(kind) is Literal}
 _DOCUMENTS = [kind for _, kind in sorted(all_kinds().items()) if issubclass(kind, Document)]
 _CODES = {"type": "array", "items": {"enum": sorted(DIAGNOSTICS)}}

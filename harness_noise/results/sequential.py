@@ -165,26 +165,3 @@ class Replay(_Object):
     """In a tenth of the orders as many were needed, or more."""
     decisions: Mapping[str, float]
     """Share of the orders that ended with each decision."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanLooks(_Object):
-    """The effect of looks before the end on a plan."""
-
-    looks: int | str
-    """Looks, or anytime."""
-    boundaries: tuple[float, ...]
-    """Critical |z| at each."""
-    n_fixed: int
-    """Questions of the plan without looks."""
-    n_max: int
-    """The most questions that are asked."""
-    power: float
-    n_expected_none: float
-    """Questions on average where nothing differs."""
-    n_expected_effect: float
-    """… at the plan's effect."""
-    n_expected_double: float
-    """… at twice the effect."""
-    replay: Replay | None = None
-    """The two runs of the pilot compared again in random orders, null without two runs."""

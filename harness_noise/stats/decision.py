@@ -21,7 +21,7 @@ from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
 from ..errors import of_choice
 from ..settings import Settings
 from .intervals import ExtendedSample, Limits, critical, t_limits
-from .planning import noncentrality
+from .power import noncentrality
 from .tolerances import FEW_DF, ROUNDING, SMALLEST, short_of
 
 WORDS = ("not separable", "A better", "B better")

@@ -1,12 +1,6 @@
-"""Power of the two-sided t test, the questions and answers that a comparison needs, and their inverses.
+"""What a plan weighs: answers, questions, calls of a judge and labels of people, by what they cost and gain.
 
-T = (z + δ)/s with z standard normal and s² = χ²_df/df has the noncentral t distribution [Johnson1995,
-ch. 31]. With few degrees of freedom the library's has no number, or takes seconds, where δ is large; there
-the chance of |T| > t is taken by quadrature over z.
-
-The formula is that of [Miller, eqs. 9–10], with σ²/K for each of the two runs and the noncentral t of the
-planned design in place of the normal distribution: the variance of the new run is an estimate, too.
-  [Särndal] Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling, ch. 6
+[Särndal] Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling, ch. 6
 """
 
 from __future__ import annotations
@@ -14,211 +8,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.polynomial import chebyshev
-from scipy import special
 
-from ..arrays import FloatArray
-from .tolerances import ROUNDING, SLACK
-
-FEW = 8.0
-"""Degrees of freedom below which power is an integral of ours."""
-
-_DEGREE = 48
-
-
-def power_t(nc: FloatArray | float, alpha: float, df: FloatArray | float) -> FloatArray:
-    """Return P(|T| > t_{1−α/2, df}) for a noncentral t with noncentrality `nc`, both directions counted.
-
-    Args:
-        nc: true difference over its standard error, of any shape that goes with `df`.
-        alpha: two-sided level, in (0, 1).
-        df: degrees of freedom above 0; infinite ones are the normal limit.
-
-    Returns:
-        The power, of the common shape; NaN where an argument is NaN or df is not above 0.
-    """
-    shift, freedom = np.broadcast_arrays(np.abs(np.asarray(nc, dtype=np.float64)), np.asarray(df, dtype=np.float64))
-    t = np.asarray(-special.stdtrit(freedom, alpha / 2), dtype=np.float64)
-    out = np.full(shift.shape, np.nan)
-    defined = ~np.isnan(shift) & (freedom > 0)
-    for some, way in ((defined & (freedom >= FEW), _noncentral), (defined & (freedom < FEW), _integrated_over_z)):
-        out[some] = way(shift[some], freedom[some], t[some])
-    return out
-
-
-def _noncentral(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:
-    """Return the power by the library. A probability that it cannot compute, because it rounds to 0, is 0."""
-    below, above = (np.nan_to_num(special.nctdtr(df, nc, x)) for x in (-t, t))
-    return np.asarray(below + 1 - above, dtype=np.float64)
-
-
-@cache
-def _quadrature() -> tuple[FloatArray, FloatArray]:
-    """Return Gauss and Legendre's nodes and weights, only when they are needed."""
-    nodes, weights = np.polynomial.legendre.leggauss(96)
-    return nodes, weights
-
-
-def _integrated_over_z(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:
-    """Return E_z of P(s < (z + nc)/t), and the same of −nc. s has its singular point at 0, so z + nc is a power."""
-    total, (nodes, weights) = np.zeros(len(nc)), _quadrature()
-    for shift in (nc, -nc):
-        low = np.maximum(0.0, shift - 9.0) ** 0.25
-        high = np.maximum(0.0, shift + 9.0) ** 0.25
-        half = (high - low) / 2
-        w = low[:, None] + half[:, None] * (nodes + 1)
-        z = w**4 - shift[:, None]
-        density = np.exp(-z * z / 2) * (4 / np.sqrt(2 * np.pi)) * w**3
-        below = special.gammainc(df[:, None] / 2, df[:, None] / 2 * (w**4 / t[:, None]) ** 2)
-        total += half * ((density * below) @ weights)
-    return np.minimum(total, 1.0)
-
-
-def noncentrality(alpha: float, power: float, df: FloatArray | float) -> FloatArray:
-    """Return the noncentrality at which the two-sided t test of level `alpha` has `power`. Times se it is the MDE.
-
-    Args:
-        alpha: two-sided level, in (0, 1).
-        power: wanted chance of |T| > t, above alpha and below 1.
-        df: degrees of freedom of any shape; infinite ones give the normal limit, z_{1−α/2} + z_power but
-            for the chance of significance in the wrong direction.
-
-    Returns:
-        One number for each df, to some 1e-12 of itself; NaN where df is NaN or not above 0.
-
-    Raises:
-        ValueError: a power not above alpha, which a noncentrality of 0 already has, or values out of (0, 1).
-    """
-    if not 0 < alpha < power < 1:
-        raise ValueError(f"power {power:g} must be above alpha {alpha:g}, and both inside (0, 1)")
-    freedom = np.asarray(df, dtype=np.float64)
-    out = np.full(freedom.shape, np.nan)
-    by_curve = (freedom >= 1) & (freedom.size > _DEGREE)  # to find a few takes less than the curve itself
-    if by_curve.any():
-        with np.errstate(divide="ignore"):
-            out[by_curve] = np.exp(chebyshev.chebval(2 / freedom[by_curve] - 1, _curve(alpha, power)))
-    others = (freedom > 0) & ~by_curve
-    if others.any():
-        out[others] = _cached_noncentralities(alpha, power, tuple(freedom[others].tolist()))
-    return out
-
-
-@lru_cache(maxsize=256)
-def _cached_noncentralities(alpha: float, power: float, df: tuple[float, ...]) -> FloatArray:
-    """Return noncentralities of a few df, which are solved once for all models of a leaderboard."""
-    return _solve(alpha, power, np.array(df))
-
-
-@lru_cache(maxsize=256)
-def _curve(alpha: float, power: float) -> FloatArray:
-    """Return Chebyshev coefficients of log nc as a function of 1/df in [0, 1], in which it is analytic."""
-    u = np.cos(np.pi * (np.arange(_DEGREE) + 0.5) / _DEGREE)
-    values = np.log(_solve(alpha, power, 2 / (u + 1)))
-    return np.asarray(chebyshev.chebfit(u, values, _DEGREE - 1), dtype=np.float64)
-
-
-def _solve(alpha: float, power: float, df: FloatArray) -> FloatArray:
-    """Solve for nc by bisection, because the power grows with nc."""
-    low = np.zeros(len(df))
-    high = np.full(len(df), special.ndtri(power) - special.ndtri(alpha / 2) + 1.0)
-    high = np.maximum(high, 1.0)
-    while (short := power_t(high, alpha, df) < power).any():
-        high[short] *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        short = power_t(middle, alpha, df) < power
-        low, high = np.where(short, middle, low), np.where(short, high, middle)
-    return (low + high) / 2
-
-
-MOST = 10**12
-"""Units beyond which no plan makes sense."""
-
-
-@dataclass(frozen=True, slots=True)
-class Variances:
-    """Variances per question of a contrast (n times those of the mean)."""
-
-    omega2: float
-    """Data noise, ω²."""
-    sigma2_a: float
-    """Prediction noise of one answer of A, σ²_A."""
-    sigma2_b: float | None = None
-    """(…) the same of B, None if the contrast is a single run."""
-
-    def at(self, repeats: float) -> float:
-        """Return ω² + σ²_A/K + σ²_B/K. An estimate of ω² below 0 counts as 0."""
-        return max(0.0, self.omega2) + self.sigma2 / repeats
-
-    @property
-    def sigma2(self) -> float:
-        """Prediction noise of one answer of every run."""
-        return self.sigma2_a + (self.sigma2_b or 0.0)
-
-    @property
-    def runs(self) -> int:
-        """Runs of the contrast."""
-        return 1 if self.sigma2_b is None else 2
-
-    def inflated(self, design_effect: float | None) -> Variances:
-        """Return the variances with ω² times the design effect of clusters that it does not hold."""
-        return self if design_effect is None else replace(self, omega2=self.omega2 * design_effect)
-
-
-@dataclass(frozen=True, slots=True)
-class Units:
-    """All that a design is counted in: questions, or clusters of the size seen."""
-
-    size: float = 1.0
-    """Questions of one unit."""
-    freedom: float = 1.0
-    """Degrees of freedom that one more unit brings: 1, or less where clusters are of unequal size."""
-
-    def df(self, n: float) -> float:
-        """Return the degrees of freedom of a design with n questions: n − 1, G − 1, or the pilot's in proportion, at
-        least 1."""
-        return max(1.0, self.freedom * n / self.size - 1)
-
-    def questions(self, units: int) -> int:
-        """Return questions of that many units, rounded up."""
-        return math.ceil(units * self.size - SLACK)
-
-
-QUESTIONS = Units()
-
-
-def required_units(variance: float, effect: float, alpha: float, power: float, units: Units = QUESTIONS) -> int:
-    """Return the fewest units, at least 2, with n = nc² · variance / δ² [Miller, eq. 9], nc the noncentrality.
-
-    Raises:
-        ValueError: more than 10¹² of them.
-    """
-
-    def enough(count: int) -> bool:
-        return detectable_effect(variance, count * units.size, alpha, power, units) <= effect * (1 + ROUNDING)
-
-    counts = range(2, MOST)
-    first = bisect_left(counts, True, key=enough)
-    if first == len(counts):
-        raise ValueError(f"an effect of {effect:g} needs more than 10^12 units at a variance of {variance:g}")
-    return counts[first]
-
-
-def detectable_effect(variance: float, n: float, alpha: float, power: float, units: Units = QUESTIONS) -> float:
-    """Return δ = nc √(variance/n) [Miller, eq. 10], nc the noncentrality with that power at the design's df."""
-    return float(noncentrality(alpha, power, units.df(n))) * math.sqrt(variance / n)
-
-
-def achieved_power(variance: float, n: float, effect: float, alpha: float, units: Units = QUESTIONS) -> float:
-    """Return the chance that the two-sided t test finds δ, in whichever direction."""
-    if variance == 0:
-        return 1.0
-    return float(power_t(effect / math.sqrt(variance / n), alpha, units.df(n)))
+from .power import Units, Variances, beta_variance
+from .tolerances import SLACK
 
 
 def best_repeats(v: Variances, cost_question: float, cost_answer: float, k_max: int) -> int:
@@ -363,20 +159,6 @@ def labels_needed(
     counts = range(2, math.ceil(n_judged / units.size - SLACK) + 1)
     first = bisect_left(counts, True, key=enough_at)
     return at(counts[first]) if first < len(counts) else None
-
-
-def rule_of_thumb(p: float) -> Variances:
-    """Return Var[A − B] ≈ p(1 − p) in total [Wang, §4.1.2].
-
-    It does not say how much of that is prediction noise, so all of it is counted as data noise:
-    more answers per question are never promised to help.
-    """
-    return Variances(p * (1 - p), 0.0, 0.0)
-
-
-def beta_variance(p: FloatArray, solved: float = 1.0) -> FloatArray:
-    """Return s · (p/s)(1 − p/s) with s the share `solved` of the questions that any model solves [Wang, §4.1.3]."""
-    return p * (1 - p / solved) if solved > 0 else np.zeros_like(p)
 
 
 def beta_theory(p: float, solved: float = 1.0) -> Variances:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harness_noise.cli import main
-from harness_noise.stats.planning import noncentrality
+from harness_noise.stats.power import noncentrality
 
 
 @pytest.fixture(scope="module")

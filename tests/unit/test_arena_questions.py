@@ -10,7 +10,7 @@ from harness_noise.data.scores import Run, Scores
 from harness_noise.leaderboard.build import arena
 from harness_noise.settings import Settings
 from harness_noise.stats.benchmark import kendall_tau, size_of, suspects
-from harness_noise.stats.planning import beta_variance
+from harness_noise.stats.power import beta_variance
 from support.boards import board, values_of, with_values
 
 

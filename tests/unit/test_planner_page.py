@@ -11,7 +11,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.errors import InputError
-from harness_noise.stats.planning import noncentrality, power_t
+from harness_noise.stats.power import noncentrality, power_t
 
 if TYPE_CHECKING:
     from selenium.webdriver.remote.webdriver import WebDriver

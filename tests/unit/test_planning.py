@@ -17,7 +17,8 @@ from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
 from harness_noise.stats import planning
-from harness_noise.stats.planning import Variances, best_repeats, noncentrality
+from harness_noise.stats.planning import best_repeats
+from harness_noise.stats.power import Variances, noncentrality
 from support.notes import noted
 
 

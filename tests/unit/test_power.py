@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, special, stats
 from statsmodels.stats.power import TTestPower
 
-from harness_noise.stats.planning import noncentrality, power_t
+from harness_noise.stats.power import noncentrality, power_t
 
 
 @pytest.mark.parametrize("df", [4, 9, 29, 197, 5000])

@@ -14,7 +14,7 @@ from harness_noise.errors import InputError
 from harness_noise.leaderboard import profiles as reference
 from harness_noise.leaderboard.build import arena
 from harness_noise.settings import Settings
-from harness_noise.stats.planning import Variances
+from harness_noise.stats.power import Variances
 from support.boards import N, board, with_values
 
 

@@ -52,7 +52,7 @@ from ...settings import CAUSES, Settings
 from ...stats import decision
 from ...stats.contrast import question_stats
 from ...stats.decision import OneSided
-from ...stats.planning import noncentrality
+from ...stats.power import noncentrality
 from .checks import with_scoring, without_texts, worst_case
 from .results import CANNOT, FAIL, PASS, Gate, GateRow, Rule, Seen, SelfTest
 

@@ -19,7 +19,7 @@ from ...results.forms import finite
 from ...settings import Settings
 from ...stats.decision import holm
 from ...stats.moments import run_component
-from ...stats.planning import noncentrality
+from ...stats.power import noncentrality
 from ..ground import needed, refuse_others
 from . import stats
 from .read import Key, TotalsOf, are_answers, read_totals

@@ -24,7 +24,7 @@ from harness_noise.data.scores import CorpusScores, Group, Run, Scores, Skipped
 from harness_noise.extra.gate.judge import Bar, Floor, judge
 from harness_noise.settings import InPoints, Settings
 from harness_noise.stats.intervals import wilson
-from harness_noise.stats.planning import noncentrality
+from harness_noise.stats.power import noncentrality
 from support.notes import noted
 
 pytest_plugins = ["pytester"]

@@ -1,0 +1,141 @@
+"""The noise of a row: variances per question, from which power and numbers of questions are computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..data.units import PERCENT, Scale
+from ..errors import InputError
+from ..results.rows import Difference, Estimate
+from ..stats.data_limit import chi_square
+from ..stats.power import QUESTIONS, Units, Variances
+from ..stats.tolerances import FEWEST_UNITS
+
+TWO_RUNS = "A − B of two runs"
+ONE_RUN = "the mean of one run against a fixed number"
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Variances per question and what is known about them."""
+
+    variances: Variances
+    """The variances as estimated or as given."""
+    split: bool = True
+    """True if data and prediction noise are known apart. Otherwise `omega2` is the sum of both at one answer."""
+    upper: Variances | None = None
+    """The variances with the upper confidence limit of ω², None if nothing was estimated."""
+    units: Units = QUESTIONS
+    clustered: bool = False
+    """ω² holds the clustering, and `units` are clusters."""
+    pilot: str = ""
+    """The data it was estimated from: "50 questions"."""
+    compared: str = TWO_RUNS
+    scale: tuple[float, float] | None = None
+    diagnostics: tuple[str, ...] = ()
+    n_questions: int = 0
+    """The number of questions of the pilot."""
+    r2: float | None = None
+    """The share of the variance that a judge predicts, None if no labels correct one."""
+    repeats: int | None = None
+    """Answers per question of the pilot, None without a pilot or if its runs or questions differ in it."""
+    zero_one: bool | None = None
+    """The scores are 0 or 1, so that differences are shown in points. None: unknown."""
+
+    @property
+    def start(self) -> Variances:
+        """The variances that a plan starts from."""
+        return self.variances if self.upper is None else self.upper
+
+    def amount(self, value: float) -> str:
+        """Return a difference as text, in points if the scores are 0 or 1: "2 points", 0.02."""
+        return (PERCENT if self.zero_one else Scale()).given(float(f"{value:.3g}"))
+
+
+def noise_of(
+    row: Estimate | Difference,
+    each: Sequence[Estimate] = (),
+    scale: tuple[float, float] | None = None,
+    assurance: float = 0.8,
+) -> Noise:
+    """Return the noise of a mean or a difference.
+
+    Args:
+        row: the mean, or A − B.
+        each: of a difference the means of both runs, if they are known.
+        scale: the range of the metric.
+        assurance: the level of the upper limit of ω².
+
+    Raises:
+        InputError: the row has no standard error.
+    """
+    if row.judge is not None:
+        return _label_noise(row, scale, assurance)
+    if row.se is None or row.se_total is None:
+        raise InputError(f"{row.task}, {row.metric}: no standard error to plan with ({', '.join(row.diagnostics)})")
+    n, two = row.n_questions, isinstance(row, Difference)
+    split = row.var_data is not None and row.var_prediction is not None
+    if row.var_data is None or row.var_prediction is None:
+        # only the sum of both noises at one answer is known: promise nothing from more answers
+        v = Variances(n * row.se_total**2, 0.0, 0.0 if two else None)
+    elif not two:
+        v = Variances(n * row.var_data, n * row.var_prediction)
+    else:  # shares from each run, the sum from the questions they have in common
+        parts = [of_run.n_questions * of_run.var_prediction for of_run in each if of_run.var_prediction is not None]
+        share = parts[0] / sum(parts) if len(parts) == 2 and sum(parts) > 0 else 0.5
+        total = n * row.var_prediction
+        v = Variances(n * row.var_data, total * share, total * (1 - share))
+    clustered = row.cluster is not None
+    limit = row._data_limit
+    more = math.nan if limit is None else (limit if split else limit.without_answers()).above(1 - assurance)
+    upper = replace(v, omega2=v.omega2 + n * more) if math.isfinite(more) else None
+    units, pilot = QUESTIONS, f"{n} questions"
+    if clustered:
+        G = row.n_clusters
+        units = Units(n / G, min(1.0, ((row.df or G - 1) + 1) / G))
+        pilot = f"{G} clusters of {n / G:.3g} questions"
+    noise = Noise(v, split, upper, units, clustered, pilot, TWO_RUNS if two else ONE_RUN, scale, row.diagnostics, n)
+    return replace(noise, repeats=_repeats(row), zero_one=row._zero_one)
+
+
+def _repeats(row: Estimate | Difference) -> int | None:
+    """Return the answers per question, where all questions of all runs have as many."""
+    if isinstance(row, Difference):
+        return row.repeats_a if row.repeats_a == row.repeats_b else None
+    return row.repeats_max if row.repeats_min == row.repeats_max else None
+
+
+def _label_noise(row: Estimate | Difference, scale: tuple[float, float] | None, assurance: float) -> Noise:
+    """Return the noise of human labels and the share that the judge predicts, from a row that labels correct.
+
+    Both from the variances of the corrected mean and of the labels alone: that of the labels is σ²/m.
+    """
+    judge, n = row.judge, row.n_questions
+    gain = None if judge is None or judge.r2 is None else judge.gain
+    if judge is None or gain is None or row.se is None or not 1 < judge.n_labelled < n:
+        raise InputError(
+            f"{row.task}, {row.metric}: what the judge predicts of the labels is not known here; a pilot has labels of "
+            f"some of its questions, {FEWEST_UNITS} (clusters) at least, which differ"
+        )
+    m, two = judge.n_labelled, isinstance(row, Difference)
+    variance = m * gain * row.se**2
+    r2 = 1 - (row.se**2 / variance - 1 / n) / (1 / m - 1 / n)
+    size = n / row.n_clusters if row.cluster is not None else 1.0
+    upper = chi_square(variance, max(1.0, m / size - 1)).upper(1 - assurance)
+    none = 0.0 if two else None
+    return Noise(
+        Variances(variance, 0.0, none),
+        False,
+        Variances(upper, 0.0, none),
+        Units(size),
+        row.cluster is not None,
+        f"{m} labelled questions",
+        TWO_RUNS if two else ONE_RUN,
+        scale,
+        row.diagnostics,
+        n,
+        min(1.0, max(0.0, r2)),
+        zero_one=row._zero_one,
+    )

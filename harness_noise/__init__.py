@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from .api.files import Exported, adapters, export, profiles, write_figures, write_html, write_profile
     from .api.keywords import Choices
     from .api.looks import boundaries, compare_in_sequence, estimate_from_part
-    from .api.plan import plan
     from .api.runs import analyze, arena, compare, read
     from .data.clusters import Fields
     from .data.questions import Questions
@@ -28,18 +27,18 @@ if TYPE_CHECKING:
     from .extra.gate.results import Gate, GateRow
     from .extra.labels.api import estimate_with_labels, label_sample
     from .extra.labels.results import LabelSample
+    from .extra.plan.api import plan
+    from .extra.plan.results import Plan
     from .extra.regress.api import regress
     from .extra.regress.results import Regression
     from .leaderboard.profiles import NamedProfile, Profile
     from .report.text import render, write_tables
     from .results.arena import Arena
-    from .results.plan import Plan
     from .results.rows import Analysis, Comparison, ConfidenceInterval, Difference, Estimate
     from .settings import Settings
 
 _HOME = {
     "api.runs": "analyze arena compare read",
-    "api.plan": "plan",
     "api.files": "Exported adapters export profiles write_figures write_html write_profile",
     "api.keywords": "Choices",
     "report.text": "render write_tables",
@@ -48,7 +47,6 @@ _HOME = {
     "analysis.sample": "as_scores",
     "results.rows": "Analysis Comparison ConfidenceInterval Difference Estimate",
     "results.arena": "Arena",
-    "results.plan": "Plan",
     "leaderboard.profiles": "NamedProfile Profile",
     "data.questions": "Questions",
     "data.scores": "CorpusScores Group Run Scores",

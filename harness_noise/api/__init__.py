@@ -1,4 +1,4 @@
 """The public functions of `import harness_noise`, which every command calls.
 
-`runs` and `plan` have the functions on runs, `files` those that write; `keywords` has what they share.
+`runs` has the functions on runs, `files` those that write; `keywords` has what they share.
 """

@@ -10,7 +10,7 @@ import click
 from .. import extras
 from .._version import __version__
 from ..errors import InputError, some_of
-from . import arena, compare, demo, helps, listing, options, plan, routing
+from . import arena, compare, demo, helps, listing, options, routing
 from .flags import know
 
 
@@ -94,7 +94,7 @@ def lm_eval(arguments: tuple[str, ...]) -> int:
 
 
 _OWN = (
-    *(analyze, compare.command, arena.command, plan.command),
+    *(analyze, compare.command, arena.command),
     *(listing.command, export, lm_eval, demo.command),
 )
 _SHIPPED = "analyze compare gate regress arena factors plan label list export lm-eval demo"

@@ -32,7 +32,7 @@ READERS = {
     "harness_noise/extra/factors/report.py": 1,
     "harness_noise/extra/gate/report.py": 2,
     "harness_noise/report/html.py": 2,
-    "harness_noise/report/planning.py": 1,
+    "harness_noise/extra/plan/report.py": 1,
     # what a harness logs or prints for us while it runs
     "adapters/harness_noise_adapters/inspect_logs/hook.py": 3,
     "adapters/harness_noise_adapters/inspect_logs/stopping.py": 1,

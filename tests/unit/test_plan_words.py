@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.report import planning, terminal
+from harness_noise.extra.plan import report as planning
+from harness_noise.report import terminal
 from support.notes import noted
 
 

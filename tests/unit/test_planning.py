@@ -15,9 +15,9 @@ from harness_noise import as_scores, estimate, estimate_difference, plan
 from harness_noise.analysis.ranges import check_margin
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
+from harness_noise.extra.plan import stats as planning
+from harness_noise.extra.plan.stats import best_repeats
 from harness_noise.settings import Settings
-from harness_noise.stats import planning
-from harness_noise.stats.planning import best_repeats
 from harness_noise.stats.power import Variances, noncentrality
 from support.notes import noted
 

@@ -13,7 +13,7 @@ import harness_noise as hn
 from harness_noise.cli import main
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
-from harness_noise.stats.planning import repeats_by_task
+from harness_noise.extra.plan.stats import repeats_by_task
 from support.notes import noted
 
 

@@ -17,6 +17,9 @@ def _said(*names: str) -> dict[str, str]:
 
 
 EXTRA = Extra(
+    functions={"plan": "api", "Plan": "results"},
+    results="results",
+    command="cli",
     calculations={
         "plan": Calculation(
             obeys=f"{_EACH} se repeats_are range missing cluster only seed resamples tasks metrics scorers groups "

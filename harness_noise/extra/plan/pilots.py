@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..data.clusters import both_ways
-from ..data.native_values import agreed
-from ..data.scores import Run
-from ..errors import InputError
-from ..results.rows import Difference, Estimate
-from ..stats.power import Variances
-from .ranges import Ends, score_range
-from .row_noise import ONE_RUN, Noise, noise_of
-from .sample import group_parts, group_shares, kernel, sample
+from ...analysis.ranges import Ends, score_range
+from ...analysis.row_noise import ONE_RUN, Noise, noise_of
+from ...analysis.sample import group_parts, group_shares, kernel, sample
+from ...data.clusters import both_ways
+from ...data.native_values import agreed
+from ...data.scores import Run
+from ...errors import InputError
+from ...results.rows import Difference, Estimate
+from ...stats.power import Variances
 
 if TYPE_CHECKING:
-    from ..data.scores import Scores
-    from ..settings import Settings
+    from ...data.scores import Scores
+    from ...settings import Settings
 
 TWO_LIKE_THIS = "two runs like this one, as if unrelated"
 
@@ -85,7 +85,7 @@ def noise_by_task(sources: Sequence[Run | Estimate | Difference], settings: Sett
     Raises:
         InputError: it is not known what more answers gain, or repeats share more than their question.
     """
-    from .mean import estimate_of
+    from ...analysis.mean import estimate_of
 
     if settings.repeats_are == "runs":
         raise InputError(
@@ -119,8 +119,8 @@ def _measured(
     runs: Sequence[Run], settings: Settings
 ) -> tuple[Estimate | Difference, list[Estimate], tuple[float, float] | None]:
     """Return the row to plan with, of one run or of A − B, the estimates of each run, and the metric's range."""
-    from .comparison import compare_runs
-    from .mean import analyze_runs
+    from ...analysis.comparison import compare_runs
+    from ...analysis.mean import analyze_runs
 
     settings.check("plan")
     runs, _ = agreed(runs)

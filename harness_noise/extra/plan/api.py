@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from ..data.notes import Note
-from ..errors import InputError
-from ..settings import KEYWORDS
-from .keywords import Choices, Request
+from ...api.keywords import Choices, Request
+from ...data.notes import Note
+from ...errors import InputError
+from ...settings import KEYWORDS
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Unpack
 
-    from ..analysis.plan import Asked
-    from ..analysis.sequential import Looks
-    from ..io.sources import Source
-    from ..results.plan import Plan
-    from ..results.rows import Difference, Estimate
-    from ..settings import Settings
+    from ...analysis.sequential import Looks
+    from ...io.sources import Source
+    from ...results.rows import Difference, Estimate
+    from ...settings import Settings
+    from .plans import Asked
+    from .results import Plan
 
 
 def plan(
@@ -148,9 +148,9 @@ def plan(
     1834
     """
     arguments = dict(locals())
-    from ..analysis.plan import Asked, plan_of
-    from ..io.sources import listed, names, of_models
-    from ..results.rows import Difference, Estimate
+    from ...io.sources import listed, names, of_models
+    from ...results.rows import Difference, Estimate
+    from .plans import Asked, plan_of
 
     sources: list[Any] = [runs] if isinstance(runs, (Estimate, Difference)) else listed(runs)
     form = _form(sources, profile, omega2, accuracy)
@@ -181,7 +181,7 @@ def _form(sources: Sequence[Any], profile: object, omega2: float | None, accurac
     Raises:
         InputError: from nothing, or from several places.
     """
-    from ..results.rows import Difference, Estimate
+    from ...results.rows import Difference, Estimate
 
     places = {"runs": sources or None, "profile": profile, "omega2": omega2, "accuracy": accuracy}
     named = [name for name, value in places.items() if value is not None]
@@ -201,9 +201,9 @@ def _of_profile(path: str | Path, inputs: Asked, request: Request, *, looks: Loo
 
     Where one answer to each question says nothing of ω² alone.
     """
-    from ..analysis.plan import plan_of
-    from ..leaderboard import profiles
-    from ..settings import check_scale
+    from ...leaderboard import profiles
+    from ...settings import check_scale
+    from .plans import plan_of
 
     profile = request.profile(path)
     check_scale("effect", inputs.effect, profile.scale, profile.metric)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ..data.notes import Note, register
-from ..stats.planning import LabelPlan, Spending
-from .forms import Document, document, row
-from .sequential import Replay
+from ...data.notes import Note, register
+from ...results.forms import Document, document, row
+from ...results.sequential import Replay
+from .stats import LabelPlan, Spending
 
 register(
     the_plan="what a plan is for, and in what it counts",
@@ -109,9 +109,9 @@ class Plan(Document):
 
     under: ClassVar[str] = "plan"
     renderers: ClassVar[Mapping[str, str]] = {
-        "summary": "harness_noise.report.planning:summarise",
-        "pictures": "harness_noise.report.planning:pictures",
-        "figures": "harness_noise.report.planning:draw",
+        "summary": "harness_noise.extra.plan.report:summarise",
+        "pictures": "harness_noise.extra.plan.report:pictures",
+        "figures": "harness_noise.extra.plan.report:draw",
     }
     kind: ClassVar[str] = "table"
     always: ClassVar[tuple[str, ...]] = ("table", "theory")

@@ -8,16 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..data.native_values import MISMATCH, agreed
-from ..data.notes import Note
-from ..data.scores import Run
-from ..errors import InputError, check_count
-from ..results.plan import Plan, PlanAnswer, PlanLooks, PlanRow, PlugIn, TaskRepeats, TheoryRow
-from ..results.rows import Difference, Estimate
-from ..results.sequential import Replay
-from ..settings import Settings, check_scale
-from ..stats import planning
-from ..stats.power import (
+from ...analysis.row_noise import ONE_RUN, Noise
+from ...data.native_values import MISMATCH, agreed
+from ...data.notes import Note
+from ...data.scores import Run
+from ...errors import InputError, check_count
+from ...results.rows import Difference, Estimate
+from ...results.sequential import Replay
+from ...settings import Settings, check_scale
+from ...stats.power import (
     Units,
     Variances,
     achieved_power,
@@ -25,12 +24,13 @@ from ..stats.power import (
     required_units,
     rule_of_thumb,
 )
-from ..stats.tolerances import SLACK
+from ...stats.tolerances import SLACK
+from . import stats as planning
 from .pilots import TWO_LIKE_THIS, doubled, from_numbers, from_runs, noise_by_task
-from .row_noise import ONE_RUN, Noise
+from .results import Plan, PlanAnswer, PlanLooks, PlanRow, PlugIn, TaskRepeats, TheoryRow
 
 if TYPE_CHECKING:
-    from .sequential import Looks
+    from ...analysis.sequential import Looks
 
 Pilot = Sequence[Run | Estimate | Difference]
 POWER = 0.80
@@ -465,7 +465,7 @@ def _judge_variance(pilot: Pilot, settings: Settings) -> float:
     Raises:
         InputError: none of them tells it.
     """
-    from .mean import analyze_run
+    from ...analysis.mean import analyze_run
 
     rows = [row for row in pilot if isinstance(row, Estimate)]
     for run in pilot:
@@ -520,8 +520,8 @@ def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, goal: Asked, sett
     Raises:
         InputError: looks out of range, or more than the plan's questions (clusters) have room for.
     """
-    from ..stats.sequential import critical_values, drift_for_power, exits_above, expected_fraction, mixture_boundaries
-    from .sequential import FEWEST_UNITS, MOST_BLOCKS, NARROWEST, StoppingRule
+    from ...analysis.sequential import FEWEST_UNITS, MOST_BLOCKS, NARROWEST, StoppingRule
+    from ...stats.sequential import critical_values, drift_for_power, exits_above, expected_fraction, mixture_boundaries
 
     rule = StoppingRule.parse("decided", looks=wanted, level=1 - plan.alpha)
     size = plan.cluster_size or 1.0
@@ -566,10 +566,10 @@ def _replayed(pilot: Pilot, settings: Settings, looks: Looks, alpha: float) -> R
     runs, _ = agreed([run for run in pilot if isinstance(run, Run)])
     if len(runs) != 2:
         return None
-    from .comparison import compare_runs
-    from .growing import Pair, comparisons
-    from .sample import group_shares
-    from .sequential import StoppingRule
+    from ...analysis.comparison import compare_runs
+    from ...analysis.growing import Pair, comparisons
+    from ...analysis.sample import group_shares
+    from ...analysis.sequential import StoppingRule
 
     row = compare_runs([(runs[0], runs[1])], settings).comparisons[0]
     for parts_a, parts_b, group in comparisons(runs[0], runs[1]):

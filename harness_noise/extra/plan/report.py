@@ -7,16 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..data.notes import texts
-from ..errors import counted
-from ..results.plan import Plan, PlanLooks, PlugIn
-from ..results.rows import CANNOT
-from ..stats.decision import WORDS
-from . import fmt
-from .columns import Column, Section, Summary
+from ...data.notes import texts
+from ...errors import counted
+from ...report import fmt
+from ...report.columns import Column, Section, Summary
+from ...results.rows import CANNOT
+from ...stats.decision import WORDS
+from .results import Plan, PlanLooks, PlugIn
 
 if TYPE_CHECKING:
-    from .canvas import Picture
+    from ...report.canvas import Picture
 
 
 def summarise(plan: Plan, *, brief: bool = False, wide: bool = False) -> Summary:
@@ -207,7 +207,7 @@ def _sentence(plan: Plan, digits: int) -> str:
 
 def pictures(plan: Plan) -> list[Picture]:
     """Return the curve of the smallest detectable difference against questions, one line for each K."""
-    from .canvas import COLOURS, DASHES, MUTED, Axis, Drawing
+    from ...report.canvas import COLOURS, DASHES, MUTED, Axis, Drawing
 
     digits = fmt.decimals(plan.effect / 3)
     scale = fmt.scale_of(plan)
@@ -240,8 +240,8 @@ def pictures(plan: Plan) -> list[Picture]:
 
 def draw(plan: Plan, path: Path) -> list[Path]:
     """Write the curve as SVG."""
-    from ..io.atomic import write_text
-    from .canvas import svg
+    from ...io.atomic import write_text
+    from ...report.canvas import svg
 
     write_text(path, svg(pictures(plan)[0]))
     return [path]

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from ..errors import InputError
-from . import options
+from ...cli import options
+from ...errors import InputError
 
 _IN_PYTHON = "write `hn.plan({}=…)`, in Python alone"
 
@@ -92,7 +92,7 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
     from the expected --accuracy (with --cluster-size and --icc). With --profile alone: what the benchmark
     as it is can show.
     """
-    from .. import plan
+    from ... import plan
 
     sources = choices.pop("runs") + more
     if more and len(sources) == len(more):  # `--from A B` gives A to the option, and B to us

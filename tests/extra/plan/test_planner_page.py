@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from selenium.webdriver.remote.webdriver import WebDriver
 
 pytestmark = pytest.mark.browser
-PAGE = Path(__file__).parents[2] / "docs" / "planner.html"
+PAGE = Path(__file__).parents[3] / "docs" / "planner.html"
 
 QUESTIONS: list[dict[str, Any]] = [
     {"effect": 0.03}, {"effect": 0.1, "power": 0.95}, {"n": 40}, {"n": 500, "power": 0.9}, {"n": 198, "effect": 0.05},

@@ -1,1 +1,1 @@
-"""From runs to results: means, differences, corpus metrics, repeats, factors, plans."""
+"""From runs to results: means, differences, corpus metrics, repeats."""

@@ -189,7 +189,7 @@ def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settin
     """Return the comparison with the looks' estimate, interval, p and decision in every row.
 
     The plain interval and p hold for a run without earlier looks; whatever reads a row (headline, verdict,
-    sentence, gate) must not take them for the answer. Rows without looks, metrics that are no mean of question scores,
+    sentence) must not take them for the answer. Rows without looks, metrics that are no mean of question scores,
     are left out with a note.
     """
     by_what = {look.key: look for look in sequential}

@@ -53,7 +53,7 @@ def adapters(format_file: str | Path | None = None) -> dict[str, str]:
 
 
 def profiles(name: str | Path | None = None) -> tuple[NamedProfile, ...]:
-    """Return the noise profiles of benchmarks, which `compare` and `plan` take as `profile`.
+    """Return the noise profiles of benchmarks, which `compare` takes as `profile`.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def profiles(name: str | Path | None = None) -> tuple[NamedProfile, ...]:
 
 
 def write_profile(result: Arena, path: str | Path, *, with_questions: bool = False, force: bool = False) -> Path:
-    """Write the noise profile of an arena's benchmarks, which `compare` and `plan` take as `profile`.
+    """Write the noise profile of an arena's benchmarks, which `compare` takes as `profile`.
 
     Parameters
     ----------
@@ -163,9 +163,9 @@ def write_figures(result: Document, place: str | Path) -> list[Path]:
     Parameters
     ----------
     result
-        Of `analyze`, `compare`, `arena` or `plan`.
+        Of `analyze`, `compare`, `arena`, or another result that has figures.
     place
-        The folder, which gets a file of each figure; of a plan the file.
+        The folder, which gets a file of each figure; or the file, if the result has one.
 
     Returns
     -------

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line. Return the exit code (0 done, 1 a gate tripped, 2 unusable, 130 stopped).
+    """Run the command line. Return the exit code (0 done, 1 a verdict that fails, 2 unusable, 130 stopped).
 
     Without `argv` the process is ours: its standard streams are made to outlive their readers, and Ctrl-C
-    ends it at once. lm-eval keeps its own ways. Whatever is unexpected is a 2 with a paragraph: a 1 is a gate's
+    ends it at once. lm-eval keeps its own ways. Whatever is unexpected is a 2 with a paragraph: a 1 is a
     verdict alone, and Python would end with 1.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)

@@ -64,9 +64,7 @@ from .flags import in_flags
         "DIR",
         "Write all tables as CSV: models, pairs, benchmarks and questions. --by adds slices, --over checkpoints.",
     ),
-    options.target(
-        "--write-profile", "FILE", "Write the benchmarks' noise profile, which compare and plan read with --profile."
-    ),
+    options.target("--write-profile", "FILE", "Write the benchmarks' noise profile, which --profile reads."),
     options.switch("--with-questions", "With --write-profile: add every model's score on each question."),
     options.switch("--force", "With --write-profile: replace FILE even if it is not a profile."),
     *options.writing("arena"),

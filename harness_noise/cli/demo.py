@@ -33,6 +33,9 @@ def command(out: Path, debug: bool) -> None:
     type_command(cli, "compare", *(out / "lm-eval" / model for model in ("sim-a", "sim-e")), "--html", pages)
     click.echo()
     type_command(cli, "compare", *(out / "inspect" / f"{model}.eval" for model in ("sim-a", "sim-e")), "-q")
+    if "plan" not in getattr(cli, "commands", ()):
+        click.echo(f"\nOpen {pages} in a browser.")
+        return
     click.echo(f"\nOpen {pages} in a browser. How many questions would show a difference of 5 points?\n")
     type_command(
         cli, "plan", "--effect", "5pt", "--from", *(out / "lm-eval" / model for model in ("sim-a", "sim-e")), "-q"

@@ -22,8 +22,8 @@ def command(what: str | None, **choices: Any) -> None:
     """List the formats and noise profiles that are known, or what a file would be read as.
 
     With FILE, or a folder: its runs, what is read as what, the mean beside the one that the harness reports, what is
-    left out, and what more the files would have to say. With the NAME of a noise profile, as --profile of
-    compare and plan takes it: where its table came from, and how the profile was made.
+    left out, and what more the files would have to say. With the NAME of a noise profile, as --profile takes
+    it: where its table came from, and how the profile was made.
     """
     from .. import adapters, profiles, read
     from ..api.files import holds_runs

@@ -180,7 +180,7 @@ class Pairs(Sequence[Difference]):
     flags: Mapping[str, AnyArray]
     """Diagnostic code → which pairs have it."""
     limit: Callable[[int, int], DataLimit] | None
-    """Function that gives the upper limit of the data variance of two models' difference, None if no plan needs it."""
+    """Function that gives the upper limit of the data variance of two models' difference, None if nothing needs it."""
 
     @property
     def sign(self) -> float:

@@ -247,7 +247,7 @@ class Estimate(_Row):
     judge: JudgeCorrection | None = None
     """The judge's correction by human labels, null without one."""
     _data_limit: DataLimit | None = field(default=None, repr=False, compare=False)
-    """The upper limit of the data variance at any level, for `plan`. It is in no file."""
+    """The upper limit of the data variance at any level, for other designs. It is in no file."""
     weights: str | None = None
     """Weights of what this row averages: equal, size (by questions) or file.
 
@@ -396,7 +396,7 @@ class Difference(_Row):
     _would_change: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """The changes that would change the verdict, each computed, for screens and pages."""
     _data_limit: DataLimit | None = field(default=None, repr=False, compare=False)
-    """The upper limit of the data variance at any level, for `plan`. It is in no file."""
+    """The upper limit of the data variance at any level, for other designs. It is in no file."""
 
 
 def _numbers(kind: type[Estimate] | type[Difference], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -553,7 +553,7 @@ class Comparison(Document):
     (`not_asked_for`) are families of their own.
     """
     one_sided: tuple[OneSided | None, ...] = ()
-    """One-sided p-values of each row at the margin, for a gate, not part of the JSON."""
+    """One-sided p-values of each row at the margin, for a verdict over all rows, not part of the JSON."""
     skews: tuple[Skew | None, ...] = ()
     """Skewness of each row's paired differences, for `combined`, not part of the JSON."""
     slices: tuple[DifferenceSlice, ...] = ()

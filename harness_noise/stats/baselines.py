@@ -28,7 +28,7 @@ from .moments import Moments, RunComponent, mean_variance
 from .tolerances import ROUNDING
 
 FEW_RUNS = 5
-"""Up to so many baseline runs the spread between them is hardly known, and the gate sees less."""
+"""Up to so many baseline runs the spread between them is hardly known, and a test against them sees less."""
 _POINTS = 1500
 """Midpoint quantiles of χ² that stand for the values which the variance between runs may have."""
 

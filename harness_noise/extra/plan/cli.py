@@ -9,8 +9,6 @@ import click
 from ...cli import options
 from ...errors import InputError
 
-_IN_PYTHON = "write `hn.plan({}=…)`, in Python alone"
-
 
 class Costs(options.ParamType):
     """Type of costs by what they buy: question=2,answer=0.1."""
@@ -32,7 +30,10 @@ class Costs(options.ParamType):
     "harness-noise plan --effect 0.03 --from run-a run-b",
     shown="--effect --from --n --power --repeats --accuracy --profile --looks --cluster --format",
     old={
-        **{f"--{name.replace('_', '-')}": _IN_PYTHON.format(name) for name in ("k_max", "sigma2_judge", "assurance")},
+        **{
+            flag: f"{flag} is now `hn.plan({flag[2:].replace('-', '_')}=…)`, in Python alone"
+            for flag in ("--k-max", "--sigma2-judge", "--assurance")
+        },
         "--clusters": "write --cluster",
         **dict.fromkeys(
             ("--judged", "--r2", "--target-se", "--labels"), "how many people must label says label --plan"

@@ -159,6 +159,8 @@ class Commands(click.Group):
             more = [name for name in self.commands if name not in known] if title == "More" else []
             shown = [name for name in (*names.split(), *more) if name in self.commands]
             rows = [(name, (self.commands[name].help or "").splitlines()[0]) for name in shown]
+            if not rows:  # of extras that are not there
+                continue
             with formatter.section(title):
                 formatter.write_dl(rows)
                 if title == "In a run":

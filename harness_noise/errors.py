@@ -76,6 +76,7 @@ FORMER = {
     "references=": "profile= (whose noise), or complete= (runs that have answered everything)",
     "noise_reference": "noise_complete",
     "--wide": "--details",
+    "--by-run": "--totals",
     "--alpha": "--level (0.95 for 0.05)",
     "alpha=": "level= (0.95 for 0.05)",
     "--dask": "--jobs ADDRESS",

@@ -17,7 +17,7 @@ TONES = {True: "good", False: "bad", None: "unsure"}
 def summarise(gate: Gate, *, brief: bool = False, wide: bool = False) -> Summary:
     """Return the display form of a gate."""
     marks = Marks()
-    rows = [row for row in gate.rows if row.passed is not True or not row.question]  # of a suite what did not pass
+    rows = [row for row in gate.rows if not row.question or _is_told(row)]
     how = f"one-sided at {fmt.percent(gate.alpha)}"
     if gate.rule == "no-loss":
         how += ", each row by itself, as every row must pass"
@@ -71,7 +71,7 @@ def sentence(gate: Gate) -> str:
         text = _failed(gate)
     elif gate.outcome == CANNOT:
         text = gate.left_out[0] if gate.left_out else "no row"
-        for row in gate.unjudged[:1]:
+        for row in sorted(gate.unjudged, key=lambda row: (row.estimate or 0.0) >= 0 or not row.question)[:1]:
             text = f"{row.name}: {row.reason or _undecided(row)}"
         more = len(gate.unjudged) + len(gate.left_out) - 1
         text += f"; and {more} more" if more > 0 else ""
@@ -187,6 +187,11 @@ def _in_all(gate: Gate) -> str:
 def _right(row: GateRow) -> str:
     """Return "3/10 : 9/10"."""
     return "" if row.answers_a is None else f"{row.right_a}/{row.answers_a} : {row.right_b}/{row.answers_b}"
+
+
+def _is_told(row: GateRow) -> bool:
+    """Return True for a question of a suite that failed, or that cannot be judged and has lost right answers."""
+    return row.passed is False or (row.passed is None and (row.estimate is None or row.estimate < 0))
 
 
 def _adjusted(gate: Gate, row: GateRow) -> str:

@@ -41,6 +41,16 @@ def test_one_broken_test_of_three_hundred_fails_and_the_mean_does_not_see_it() -
     )
 
 
+def test_a_suite_that_cannot_be_judged_shows_what_lost() -> None:
+    new = np.full(60, 5)
+    new[17] = 0
+    gate = hn.gate(suite("new", new, 5), suite("old", np.full(60, 5), 5), each=True)
+    assert gate.sentence.startswith("cannot judge: suite score 17: with 5 and 5 answers no loss among 60 questions")
+    shown = hn.render(gate, "markdown")
+    assert "17" in shown
+    assert shown.count("cannot judge") == 2  # the sentence, and one row
+
+
 def test_p_is_fishers_one_sided() -> None:
     gate = hn.gate(suite("a", [3, 9, 10]), suite("b", [9, 8, 10]), each=True)
     for row in gate.rows:

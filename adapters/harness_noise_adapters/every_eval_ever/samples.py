@@ -56,16 +56,15 @@ class _Reader(FileReader):
         return [*names, RESULT] if names and RESULT not in names else names
 
     def add(self, block: Block) -> None:
-        told = [result is not None for result in block.column(RESULT)]
+        results = block.column(RESULT)
         if "metric" not in self.columns_of:
-            if any(told):
-                line = block.lines[told.index(True)]
-                raise InputError(f"{self.path}, line {line}: it says its {RESULT}, others before do not{DAMAGED}")
-        elif not all(told):
-            bare = block.at([i for i, known in enumerate(told) if not known])
+            if told := [line for line, result in zip(block.lines, results, strict=True) if result is not None]:
+                raise InputError(f"{self.path}, line {told[0]}: it says its {RESULT}, others before do not{DAMAGED}")
+        elif None in results:
+            bare = block.at([i for i, result in enumerate(results) if result is None])
             self.require_question(bare, self.names["question"].codes(self.questions(bare)), np.ones(len(bare), bool))
             self.lost += [(row, line, -1) for line, row in bare]
-            block = block.at([i for i, known in enumerate(told) if known])
+            block = block.at([i for i, result in enumerate(results) if result is not None])
         if len(block):
             super().add(block)
 

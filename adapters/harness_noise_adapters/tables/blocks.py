@@ -127,6 +127,8 @@ class Names:
 
     def codes(self, cells: Sequence[Any]) -> IntArray:
         """Return the numbers of the texts of many cells, −1 for an empty cell."""
+        if cells and type(cells[0]) is str and cells[0] == cells[-1] and cells.count(cells[0]) == len(cells):
+            return np.full(len(cells), self.number(cell_text(cells[0])), dtype=np.intp)
         kinds = {*map(type, cells)} - {_NOTHING}
         if len(kinds) > 1 or not kinds <= {*_SIMPLE}:
             return np.array([self.number(cell_text(cell)) for cell in cells], dtype=np.intp)

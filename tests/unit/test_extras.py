@@ -47,7 +47,9 @@ def test_the_core_works_without_extras_and_with_each_alone(tmp_path, left):
 
 ASKED = {
     "factors": ["factors", "a.csv", "--factor", "x"],
+    "gate": ["gate", "a.csv", "--against", "a.csv"],
     "label": ["label", "a.csv"],
+    "plan": ["plan", "--n", "100", "--accuracy", "0.7"],
     "regress": ["regress", "a.csv", "--on", "x"],
     "--by": ["analyze", "a.csv", "--by", "x"],
 }

@@ -6,7 +6,7 @@ With `--only` the other rows of the page stay as they are.
 
 People are right; the judge finds a right answer right with the probability that is its sensitivity, and a wrong one
 wrong with its specificity, or gives a grade from 1 to 10. A random part of the answers has labels, whole clusters. What
-the library computes is called as it is (`analysis.labels`, `analysis.comparison`).
+the library computes is called as it is (`extra.labels.correcting`, `analysis.comparison`).
 """
 
 from __future__ import annotations

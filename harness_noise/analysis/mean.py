@@ -23,10 +23,10 @@ from ..results.rows import PEOPLE, Analysis, Estimate, estimate
 from ..settings import Settings
 from ..stats import intervals
 from ..stats.contrast import Design, in_order, sub_design
+from ..stats.corrected import n_corrected
 from ..stats.data_limit import DataLimit
 from ..stats.decision import welch_p
 from ..stats.intervals import OneMean
-from ..stats.labels import n_labelled
 from ..stats.moments import Moments, gap_of_runs, intraclass_correlation, skewness, undefined_moments
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SKEWED, SKEWED_MEASURE, SLACK, short_of
 from .doubled import doubled_note
@@ -130,7 +130,7 @@ def _interval(data: Sample, noise: Estimated, settings: Settings, ends: interval
         answers = _binomial_answers(data, noise, settings, ends)
         width = ends.bounds[1] - ends.bounds[0]
         p = min(max((m.mean.item() - ends.bounds[0]) / width, 0.0), 1.0)
-        G = int(m.n_clusters[0]) if data.corrected is None else n_labelled(data.corrected, plan)
+        G = int(m.n_clusters[0]) if data.corrected is None else n_corrected(data.corrected, plan)
         size = intervals.binomial_size(p, se / width, answers, G, ends.mixed)
         of = replace(of, share=p, size=size, answers=answers)
     elif _chance_varies(data):

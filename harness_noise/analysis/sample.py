@@ -17,8 +17,8 @@ from ..arrays import BoolArray, FloatArray, IntArray, Labels, picked, rows_of
 from ..choices import TESTS
 from ..data.across import clusters_across
 from ..data.clusters import CROSS, both_ways, in_words
+from ..data.corrected import CorrectedColumns
 from ..data.doubled import DOUBLED
-from ..data.labels import LabelColumns
 from ..data.matching import Pairing, pair, same_partition
 from ..data.native_values import MISMATCH, fitting, is_reproduced, native_mean, reproduces
 from ..data.notes import Note
@@ -31,9 +31,9 @@ from ..settings import Settings
 from ..stats.baselines import FEW_RUNS, RunSpread, run_spread, with_new_run
 from ..stats.cluster_variance import clustered_variance
 from ..stats.contrast import Contrast, Design, QuestionStats, cluster_codes, design, question_stats, with_crossed
+from ..stats.corrected import alone_variance, bias_of, contrast_of, n_corrected, r_squared, with_correction
 from ..stats.data_limit import Terms, terms
 from ..stats.intervals import critical, in_range
-from ..stats.labels import alone_variance, bias_of, contrast_of, n_labelled, r_squared, with_labels
 from ..stats.moments import (
     Moments,
     RunComponent,
@@ -82,7 +82,7 @@ class Sample:
     """Lowest and highest value of the metric, where every task declares them."""
     per: FloatArray | None
     """(n, K) denominators of a ratio that `linearised` has not made a mean of yet."""
-    corrected: LabelColumns | None
+    corrected: CorrectedColumns | None
     """See `Scores`."""
     keys: tuple[tuple[str, Sequence[str]], ...]
     """Task and names of the questions of each part that it was stacked of."""
@@ -247,7 +247,7 @@ def stack(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sam
         shares=None if shares is None else np.asarray(shares, dtype=np.float64),
         bounds=hull([part.bounds for part in parts]),
         per=stack_rows(per) if len(per) == len(parts) else None,
-        corrected=LabelColumns.stacked([part.corrected for part in parts]),
+        corrected=CorrectedColumns.stacked([part.corrected for part in parts]),
         keys=tuple((part.task, part.questions.keys) for part in parts),
         rows=np.arange(len(values)),
     )
@@ -458,10 +458,11 @@ def kernel(
             "answer per question cannot say: run it with K > 1 repeats, join several runs with `as_repeats`, or "
             "leave this metric out with `metrics`"
         )
-    labels, new = labels_of(runs, coefficients), components[-1] if len(runs) > 1 and runs[-1].runs_of_one else None
+    corrected = correction_of(runs, coefficients)
+    new = components[-1] if len(runs) > 1 and runs[-1].runs_of_one else None
     spread: RunSpread | None = None
-    if labels is not None:
-        m = with_labels(m, labels, plan)
+    if corrected is not None:
+        m = with_correction(m, corrected, plan)
         if len(runs) == 1 and runs[0].bounds is not None:
             m = replace(m, mean=in_range(m.mean, runs[0].bounds))
         of_questions = m
@@ -473,14 +474,17 @@ def kernel(
         flags |= {"few_runs": np.array([spread.runs <= FEW_RUNS])}
     # few runs do not mean few clusters
     flags |= variance_flags(m if spread is None else replace(m, df=of_questions.df), plan, fixed=fixed)
-    if labels is not None:
-        flags |= {"few_labels": np.array([n_labelled(labels, plan) < FEW_LABELLED]), "single_repeat": np.array([False])}
+    if corrected is not None:
+        flags |= {
+            "few_labels": np.array([n_corrected(corrected, plan) < FEW_LABELLED]),
+            "single_repeat": np.array([False]),
+        }
     codes = {code for code, has in flags.items() if has[0]}
     if not of_runs and new is None:
         codes = codes.union(*(_moving_together(*both, first=first) for both in zip(runs, components, strict=True)))
     if not fixed and wider_outside(runs[0], c, plan, of_questions, settings):
         codes.add("inner_clusters")
-    judge = correction(labels, m, plan) if labels is not None else None
+    judge = correction(corrected, m, plan) if corrected is not None else None
     return Estimated(c, plan, m, of_questions, frozenset(codes), judge, limit, spread, each)
 
 
@@ -506,8 +510,8 @@ def _within_runs(run: Sample, component: RunComponent | None, plan: Design) -> Q
     return replace(stats, identical=run.stats.identical, answers_differ=run.stats.answers_differ)
 
 
-def labels_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> LabelColumns | None:
-    """Return the labels of a contrast of runs, None if nothing is corrected.
+def correction_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> CorrectedColumns | None:
+    """Return what corrects a contrast of runs, None if nothing does.
 
     Raises:
         InputError: only some of the runs are.
@@ -521,7 +525,7 @@ def labels_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> LabelCol
     return contrast_of(corrected, coefficients) if corrected else None
 
 
-def correction(of: LabelColumns, m: Moments, plan: Design) -> JudgeCorrection | None:
+def correction(of: CorrectedColumns, m: Moments, plan: Design) -> JudgeCorrection | None:
     """Return the labels' correction of a contrast's judge, None if it has no mean."""
     if np.isnan(m.mean[0]):
         return None

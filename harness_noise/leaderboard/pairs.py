@@ -19,9 +19,9 @@ from ..analysis.sample import (
     SHARED_NOISE_P,
     Sample,
     correction,
+    correction_of,
     fixed_questions,
     group_shares,
-    labels_of,
     linearised,
     stack,
 )
@@ -38,8 +38,8 @@ from ..results.rows import PEOPLE
 from ..settings import Settings, all_count_as_zero
 from ..stats import decision
 from ..stats.contrast import QuestionStats, sub_design
+from ..stats.corrected import n_corrected, with_correction
 from ..stats.intervals import ExtendedSample
-from ..stats.labels import n_labelled, with_labels
 from ..stats.moments import is_skewed, shared_noise_p
 from ..stats.pairs import Columns, Leads, PairLimit, Table, difference_columns, pair_columns, paired, variance_flags
 from ..stats.tolerances import FEW_LABELLED
@@ -245,7 +245,7 @@ def pairs_of(
         settings.check("crossed", f"{task}, {first.metric}")
     a, b = np.triu_indices(len(parts), 1)  # (0, 1), (0, 2), …, (1, 2), …
     c = pair_columns(board.table, a, b, settings.se, fixed=fixed)
-    judges = _with_labels(c, board)
+    judges = _with_correction(c, board)
     apart = int((c.of.n == 0).sum())
     if apart == len(c):
         return None, []
@@ -347,7 +347,7 @@ def square(pairs: Pairs, a_less_b: AnyArray, b_less_a: AnyArray) -> FloatArray:
     return out
 
 
-def _with_labels(columns: Columns, board: Grid) -> AnyArray | None:
+def _with_correction(columns: Columns, board: Grid) -> AnyArray | None:
     """Correct the pairs' moments by human labels. Return (P,) the judge's correction of each pair, None without
     labels."""
     if all(sample.corrected is None for sample in board.samples):
@@ -356,14 +356,14 @@ def _with_labels(columns: Columns, board: Grid) -> AnyArray | None:
     for i, models in enumerate(zip(columns.a.tolist(), columns.b.tolist(), strict=True)):
         rows = np.flatnonzero(np.all([board.samples[m].stats.count > 0 for m in models], axis=0))
         both = [board.samples[m].take(rows) for m in models]
-        labels = labels_of(both, PAIR)
+        labels = correction_of(both, PAIR)
         if labels is None or not len(rows):
             continue
         plan, here = sub_design(board.table.plan, rows), np.array([i])
-        m = with_labels(rows_of(columns.of, here), labels, plan)
+        m = with_correction(rows_of(columns.of, here), labels, plan)
         put(columns.of, here, m)
         judges[i] = correction(labels, m, plan)
-        few[i] = n_labelled(labels, plan) < FEW_LABELLED
+        few[i] = n_corrected(labels, plan) < FEW_LABELLED
         put(columns.far, here, blank(ExtendedSample, 1))  # corrected values are influences, and none of them a flip
         columns.flags["few_flips"][i] = False
     flags = variance_flags(columns.of, board.table.plan)

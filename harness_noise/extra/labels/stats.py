@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
-from ...data.labels import LabelColumns
+from ...data.corrected import CorrectedColumns
 from ...stats.contrast import Design, QuestionStats
 from ...stats.intervals import effective_flips
 from ...stats.partial import Part, cross_fit, features
@@ -36,7 +36,7 @@ def corrected_values(
     n_labels: IntArray,
     *,
     alone_only: bool = False,
-) -> tuple[FloatArray, LabelColumns, bool]:
+) -> tuple[FloatArray, CorrectedColumns, bool]:
     """Return (n,) values whose mean is the corrected one, their columns, and True if the errors seen are few.
 
     Args:
@@ -68,7 +68,7 @@ def corrected_values(
         more = _unseen(np.bincount(plan.clusters, weights=weights * (e - centre)).astype(np.float64), width)
         extra[at], few = more * n**2 / len(at) * (1 - len(at) / n), more > 0
     own = (alone - alone.mean(), np.zeros(n)) if alone_only else (residual, extra)
-    known = LabelColumns(
+    known = CorrectedColumns(
         judged, full, error, own[0], alone, own[1], n_labels, judge.count, corrected, residual, extra, which
     )
     return alone.copy() if alone_only else corrected.copy(), known, few and not alone_only

@@ -11,14 +11,14 @@ from dataclasses import replace
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray
-from ..data.labels import LabelColumns
+from ..data.corrected import CorrectedColumns
 from .cluster_variance import OF_RESIDUALS, cells
 from .contrast import Design, cluster_codes, design
 from .moments import Moments, mean_variance
 from .tolerances import FEWEST_UNITS, ROUNDING
 
 
-def contrast_of(columns: Sequence[LabelColumns], coefficients: Sequence[float]) -> LabelColumns:
+def contrast_of(columns: Sequence[CorrectedColumns], coefficients: Sequence[float]) -> CorrectedColumns:
     """Return the columns of Σ a_r of several corrected runs on the same questions. Labels where each has one."""
 
     def of(name: str, power: int = 1) -> FloatArray:
@@ -29,16 +29,16 @@ def contrast_of(columns: Sequence[LabelColumns], coefficients: Sequence[float]) 
     fields = {name: of(name) for name in linear} | {name: of(name, 2) for name in ("extra", "corrected_extra")}
     n_labels = np.sum([x.n_labels for x in columns], axis=0).astype(np.intp)
     alone_only = np.all([x.alone_only for x in columns], axis=0)
-    return LabelColumns(**fields, n_labels=n_labels, n_answers=columns[0].n_answers, alone_only=alone_only)
+    return CorrectedColumns(**fields, n_labels=n_labels, n_answers=columns[0].n_answers, alone_only=alone_only)
 
 
-def with_labels(m: Moments, of: LabelColumns, plan: Design) -> Moments:
+def with_correction(m: Moments, of: CorrectedColumns, plan: Design) -> Moments:
     """Return the moments of one mean with the variance that few errors do not show, and the df that the labels leave.
 
     V is that of the predictions over all questions and that of the labelled errors; df by [Satterthwaite].
     """
     extra, of_labels_alone = float(plan.weights**2 @ of.extra), bool(of.alone_only.all())
-    variance, own_df = m.variance + extra, labels_df(of.n_labels > 0, plan, slopes=not of_labels_alone)
+    variance, own_df = m.variance + extra, correction_df(of.n_labels > 0, plan, slopes=not of_labels_alone)
     if not (variance > 0).all():
         return replace(m, df=np.where(np.isnan(m.df), np.nan, own_df))
     sums = np.bincount(plan.clusters, weights=plan.weights * of.residual)
@@ -50,12 +50,12 @@ def with_labels(m: Moments, of: LabelColumns, plan: Design) -> Moments:
     return replace(widened, zero_variance=np.zeros(1, dtype=np.bool_), var_data=unknown, var_total=unknown)
 
 
-def n_labelled(of: LabelColumns, plan: Design) -> int:
+def n_corrected(of: CorrectedColumns, plan: Design) -> int:
     """Return the clusters that hold a label."""
     return len(np.unique(plan.clusters[of.n_labels > 0]))
 
 
-def labels_df(labelled: BoolArray, plan: Design, *, slopes: bool = True) -> float:
+def correction_df(labelled: BoolArray, plan: Design, *, slopes: bool = True) -> float:
     """Return degrees of freedom of the labelled questions' errors: one is spent in each task, and one on its slope.
 
     Of the labels alone (not `slopes`) no slope is fitted.
@@ -68,7 +68,7 @@ def labels_df(labelled: BoolArray, plan: Design, *, slopes: bool = True) -> floa
     return max(1.0, cells(design(len(codes), codes)).df.item() - spent)
 
 
-def bias_of(of: LabelColumns, plan: Design) -> tuple[float, float]:
+def bias_of(of: CorrectedColumns, plan: Design) -> tuple[float, float]:
     """Return what the correction adds to the judge's mean, θ̂ − f̄, and its variance.
 
     NaN where they are not identified.
@@ -79,16 +79,16 @@ def bias_of(of: LabelColumns, plan: Design) -> tuple[float, float]:
         extra=of.corrected_extra,
         alone_only=np.zeros_like(of.alone_only),
     )
-    m = with_labels(mean_variance(of.corrected - of.judge, plan, OF_RESIDUALS), corrected, plan)
+    m = with_correction(mean_variance(of.corrected - of.judge, plan, OF_RESIDUALS), corrected, plan)
     return m.mean.item(), m.variance.item()
 
 
-def alone_variance(of: LabelColumns, plan: Design) -> float:
+def alone_variance(of: CorrectedColumns, plan: Design) -> float:
     """Return the variance of the mean of the labels alone. NaN where it is not identified."""
     return mean_variance(of.alone, plan, OF_RESIDUALS).variance.item()
 
 
-def r_squared(of: LabelColumns) -> float:
+def r_squared(of: CorrectedColumns) -> float:
     """Return the share of the labels' variance that the judge predicts, by fits without the fold.
 
     NaN where nothing varies, and where the judge was not used, so that every error is the label itself.

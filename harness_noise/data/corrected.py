@@ -10,10 +10,10 @@ from ..errors import InputError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LabelColumns:
+class CorrectedColumns:
     """Everything that a correction by labels needs of n questions, besides their corrected values.
 
-    See `stats.labels`.
+    See `stats.corrected`.
     """
 
     judge: FloatArray
@@ -41,14 +41,14 @@ class LabelColumns:
     alone_only: BoolArray
     """(n,) whether the row is of the labels alone, because too few of them are failures, or passes."""
 
-    def spread(self, rows: IntArray, n: int) -> LabelColumns:
+    def spread(self, rows: IntArray, n: int) -> CorrectedColumns:
         """Return the labels of n questions, of which these are some. Of the others nothing is known."""
-        out = blank(LabelColumns, n)
+        out = blank(CorrectedColumns, n)
         put(out, rows, self)
         return out
 
     @classmethod
-    def stacked(cls, parts: Sequence[LabelColumns | None]) -> LabelColumns | None:
+    def stacked(cls, parts: Sequence[CorrectedColumns | None]) -> CorrectedColumns | None:
         """Return the labels of several tasks stacked, None if none is corrected.
 
         Raises:

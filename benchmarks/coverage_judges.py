@@ -1,12 +1,12 @@
-"""Coverage of means and differences that people's labels correct, by simulation; one page of tables.
+"""Coverage of means and differences that human labels correct, by simulation; one page of tables.
 
     python benchmarks/coverage_judges.py [docs/methods/coverage-judges.md] [--replications N] [--only WORD]…
 
 With `--only` the other rows of the page stay as they are.
 
 People are right; the judge finds a right answer right with the probability that is its sensitivity, and a wrong one
-wrong with its specificity, or gives a grade from 1 to 10. A random part of the answers has labels, whole clusters. What
-the library computes is called as it is (`extra.labels.correcting`, `analysis.comparison`).
+wrong with its specificity, or gives a grade from 1 to 10. A random subset of the answers has labels, whole clusters.
+What the library computes is called as it is (`extra.labels.correcting`, `analysis.comparison`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Cell:
     size: int
     """Questions of a cluster."""
     right: tuple[float, ...] = (0.7,)
-    """Accuracy by people's labels."""
+    """Accuracy by human labels."""
 
 
 MEANS = "Means"
@@ -168,7 +168,7 @@ def hash_of(cell: Cell) -> int:
 
 PAGE = """# Judges corrected by labels, by simulation
 
-`make coverage` writes this page (`benchmarks/coverage_judges.py`). *m* of *N* questions have people's labels, in whole
+`make coverage` writes this page (`benchmarks/coverage_judges.py`). *m* of *N* questions have human labels, in whole
 clusters of the size given. A judge is named by its sensitivity / specificity; *grades* are 1 to 10, by people and by a
 judge that is too high by 1. People call .7 of the answers right, in differences .7 against .7 or .6. Questions of one
 cluster share their difficulty (standard deviation .7 in logits), as do two models on one question. *covered* is the

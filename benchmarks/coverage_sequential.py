@@ -315,7 +315,7 @@ def leaderboard(rng: np.random.Generator, N: int, size: int) -> np.ndarray:
 
 
 def drawn(rng: np.random.Generator, N: int, m: int, size: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """A random part of m of N questions, in whole clusters of this size."""
+    """A random subset of m of N questions, in whole clusters of this size."""
     if size == 1:
         return rng.choice(N, m, replace=False), None
     rows = rng.choice(N // size, m // size, replace=False)[:, None] * size + np.arange(size)

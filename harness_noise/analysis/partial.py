@@ -1,4 +1,4 @@
-"""The score of a whole benchmark from a random part of its questions, with runs that have answered them all."""
+"""The score of a whole benchmark from a random subset of its questions, with runs that have answered them all."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def _row(
             said = f"{base.model} has answered {every - left:,} of {every:,} questions only"
             why = (
                 "and the mean of them all is estimated against a run that has answered all, or from two different "
-                "random parts of a task that split no cluster"
+                "random subsets of a task that split no cluster"
             )
             return None, [Note("no_full_benchmark", f"{what}: {said}, {why}", name)]
         if left:
@@ -193,7 +193,7 @@ def _of_two_parts(
     runs: tuple[Run, Run],
     settings: Settings,
 ) -> FullRow | None:
-    """Return A − B of two runs that have answered different random parts of one task.
+    """Return A − B of two runs that have answered different random subsets of one task.
 
     None for a group, without a reference, for questions that were drawn with different probabilities, or for parts that
     are too small, not random or have split a cluster.

@@ -111,7 +111,7 @@ class Choices(Computing, total=False):
     as_repeats: bool
     """Join the runs of each model: they are its repeats."""
     labels: PathInput | pd.DataFrame | Sequence[Mapping[str, Any]] | None
-    """People's labels of a random part of the answers, which correct a judge's scores: a table with the columns
+    """Human labels of a random subset of the answers, which correct a judge's scores: a table with the columns
     `question`, `label` and, where they are needed, `task`, `model`, `repeat` and `person`."""
     labels_scorer: str | None
     """The scorer of the log whose scores are human labels.
@@ -122,7 +122,7 @@ class Choices(Computing, total=False):
     label_range: tuple[float, float] | None
     """Lowest and highest label, which stand for the ends of the metric's range. None: labels are on its scale."""
     labels_at_random: bool
-    """The labelled answers are a random part, though the file does not say so and they do not look it."""
+    """The labelled answers are a random subset, though the file does not say so and they do not look it."""
     progress: Progress | None
     """Shows how far reading is: called with an iterable, what is done and its length, as ``tqdm.tqdm`` takes them."""
     say: Say

@@ -90,7 +90,7 @@ def analyze(
         Properties of the questions, as a cluster's SPEC: also the estimates of every slice; ``"auto"``: every field.
     complete
         Runs that have answered everything, from which the mean of the whole benchmark follows where `run` answered a
-        random part of it; or a noise profile that has its questions.
+        random subset of it; or a noise profile that has its questions.
     settings
         How to compute. None: the defaults.
     **choices
@@ -174,7 +174,7 @@ def compare(
         Of bare scores: the noise profile of their benchmark, by name (`profiles`) or file.
     complete
         Runs that have answered everything, from which the difference on the whole benchmark follows where A answered a
-        random part of it; or a noise profile that has its questions.
+        random subset of it; or a noise profile that has its questions.
     looks
         A is still running: correct for this number of repeated looks, or ``"anytime"``; the looks are kept in a file
         beside the run.

@@ -145,7 +145,7 @@ NOTES: dict[str, str] = {
     "answered_all": "a run that has answered all questions of the references",
     "references_gain_nothing": "references that gain nothing",
     "plain_mean": "a part from which the references say nothing",
-    "not_a_random_part": "questions that are no random part",
+    "not_a_random_part": "questions that are not a random subset",
     "source": "where a profile comes from",
 }
 """Every code, and what it is about."""

@@ -413,7 +413,7 @@ class Run:
     sequential: tuple[Mapping[str, Any], ...] = ()
     """The look that stopped it before all questions were asked, as the results have it (`results.sequential`)."""
     drawn: tuple[Mapping[str, Any], ...] = ()
-    """The tasks of which a random part was asked, likewise."""
+    """The tasks of which a random subset was asked, likewise."""
     measurable: tuple[str, ...] = ()
     """Fields of its answers that can be a measure, for messages."""
     date: str = ""

@@ -17,7 +17,7 @@ _DESIGNS_IN_WORDS = {
     "crossed": "crossed clusters",
     "corpus": "[corpus metrics](methods/corpus.md)",
     "corpus_difference": "differences of corpus metrics",
-    "labels": "people's labels",
+    "labels": "human labels",
 }
 _HEADINGS = {"se": "Variance estimators", "interval": "Intervals", "test": "Tests of a difference"}
 _PAGE = """# All choices

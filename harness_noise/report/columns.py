@@ -261,7 +261,7 @@ _LABELS = {
         "gain", "judge.gain", "variance of the labels alone over that of the corrected estimate", 2, optional=True
     ),
 }
-"""The columns of a judge that people's labels correct."""
+"""The columns of a judge that human labels correct."""
 _MISSING = Column("missing", "n_missing", "answers without a score", 1, optional=True)
 
 MEANS: dict[str, Column] = {

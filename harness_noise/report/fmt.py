@@ -25,7 +25,7 @@ THESE_QUESTIONS = (
     "do not apply to other questions of their kind, and clusters have no effect."
 )
 PEOPLE_LABELS = (
-    "Estimand: the mean that people would give. Their labels of a random part of the answers correct the judge's "
+    "Estimand: the mean that people would give. Their labels of a random subset of the answers correct the judge's "
     "scores, and standard errors, intervals and p-values count the labels."
 )
 _ADDS_NOTHING = "The judge adds nothing, so the labels alone do as well: {}."

@@ -99,7 +99,7 @@ def _remarks(row: Estimate | Difference) -> list[str]:
     if row.judge is not None:
         alone = "few_labelled_failures" in row.diagnostics
         out.append(
-            f"{'of' if alone else 'corrected by'} people's labels{' alone' if alone else ''}; {fmt.judge_words(row)}"
+            f"{'of' if alone else 'corrected by'} human labels{' alone' if alone else ''}; {fmt.judge_words(row)}"
         )
     return [*out, ODD] if "mean_mismatch" in row.diagnostics else out
 

@@ -35,7 +35,7 @@ class Diagnostic:
     without_clusters: str = ""
     """Advice where questions come in no clusters, if that is another."""
     with_labels: str = ""
-    """Advice where people's labels correct the row, if that is another."""
+    """Advice where human labels correct the row, if that is another."""
     page: str = ""
     """The meaning at length, in Markdown, for docs/diagnostics.md."""
 
@@ -499,10 +499,10 @@ _ALL = (
     Diagnostic(
         "not_a_random_part",
         Severity.STOP,
-        "the questions that were asked are not a random part of the benchmark, so they say nothing about all of it",
-        "Ask a random part: --noise_sample (in Inspect noise_sample).",
+        "the questions that were asked are not a random subset of the benchmark, so they say nothing about all of it",
+        "Ask a random subset: --noise_sample (in Inspect noise_sample).",
         page=(
-            "The questions that were asked are not a random part of the benchmark (`--limit` takes the first ones), "
+            "The questions that were asked are not a random subset of the benchmark (`--limit` takes the first ones), "
             "so the whole benchmark cannot be estimated."
         ),
     ),
@@ -512,7 +512,7 @@ _ALL = (
         "questions of uncertain outcome were drawn more often: their plain mean is not that of the benchmark",
         "Take full_benchmark (`complete`), which allows for it.",
         page=(
-            "The questions are a random part that was drawn with unequal probabilities: those on which the references"
+            "The questions are a random subset that was drawn with unequal probabilities: those on which the references"
             " are of two minds more often (`--noise_sample` with `--noise_complete`). The plain mean of the row, and "
             "the harness's own value, are of harder or closer questions than the benchmark's."
         ),
@@ -603,11 +603,11 @@ _ALL = (
     Diagnostic(
         "judge_corrected",
         Severity.NOTE,
-        "the estimate is of the mean that people would give: their labels of a random part of the answers correct the "
-        "judge, and the standard error counts them",
+        "the estimate is of the mean that people would give: their labels of a random subset of the answers correct "
+        "the judge, and the standard error counts them",
         "Report it as such, with the number of labels and the judge's bias.",
         page=(
-            "[People's labels](methods/judges.md) of a random part of the answers correct the judge's scores "
+            "[Human labels](methods/judges.md) of a random subset of the answers correct the judge's scores "
             "(`--labels`). The estimate is of the mean that people would give; standard error, degrees of freedom and"
             " interval count the few labels as well as the many answers. `judge` has the judge's own mean, its bias "
             "with a standard error, and the gain against the labels alone."
@@ -640,7 +640,7 @@ _ALL = (
         "the largest variance is used, and the interval is too wide",
         "Let both answer at least 20 common questions (clusters).",
         page=(
-            "A and B have answered two random parts with fewer than 20 common questions (clusters), so that the "
+            "A and B have answered two random subsets with fewer than 20 common questions (clusters), so that the "
             "covariance of what the references leave unexplained is not known. The worst is taken: of disjoint halves "
             "the variance is 1.2 to 1.7 times too large."
         ),

@@ -46,7 +46,7 @@ COULD, COULD_NOT = "could change the verdict", "could not change the verdict"
 NOT_KNOWN, NO_RANGE = "not known", "not known without a range"
 """Possible effects of missing answers on a verdict."""
 PEOPLE = "people_labels"
-"""The estimand of a row that people's labels correct."""
+"""The estimand of a row that human labels correct."""
 OVERALL = "overall"
 """The task of the row of all top-level tasks together."""
 
@@ -447,7 +447,7 @@ class Analysis(Document):
     sequential: tuple[Sequential, ...] = ()
     """The looks that stopped a run when it was decided. A is the run, B the one it was compared with."""
     drawn: tuple[Drawn, ...] = ()
-    """The tasks of which a random part was asked."""
+    """The tasks of which a random subset was asked."""
 
     @property
     def rows(self) -> tuple[Estimate, ...]:

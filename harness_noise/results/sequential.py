@@ -96,7 +96,7 @@ class Drawn(_Object):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullBenchmark(_Object):
-    """The mean over all N questions of a benchmark, estimated from a random part of them and reference runs.
+    """The mean over all N questions of a benchmark, estimated from a random subset of them and reference runs.
 
     Of a comparison with a run B that has answered them all, it is A's mean, estimated with B and the references, minus
     B's, which is known.

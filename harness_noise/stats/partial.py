@@ -1,4 +1,4 @@
-"""The mean over N questions from a random part of them: the generalised regression estimator, cross-fitted.
+"""The mean over N questions from a random subset of them: the generalised regression estimator, cross-fitted.
 
 Sources, cited at the lines that use them:
   [Särndal] Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling, ch. 6
@@ -26,7 +26,7 @@ _PENALTIES = 10.0 ** np.arange(-2, 5)
 NOT_RANDOM_Z = 5.0
 """z of the rank sum of the places of the questions asked, beyond which they are not a random subset."""
 IN_A_ROW = 1e-4
-"""Chance that a random part lies in a row, in every task, below which one that does is none."""
+"""Chance that a random subset lies in a row, in every task, below which one that does is none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,7 +275,7 @@ def positions_look_random(part: Part) -> bool:
     """Return True if the places of the asked questions, task by task, look like a random subset, not like the first m.
 
     A cluster counts once, at the mean place of its questions. The rank sums of all tasks together are compared with
-    those of random parts; parts that are the first of every task are found however small they are.
+    those of random subsets; parts that are the first of every task are found however small they are.
     """
     N = len(part.strata)
     was = np.zeros(N, dtype=bool)

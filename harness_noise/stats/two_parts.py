@@ -1,4 +1,4 @@
-"""A − B over N questions of which A and B have answered two different random parts, with complete reference runs.
+"""A − B over N questions of which A and B have answered two different random subsets, with complete reference runs.
 
 Each mean is estimated by regression on the references (`partial`), and what is subtracted is the other estimate.
 

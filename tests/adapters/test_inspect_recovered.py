@@ -66,7 +66,7 @@ def test_a_killed_run_is_recovered_and_analysed(tmp_path, capsys):
     (found,) = logs.glob("*-recovered.eval")
     assert main(["analyze", str(found)]) == 0
     said = capsys.readouterr()
-    # the answers are there; ours are not in the log; and what was never asked is no random part
+    # the answers are there; ours are not in the log; and what was never asked is not a random subset
     assert f"({KILLED} questions, one answer each)" in said.out
     assert "not_a_random_part" in said.out
     err = " ".join(said.err.split())

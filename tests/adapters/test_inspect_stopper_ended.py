@@ -62,7 +62,7 @@ def test_a_fault_in_a_look_leaves_the_random_part_as_it_is():
     assert asked == list(range(10, 40))
     (drawn,) = stopper.record()["drawn"]
     assert (drawn["n_asked"], drawn["n_total"], drawn["stopped_early"]) == (30, N, False)
-    assert stopper.summary() == ["t: a random part, 30 of 50 questions"]
+    assert stopper.summary() == ["t: a random subset, 30 of 50 questions"]
 
 
 def test_after_a_fault_nothing_is_said_to_be_decided_or_under_way():
@@ -103,7 +103,9 @@ def test_a_run_that_somebody_ended_has_no_random_part(until):
     assert stopper.cut
     assert not until or stopper.sequential.look == 1  # the fast answers of the second block decide nothing
     assert "drawn" not in stopper.record()
-    assert stopper.summary()[-1] == "t: it was ended before everything was asked, so what was asked is no random part"
+    assert (
+        stopper.summary()[-1] == "t: it was ended before everything was asked, so what was asked is not a random subset"
+    )
 
 
 def test_answers_without_a_score_are_of_the_part_and_missing():

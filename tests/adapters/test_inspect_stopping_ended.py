@@ -70,7 +70,7 @@ def test_after_a_fault_in_a_look_the_random_part_stays(canned, tmp_path, weak, w
     assert (found["decision"], found["n_asked"]) == ("not decided", 25)
     said = " ".join(warned())
     assert "it goes on to its end (InputError: match has scores that are no numbers" in said
-    assert "a random part, 60 of 100 questions" in said
+    assert "a random subset, 60 of 100 questions" in said
     assert "under way" not in said
     assert hn.analyze(log.location).estimates[0].n_missing == 0
 

@@ -81,7 +81,7 @@ class Case:
 
     @property
     def labels(self) -> np.ndarray:
-        """People's labels of a third of A's answers: B's first score, in place of a person."""
+        """Human labels of a third of A's answers: B's first score, in place of a person."""
         chosen = np.random.default_rng(8).permutation(N)[: N // 2]
         return np.where(np.isin(np.arange(N), chosen), self.b[:, 0], np.nan)
 

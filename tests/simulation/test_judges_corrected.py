@@ -73,7 +73,7 @@ def test_near_an_end_the_labels_alone_cover() -> None:
 def test_few_labels_of_judged_failures_are_no_random_part() -> None:
     """Fewer than 30 labels, with three times the chance for what the judge calls wrong: refused, or 18% too low.
 
-    A random part of as many is let through as often as |z| > 3 of two sides lets it.
+    A random subset of as many is let through as often as |z| > 3 of two sides lets it.
     """
     rng, refused, R = np.random.default_rng(31), {"drawn": 0, "chosen": 0}, 150
     for _ in range(R):
@@ -87,7 +87,7 @@ def test_few_labels_of_judged_failures_are_no_random_part() -> None:
             try:
                 hn.estimate_with_labels(judge, labels, range=(0, 1))
             except hn.InputError as error:
-                refused[how] += "no random part" in str(error)
+                refused[how] += "not a random subset" in str(error)
     assert refused["drawn"] / R <= 0.03 + 3 * np.sqrt(0.03 * 0.97 / R)
     assert refused["chosen"] / R >= 0.9
 

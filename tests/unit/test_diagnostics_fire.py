@@ -215,7 +215,7 @@ MANY = {f"t{i}": 0.55 * (i == 0) for i in range(12)}
 
 
 def drawn(*, chances: bool = False, stopped: bool = False, of: int = 100) -> Any:
-    """A random part of 100 questions, with what its run recorded of the draw."""
+    """A random subset of 100 questions, with what its run recorded of the draw."""
     from harness_noise.analysis.drawing import draw, drawing_chances, with_record
 
     expected = np.where(np.arange(100) < 30, 0.5, 0.01)

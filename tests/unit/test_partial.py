@@ -1,4 +1,4 @@
-"""The score of a whole benchmark from a random part of it, in arrays, files and profiles."""
+"""The score of a whole benchmark from a random subset of it, in arrays, files and profiles."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_scores_outside_the_range_are_refused() -> None:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """old0 … old4 and b_whole on all questions, new and b on a random part, and first on the first ones."""
+    """old0 … old4 and b_whole on all questions, new and b on a random subset, and first on the first ones."""
     rng = np.random.default_rng(11)
     Y = board(rng)
     part = rng.choice(400, 120, replace=False)

@@ -1,4 +1,4 @@
-"""A − B of two runs that have answered different random parts of a benchmark, with references that answered all."""
+"""A − B of two runs that have answered different random subsets of a benchmark, with references that answered all."""
 
 import csv
 import json
@@ -22,7 +22,7 @@ def board(rng, size=1):
 
 
 def parts(rng, m_a, m_b, how, size=1):
-    """Two random parts of whole clusters: drawn apart, disjoint, or one within the other."""
+    """Two random subsets of whole clusters: drawn apart, disjoint, or one within the other."""
     G, clusters = N // size, np.repeat(np.arange(N // size), size)
     order = rng.permutation(G)
     start = m_a // size if how == "disjoint" else 0
@@ -97,7 +97,7 @@ def test_parts_that_split_clusters_are_refused():
 
 @pytest.fixture
 def files(tmp_path):
-    """Runs A and B of two random parts, two references, and the numbers by the function on arrays."""
+    """Runs A and B of two random subsets, two references, and the numbers by the function on arrays."""
     rng = np.random.default_rng(7)
     Y, asked = board(rng), parts(rng, 150, 200, "apart")
 

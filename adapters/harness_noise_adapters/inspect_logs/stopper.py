@@ -216,7 +216,7 @@ class Stopper:
         """Return why an answer is not to be asked for. None if it is."""
         answer = key, epoch
         if answer not in self.block:
-            return None if self.asking.sample is None else f"not in the random part of {len(self.part):,} questions"
+            return None if self.asking.sample is None else f"not in the random subset of {len(self.part):,} questions"
         if answer in self.started:  # it is tried again
             return None
         self.look()
@@ -376,9 +376,11 @@ class Stopper:
                 "no part of the decision, but of Inspect's own values (a lower --max-samples makes them fewer)"
             )
         if self.cut:
-            out.append(f"{self.task}: it was ended before everything was asked, so what was asked is no random part")
+            out.append(
+                f"{self.task}: it was ended before everything was asked, so what was asked is not a random subset"
+            )
         elif len(self.part) < len(self.questions):
-            out.append(f"{self.task}: a random part, {len(self.part):,} of {len(self.questions):,} questions")
+            out.append(f"{self.task}: a random subset, {len(self.part):,} of {len(self.questions):,} questions")
         return out
 
     def inject(self, results: EvalResults) -> None:

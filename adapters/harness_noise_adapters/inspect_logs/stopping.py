@@ -1,7 +1,7 @@
 """Inspect's protocol `EarlyStopping`: what is known before the first question, and whether each sample is still wanted.
 
 The calls come from the samples' own tasks: after the start nothing is raised. A fault ends the looks, with one
-warning, and the run goes on to its end, or to that of its random part.
+warning, and the run goes on to its end, or to that of its random subset.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def _overlap(task: str, questions: Questions, other: Scores, where: str) -> list
 def _part(
     sample: str, questions: Questions, clusters: tuple[str, ...] | None, seed: int, expected: FloatArray | None
 ) -> tuple[IntArray, dict[str, float] | None]:
-    """Return a random part of whole clusters, the same for the same questions in whatever order they come.
+    """Return a random subset of whole clusters, the same for the same questions in whatever order they come.
 
     With the probability of each question that was drawn, where these differ.
     """

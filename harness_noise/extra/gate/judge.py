@@ -71,7 +71,7 @@ NO_MEAN = "it is no mean over questions, and `pooled` takes only those"
 NOT_OF_ALL = {
     "skipped_metric": "it has no scores by question",
     STOPPED: "the run stopped early, which makes its own mean too extreme",
-    NOT_RANDOM: "its questions are not a random part (not_a_random_part)",
+    NOT_RANDOM: "its questions are not a random subset (not_a_random_part)",
     UNEQUAL: _OfAsking(
         "its questions were drawn with different probabilities, so that its mean is another (unequal_chances)"
     ),
@@ -680,7 +680,7 @@ def why_unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None
         b: of the baseline, or of another one.
         both: what the runs are called.
         row: the comparison of the two, or of a group that they are of, where there is one.
-        drawn: whether the questions are a random part.
+        drawn: whether the questions are a random subset.
     """
     versions = [part.version for part in (a, b) if isinstance(part, Scores) and part.version]
     if len(set(versions)) > 1:
@@ -690,7 +690,7 @@ def why_unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None
     if STOPPED in b.diagnostics:
         return "the baseline stopped early, because of its scores on just these questions"
     if NOT_RANDOM in (*a.diagnostics, *b.diagnostics):
-        return "the questions of one run are not a random part (not_a_random_part)"
+        return "the questions of one run are not a random subset (not_a_random_part)"
     if MISMATCH in codes_of([part for part in (a, b) if isinstance(part, Scores)]):
         return "its scores do not have the mean that the harness reports (mean_mismatch)"
     if a.questions is not b.questions and not (row is not None and "unpaired" in row.diagnostics):

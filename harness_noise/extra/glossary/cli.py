@@ -1,4 +1,4 @@
-"""`harness-noise what [TERM] [RUN…]`."""
+"""`harness-noise what TERM RUN…`."""
 
 from __future__ import annotations
 

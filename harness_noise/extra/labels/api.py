@@ -1,4 +1,4 @@
-"""The public functions on people's labels: `label_sample` draws answers, `estimate_with_labels` corrects a judge."""
+"""The public functions on human labels: `label_sample` draws answers, `estimate_with_labels` corrects a judge."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def label_sample(
     Returns
     -------
     LabelSample
-        The answers in a random order, so that the first of them are a random part, too.
+        The answers in a random order, so that the first of them are a random subset, too.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Keywords that ask for a correction by people's labels."""
+"""Keywords that ask for a correction by human labels."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def correction(given: Mapping[str, Any], settings: Settings, own: Mapping[str, A
     if len(sources) == 2:
         raise InputError("`labels` and `labels_scorer` both say where the labels are: give one of them")
     if not sources:
-        raise InputError(f"`{next(iter(given))}` is about people's labels: give `labels` or `labels_scorer`, too")
+        raise InputError(f"`{next(iter(given))}` is about human labels: give `labels` or `labels_scorer`, too")
     settings.check("labels")
     check_obeyed("labels", dict(own or {}))
     low, high = given.get("label_range", (0, 1))

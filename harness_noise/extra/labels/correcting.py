@@ -1,4 +1,4 @@
-"""People's labels, and the scores of a run that they correct."""
+"""Human labels, and the scores of a run that they correct."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LabelOptions:
     """All options for labels."""
 
     at_random: bool = False
-    """The labelled answers are a random part, whatever they look like."""
+    """The labelled answers are a random subset, whatever they look like."""
     scale: tuple[float, float] | None = None
     """Lowest and highest label, which stand for the ends of the metric's range. None: labels are on its scale."""
 
@@ -48,7 +48,7 @@ def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions
 
     Raises:
         InputError: labels that no answer has, of some runs only, twice with different values, on another scale, or not
-            of a random part.
+            of a random subset.
     """
     if not labels.labels:
         raise InputError(f"{labels.name}: no row has a label yet: fill in the column `label`")
@@ -331,9 +331,9 @@ def _scores_of(
     *,
     all_filled: bool = True,
 ) -> list[Scores]:
-    """Return the scores of one task, or of several that share one random part, with corrected values.
+    """Return the scores of one task, or of several that share one random subset, with corrected values.
 
-    Where a person has left out rows of the part that was drawn, those with a label must still look like a random part.
+    If a person left out rows of the drawn part, those with a label must still look like a random subset.
     """
     whole = stack(parts)
     there = ~np.isnan(whole.stats.mean)
@@ -426,7 +426,7 @@ def _on_scale(
 
 
 def _check_random(labelled: Part, tasks: IntArray, judge: FloatArray, order: IntArray, what: str) -> None:
-    """Refuse labels that are not of a random part: the first questions, or those that the judge called wrong.
+    """Refuse labels that are not of a random subset: the first questions, or those that the judge called wrong.
 
     Args:
         labelled: the part.
@@ -451,8 +451,8 @@ def _check_random(labelled: Part, tasks: IntArray, judge: FloatArray, order: Int
         why = f"have a mean score of {judge[labelled.asked].mean():.2g} by the judge, and all have {judge.mean():.2g}"
     if why:
         raise InputError(
-            f"{what}: the {len(labelled.asked)} labelled questions of {len(judge)} are no random part: they {why}. A "
-            "mean can be corrected by a random part only: draw one with `label_sample`, or say "
+            f"{what}: the {len(labelled.asked)} labelled questions of {len(judge)} are not a random subset: they "
+            f"{why}. A mean can be corrected by a random subset only: draw one with `label_sample`, or say "
             "`labels_at_random=True` if this is one"
         )
 
@@ -474,7 +474,7 @@ def _favours_tasks(labelled: Part) -> bool:
 
 
 def _chosen_by_score(labelled: Part, judge: FloatArray) -> bool:
-    """Return whether the judge's scores of the part are further from those of all than a random part's would be."""
+    """Return whether the judge's scores of the part are further from those of all than a random subset's would be."""
     from scipy.stats import hypergeom
 
     size = np.bincount(labelled.clusters)

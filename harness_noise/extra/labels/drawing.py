@@ -30,7 +30,7 @@ def label_sample(
 ) -> LabelSample:
     """Return answers to random questions, one of each run to each question, in a random order of clusters.
 
-    A person who stops early has still labelled a random part.
+    A person who stops early has still labelled a random subset.
 
     Args:
         runs: whose answers; questions without a scored answer in every run are not drawn.

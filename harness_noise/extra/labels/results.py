@@ -41,7 +41,7 @@ class LabelRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LabelSample(Document):
-    """A random part of the answers of a run, or of several, to be labelled by people."""
+    """A random subset of the answers of a run, or of several, to be labelled by people."""
 
     kind: ClassVar[str] = "rows"
     always: ClassVar[tuple[str, ...]] = ("rows", "notes")

@@ -1,4 +1,4 @@
-"""A judge corrected by people's labels of a random part of the questions: values of questions whose mean is corrected.
+"""A judge corrected by human labels of a random subset of the questions: values of questions whose mean is corrected.
 
 The estimate is that of `stats.partial`, with the judge's score as the one feature and the label as what is known of the
 part [Angelopoulos; Särndal]. Here it is written as a value for each question, θ̂'s influence function: the prediction

@@ -103,7 +103,7 @@ def _of_rows(result: Analysis | Comparison | Arena, rows: Rows) -> Iterator[Sent
     if any(row.weights == "file" for row in rows):
         yield "The overall row weights tasks as stated", ()
     if any(row.judge is not None for row in rows):
-        yield "Human labels of a random part of the answers correct the judge's scores", ("Angelopoulos",)
+        yield "Human labels of a random subset of the answers correct the judge's scores", ("Angelopoulos",)
     if any(row.n_missing for row in rows):
         yield f"Answers without a score {_MISSING.get(settings.get('missing', ''), 'are treated by their cause')}", ()
     if settings.get("only"):

@@ -105,7 +105,7 @@ def plan(
     sigma2_judge
         Variance of the judge's verdicts on one answer; by default that of the `runs`, from texts graded twice.
     judged
-        Questions that a judge scores, of which people label a random part: `labels` of the plan then says how many
+        Questions that a judge scores, of which people label a random subset: `labels` of the plan then says how many
         they must label. With `runs`, whose `labels` are the pilot, by default the questions that these have.
     r2
         The share of the labels' variance that the judge predicts, from 0 to 1; with `runs` it comes from their labels.

@@ -463,7 +463,7 @@ class TestCannotJudge:
         short, _ = pair(n=100)
         assert "different questions (100 and 400" in hn.gate(short, b).sentence
         assert "stopped early" in self.changed(diagnostics=("stopped_early",)).sentence
-        assert "random part" in self.changed(diagnostics=("not_a_random_part",)).sentence
+        assert "random subset" in self.changed(diagnostics=("not_a_random_part",)).sentence
         assert "drawn with different probabilities" in self.changed(diagnostics=("unequal_chances",)).sentence
         assert "mean_mismatch" in self.changed(native=0.123).sentence
 
@@ -479,7 +479,7 @@ class TestCannotJudge:
         for new, old, words in (
             (grouped(a, version="1"), grouped(b, version="2"), "versions 1 and 2"),
             (grouped(pair(n=100)[0]), grouped(b), "different questions (100 and 400"),
-            (grouped(a, diagnostics=("not_a_random_part",)), grouped(b), "random part"),
+            (grouped(a, diagnostics=("not_a_random_part",)), grouped(b), "random subset"),
             (grouped(a, diagnostics=("unequal_chances",)), grouped(b), "drawn with different probabilities"),
             (grouped(a), grouped(b, diagnostics=("stopped_early",)), "the baseline stopped early"),
             (grouped(a), grouped(b, higher_is_better=False), "higher is better in one run"),
@@ -500,7 +500,7 @@ class TestCannotJudge:
         base, few = side("old"), {"resamples": 200, "margin": 0.5}
         for new, words in (
             (side("new", 30), "different questions (30 and 60"),
-            (side("new", diagnostics=("not_a_random_part",)), "random part"),
+            (side("new", diagnostics=("not_a_random_part",)), "random subset"),
             (side("new", n_missing=20), "answers are missing"),
         ):
             gate = hn.gate(new, base, **few)

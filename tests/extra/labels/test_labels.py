@@ -1,4 +1,4 @@
-"""People's labels correct a judge: one estimator, its edges, and every door to it."""
+"""Human labels correct a judge: one estimator, its edges, and every door to it."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_few_labels_of_judged_failures_are_refused() -> None:
     at = rng.permutation(np.concatenate([rng.choice(wrong, 12, replace=False), rng.choice(right, 13, replace=False)]))
     labels = np.full(300, np.nan)
     labels[at] = judge[at]
-    with pytest.raises(hn.InputError, match="no random part"):
+    with pytest.raises(hn.InputError, match="not a random subset"):
         hn.estimate_with_labels(judge, labels)
 
 
@@ -664,7 +664,7 @@ def test_labels_of_one_task_do_not_correct_its_group(written: bool) -> None:
         labels = [{**x, "label": x["label"] if x["task"] == "t0" else None} for x in labels]
     else:
         labels = [{**x, "chance": None} for x in labels if x["task"] == "t0"]
-    with pytest.raises(hn.InputError, match="are no random part: they are not of all tasks alike"):
+    with pytest.raises(hn.InputError, match="are not a random subset: they are not of all tasks alike"):
         hn.analyze(table, labels=labels, groups={"all": "t*"})
 
 
@@ -691,7 +691,7 @@ def test_labels_of_one_task_on_another_scale_take_no_other_task_away() -> None:
 
 
 def test_labels_of_questions_that_no_run_has_are_refused_in_a_blind_file_too(folder: Path) -> None:
-    """A spreadsheet may have cut the zeros off some names, and the others are no random part."""
+    """A spreadsheet may have cut the zeros off some names, and the others are not a random subset."""
     rows = [asdict(row) for row in hn.label_sample("a.csv", 100).rows]
     labels = [{**row, "label": 1 - i % 2} for i, row in enumerate(rows)]
     for row in labels[:10]:

@@ -1,1 +1,1 @@
-"""People's labels from tables."""
+"""Human labels from tables."""

@@ -1,4 +1,4 @@
-"""People's labels from a table: one row for each answer, or for each person who labelled it."""
+"""Human labels from a table: one row for each answer, or for each person who labelled it."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ _FLAGS: dict[str, tuple[str | None, str]] = {
     "effect": ("D", "a difference that futility must not miss"),
     "order": ("ORDER", "breadth: all questions once before any twice (default); depth: all answers at once"),
     "metric": ("METRIC", "METRIC or METRIC,FILTER that decides"),
-    "sample": ("SIZE", "ask only a random part of the questions: a share (0.2, 20%%) or a number"),
+    "sample": ("SIZE", "ask only a random subset of the questions: a share (0.2, 20%%) or a number"),
     "complete": ("RUN", "a finished run of all questions, which helps to estimate the whole from a part (repeatable)"),
     "seed": ("SEED", "seed of the random order of questions (default 0)"),
 }

@@ -32,7 +32,7 @@ MOST_REPEATS = 16
 
 
 def check_partial(options: Options, arguments: Mapping[str, Any]) -> None:
-    """Refuse, before the model is asked, what a random part cannot be drawn with.
+    """Refuse, before the model is asked, what a random subset cannot be drawn with.
 
     Raises:
         InputError: says which.
@@ -47,7 +47,7 @@ def check_partial(options: Options, arguments: Mapping[str, Any]) -> None:
         )
     if cut and options.complete:
         raise InputError(
-            f"{options.named('complete')} says what a random part of the questions says of all of them, and those of "
+            f"{options.named('complete')} says what a random subset of the questions says of all of them, and those of "
             f"--limit and --samples are none (not_a_random_part): use {options.named('sample', 'N')} in their place"
         )
     ranks = getattr(arguments.get("lm"), "world_size", 1)

@@ -265,12 +265,12 @@ class Population:
                 f"{task.name}: it is of another version of the task, or no run of lm-eval with --log_samples"
             )
         documents = np.sort(np.array(matches.rows_a, dtype=np.intp))
-        # a random part of a random part is one of the whole
+        # a random subset of a random subset is one of the whole
         random = any((row["task"], row["n_total"]) == (task.name, task.n_total) for row in against.drawn)
         if len(documents) < task.n_total:
             said = (
                 f"{against.name} has answered {len(documents):,} of its {task.n_total:,} questions; only these are "
-                "asked" + ("" if random else ", and they are no random part of the benchmark (not_a_random_part)")
+                "asked" + ("" if random else ", and they are not a random subset of the benchmark (not_a_random_part)")
             )
             self.notes.append(Note("part_of_the_other", said).of(task.name))
         whole = random or len(documents) == task.n_total

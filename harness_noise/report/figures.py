@@ -6,6 +6,7 @@ each row slices, clusters and questions.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -24,6 +25,7 @@ from ..results.forms import rendered
 from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, Estimate, EstimateSlice
 from ..stats import benchmark, power
 from ..stats.intervals import critical
+from ..stats.resampling import cluster_means
 from ..stats.tolerances import ROUNDING
 from . import canvas, fmt
 from .arena_summary import checkpoints, chosen_pairs, file_names, judged, ranked, step_text, told_apart
@@ -632,8 +634,14 @@ def _slice_row(label: str, row: Estimate | Difference, *, bold: bool = False) ->
     return replace(drawn, colour=drawn.colour if significant else MUTED, hollow=not significant, bold=bold)
 
 
+ENDS = 20
+"""The most clusters that are drawn: of more, half from each end."""
+
+
 def clusters(picture: str, d: FloatArray, labels: Sequence[str], row: Difference) -> Picture | None:
-    """Draw the mean difference of each cluster with its name, in order. Of many clusters, draw those at both ends.
+    """Draw the mean difference of each cluster ± its standard error, in order. Of many clusters, draw both ends.
+
+    The text says whether clusters differ by more than their questions do.
 
     Args:
         picture: its name.
@@ -643,23 +651,30 @@ def clusters(picture: str, d: FloatArray, labels: Sequence[str], row: Difference
     """
     sign = -1.0 if row.higher_is_better is False else 1.0
     names, codes = np.unique(np.asarray(labels, dtype=object).astype(str), return_inverse=True)
-    sizes = np.bincount(codes)
-    means = np.bincount(codes, weights=d) / sizes
     if len(names) < 2 or len(names) == len(d):
         return None
+    sizes, (means, errors, p) = np.bincount(codes), cluster_means(d, codes)
     ahead = side_of(sign * means)
     alt = f"Of {len(names)} clusters A is better in {(ahead > 0).sum()} and B in {(ahead < 0).sum()}"
     order = np.argsort(-means, kind="stable")
-    if len(names) > ROWS:
-        order = np.r_[order[: ROWS // 2], order[-(ROWS // 2) :]]
-        alt += f"; shown are the {ROWS // 2} at each end"
+    if len(names) > ENDS:
+        order = np.r_[order[: ENDS // 2], order[-(ENDS // 2) :]]
+        alt += f"; shown are the {ENDS // 2} at each end"
+    if not math.isnan(p):
+        varies = "varies" if p < 1 - row.level else "is not shown to vary"
+        alt += f". ± is the standard error, from the spread within clusters. The difference {varies} between clusters"
+        alt += f" (permutation p {fmt.equals_p(p)})"
     rows = []
     for k in order.tolist():
-        label, mean = str(names[k]), float(means[k])
-        title = f"{name(label, 40)}: A − B = {fmt.amount(row, mean, 3)}, {counted(sizes[k], 'question')}"
-        rows.append(Row(label, None, mean, None, title, _COLOUR[int(ahead[k])]))
+        label, mean, se = str(names[k]), float(means[k]), None if math.isnan(errors[k]) else float(errors[k])
+        found = (
+            fmt.amount(row, mean, 3) if se is None else f"{fmt.shown(row, mean, digits=3)} ± {fmt.amount(row, se, 3)}"
+        )
+        title = f"{name(label, 40)}: A − B = {found}, {counted(sizes[k], 'question')}"
+        ends = (None, None) if se is None else (mean - se, mean + se)
+        rows.append(Row(label, ends[0], mean, ends[1], title, _COLOUR[int(ahead[k])]))
     sides, scale = _sides("A", "B", sign > 0), fmt.scale_of(row)
-    return forest(picture, "By cluster", f"{alt}.", rows, "A − B of the cluster", sides=sides, scale=scale)
+    return forest(picture, "By cluster", f"{alt}.", rows, "A − B of the cluster ± SE", sides=sides, scale=scale)
 
 
 def histogram(picture: str, d: FloatArray, row: Difference) -> Picture:

@@ -164,6 +164,11 @@ class Detail:
     heading: str
     """The heading above the flipped questions, as a table or as cards."""
 
+    @property
+    def folded(self) -> bool:
+        """True if more questions flipped as much as the last one that is listed: the list is any of them."""
+        return self.heading != summary.FLIPPED
+
 
 def page(
     table: Analysis | Comparison,

@@ -15,7 +15,8 @@ Sources:
   [Cameron2008] Cameron, Gelbach & Miller (2008), Review of Economics and Statistics 90(3): resample clusters; the null
         imposed
   [Hesterberg]  Hesterberg (2015), The American Statistician 69(4): expanded percentile intervals
-  [Good]        Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses: sign flips
+  [Good]        Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses: sign flips, and
+        labels that are shuffled
   [Webb]        Webb (2023), Canadian J. Economics 56(3): the six-point weights
   [Roodman]     Roodman, MacKinnon, Nielsen & Webb (2019), Stata Journal 19(1): enumeration, intervals by inversion
   [MacKinnon]   MacKinnon, Nielsen & Webb (2023), J. Applied Econometrics 38(5): WCR-S; where the null leaves no
@@ -27,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -441,6 +442,49 @@ class Wild:
             inside = self.p_value(self.estimate + side * middle) >= alpha
             inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
         return np.where(endless, side * np.inf, self.estimate + side * inner)
+
+
+class ClusterMeans(NamedTuple):
+    """The means of G clusters of questions, and whether they differ by more than their questions do."""
+
+    means: FloatArray
+    """(G,)"""
+    se: FloatArray
+    """(G,) s/√n_g, s² the variance of questions within clusters, pooled: Σ (d − d̄_g)²/(n − G)."""
+    p_value: float
+    """NaN if nothing varies within a cluster or every question is a cluster."""
+
+
+SHUFFLES = 999
+
+
+def cluster_means(d: FloatArray, codes: IntArray, seed: int = 0) -> ClusterMeans:
+    """Return cluster means with their standard errors, and the permutation p of "clusters do not differ".
+
+    The statistic is Σ n_g d̄_g², the sum of squares between clusters. Under the null the questions are exchangeable, so
+    they are shuffled over clusters of the same sizes, `SHUFFLES` times; p = (1 + #{at least as large})/(1 + SHUFFLES)
+    [Good]. It holds for any number and size of clusters.
+
+    Args:
+        d: (n,) A − B of each question.
+        codes: (n,) its cluster, 0 … G − 1, of which each has a question.
+        seed: of the shuffles.
+    """
+    sizes = np.bincount(codes)
+    means = np.bincount(codes, weights=d) / sizes
+    n, G = len(d), len(sizes)
+    within = float(((d - means[codes]) ** 2).sum()) / (n - G) if n > G else 0.0
+    if within <= ROUNDING * max(1.0, float(np.abs(d).max())) ** 2:
+        return ClusterMeans(means, np.full(G, math.nan), math.nan)
+    x, rng = (d - d.mean())[np.argsort(codes, kind="stable")], np.random.default_rng(seed)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+
+    def between(values: FloatArray) -> float:
+        return float((np.add.reduceat(values, starts) ** 2 / sizes).sum())
+
+    least = between(x) * (1 - SLACK)
+    larger = sum(between(rng.permutation(x)) >= least for _ in range(SHUFFLES))
+    return ClusterMeans(means, np.sqrt(within / sizes), (1 + larger) / (1 + SHUFFLES))
 
 
 def weights(G: int, resamples: int, rng: np.random.Generator) -> tuple[Iterator[FloatArray], bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from html import unescape
@@ -20,6 +21,7 @@ from harness_noise.report.sentences import methods
 from harness_noise.report.summary import FLIPPED, summarise
 from harness_noise.results.rows import Comparison
 from harness_noise.settings import Settings
+from harness_noise.stats.resampling import cluster_means
 from support.boards import board, sliced_board
 
 
@@ -90,15 +92,49 @@ def test_clusters_are_named_in_order_and_of_many_those_at_both_ends() -> None:
     row = hn.estimate_difference([0.5, 0.0], [0.25, 0.0])
     picture = figures.clusters("c", d, ["x"] * 4 + ["y"] * 4 + ["z"] * 4, row)
     assert picture is not None
-    titles = re.findall(r"<title>(\w): A − B = (−?[\d.]+), 4 questions", picture.body)
+    titles = re.findall(r"<title>(\w): A − B = (−?[\d.]+), 4 questions", picture.body)  # nothing varies within: no ±
     assert list(dict.fromkeys(titles)) == [("x", "0.500"), ("z", "0.000"), ("y", "−0.250")]
     assert re.findall(r">(\w)</text>", picture.body)[-3:] == ["x", "z", "y"]
     assert "A is better in 1 and B in 1" in picture.alt
     many = figures.clusters("c", np.tile(d, 50), [f"k{i // 4}" for i in range(600)], row)
     assert many is not None
-    assert many.body.count('class="iv"') == canvas.ROWS
-    assert "shown are the 20 at each end" in many.alt
+    assert many.body.count('class="iv"') == figures.ENDS
+    assert "shown are the 10 at each end" in many.alt
     assert figures.clusters("c", d, [f"k{i}" for i in range(12)], row) is None, "every question its own"
+
+
+def test_clusters_have_their_errors_and_a_test_of_whether_they_differ() -> None:
+    rng = np.random.default_rng(1)
+    codes = np.repeat(np.arange(12), 10)
+    labels, row = [f"k{i:02}" for i in codes], hn.estimate_difference([0.5, 0.0], [0.25, 0.0])
+    for shift, said in ((0.0, "is not shown to vary between clusters"), (1.0, "varies between clusters")):
+        d = rng.normal(size=120) + shift * np.repeat(rng.normal(size=12), 10)
+        found = cluster_means(d, codes)
+        within = sum(((d[codes == g] - d[codes == g].mean()) ** 2).sum() for g in range(12)) / (120 - 12)
+        np.testing.assert_allclose(found.means, [d[codes == g].mean() for g in range(12)])
+        np.testing.assert_allclose(found.se, np.sqrt(within / 10))
+        assert found.p_value == cluster_means(d + 3, codes).p_value, "whatever A − B is"
+        picture = figures.clusters("c", d, labels, row)
+        assert picture is not None
+        assert f"The difference {said} (permutation p {fmt.equals_p(found.p_value)})" in picture.alt
+        first = f"{fmt.number(found.means[0], 3)} ± {fmt.number(found.se[0], 3)}"
+        assert f"k00: A − B = {first}, 10 questions" in picture.body
+    assert math.isnan(cluster_means(np.repeat([0.5, 0.0], 5), np.repeat([0, 1], 5)).p_value)
+    assert math.isnan(cluster_means(rng.normal(size=5), np.arange(5)).p_value)
+
+
+def test_the_permutation_p_is_that_of_another_program() -> None:
+    from scipy import stats as other
+
+    rng = np.random.default_rng(3)
+    groups = [rng.normal(size=n) for n in (4, 9, 6)]
+    d, codes = np.concatenate(groups), np.repeat(np.arange(3), [4, 9, 6])
+
+    def statistic(*each: np.ndarray) -> float:
+        return float(other.f_oneway(*each).statistic)  # rises with the sum of squares between
+
+    exact = other.permutation_test(groups, statistic, n_resamples=4000, alternative="greater", rng=7).pvalue
+    assert cluster_means(d, codes).p_value == pytest.approx(exact, abs=4 * (exact * (1 - exact) / 999) ** 0.5)
 
 
 def test_answers_stand_beside_each_other_and_are_only_text() -> None:
@@ -205,7 +241,7 @@ def zero_one(name: str, seed: int) -> hn.Run:
 
 def test_one_row_is_a_block_of_names_with_their_values_and_several_are_a_table() -> None:
     a, b, c = (zero_one(name, seed) for name, seed in (("a", 0), ("b", 1), ("c", 2)))
-    assert re.search(r'<div><dt>95% CI</dt><dd><bdi>\[.*?\]</bdi></dd><dd class="muted">', page_of((a, b)))
+    assert re.search(r'<div><dt[^>]*>95% CI</dt><dd[^>]*><bdi>\[.*?\]</bdi></dd><dd class="muted">', page_of((a, b)))
     assert '<th scope="col"' in page_of((a, b), (c, b))
 
 

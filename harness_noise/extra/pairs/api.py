@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...analysis.comparison import difference_of_scores
+from ...analysis.mean import estimate_scores
 from ...analysis.sample import as_scores
 from ...arrays import FloatArray, IntArray
 from ...data.notes import Note
@@ -155,7 +156,7 @@ def _row(table: _Pair, settings: Settings) -> PairVerdicts:
             "turned": float((one * other < 0).mean()), "tie_once": float(((one == 0) != (other == 0)).mean()),
         }  # fmt: skip
     p = of.p_value if of.p_value is not None else of.p_sign
-    low, high = (None if end is None else (1 + end) / 2 for end in (of.ci_low, of.ci_high))
+    low, high = _limits(of, values, clusters, settings)
     return PairVerdicts(
         task="", metric="win rate", scorer="none", model_a=table.a, model_b=table.b, n_questions=len(kept),
         n_clusters=of.n_clusters, n_verdicts=int(table.verdicts[kept].sum()), n_left_out=left_out,
@@ -163,6 +164,20 @@ def _row(table: _Pair, settings: Settings) -> PairVerdicts:
         p_value=p, p_adjusted=None, verdict="not separable", diagnostics=tuple(sorted(codes)), _zero_one=True,
         **position,
     )  # fmt: skip
+
+
+def _limits(
+    of: Any, values: FloatArray, clusters: Sequence[str] | None, settings: Settings
+) -> tuple[float | None, float | None]:
+    """Return the limits of a win rate: on each side the farther of the difference's and of a mean's in [0, 1].
+
+    Near 0 and 1 the difference's interval is too short with few questions, and Wilson's is not; with many ties it is
+    the other way round.
+    """
+    mean = estimate_scores(as_scores(values, clusters, bounds=(0.0, 1.0)), settings)
+    if of.ci_low is None or of.ci_high is None or mean.ci_low is None or mean.ci_high is None:
+        return None, None
+    return min((1 + of.ci_low) / 2, mean.ci_low), max((1 + of.ci_high) / 2, mean.ci_high)
 
 
 def _half(value: float | None) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from typing import Any
 
@@ -134,6 +135,9 @@ class Names:
             return np.array([self.number(cell_text(cell)) for cell in cells], dtype=np.intp)
         kind = next(iter(kinds), str)
         known = self._numbers if kind is str else self._others.setdefault(kind, {None: -1})
+        if cells and cells[0] in known:
+            with suppress(KeyError):  # none that is new
+                return np.fromiter(map(known.__getitem__, cells), np.intp, len(cells))
         n, before = len(self.texts), len(known)
         codes = np.fromiter(map(known.setdefault, cells, range(n, n + len(cells))), np.intp, len(cells))
         new = [*islice(reversed(known), len(known) - before)][::-1]

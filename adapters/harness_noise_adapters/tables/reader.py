@@ -84,7 +84,6 @@ class FileReader:
         self.spec, self.cluster = clusters_of(self.path, options, *own, self.names["cluster"])
         self.scores_of: dict[str | None, float | None] = {}
         """Text of a cell → its score, None if it is not a score."""
-        self.no_scores: set[str | None] = set()
         self.measurable: tuple[str, ...] = ()
         self.outer: dict[str, OuterFields] = defaultdict(OuterFields)
         """Task → which columns contain its clusters."""
@@ -284,11 +283,7 @@ class FileReader:
             return numbers
         kinds, known = {*map(type, values)}, self.scores_of
         if kinds <= {str, type(None)}:
-            for cell in {*values} - known.keys():
-                known[cell] = self._one_score(cell)
-                self.no_scores |= {cell} if known[cell] is None else set()
-            if self.no_scores.isdisjoint(values):
-                return np.fromiter(map(known.__getitem__, values), np.float64, len(values))
+            known.update((cell, self._one_score(cell)) for cell in {*values} - known.keys())
             found = [known[cell] for cell in values]
         else:
             found = [self._one_score(value) for value in values]

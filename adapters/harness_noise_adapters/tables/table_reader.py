@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain
 from math import nan
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from harness_noise.data.questions import text_hash
 from harness_noise.data.scores import ReadOptions, Scores
 from harness_noise.errors import InputError, parameter
 
-from .blocks import Block
+from .blocks import Block, Names
 from .cells import Answered, Key
 from .columns import HEAD, MOST_COUNTED, TableColumns
 from .evidence import RefuseError
@@ -33,7 +33,6 @@ from .reader import FileReader
 from .rules import Rule
 from .values import answers_of, cell_text
 
-T = TypeVar("T")
 PLACES = ("@file", "@folder")
 """The words for parts of a file's path that `columns` accepts."""
 
@@ -224,11 +223,16 @@ class TableReader(FileReader):
 
     def _answered(self, block: Block) -> HashArray:
         """Return (rows,) a hash of each row's answer with the right answer, 0 for a row without one."""
+        names = Names()
         answer, target = (
-            block.column(name) if name else [None] * len(block) for name in (self.columns.answer, self.columns.target)
+            names.codes(block.column(name)) if name else np.full(len(block), -1)
+            for name in (self.columns.answer, self.columns.target)
         )
-        texts = zip(_map_distinct(cell_text, answer), _map_distinct(cell_text, target), strict=True)
-        return np.array(_map_distinct(_hash_of, list(texts)), dtype=np.uint64)
+        n = len(names.texts) + 1
+        pairs, inverse = np.unique((answer + 1) * n + target + 1, return_inverse=True)
+        texts = zip(names.of(pairs // n - 1), names.of(pairs % n - 1), strict=True)
+        hashes = [text_hash(f"{text}\x1f{right or ''}") if text else 0 for text, right in texts]
+        return np.array(hashes, dtype=np.uint64)[inverse.reshape(-1)]
 
     def _numbered(self, block: Block, rows: IntArray) -> list[Any]:
         """Return the numbers of rows that count answers. `_counted` makes as many answers at the end."""
@@ -295,22 +299,6 @@ class TableReader(FileReader):
         rows = {*zip(cells.places, labels, strict=True)}
         shared = len({label for _, label in rows}) <= 2 * max(Counter(place for place, _ in rows).values(), default=0)
         return self.columns.cause if shared else None
-
-
-def _map_distinct(function: Callable[[Any], T], cells: Sequence[Any]) -> list[T]:
-    """Return a function's value for each cell, computed once for equal cells."""
-    try:
-        known = {cell: function(cell) for cell in dict.fromkeys(cells)}
-    except TypeError:  # a list or an object
-        return list(map(function, cells))
-    if {bool, int, float} & {*map(type, known)}:  # True is 1, and 1 is 1.0
-        return list(map(function, cells))
-    return [known[cell] for cell in cells]
-
-
-def _hash_of(pair: tuple[str | None, str | None]) -> int:
-    text, target = pair
-    return text_hash(f"{text}\x1f{target or ''}") if text else 0
 
 
 def _lists(values: Sequence[Any]) -> list[list[Any]] | None:

@@ -31,7 +31,8 @@ from . import canvas, fmt
 from .arena_summary import checkpoints, chosen_pairs, file_names, judged, ranked, step_text, told_apart
 from .canvas import COLOURS, DASHES, LINE, MUTED, ROWS, Axis, Drawing, Picture, Row, forest, label_of, name
 from .columns import significance_tone
-from .summary import Result, untested
+from .slices import untested
+from .summary import Result
 
 LABELLED = 400
 """Pairs that are drawn one by one. If there are more, those closest in rank are, over a picture of all."""

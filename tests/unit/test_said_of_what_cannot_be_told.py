@@ -10,7 +10,7 @@ import pytest
 import harness_noise as hn
 from harness_noise.data.clusters import Fields
 from harness_noise.report import figures, terminal
-from harness_noise.report.summary import slice_sentences
+from harness_noise.report.slices import sentences
 from support.notes import noted
 
 RNG = np.random.default_rng(8)
@@ -31,18 +31,18 @@ A, B, C = run("a"), run("b"), run("c")
 
 def test_slices_of_one_cluster_are_said_not_to_be_tested() -> None:
     found = hn.compare(A, B, by=["template"])
-    assert slice_sentences(found)[-1] == (
+    assert sentences(found)[-1] == (
         "None of 8 slices could be tested: each lies in one cluster, which alone does not tell its noise."
     )
     picture = figures.slices("x", found.slices, found.comparisons[0], None)
     assert picture is not None
     assert "8 slices; none of them could be tested: each lies in one cluster" in str(picture)
     both = hn.compare(A, B, by=["template", "kind"])
-    assert slice_sentences(both)[-1].startswith("None of the 2 slices that could be tested (of 10) is shown to have")
+    assert sentences(both)[-1].startswith("None of the 2 slices that could be tested (of 10) is shown to have")
 
 
 def test_what_is_not_known_of_all_models_is_said_once() -> None:
-    found = slice_sentences(hn.arena([A, B, C], by=["template"]))
+    found = sentences(hn.arena([A, B, C], by=["template"]))
     assert [line for line in found if "not known" in line] == [
         "each of 3 models on t acc: it is not known whether the mean varies over template."
     ]

@@ -65,6 +65,8 @@ class Keyword:
     """The module that does it."""
     obeyed_by: str
     """Calculations of the core that obey it."""
+    display: str = ""
+    """The module that shows what it adds to a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,15 @@ def module_of(keyword: str) -> Any:
         if keyword in extra.keywords:
             return import_module(f"{package}.{extra.keywords[keyword].module}")
     raise InputError(not_installed(f"`{keyword}`"))
+
+
+def display_of(keyword: str) -> Any:
+    """Return the module that shows what a keyword has added to a result."""
+    return next(
+        import_module(f"{package}.{extra.keywords[keyword].display}")
+        for package, extra in found().items()
+        if keyword in extra.keywords
+    )
 
 
 def result_modules() -> list[ModuleType]:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import counted
+from ..extras import display_of
 from ..io.atomic import write_text
 from ..results.arena import Arena, BenchmarkResult, Checkpoint, Model
 from ..results.forms import rendered
@@ -31,7 +32,6 @@ from . import canvas, fmt
 from .arena_summary import checkpoints, chosen_pairs, file_names, judged, ranked, step_text, told_apart
 from .canvas import COLOURS, DASHES, LINE, MUTED, ROWS, Axis, Drawing, Picture, Row, forest, label_of, name
 from .columns import significance_tone
-from .slices import untested
 from .summary import Result
 
 LABELLED = 400
@@ -609,7 +609,7 @@ def slices(
     tested = sum(sliced.p_adjusted is not None for sliced in shown)
     differing = sum(bool(significance_tone(sliced)) for sliced in shown)
     if not tested:
-        alt += f"; none of them could be tested: {untested(shown)}."
+        alt += f"; none of them could be tested: {display_of('by').untested(shown)}."
     else:
         of = "them" if tested == len(shown) else f"the {tested} that could be tested"
         alt += f" with their intervals, {differing} of {of} differ from "

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..data import notes as said_of
 from ..errors import counted as counted_of
 from ..errors import some_of
+from ..extras import display_of
 from ..io.paths import telling_parts
 from ..results.forms import Document, rendered
 from ..results.rows import (
@@ -390,13 +391,9 @@ def _ending(answers: Sequence[str], width: int = 16) -> str:
 
 def slice_sections(table: Analysis | Comparison | Arena, marks: Marks) -> list[Section]:
     """Return the tables of a result's slices, none if it has no slices."""
-    from . import slices
-
-    return slices.sections(table, marks) if table.slices else []
+    return display_of("by").sections(table, marks) if table.slices else []
 
 
 def slice_sentences(table: Analysis | Comparison | Arena) -> list[str]:
     """Return the sentences on a result's slices, none if it has no slices."""
-    from . import slices
-
-    return slices.sentences(table) if table.slices or table.heterogeneity else []
+    return display_of("by").sentences(table) if table.slices or table.heterogeneity else []

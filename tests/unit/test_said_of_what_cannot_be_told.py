@@ -9,8 +9,8 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.data.clusters import Fields
+from harness_noise.extra.slices.report import sentences
 from harness_noise.report import figures, terminal
-from harness_noise.report.slices import sentences
 from support.notes import noted
 
 RNG = np.random.default_rng(8)

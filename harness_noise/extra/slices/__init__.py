@@ -2,4 +2,4 @@
 
 from ...extras import Extra, Keyword
 
-EXTRA = Extra(keywords={"by": Keyword("cutting", "analyze compare arena unpaired")})
+EXTRA = Extra(keywords={"by": Keyword("cutting", "analyze compare arena unpaired", display="report")})

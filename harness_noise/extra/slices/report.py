@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..errors import some_of
-from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, EstimateSlice, Heterogeneity
-from . import fmt
-from .columns import Column, Marks, Section, TextColumn, difference_columns, mean_columns, section, significance_tone
+from ...errors import some_of
+from ...report import fmt
+from ...report.columns import (
+    Column,
+    Marks,
+    Section,
+    TextColumn,
+    difference_columns,
+    mean_columns,
+    section,
+    significance_tone,
+)
+from ...results.rows import Analysis, Comparison, Difference, DifferenceSlice, EstimateSlice, Heterogeneity
 
 if TYPE_CHECKING:
-    from ..results.arena import Arena
+    from ...results.arena import Arena
 
 SLICES = 60
 """The most slices in a table. If there are more, those with the smallest p are shown."""

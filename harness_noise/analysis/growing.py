@@ -383,7 +383,7 @@ class Pair:
         return rule.order(len(self.a), clusters, tasks, repeats=self.a.stats.count)
 
     def observed(self, answers: IntArray) -> Observed:
-        """Return A's data with this many answers to each of the (n,) questions."""
+        """Return what a look at A − B sees after this many of A's answers to each of the (n,) questions."""
         rows = np.flatnonzero(answers)
         a, b = self.a.take(rows), self.b.take(rows)
         values = np.where(np.arange(a.values.shape[1]) < answers[rows, None], a.values, np.nan)

@@ -226,10 +226,9 @@ def _row(row: Estimate, number: Published, settings: Settings, doubt: tuple[str,
     )
 
 
-def hint(value: float, run: str = "RUN") -> str:
-    """Return the two commands for a number whose questions are not named."""
+def hint(value: float) -> str:
+    """Return what to add to a number whose questions are not named."""
     return (
         f"{value:g} is a published number. If it is of the same questions, say how many answers it had to each: "
-        f"`harness-noise compare {run} {value:g} --answers-b K` (inf if it was greedy). If it is of N other questions: "
-        f"`harness-noise compare {run} {value:g} --n N`"
+        "`answers_b=K` (inf if it was greedy). If it is of N other questions: `n=N`"
     )

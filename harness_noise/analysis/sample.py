@@ -572,7 +572,7 @@ def outer_note(part: Scores, codes: Iterable[str]) -> list[Note]:
 
 
 def _moving_together(run: Sample, component: RunComponent | None, *, first: bool) -> set[str]:
-    """Return the results of the F tests on answers that should be independent."""
+    """Return the codes of a run whose answers move together by an F test, or whose first answers differ (`first`)."""
     if component is None:
         return set()
 

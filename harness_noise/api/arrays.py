@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, overload
 
 from ..errors import InputError
 from ..settings import Settings
 from .keywords import Computing, chosen_settings
 
 if TYPE_CHECKING:
-    from typing import Unpack
+    from typing import TypeAlias, Unpack
 
+    import numpy as np
     from numpy.typing import ArrayLike
 
     from ..arrays import FloatArray, Labels
-    from ..results.rows import Estimate
+    from ..results.rows import Difference, Estimate
     from ..stats.combine import Combined
+
+    Number: TypeAlias = np.floating | np.integer | np.bool_
+    Table: TypeAlias = (
+        Sequence[float]
+        | Sequence[Sequence[float]]
+        | np.ndarray[tuple[int], np.dtype[Number]]
+        | np.ndarray[tuple[int, int], np.dtype[Number]]
+    )
+    """Scores of one pair of runs, (n,) or (n, K)."""
+    Tables: TypeAlias = Sequence[Sequence[Sequence[float]]] | np.ndarray[tuple[int, int, int], np.dtype[Number]]
+    """(P, n, K) scores of P pairs."""
 
 
 def estimate(
@@ -75,6 +87,39 @@ def estimate(
     return estimate_scores(first_of(as_scores(scores, clusters, chosen.missing, crossed=crossed)), chosen)
 
 
+@overload
+def estimate_difference(
+    a: Table,
+    b: Table,
+    clusters: Labels | None = ...,
+    level: float | None = ...,
+    *,
+    crossed: tuple[Labels, Labels] | None = ...,
+    settings: Settings | None = ...,
+    **choices: Unpack[Computing],
+) -> Difference: ...
+@overload
+def estimate_difference(
+    a: Tables,
+    b: Tables,
+    clusters: Labels | None = ...,
+    level: float | None = ...,
+    *,
+    crossed: tuple[Labels, Labels] | None = ...,
+    settings: Settings | None = ...,
+    **choices: Unpack[Computing],
+) -> tuple[Difference, ...]: ...
+@overload
+def estimate_difference(
+    a: ArrayLike,
+    b: ArrayLike,
+    clusters: Labels | None = ...,
+    level: float | None = ...,
+    *,
+    crossed: tuple[Labels, Labels] | None = ...,
+    settings: Settings | None = ...,
+    **choices: Unpack[Computing],
+) -> Difference | tuple[Difference, ...]: ...
 def estimate_difference(
     a: ArrayLike,
     b: ArrayLike,
@@ -84,7 +129,7 @@ def estimate_difference(
     crossed: tuple[Labels, Labels] | None = None,
     settings: Settings | None = None,
     **choices: Unpack[Computing],
-) -> Any:  # by the number of dimensions
+) -> Difference | tuple[Difference, ...]:
     """Return A − B of two runs' scores on the same questions, paired, with its noise.
 
     Parameters

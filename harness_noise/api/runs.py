@@ -327,7 +327,7 @@ def _of_published(
     number = Published(float(value), n, answers)  # type: ignore[arg-type]
     if (answers is None) == (n is None):
         both = "" if n is None else "`answers_b` says that the questions are the same, and `n` that they are others. "
-        raise InputError(both + hint(number.value, str(source) if is_path(source) else "RUN"))
+        raise InputError(both + hint(number.value))
     run = only_of(request.runs([source]), [source])
     return compare_number(run, number, request.settings)
 

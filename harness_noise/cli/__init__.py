@@ -93,7 +93,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _one_paragraph(error: Exception) -> str:
-    from .flags import in_flags
+    from .commands import in_flags
 
     if isinstance(error, OSError) and error.strerror and error.filename:
         error = OSError(f"{error.filename}: {error.strerror}")

@@ -11,6 +11,7 @@ from .. import extras
 from .._version import __version__
 from ..errors import InputError, some_of
 from . import arena, compare, demo, helps, listing, options, routing
+from .flags import in_flags as in_flags  # with the flags of all commands
 from .flags import know
 
 

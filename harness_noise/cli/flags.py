@@ -17,7 +17,7 @@ _COMMANDS = {"label_sample": "label", "profiles": "list", "adapters": "list"}
 _SAFE = re.compile(r"[\w./:%+@=,^…-]+")
 """A text that a shell takes as it is. Others are quoted, because a file may have given them."""
 _FLAGS: dict[str, str] = {}
-"""Parameter → flag, as the options of the commands have them."""
+"""Parameter → flag, as the options of the commands have them. `commands` fills it."""
 
 
 def know(commands: Iterable[click.Command]) -> None:
@@ -31,7 +31,11 @@ def know(commands: Iterable[click.Command]) -> None:
 
 
 def in_flags(message: str) -> str:
-    """Return a message of the library with flags in place of the parameters that it names."""
+    """Return a message of the library with flags in place of the parameters that it names.
+
+    Modules that hold no command import this from `commands`, which knows the flags of all.
+    """
+    assert _FLAGS, "import `in_flags` from harness_noise.cli.commands"
     return "".join(part if isinstance(part, str) else _shown(part) for part in parts_of(message))
 
 

@@ -20,6 +20,7 @@ from .. import extras
 from ..choices import REGISTERS, load_packages
 from ..errors import InputError, counted, without_secrets
 from ..io.paths import is_url
+from ..report import FORMATS
 from ..settings import Settings, difference, obeyed
 from .flags import in_flags
 from .helps import READING, refused
@@ -38,7 +39,6 @@ T = TypeVar("T")
 R = TypeVar("R", bound="Result")
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-FORMATS = ("table", "json", "markdown", "latex", "csv", "sentence", "svg")
 _FIELDS = Settings.__dataclass_fields__
 
 

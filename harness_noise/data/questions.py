@@ -203,7 +203,7 @@ class Questions:
         return None if self.documents is not None else self.inputs
 
     def doubled(self, rows: Sequence[int] | IntArray) -> tuple[tuple[int, ...], ...]:
-        """Return `doubles` among some of the questions, by their places there."""
+        """Return `doubles` of some of the questions. A number is a place in `rows`."""
         place = {int(row): i for i, row in enumerate(rows)}
         left = (tuple(place[row] for row in same if row in place) for same in self.doubles)
         return tuple(same for same in left if len(same) > 1)

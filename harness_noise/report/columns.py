@@ -33,6 +33,8 @@ class Column:
     """Text is set flush left, numbers flush right."""
     optional: bool = False
     """Leave the column out of a table in which it is empty."""
+    advice: bool = False
+    """Its cells are sentences of ours, which may name parameters."""
     tone: Callable[[Any], str] | None = field(default=None, compare=False, repr=False)
     """The colour of a row's cell, if the renderer has colours: good, bad, unsure or sure, "" for most."""
 
@@ -79,9 +81,11 @@ class Section:
         return replace(self, columns=tuple(self.columns[i] for i in kept), rows=rows)
 
     def worded(self, words: Words) -> Section:
-        """Return the section with its hints in other words, such as with flags for parameters."""
+        """Return the section with its hints and advice in other words, such as with flags for parameters."""
         columns = tuple(replace(column, hint=words(column.hint)) for column in self.columns)
-        return replace(self, columns=columns, more=words(self.more))
+        advice = [column.advice for column in self.columns]
+        rows = [tuple(words(cell) if own else cell for cell, own in zip(row, advice, strict=True)) for row in self.rows]
+        return replace(self, columns=columns, rows=tuple(rows) if any(advice) else self.rows, more=words(self.more))
 
     def beside(self, other: Section) -> Section:
         """Return the section with the columns of another, of as many rows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ..results.diagnostics import DIAGNOSTICS, Diagnostic, Severity
+from ..results.diagnostics import Diagnostic, Severity, listed
 from ..results.forms import all_kinds
 
 _HEAD = """# Diagnostics
@@ -31,7 +31,7 @@ def page(in_flags: Callable[[str], str]) -> str:
     all_kinds()  # those of extras have codes of their own
     parts = [_HEAD]
     for severity in Severity:
-        rows = [_line(item, in_flags) for item in DIAGNOSTICS.values() if item.severity is severity]
+        rows = [_line(item, in_flags) for item in listed() if item.severity is severity]
         table = ["| code | what it means | what to do |", "|---|---|---|", *rows]
         parts.append("\n".join([f"## {severity.value}", "", _LEADS[severity], "", *table, ""]))
     return "\n".join(parts)

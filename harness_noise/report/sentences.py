@@ -86,7 +86,7 @@ def _remarks(row: Estimate | Difference) -> list[str]:
         out.append(f"between {fmt.if_missing(row, ' and ')} if {missing} {whatever}")
     elif isinstance(row, Difference) and row.if_missing in (NO_RANGE, NOT_KNOWN):
         verb, who = ("is", "it") if row.n_missing == 1 else ("are", "they")
-        what = f"; --range LOW,HIGH says what {who} could change"
+        what = f"; `range=(LOW, HIGH)` says what {who} could change"
         what = what if row.if_missing == NO_RANGE else f", and whether {who} could change this is not known"
         out.append(f"{counted(row.n_missing, 'answer')} {verb} missing{what}")
     elif isinstance(row, Difference) and row.if_missing == COULD_NOT:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from ..errors import InputError, check_kind, check_one_of
 from ..io.atomic import replacing_path, write_text
 from ..results.rows import Analysis, Comparison
+from . import FORMATS
 from .columns import Section, Words
 from .latex import render as latex
 from .sentences import sentence as of_row
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 
 _HIDDEN = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-FORMATS = ("table", "json", "markdown", "latex", "csv", "sentence", "svg")
 
 
 def render(
@@ -83,7 +81,9 @@ def render(
         return markdown(result, details=details, wide=wide, words=words)
     if format == "csv":
         return csv(result, details=details)
-    return {"json": json, "sentence": sentence, "svg": svg}[format](result)
+    if format == "sentence":
+        return words(sentence(result))
+    return {"json": json, "svg": svg}[format](result)
 
 
 def json(table: Result) -> str:

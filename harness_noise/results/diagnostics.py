@@ -679,6 +679,12 @@ _ALL = (
     ),
 )
 DIAGNOSTICS = {item.code: item for item in _ALL}
+_OWN = frozenset(DIAGNOSTICS)
+
+
+def listed() -> list[Diagnostic]:
+    """Return all diagnostics: the core's own as they stand here, then others by their codes."""
+    return [*_ALL, *sorted((DIAGNOSTICS[code] for code in DIAGNOSTICS.keys() - _OWN), key=lambda item: item.code)]
 
 
 def register(*items: Diagnostic) -> None:

@@ -268,7 +268,7 @@ def in_order(d: FloatArray, plan: Design, rows: IntArray) -> tuple[FloatArray, D
 
 
 def cluster_codes(labels: Labels) -> tuple[IntArray, int]:
-    """Return codes 0 … G−1 of cluster labels, in order of first appearance."""
+    """Return codes 0 … G−1 of cluster labels, in order of first appearance, and G."""
     values = labels.tolist() if isinstance(labels, np.ndarray) else labels
     index = {label: code for code, label in enumerate(dict.fromkeys(values))}
     return np.fromiter(map(index.__getitem__, values), np.intp, len(values)), len(index)

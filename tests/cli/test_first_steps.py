@@ -10,11 +10,8 @@ from pathlib import Path
 import pytest
 
 import harness_noise as hn
-from harness_noise.cli import (
-    commands,  # noqa: F401  they know the flags
-    main,
-)
-from harness_noise.cli.flags import in_flags
+from harness_noise.cli import main
+from harness_noise.cli.commands import in_flags
 from support.tables import table
 
 

@@ -13,8 +13,7 @@ import pytest
 import harness_noise as hn
 from harness_noise import Analysis, Comparison
 from harness_noise.analysis import mean, ranges, sample
-from harness_noise.cli import commands  # noqa: F401  they know the flags
-from harness_noise.cli.flags import in_flags
+from harness_noise.cli.commands import in_flags
 from harness_noise.report.diagnostics import page
 from harness_noise.report.text import render as rendered
 from harness_noise.results.diagnostics import DIAGNOSTICS, Diagnostic, explained

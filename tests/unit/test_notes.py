@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.cli import commands  # noqa: F401  they know the flags
-from harness_noise.cli.flags import in_flags
+from harness_noise.cli.commands import in_flags
 from harness_noise.data.notes import NOTES, Note, merged
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores, Skipped

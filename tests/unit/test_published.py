@@ -55,12 +55,12 @@ def test_without_a_word_on_its_questions_both_commands_are_told(
     for more in ([], ["--n", "30", "--answers-b", "2"]):
         assert main(["compare", str(path), "0.474", *more]) == 2
         said = capsys.readouterr().err
-        assert f"harness-noise compare {path} 0.474 --answers-b K" in said
-        assert f"harness-noise compare {path} 0.474 --n N" in said
+        assert "how many answers it had to each: --answers-b K (inf if it was greedy)" in said
+        assert "If it is of N other questions: --n N" in said
     assert main(["gate", str(path), "--questions-are", "fixed", "--floor", ".474", "--n", "30"]) == 2
     said = capsys.readouterr().err
-    assert "harness-noise gate RUN --floor 0.474 --answers-b K" in said
-    assert "harness-noise gate RUN --floor 0.474 --n 30" in said
+    assert "on the same questions: --answers-b K, K its answers" in said
+    assert "If on 30 others: --n 30, without --questions-are fixed" in said
 
 
 def test_what_is_not_known_is_refused() -> None:

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.cli import commands  # noqa: F401  they know the flags
-from harness_noise.cli.flags import in_flags
+from harness_noise.cli.commands import in_flags
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python-reference.md"
 PUBLIC = [name for name in hn.__all__ if name != "__version__"]

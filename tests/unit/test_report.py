@@ -12,8 +12,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import Analysis, Comparison, estimate, estimate_difference
-from harness_noise.cli import commands  # noqa: F401  they know the flags
-from harness_noise.cli.flags import in_flags
+from harness_noise.cli.commands import in_flags
 from harness_noise.report import terminal, text
 from harness_noise.report.canvas import label_of, name_width
 from harness_noise.report.fmt import decimals, limit, number, p_text

@@ -9,6 +9,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
+from harness_noise.cli.commands import in_flags
 from harness_noise.report.sentences import sentence, verdict_line
 
 
@@ -112,11 +113,14 @@ class TestMissing:
         a, b = rng.normal(0.4, 1, 50), rng.normal(0, 1, 50)
         a[:3] = np.nan
         row = hn.compare(*runs(a, b, bounds=None)).rows[0]
-        assert "3 answers are missing; --range LOW,HIGH says what they could change" in verdict_line(row)
+        assert "3 answers are missing; `range=(LOW, HIGH)` says what they could change" in verdict_line(row)
         assert row.if_missing == "not known without a range"
         gate = hn.gate(*runs(a, b, bounds=None), margin=3)
-        assert "--range LOW,HIGH" in gate.sentence
-        assert "--missing zero" in gate.sentence
+        for named in ("`range=(LOW, HIGH)`", "`missing='zero'`", "`vouch='CAUSE'`"):
+            assert named in gate.sentence
+        shown = hn.render(gate, words=in_flags)
+        assert "--range LOW,HIGH" in " ".join(shown.split())
+        assert "`" not in shown
 
     def test_nothing_missing_says_nothing(self) -> None:
         row = hn.compare(*runs(*flips(50, 9, 3))).rows[0]

@@ -163,7 +163,7 @@ class Names:
         self._numbers, self._others = {}, {}
 
     def of(self, codes: Iterable[int]) -> list[str | None]:
-        """Return the texts of these numbers, None of −1."""
+        """Return the texts of these numbers, None for −1."""
         texts = [*self.texts, None]
         return [texts[code] for code in codes]
 

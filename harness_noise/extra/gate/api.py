@@ -227,9 +227,8 @@ def _check_same_questions(
         number = "VALUE" if floor is None else f"{floor:g}"
         raise InputError(
             "`n` adds the noise of other questions, and with fixed questions there are no others. If "
-            f"{number} was measured on the same questions: `harness-noise gate RUN --floor {number} --answers-b K`, K "
-            f"its answers to each. If on {n} others: `harness-noise gate RUN --floor {number} --n {n}`, "
-            "without `questions_are='fixed'`"
+            f"{number} was measured on the same questions: `answers_b=K`, K its answers to each. If on {n} others: "
+            f"`n={n}`, without `questions_are='fixed'`"
         )
     if answers is not None and against:
         raise InputError(

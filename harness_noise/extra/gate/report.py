@@ -23,6 +23,7 @@ def summarise(gate: Gate, *, brief: bool = False, wide: bool = False) -> Summary
         how += ", each row by itself, as every row must pass"
     else:
         how += ", Holm over all rows" if gate.adjust == "holm" else ", unadjusted"
+    why = Column("why", lambda row: fmt.plain(row.reason), text=True, optional=True, advice=True)
     columns = [
         Column("Verdict", _verdict, text=True, tone=lambda row: TONES[row.passed] if row.decides else ""),
         *TASK,
@@ -43,7 +44,7 @@ def summarise(gate: Gate, *, brief: bool = False, wide: bool = False) -> Summary
             "questions that would exclude the loss with 80% power, if nothing is lost",
             optional=True,
         ),
-        *([Column("why", lambda row: fmt.plain(row.reason), text=True, optional=True)] if len(rows) > 1 else []),
+        *([why] if len(rows) > 1 else []),
         marks.column(),
     ]
     names = dict.fromkeys(("A", row.model) for row in gate.rows if row.model)

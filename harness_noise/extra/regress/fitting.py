@@ -220,7 +220,13 @@ def _check(table: WithFields, columns: Sequence[_Column], X: FloatArray) -> None
 
 
 def _weights(samples: Sequence[Sample], first: LinearFit, p: int) -> FloatArray | None:
-    """Return weights by the number of answers. None where all questions have as many."""
+    """Return (n,) weights of the questions by their numbers of answers. None if all have as many.
+
+    Args:
+        samples: the runs of the regression, on the same questions.
+        first: the fit without weights, whose residuals show how far questions differ.
+        p: its coefficients.
+    """
     counts = [sample.stats.count for sample in samples]
     if all(count.min() == count.max() for count in counts):
         return None

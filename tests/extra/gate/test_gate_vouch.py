@@ -36,7 +36,7 @@ def test_a_pass_that_missing_answers_could_turn_takes_a_word_for_their_cause():
     new, old = run("new", 0.8, INFRASTRUCTURE), run("old", 0.8)
     refused = gate(new, old)
     assert refused.outcome == "cannot judge"
-    assert "--vouch CAUSE" in refused.rows[0].reason
+    assert "`vouch='CAUSE'`" in refused.rows[0].reason
     found = gate(new, old, vouch=["infrastructure"])
     assert found.outcome == "pass"
     said = "answers missing for infrastructure (40 of new) are missing at random, by your word"

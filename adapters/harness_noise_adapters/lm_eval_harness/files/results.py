@@ -267,10 +267,9 @@ class Native:
         return [name for name in self.table if name not in self.tasks]
 
     def weighting(self, name: str, metric: str) -> Weighting:
-        """Return the weights of a group's tasks, which no file has: those that reproduce one of its values, else by
-        size.
+        """Return which weighting of its tasks gives a group's reported value: by size, also if none does, or equal.
 
-        Tasks with the same score leave the choice to other filters and metrics, or to our own means.
+        No file says it. Tasks with the same score leave the choice to other filters and metrics, or to our own means.
         """
         for key in sorted(self.reported[name], key=lambda key: key[0] != metric):
             tasks = [task for task in self.leaves(name) if key in self.reported.get(task, {})]

@@ -266,7 +266,7 @@ def report(session: Session) -> None:
     if session.analysis is None or os.environ.get("LOCAL_RANK", "0") != "0":
         return
     try:
-        from harness_noise.cli.flags import in_flags
+        from harness_noise.cli.commands import in_flags
         from harness_noise.report import sentences, sequential, terminal
 
         if session.analysis.estimates:

@@ -4,12 +4,14 @@ import ast
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import harness_noise as hn
 from harness_noise import extras
 from harness_noise.cli import main
 from harness_noise.extra.glossary.__main__ import page
+from harness_noise.extra.glossary.figures import sentence
 from harness_noise.extra.glossary.terms import all_terms, by_every_name, find
 from harness_noise.report import columns
 from harness_noise.results.diagnostics import DIAGNOSTICS
@@ -115,6 +117,18 @@ def test_pages_explain_columns_and_cells_by_the_glossary(tmp_path: Path) -> None
     text = written.read_text(encoding="utf-8")
     assert "design effect: How many times clusters inflate the variance." in text
     assert re.search(r'title="60 questions in 12 clusters count like \d+ \(60 / [\d.]+\)\."', text)
+
+
+@pytest.mark.parametrize(("n", "K"), [(1, 1), (2, 1), (12, 1), (12, 3)])
+@pytest.mark.parametrize("kind", ["equal", "all right", "no score in common"])
+def test_every_term_is_told_of_rows_without_noise(kind: str, n: int, K: int) -> None:
+    """A row may have no standard error, or 0, and no term may fail on it."""
+    a = np.ones((n, K)) if kind == "all right" else np.tile((np.arange(n) % 2.0)[:, None], K)
+    b = np.full((n, K), np.nan) if kind == "no score in common" else a
+    b = np.where(np.arange(n)[:, None] == 0, a, b)
+    rows = [hn.estimate(a), hn.estimate_difference(a, b)]
+    assert all(isinstance(sentence(term, row), str) for term in all_terms().values() for row in rows)
+    assert sentence(find("paired"), rows[1]) == ""
 
 
 def test_pages_do_without_the_glossary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ def _detectable(row: Estimate | Difference) -> str:
 
 
 def _paired(row: Estimate | Difference) -> str:
-    if isinstance(row, Estimate) or row.se is None or not row.se_unpaired or row.test == "unpaired":
+    if isinstance(row, Estimate) or not (row.se and row.se_unpaired) or row.test == "unpaired":
         return ""
     return (
         f"the standard error is {fmt.amount(row, row.se)}, and without pairing {fmt.amount(row, row.se_unpaired)}: "

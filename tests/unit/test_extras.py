@@ -61,6 +61,11 @@ for name in hn.__all__:
         getattr(hn, name)
     except AttributeError as error:
         print(error)
+for keywords in ({"labels": "a.csv"}, {"by": ["x"]}):
+    try:
+        hn.analyze("a.csv", **keywords)
+    except hn.InputError as error:
+        print(error)
 """
 
 
@@ -74,8 +79,8 @@ def test_what_is_not_installed_says_so(tmp_path):
         assert (done.returncode, f"{name} is not installed" in done.stderr) == (2, True), done.stderr
     done = subprocess.run([sys.executable, "-c", _NAMES], **how)
     missing = {line.partition(" is not installed")[0] for line in done.stdout.splitlines()}
-    shipped = {name for extra in extras.found().values() for name in extra.functions}
-    assert (done.returncode, missing) == (0, shipped.intersection(hn.__all__)), done.stderr
+    shipped = {"`labels`", "`by`"} | {name for extra in extras.found().values() for name in extra.functions}
+    assert (done.returncode, missing) == (0, shipped.intersection([*hn.__all__, "`labels`", "`by`"])), done.stderr
 
 
 _LOADED = """

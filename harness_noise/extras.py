@@ -5,7 +5,7 @@ An extra is a package in that folder whose `EXTRA` says what it has. Any of them
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -108,8 +108,8 @@ class Extra:
     """Public name → the module that has it."""
     results: str = ""
     """The module of its kinds of results."""
-    command: str = ""
-    """The module of its command, which has the name `command`."""
+    commands: Mapping[str, str] = field(default_factory=dict)
+    """Name of a command → the module that has it, as `command`."""
     switches: tuple[Switch, ...] = ()
     keywords: Mapping[str, Keyword] = field(default_factory=dict)
     """Keyword of functions of the core → who does what it asks for."""
@@ -168,11 +168,11 @@ def result_modules() -> list[ModuleType]:
     return [import_module(f"{package}.{extra.results}") for package, extra in found().items() if extra.results]
 
 
-def commands() -> Iterator[Any]:
-    """Yield the commands of extras."""
-    for package, extra in found().items():
-        if extra.command:
-            yield import_module(f"{package}.{extra.command}").command
+def commands() -> dict[str, str]:
+    """Return the commands of extras: name → the module that has it, which is imported when the command is needed."""
+    return {
+        name: f"{package}.{module}" for package, extra in found().items() for name, module in extra.commands.items()
+    }
 
 
 @cache

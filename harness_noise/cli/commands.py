@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -102,15 +104,32 @@ _SHIPPED = "analyze compare gate regress arena factors plan label list export lm
 """Commands of the package, in the order of messages: those of extras that it ships, too. Others come behind them."""
 
 
-def _place(command: click.Command) -> int:
-    """Return the place of a command among all."""
-    return (*_SHIPPED.split(), str(command.name)).index(str(command.name))
+class _Every(Mapping[str, click.Command]):
+    """All commands by name. Those of extras are imported when they are asked for."""
+
+    def __init__(self) -> None:
+        self._of_core = {str(command.name): command for command in _OWN}
+        order = _SHIPPED.split()
+        self._names = sorted((*self._of_core, *extras.commands()), key=lambda name: (*order, name).index(name))
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name in self._of_core:
+            return self._of_core[name]
+        found: click.Command = import_module(extras.commands()[name]).command
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
-COMMANDS: dict[str, click.Command] = {
-    str(command.name): command for command in sorted((*_OWN, *extras.commands()), key=_place)
-}
-know(COMMANDS.values())
+COMMANDS = _Every()
+know(_OWN, COMMANDS)
 
 
 _GROUPS = {

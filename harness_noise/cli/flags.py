@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import Parameter, parts_of
@@ -20,14 +20,44 @@ _FLAGS: dict[str, str] = {}
 """Parameter → flag, as the options of the commands have them. `commands` fills it."""
 
 
-def know(commands: Iterable[click.Command]) -> None:
-    """Take the flags from the options of all commands. If one has -n and another --n, the longer one counts."""
+_FUNCTIONS: set[str] = set()
+"""Names of commands of the core, which are functions of the library and no options."""
+_MORE: list[Mapping[str, click.Command]] = []
+"""All commands, whose other options are looked at when a message names what is no option of the core."""
+
+
+def know(commands: Sequence[click.Command], more: Mapping[str, click.Command]) -> None:
+    """Take the flags from the options of commands. If one has -n and another --n, the longer one counts.
+
+    Args:
+        commands: of the core.
+        more: all commands by name, which are loaded only if they are needed.
+    """
+    _FLAGS.update(_flags_of(commands))
+    _FUNCTIONS.update(str(command.name) for command in commands)
+    _MORE.append(more)
+
+
+def _flags_of(commands: Iterable[click.Command]) -> dict[str, str]:
     from click import Option
 
     options = [param for command in commands for param in command.params if isinstance(param, Option)]
     flags = [(str(option.name), max(option.opts, key=len)) for option in options]
     flags.sort(key=lambda flag: len(flag[1]) > 2)
-    _FLAGS.update({flag.lstrip("-").replace("-", "_"): flag for _, flag in flags} | dict(flags))
+    return {flag.lstrip("-").replace("-", "_"): flag for _, flag in flags} | dict(flags)
+
+
+def _load_more() -> None:
+    while _MORE:
+        _FLAGS.update(_flags_of(_MORE.pop().values()) | _FLAGS)
+
+
+def _flag(name: str) -> str | None:
+    """Return the flag of a parameter, None if it is none of any command."""
+    name = name if name in _FLAGS else name.removeprefix("write_")
+    if name not in _FLAGS and name not in _FUNCTIONS:
+        _load_more()
+    return _FLAGS.get(name)
 
 
 def in_flags(message: str) -> str:
@@ -41,13 +71,14 @@ def in_flags(message: str) -> str:
 
 def parameter_of(flag: str) -> str:
     """Return the parameter that a flag of some command stands for, "" if there is none."""
+    _load_more()
     return next((name for name, other in reversed(_FLAGS.items()) if other == flag), "")
 
 
 def _shown(named: Parameter) -> str:
     if named.name in _COMMANDS:
         return f"`harness-noise {_COMMANDS[named.name]}`"
-    flag = _FLAGS.get(named.name) or _FLAGS.get(named.name.removeprefix("write_"))
+    flag = _flag(named.name)
     if flag is None:
         return str(named)
     return flag if named.value in (None, "True") else f"{flag} {_plain(named.value)}"

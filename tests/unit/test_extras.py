@@ -20,6 +20,7 @@ def test_every_folder_is_an_extra_with_all_that_it_names():
     assert [name.rpartition(".")[2] for name in extras.found()] == FOLDERS
     for extra in extras.found().values():
         assert all(extras.public(name).__doc__ for name in extra.functions)
+        assert all(COMMANDS[name].name == name for name in extra.commands)
         assert all(name in COMMANDS for writer in extra.writers for name in writer.commands)
         assert all(writer.function in extra.functions for writer in extra.writers)
         assert all(command in COMMANDS for switch in extra.switches for command in switch.functions)
@@ -93,7 +94,7 @@ main(["analyze", "a.csv"])
 main(["compare", "a.csv", "b.csv"])
 extras = [name for name in sys.modules if name.startswith("harness_noise.extra.")]
 print("loaded", *sorted(name for name in library if name.count(".") > 2))
-print("loaded", *sorted(name for name in extras if name.count(".") > 2 and not name.endswith(".cli")))
+print("loaded", *sorted(name for name in extras if name.count(".") > 2))
 """
 
 

@@ -7,7 +7,7 @@ _SCORES = "{what} is about measures beside the score, and this is about scores: 
 EXTRA = Extra(
     functions={"factors": "api", "factor_noise": "api", "Factors": "results"},
     results="results",
-    command="cli",
+    commands={"factors": "cli"},
     calculations={
         "factors": Calculation(
             obeys="missing only tasks metrics scorers groups columns format_file follow_links",

@@ -8,7 +8,7 @@ _SCORES = "{what} is about measures beside the score, and this is about scores: 
 EXTRA = Extra(
     functions={"gate": "api", "Gate": "results", "GateRow": "results"},
     results="results",
-    command="cli",
+    commands={"gate": "cli"},
     calculations={
         "gate": Calculation(
             like="compare",  # it decides on its rows

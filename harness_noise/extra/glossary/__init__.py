@@ -7,7 +7,7 @@ from ...extras import Extra
 
 EXTRA = Extra(
     functions={"what": "api", "terms": "api", "Meaning": "api"},
-    command="cli",
+    commands={"what": "cli"},
     tooltips="api",
 )
 """`harness-noise what TERM [RUN…]`."""

@@ -8,5 +8,5 @@ from ...extras import Extra
 EXTRA = Extra(
     functions={"pairs": "api", "JudgedPairs": "results"},
     results="results",
-    command="cli",
+    commands={"pairs": "cli"},
 )

@@ -19,7 +19,7 @@ def _said(*names: str) -> dict[str, str]:
 EXTRA = Extra(
     functions={"plan": "api", "Plan": "results"},
     results="results",
-    command="cli",
+    commands={"plan": "cli"},
     calculations={
         "plan": Calculation(
             obeys=f"{_EACH} se repeats_are range missing cluster only seed resamples tasks metrics scorers groups "

@@ -5,7 +5,7 @@ from ...extras import Calculation, Extra
 EXTRA = Extra(
     functions={"regress": "api", "Regression": "results"},
     results="results",
-    command="cli",
+    commands={"regress": "cli"},
     calculations={
         "regress": Calculation(
             obeys="level adjust missing cluster only tasks metrics scorers measures prices groups columns format_file "

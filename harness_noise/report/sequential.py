@@ -119,6 +119,18 @@ def full_section(rows: Sequence[FullRow], marks: Marks) -> Section:
     return section("The whole benchmark, from a part of it", rows, columns)
 
 
+def two_parts_words(row: FullRow) -> str:
+    """Return A − B on all questions, of which A and B have answered different random parts, "" for other rows."""
+    if row.n_asked_b is None or row.estimate is None or row.ci_low is None:
+        return ""
+    ends = row.ci_low_population, row.ci_high_population
+    wide = fmt.interval_text(row, *ends, mean=fmt.is_mean(row, "ci_low"))
+    diff = f"{row.model} = {fmt.amount(row, row.estimate)}"
+    these = f"{fmt.interval_of(row)} on these {row.n_total:,} questions"
+    what = f"{row.task} {row.metric}: from both parts and the complete runs, {diff}"
+    return fmt.plain(f"{what} {these}, {wide} on all that could be asked.")
+
+
 def _asked_of(row: FullRow) -> str:
     both = f"{row.n_asked:,}" if row.n_asked_b is None else f"{row.n_asked:,} and {row.n_asked_b:,}"
     return f"{both} of {row.n_total:,}"

@@ -57,7 +57,7 @@ from .sentences import (
     shown_rows,
     verdict_lines,
 )
-from .sequential import full_section, look_section, stopping
+from .sequential import full_section, look_section, stopping, two_parts_words
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
@@ -242,6 +242,8 @@ def _further(table: Comparison, marks: Marks, *, wide: bool = False) -> Summary:
     shown = sorted(overall_first(shown_rows(table)), key=lambda row: row.verdict != SCORED_DIFFERENTLY)
     lead, tones = tuple(verdict_lines(table)), tuple(map(verdict_tone, shown))
     tones = ("",) * (len(lead) - len(tones)) + tones  # a count comes first
+    lead += tuple(filter(None, map(two_parts_words, table.full_benchmark)))
+    tones += ("",) * (len(lead) - len(tones))
     return Summary(tuple(sections), marks.legend(), tuple(sentences), lead, tones, listings=listings)
 
 

@@ -132,7 +132,9 @@ def test_the_command_estimates_the_whole_benchmark(files, capsys):
     assert (
         main(["compare", *(str(folder / f"{name}.csv") for name in "ab"), "--complete", str(folder / "old.csv")]) == 0
     )
-    assert "150 and 200 of 500" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert "150 and 200 of 500" in said
+    assert "from both parts and the complete runs, a − b =" in said.partition("SE")[0]  # beside the verdict
 
 
 def test_of_one_part_the_pairs_say_all(files, capsys):

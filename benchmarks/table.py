@@ -34,7 +34,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SMALL = "--small" in sys.argv
 """Whether only a small size is measured, of which no ratio says anything."""
-PACKAGES = ("numpy", "scipy", "pandas", "orjson", "lm-eval", "inspect-ai", "click")
+PACKAGES = ("numpy", "scipy", "pandas", "orjson", "msgspec", "lm-eval", "inspect-ai", "click")
 
 
 @dataclass(frozen=True, slots=True)

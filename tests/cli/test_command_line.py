@@ -265,12 +265,12 @@ def test_list_says_what_a_file_would_be_read_as(tmp_path: Path, capsys: pytest.C
     path.write_text("\n".join(["question,repeat,cluster,score", *rows]) + "\n")
     assert main(["list", str(path)]) == 0
     out, err = capsys.readouterr()
-    assert "9 questions × 2 answers, 3 clusters (cluster), mean 0.5" in out
+    assert "9 questions × 2 answers, 3 clusters (cluster), mean 50%" in out
     assert re.findall(r"^(texts|own mean|repeats|clusters) ", out, re.MULTILINE) == ["texts", "own mean"]
     assert out.splitlines()[0].split() == ["run", str(path)]
     assert "score: score, 0/1" in err
     assert main(["list", str(path), "--columns", "repeat=none,cluster=none"]) == 0
-    assert "9 questions × 2 answers, mean 0.5" in capsys.readouterr().out
+    assert "9 questions × 2 answers, mean 50%" in capsys.readouterr().out
     assert main(["list", "--columns", "score=score"]) == 2
     assert "--columns says how a file is read" in capsys.readouterr().err
     assert main(["list", str(tmp_path / "nothing.csv")]) == 2
@@ -287,8 +287,8 @@ def test_list_has_the_harness_s_own_mean_beside_ours_and_names_what_is_left_out_
     (tmp_path / "bad.csv").write_text("question,tokens\nq1,3\n")
     assert main(["list", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
-    assert "6 questions × 2 answers, mean 0.75, the harness says 0.75" in out
-    assert "6 questions × 1 answer, mean 0.5\n" in out
+    assert "6 questions × 2 answers, mean 75%, the harness says 75%" in out
+    assert "6 questions × 1 answer, mean 50%\n" in out
     assert re.search(r"repeats .*\(in 2 of 3 scores\)", out)
     assert err.count("left out: ") == err.count("bad.csv") == 1
 

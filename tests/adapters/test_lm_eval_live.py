@@ -135,7 +135,7 @@ def test_choice_tasks_are_asked_once(folder: Path, caplog: pytest.LogCaptureFixt
     assert (found.repeats_max, found.se_data, found.se_prediction) == (1, None, None)
     assert "single_repeat" in found.diagnostics
     assert found.se == pytest.approx(results["results"]["choice"]["acc_stderr,none"], rel=1e-9)
-    assert "asked once" in caplog.text
+    assert "Asked once" in caplog.text
     assert "acc_avg,none" not in results["results"]["choice"]
     assert results["results"]["choice"]["acc_total_stderr,none"] == found.se_total
 

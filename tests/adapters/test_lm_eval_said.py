@@ -169,7 +169,7 @@ def test_every_note_is_kept_with_the_numbers(folder: Path) -> None:
     kept = noted(results["noise"]["notes"])
     assert kept == noted(session.analysis)
     assert set(session.warnings) <= set(kept)
-    assert any("asked once" in note for note in kept)
+    assert any("Asked once" in note for note in kept)
 
 
 def test_a_sentence_for_every_task_and_group(folder: Path) -> None:

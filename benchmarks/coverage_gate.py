@@ -230,8 +230,8 @@ def page(found: list[tuple[Cell, int, float]]) -> str:
         "# Gates by simulation",
         "",
         "`make coverage` writes this page (`benchmarks/coverage_gate.py`). A model answers as its baseline does but "
-        "for a tenth of the questions, which it answers anew; accuracy .7; a loss is exact. "
-        f"{N} questions in each row. Where a share may be at most 2.5%, that is the gate's promise; else it is power. "
+        "for a tenth of the questions, which it answers again. Accuracy is 0.7, and a loss is exact. "
+        f"{N} questions in each row. If a share may be at most 2.5%, this is the gate's promise. Else it is power. "
         "Standard errors are those of the replications, and shares have no digit that these do not give.",
     ]
     for part in dict.fromkeys(cell.part for cell, _, _ in found):

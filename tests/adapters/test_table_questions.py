@@ -1,5 +1,8 @@
 """Which rows of a table are one question."""
 
+import json
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -149,3 +152,16 @@ def test_an_id_of_its_own_for_each_numbered_answer_is_asked_about(csv_file):
 def test_how_many_attempts_it_took_numbers_no_answers(csv_file):
     rows = [(i, 1 + (i % 5 == 0) + (i % 10 == 0), i % 2) for i in range(40)]
     assert array(one(table(csv_file, ("id", "attempt", "score"), *rows))).shape == (40, 1)
+
+
+@pytest.mark.parametrize("columns", [None, {"question": "id", "score": "score"}])
+def test_ids_of_more_than_64_bits_that_a_decoder_rounds_are_refused(
+    tmp_path: Path, columns: dict[str, str] | None
+) -> None:
+    """Two such numbers could be one float, and two questions one."""
+    pytest.importorskip("orjson", reason="the standard library reads every whole number as it is")
+    first = 18446744073709551617
+    rows = [{"id": first + i, "score": i % 2} for i in range(4)]
+    (path := tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InputError, match=r"line 1: the question .* is a whole number of more than 64 bits"):
+        hn.read(path, columns=columns)

@@ -52,7 +52,7 @@ from .presets import (
     rendered,
 )
 from .rules import Found, Rule
-from .values import MOST_ODD, NoScoreError, cell_text, odd_scores, score_of
+from .values import MOST_ODD, NoScoreError, cell_text, odd_scores, rounded_key, score_of
 
 
 class FileReader:
@@ -110,6 +110,8 @@ class FileReader:
 
         def key(row: Record) -> str | None:
             values = [get(row) for get in gets]
+            if (rounded := rounded_key(values)) is not None:
+                return rounded
             try:
                 text = json.dumps(values, sort_keys=True, default=str)
             except RecursionError:
@@ -192,7 +194,14 @@ class FileReader:
 
     def codes(self, block: Block, covered: BoolArray) -> dict[str, IntArray]:
         """Return the numbers of the rows' question, model, task, metric, scorer and repeat."""
-        out = {"question": self.names["question"].codes(self.questions(block))}
+        questions = self.questions(block)
+        if (rounded := rounded_key(questions)) is not None:
+            line = block.lines[questions.index(rounded)]
+            raise InputError(
+                f"{self.path}, line {line}: the question {rounded!r} is a whole number of more than 64 bits, which is "
+                "rounded where it is read, so that two questions could be one: write it as a text"
+            )
+        out = {"question": self.names["question"].codes(questions)}
         self.require_question(block, out["question"], covered)
         for name in TOLD:
             get = self.columns_of.get(name)

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,16 @@ def cell_text(value: Any) -> str | None:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return text_label(value)
+
+
+def rounded_key(cells: Sequence[Any]) -> Any:
+    """Return the first cell that is a whole number of more than 64 bits, of which a decoder makes the nearest float.
+
+    None if there is none.
+    """
+    if float not in {*map(type, cells)}:
+        return None
+    return next((cell for cell in cells if type(cell) is float and abs(cell) >= 2.0**63), None)
 
 
 class NoScoreError(InputError):

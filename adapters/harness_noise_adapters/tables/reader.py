@@ -108,7 +108,7 @@ class FileReader:
         if len(gets) == 1:
             return (lambda row: cell_text(gets[0](row))), column(preset.question[0], gets[0])
 
-        def key(row: Record) -> str | None:
+        def key(row: Record) -> Any:
             values = [get(row) for get in gets]
             if (rounded := rounded_key(values)) is not None:
                 return rounded

@@ -115,7 +115,7 @@ def contrast_moments(
     varies = identified & (w > 0)
     codes["identical_repeats"] |= identified & ~varies
     with np.errstate(invalid="ignore", divide="ignore"):
-        df = w**2 / sum(_spread(run, a, plan, weights, shown) for run, a in zip(runs, coefficients, strict=True))
+        df = 1 / sum(_spread(run, a, plan, weights, shown, w) for run, a in zip(runs, coefficients, strict=True))
     w, df, v = (np.where(varies, x, np.nan) for x in (w, df, v))
     m = replace(undefined_moments(m.n, m.n), mean=m.mean, variance=w, df=df, var_prediction=v, var_total=v)
     return OfContrasts(c, m, codes, None)
@@ -187,10 +187,12 @@ def undefined_moments(n: FloatArray, n_clusters: FloatArray) -> Moments:
     return replace(blank(Moments, len(n)), n=n, n_clusters=n_clusters)
 
 
-def _spread(run: QuestionStats, a: float, plan: Design, weights: FloatArray, shown: BoolArray | None) -> FloatArray:
-    """Return (P,) Σ (c_i s²_i)²/(k_i − 1), where Σ c_i s²_i is what this run adds to V.
+def _spread(
+    run: QuestionStats, a: float, plan: Design, weights: FloatArray, shown: BoolArray | None, whole: FloatArray
+) -> FloatArray:
+    """Return (P,) Σ (c_i s²_i/V)²/(k_i − 1), where Σ c_i s²_i is what this run adds to V, the `whole`.
 
-    The share of questions with one answer, which borrow the mean s² of the others of their task, goes to these.
+    It is free of the scale of the scores, of which it would take the fourth power. The share of questions with one answer, which borrow the mean s² of the others of their task, goes to these.
     """
     count, var = np.atleast_2d(run.count), np.atleast_2d(run.var)
     here = np.ones_like(count, dtype=np.bool_) if shown is None else shown
@@ -199,7 +201,8 @@ def _spread(run: QuestionStats, a: float, plan: Design, weights: FloatArray, sho
     T = weights.shape[1]
     lone = sum_by(plan.strata, np.where(here & ~several, share, 0.0), T)
     lent = lone / np.maximum(sum_by(plan.strata, several, T), 1)
-    terms = ((share + lent[:, plan.strata]) * np.where(several, var, 0.0)) ** 2 / np.maximum(count - 1, 1)
+    added = (share + lent[:, plan.strata]) * np.where(several, var, 0.0)
+    terms = (added / whole[:, None]) ** 2 / np.maximum(count - 1, 1)
     return np.asarray(terms.sum(axis=1))
 
 
@@ -210,10 +213,10 @@ def gap_of_runs(run: QuestionStats, c: Contrast, plan: Design, var_prediction: f
     [Satterthwaite]. NaN if the prediction noise is not identified, or 0.
     """
     weights, _ = task_weights(plan, None)
-    spread = float(_spread(run, 1.0, plan, weights, None)[0])
-    if not (var_prediction > 0 and spread > 0):
+    whole = plan.weights**2 @ np.ravel(c.w)
+    if not (var_prediction > 0 and whole > 0):
         return math.nan
-    df = float(plan.weights**2 @ np.ravel(c.w)) ** 2 / spread
+    df = 1 / float(_spread(run, 1.0, plan, weights, None, np.array([whole]))[0])
     return float(special.stdtrit(df, (1 + level) / 2)) * math.sqrt(2 * var_prediction)
 
 

@@ -192,7 +192,8 @@ def _spread(
 ) -> FloatArray:
     """Return (P,) Σ (c_i s²_i/V)²/(k_i − 1), where Σ c_i s²_i is what this run adds to V, the `whole`.
 
-    It is free of the scale of the scores, of which it would take the fourth power. The share of questions with one answer, which borrow the mean s² of the others of their task, goes to these.
+    It is free of the scale of the scores, of which it would take the fourth power. The share of questions with one
+    answer, which borrow the mean s² of the others of their task, goes to these.
     """
     count, var = np.atleast_2d(run.count), np.atleast_2d(run.var)
     here = np.ones_like(count, dtype=np.bool_) if shown is None else shown

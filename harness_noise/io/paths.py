@@ -254,11 +254,31 @@ def loads(data: bytes) -> Any:
         decode, encode = codec
         try:
             value = decode(data)
-            if count(encode(value), ":") == count(data, ":"):  # a name that was dropped took its colon with it
+            if _is_all(encode(value), data):
                 return value
         except (ValueError, TypeError):  # NaN, half a surrogate, deep nesting, or no JSON
             pass
     return json.loads(data, object_pairs_hook=once)
+
+
+def _is_all(again: bytes, data: bytes) -> bool:
+    """Return True if what was decoded and written again is all that there was.
+
+    A name that stood twice has lost a colon. A whole number beyond 64 bits has become a float, and got a point.
+    """
+    return count(again, ":") == count(data, ":") + escaped_colons(data) and count(again, ".") == count(data, ".")
+
+
+def escaped_colons(data: bytes) -> int:
+    """Return how often JSON writes a colon as an escape. One would stand for the colon of a name that was lost."""
+    if len(data) >= _LONG:  # as in `count`
+        import numpy as np
+
+        signs = np.frombuffer(data, np.uint8)
+        threes = (signs[4:] == ord("3")) & (signs[3:-1] == ord("0")) & (signs[:-4] == ord("\\"))
+        if not threes.any():
+            return 0
+    return sum(map(data.count, (rb"\u003a", rb"\u003A")))
 
 
 NODES = 5_000_000

@@ -61,6 +61,8 @@ def test_a_line_that_is_no_json_is_named_by_its_number(tmp_path):
         ('{"a" : 1, "a"\n: 2, "b": "x: y"}', "'a'"),
         ('[{"x": ["\\"a\\": :"], "a": NaN, "a": 1}]', "'a'"),
         ('{"\\u0061": 1, "a": 1}', "'a'"),
+        ('{"a": 1, "a": 0, "b": "x\\u003ay"}', "'a'"),
+        ('{"a": 1, "a": 0, "b": "\\u003A"}', "'a'"),
     ],
 )
 def test_a_name_that_stands_twice_in_an_object_is_refused(tmp_path, monkeypatch, installed, text, name):
@@ -75,3 +77,9 @@ def test_a_name_that_stands_twice_in_an_object_is_refused(tmp_path, monkeypatch,
         load_line(path, 3, text.encode(), "")
     assert paths.loads(b'{"a": "b: \\u003a", "b": {"a": 1}, "c": [{"a": ":"}]}')["a"] == "b: :"
     paths._codec.cache_clear()
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 12345678901234567890123])
+def test_a_whole_number_beyond_64_bits_keeps_its_digits(number):
+    """As names of questions, two of them would be one."""
+    assert paths.loads(f'{{"id": {number}, "b": [1.50, 1e-05]}}'.encode()) == {"id": number, "b": [1.5, 1e-05]}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from harness_noise.io.paths import count
+from harness_noise.io.paths import count, escaped_colons
 
 MOST_NAMES = 100
 """Names beyond which the lines of a file are no records of one kind."""
@@ -55,9 +55,10 @@ class Narrow:
         """Return the wanted name → its value in each of n lines, None for one that is not there.
 
         Returns:
-            None if the lines have to be decoded in another way: another name is in them, or one twice, or NaN.
+            None if the lines have to be decoded in another way: another name is in them, or one twice, NaN, or an
+            escaped colon.
         """
-        if self._decode is None:
+        if self._decode is None or escaped_colons(lines):
             return None
         try:
             if not lines.isascii():

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,6 +92,28 @@ class TestReplay:
         last = [row for row in found.models if row.goes_on]
         assert {row.n_questions for row in last} == {N - 40}
         assert rows(found)["3"].dropped_at is not None
+
+    def test_the_share_of_the_answers_is_that_of_all_models_together(self):
+        """Models with unequal numbers of answers, and answers without a score, which were asked, too."""
+        rng = np.random.default_rng(6)
+        scores = (rng.random((2, 300, 5)) < np.array([0.9, 0.5])[:, None, None]).astype(float)
+        scores[1, :, 1:] = np.nan
+        found = hn.drop_in_sequence(scores)
+        assert found.share_asked == pytest.approx(sum(row.n_answers for row in found.models) / (5 * 300 + 300))
+        assert found.share_asked != pytest.approx(np.mean([row.asked for row in found.models]))
+        holes = np.array([RIGHT["a"], RIGHT["a"]], dtype=float)
+        holes[0, :40], holes[1, 40:80] = np.nan, np.nan
+        whole = hn.drop_in_sequence(holes)
+        assert [row.asked for row in whole.models] == [1.0, 1.0]  # 80 questions that one of them lacks were asked
+        assert whole.share_asked == 1.0
+        assert {row.n_answers for row in whole.models} == {N - 80}
+
+    def test_too_few_questions_that_all_have_answered(self):
+        scores = np.full((2, 100), np.nan)
+        scores[0, :52], scores[1, 48:] = RIGHT["a"][:52], RIGHT["b"][48:100]
+        for few in (scores, np.array([RIGHT["a"], np.full(N, np.nan)])):
+            with pytest.raises(InputError, match=r"7 questions .* that all models have answered, and these have fewer"):
+                hn.drop_in_sequence(few)
 
     def test_equal_models_and_single_clusters_go_on(self):
         found = hn.drop_in_sequence(np.ones((3, 40)))
@@ -201,6 +224,51 @@ class TestRunsThatGrow:
         by_passage = rows(hn.drop_models(runs, n=N, cluster="passage"))
         assert by_passage["d"].diff_low != plain["d"].diff_low
 
+    def test_a_question_without_a_score_was_asked(self, runs, tmp_path):
+        """It counts in no look, and nobody is sent to ask it again."""
+        seventh = int(np.flatnonzero(PLACE == 7)[0])
+        write(tmp_path, "b", 100, lost=[seventh])
+        found = hn.drop_models(runs, n=N)
+        assert found.next_steps[0] == "ask a, b, c the questions 101 to 120 of the order"
+        write(tmp_path, "c", 110, lost=[seventh])
+        assert hn.drop_models(runs, n=N).models[0].n_questions == 99
+        for name in "abc":
+            write(tmp_path, name, N, lost=[seventh] if name == "b" else [])
+        assert [*hn.drop_models(runs, n=N).next_steps] == [f"harness-noise arena {runs[0]} {runs[1]}"]
+
+    def test_complete_runs_without_some_scores_are_replayed(self, tmp_path):
+        runs = [write(tmp_path, name, N, order=False, lost=[ord(name), 3]) for name in RATES]
+        found = hn.drop_models(runs)
+        assert "replayed" in {note.code for note in found.notes}
+        assert found.next_steps == ()
+        assert not list(tmp_path.glob("*.json"))
+
+    def test_the_command_to_type_has_what_was_typed(self, runs, tmp_path, capsys, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        for path in map(Path, runs):
+            first, *lines = path.read_text().splitlines()
+            path.write_text(
+                "\n".join([f"{first},the passage", *(f"{x},p{i // 2}" for i, x in enumerate(lines))]) + "\n"
+            )
+        choices = ["--cluster", "the passage", "--level", "0.9", "--range", "-1,1", "--only", "the passage != p1"]
+        choices += ["--columns", "question=question", "--metric", "score", "--missing", "zero", "--se", "cr1"]
+        assert main(["arena", *runs, "--looks", "20", "--n", str(N), *choices, "--format", "json"]) == 0
+        first = json.loads(capsys.readouterr().out)
+        typed = shlex.split(first["next_steps"][-1])
+        assert main([*typed[1:], "--format", "json"]) == 0  # it is the same look, with the same command
+        assert json.loads(capsys.readouterr().out) == first
+
+    def test_more_looks_than_were_planned(self, runs, tmp_path):
+        for k in (100, 110, 120):
+            for name in "ab":
+                write(tmp_path, name, k)
+            found = hn.drop_models(runs[:2], n=N, looks=2)
+        assert "look 3 (2 were planned): " in found.sentence
+
+    def test_one_model_goes_on(self, runs):
+        found = hn.drop_models([runs[0], runs[3]], n=N)
+        assert "1 of 2 models goes on: a." in found.sentence
+
 
 class TestRefused:
     """Each in one paragraph that says what to type."""
@@ -237,7 +305,10 @@ class TestRefused:
         hn.drop_models(runs, n=N)
         self.refused("c: still asked at the last look", "name all runs that go on")(runs[:2])
 
-    @pytest.mark.parametrize("choice", [{"looks": 10}, {"level": 0.9}, {"se": "cr1"}])
+    @pytest.mark.parametrize(
+        "choice",
+        [{"looks": 10}, {"level": 0.9}, {"se": "cr1"}, {"n": 200}, {"range": (-1, 1)}, {"only": ["order >= 0"]}],
+    )
     def test_other_choices_than_at_the_first_look(self, runs, choice):
         hn.drop_models(runs, n=N)
         self.refused("the looks before were taken with", "begin anew", **choice)(runs)
@@ -246,6 +317,12 @@ class TestRefused:
         hn.drop_models(runs, n=N)
         write(tmp_path, "a", 90)
         self.refused("90 questions are answered", "100 were at the last look")(runs)
+
+    def test_runs_whose_scores_have_changed(self, runs, tmp_path, monkeypatch):
+        hn.drop_models(runs, n=N)
+        monkeypatch.setitem(RIGHT, "b", 1 - RIGHT["b"])
+        write(tmp_path, "b", 100)
+        self.refused("b: its mean over the 100 questions of the last look was", "made or scored again")(runs)
 
     def test_several_tasks(self, tmp_path):
         runs = []

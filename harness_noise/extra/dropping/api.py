@@ -103,17 +103,19 @@ def drop_models(
     paths = [source.path if isinstance(source, Run) else source for source in sources]
     places = [Path(str(path)) for path in paths if is_path(path) and str(path) and not is_url(path)]
     local = len(places) == len(sources)
+    chosen = request.settings
     head = memory.head_of(
-        what=list(board.key), level=request.settings.level, looks=looks, se=request.settings.se,
-        missing=request.settings.missing, cluster=request.settings.cluster,
+        what=list(board.key), level=chosen.level, looks=looks, se=chosen.se, missing=chosen.missing,
+        cluster=chosen.cluster, range=None if chosen.range is None else list(chosen.range), only=list(chosen.only),
     )  # fmt: skip
     kept = memory.read(places, head) if local else None
-    total = order.total(board.measured, len(board.grid.questions), n, None if kept is None else kept.head.get("n"))
-    if kept is None and (board.scored.sum(axis=0) == total).all():
+    asked = [order.asked(entry) for entry in board.measured]
+    total = order.total(board.measured, max(len(board.grid.questions), *asked), n, kept)
+    if kept is None and min(asked) >= total:
         return _replayed(board, request.settings, looks, said)
     if not local:
         raise InputError("the looks at runs that grow are kept next to them: give paths of local files or folders")
-    return _looked(board, kept, dict(head) | {"n": total}, request, places, total, said)
+    return _looked(board, kept, dict(head) | {"n": total}, request, places, total, asked, said)
 
 
 def drop_in_sequence(
@@ -220,11 +222,6 @@ class _Board:
         parts = [part for entry in self.measured for part in entry.parts]
         return next((part.higher_is_better for part in parts if part.higher_is_better is not None), None)
 
-    @property
-    def scored(self) -> Any:
-        """(N, M) True if a model has a score on the question."""
-        return (self.grid.table.stats.count > 0).T
-
     def whole(self, n: int, repeats: float, settings: Settings) -> Whole:
         """Return what n questions are, and how they are computed."""
         width = float(np.nanmax(widths([Ends.of(entry.parts) for entry in self.measured], settings), initial=-1.0))
@@ -276,10 +273,15 @@ def _replayed(board: _Board, settings: Settings, looks: int, said: Sequence[Note
     asked = rule.order(len(most), clusters, plan.strata if plan.strata.any() else None, repeats=most)
     steps = [np.pad(each, (0, len(most) - len(each))) for each in map(asked.answers, range(1, len(asked.ends) + 1))]
     whole = board.whole(len(most), float((1 / most).mean()), settings)
-    family = replay(values, plan, steps, settings.level, whole)
+    family, answers = replay(values, plan, steps, settings.level, whole)
+    if not family.models:
+        raise InputError(
+            f"a look needs {FEWEST_CLUSTERS} questions (clusters) that all models have answered, and these have fewer: "
+            "leave out the models that lack most"
+        )
     note = Note("replayed", f"all models have answered everything: replayed in a random order (seed {settings.seed})")
-    every = table.stats.count.sum(axis=1)
-    return replace(_result(board, board.names, family, looks, settings, len(most), every), notes=(*said, note))
+    given = np.array([answers, table.stats.count.sum(axis=1)])
+    return replace(_result(board, board.names, family, looks, settings, len(most), given), notes=(*said, note))
 
 
 def _looked(
@@ -289,6 +291,7 @@ def _looked(
     request: Request,
     places: Sequence[Path],
     total: int,
+    asked: Sequence[int],
     said: Sequence[Note],
 ) -> Dropping:
     """Return the next look at runs that grow, and keep it next to each run."""
@@ -313,12 +316,12 @@ def _looked(
             f"{n} questions are answered by all models that go on, and {before} were at the last look: runs that grow "
             "lose none. Are these other runs? Then take the files of the looks (*.arena.looks.json) away"
         )
-    if n > before:
-        _look(family, board, at, on, names, total, settings)
+    _look(family, board, at, on, names, total, settings, new=n > before)
     files = memory.write(places, memory.Kept(head, tuple(names), family))
     note = Note("looks_kept", f"the looks are kept in {some_of(files, 2)}")
-    left = [board.measured[board.names.index(names[m])] for m in family.left]
-    steps = steps_of(left, n, total, seed, places, head)
+    left = [board.names.index(names[m]) for m in family.left]
+    done = min(asked[i] for i in left)
+    steps = steps_of([board.measured[i] for i in left], done, total, seed, places, head["looks"], as_typed(request))
     found = _result(board, names, family, head["looks"], settings, total)
     return replace(found, next_steps=tuple(steps), notes=(*said, note))
 
@@ -331,8 +334,14 @@ def _look(
     names: Sequence[str],
     total: int,
     settings: Settings,
+    *,
+    new: bool,
 ) -> None:
-    """Take the look, by the places of the models in the family."""
+    """Take the look, by the places of the models in the family. Without new questions it is the last look again.
+
+    Raises:
+        InputError: too few questions for a first look, or other answers to those of the last look.
+    """
     table, M = board.grid.table, len(names)
     places = [names.index(name) for name in on]
     rows = np.zeros(M, dtype=np.intp)
@@ -340,8 +349,17 @@ def _look(
     seen = see(
         table.stats.runs(rows), table.plan, places, board.whole(total, _repeats(table.stats.count[at]), settings)
     )
-    if seen is not None:
+    if seen is not None and new:
         family.look(seen)
+    elif seen is not None:
+        for name, m in zip(on, places, strict=True):
+            old, mean = family.models[m].mean, seen.rivals[m].mean
+            if not math.isclose(old, mean, rel_tol=1e-9, abs_tol=1e-12):
+                raise InputError(
+                    f"{name}: its mean over the {seen.n} questions of the last look was {old:.6g} and is {mean:.6g}. A "
+                    "look counts all answers to a question at once. If the answers were made or scored again, take the "
+                    "files of the looks (*.arena.looks.json) away to begin anew"
+                )
     elif not family.info:
         raise InputError(
             f"a first look needs {FEWEST_CLUSTERS} questions (clusters) that all models have "
@@ -362,7 +380,7 @@ def _result(
     looks: int,
     settings: Settings,
     total: int,
-    every: IntArray | None = None,
+    given: IntArray | None = None,
 ) -> Dropping:
     """Return the rows of a family, without notes and next steps.
 
@@ -373,7 +391,7 @@ def _result(
         looks: planned.
         settings: how it was computed.
         total: questions that are asked at most.
-        every: (M,) answers of each model if it is asked everything. None: in proportion to the questions.
+        given: (2, M) answers of each model up to its last look, and all of them. None: in proportion to the questions.
     """
     task, metric, scorer = board.key
     about: dict[str, Any] = {"task": task, "metric": metric, "scorer": scorer, "higher_is_better": board.higher}
@@ -381,7 +399,7 @@ def _result(
     about["_zero_one"] = are_zero_one([part for entry in board.measured for part in entry.parts])
     rows = []
     for m, of in family.models.items():
-        share = of.n / total if every is None else of.answers / int(every[m])
+        share = of.n / total if given is None else float(given[0, m] / given[1, m])
         row = LookedModel(
             **about, model=names[m], n_questions=of.n, n_answers=of.answers, asked=share, mean=of.mean,
             behind=None if of.leader == m else names[of.leader], diff=of.diff, diff_low=finite(of.low),
@@ -390,28 +408,50 @@ def _result(
         rows.append(row)
     sign = -1.0 if board.higher is False else 1.0
     rows.sort(key=lambda row: (not row.goes_on, -(row.dropped_at or 0), -sign * row.mean))
-    share = sum(row.asked for row in rows) / len(names)
+    share = sum(row.asked for row in rows) / len(names) if given is None else float(given[0].sum() / given[1].sum())
     known = {name: value for name, value in settings.to_dict().items() if name in ("level", "se", "seed", "missing")}
     return Dropping(known, tuple(rows), len(family.info), looks, share)
 
 
+def as_typed(request: Request) -> str:
+    """Return the choices that are not the defaults as the command line writes them, each after a space."""
+    chosen, default, options = request.settings, Settings(), request.options
+    words: list[str] = []
+    for name in ("tasks", "metrics", "scorers"):
+        words += [word for value in getattr(options, name) for word in (f"--{name[:-1]}", value)]
+    for flag, pairs in (("--group", options.groups), ("--columns", options.columns)):
+        words += [word for name, value in pairs.items() for word in (flag, f"{name}={value}")]
+    words += [word for value in chosen.only for word in ("--only", value)]
+    for name in ("cluster", "level", "se", "missing"):
+        if (value := getattr(chosen, name)) != getattr(default, name):
+            words += [f"--{name}", str(value)]
+    if chosen.range is not None:
+        words.append("--range=" + ",".join(f"{end:.15g}" for end in chosen.range))
+    words += [] if options.format_file is None else ["--format-file", options.format_file]
+    apart = options.apart and not request.as_repeats
+    flags = {"--as-repeats": request.as_repeats, "--apart": apart, "--follow-links": options.follow_links}
+    words += [flag for flag, given in flags.items() if given]
+    return f" {shlex.join(words)}" if words else ""
+
+
 def steps_of(
-    on: Sequence[MeasuredRun], n: int, total: int, seed: int | None, places: Sequence[Path], head: Mapping[str, Any]
+    on: Sequence[MeasuredRun], n: int, total: int, seed: int | None, places: Sequence[Path], looks: int, choices: str
 ) -> list[str]:
     """Return what to type next: ask those that go on, and look again, or compare them.
 
     Args:
         on: the models that go on.
-        n: questions that all of them have answered.
+        n: questions that all of them have been asked.
         total: questions that are asked at most.
         seed: of their order, if a harness drew it.
         places: the runs, for the command.
-        head: what the looks have in common.
+        looks: that were planned.
+        choices: what else was typed (see `as_typed`).
     """
     if n >= total or len(on) < 2:
         left = [path for path in places if any(Path(entry.run.path) == path for entry in on)]
-        return [f"harness-noise arena {shlex.join(map(str, left or places))}"] if len(on) > 1 else []
-    step = total / head["looks"]
+        return [f"harness-noise arena {shlex.join(map(str, left or places))}{choices}"] if len(on) > 1 else []
+    step = total / looks
     more = min(total, math.ceil((math.floor(n / step + 1e-9) + 1) * step - 1e-9))
     harnesses = {entry.run.harness for entry in on}
     who = some_of([entry.name for entry in on], 12)
@@ -423,4 +463,4 @@ def steps_of(
         steps.append(f"inspect eval … {metadata}   ({who})")
     if harnesses - {"lm-eval", "inspect"}:
         steps.append(f"ask {who} the questions {n + 1:,} to {more:,} of the order")
-    return [*steps, f"harness-noise arena {shlex.join(map(str, places))} --looks {head['looks']} --n {total}"]
+    return [*steps, f"harness-noise arena {shlex.join(map(str, places))}{choices} --looks {looks} --n {total}"]

@@ -15,7 +15,7 @@ from ...results.forms import SCHEMA_VERSION
 from .stats import Looked, ModelFamily
 
 _ABOUT = ("schema_version", "harness_noise_version")
-_ANEW = "take the files away to begin anew, which forgets the error spent"
+ANEW = "take the files away to begin anew, which forgets the error spent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ def read(paths: Iterable[Path], head: Mapping[str, Any]) -> Kept | None:
             raise InputError(
                 f"{other} and {memory} are of looks at other models ({', '.join(one.models)} and "
                 f"{', '.join(latest.models)}): a model that comes later starts a new family. Name the runs of one, or "
-                f"{_ANEW}"
+                f"{ANEW}"
             )
     for name, value in head.items():
         before = latest.head.get(name)
         if name not in _ABOUT and before != value:
             raise InputError(
                 f"{memory}: the looks before were taken with {name} {before!r}, not {value!r}, and cannot be counted "
-                f"with this one: ask as before, or {_ANEW}"
+                f"with this one: ask as before, or {ANEW}"
             )
     return latest
 

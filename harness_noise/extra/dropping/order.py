@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...api.keywords import Request
+from ...arrays import BoolArray
 from ...data.scores import Run
 from ...errors import InputError
 from ...leaderboard.pairs import Grid
 from ...leaderboard.scoring import MeasuredRun
+from .memory import ANEW, Kept
 
 ORDER = "order"
 """The column of a table that says in which order the questions are asked."""
@@ -23,12 +25,23 @@ _TYPE = (
 )
 
 
-def total(measured: Sequence[MeasuredRun], here: int, n: int | None, before: Any) -> int:
+def asked(entry: MeasuredRun) -> int:
+    """Return how many questions a run was asked, with a score or not."""
+    return sum(int(part.was_asked.any(axis=1).sum()) for part in entry.parts)
+
+
+def total(measured: Sequence[MeasuredRun], here: int, n: int | None, kept: Kept | None) -> int:
     """Return how many questions are asked at most: by the user, the looks before, the runs' records, or all there are.
 
     Raises:
-        InputError: fewer than some run has answered.
+        InputError: fewer than some run has answered, or another number than before.
     """
+    before = None if kept is None else kept.head.get("n")
+    if n is not None and isinstance(before, int) and n != before:
+        raise InputError(
+            f"`n` {n:,}: the looks before were taken with {before:,}, which says how much error each of them spent: "
+            f"give the same, or {ANEW}"
+        )
     said = [sum(_records(entry)[part.task]["n_total"] for part in entry.parts) for entry in measured if _has(entry)]
     known = n or (before if isinstance(before, int) else None) or max([here, *said])
     if known < here:
@@ -61,7 +74,7 @@ def check(measured: Sequence[MeasuredRun], board: Grid, at: Sequence[int], whole
         at: the places of those that go on.
         whole: questions that are asked at most.
     """
-    asked = [_asked(board, m) for m in at]
+    asked = [_asked(board, m, entry) for m, entry in zip(at, measured, strict=True)]
     part = [entry for entry, own in zip(measured, asked, strict=True) if own.sum() < whole]
     seeds = {entry.name: _seed(entry) for entry in part}
     places = {name: _places(entry) for entry in part if seeds[name := entry.name] is None}
@@ -85,13 +98,14 @@ def check(measured: Sequence[MeasuredRun], board: Grid, at: Sequence[int], whole
     return next((seed for seed in seeds.values() if seed is not None), None)
 
 
-def _asked(board: Grid, m: int) -> Any:
-    """Return (N,) True for the questions that a run was asked, with a score or not."""
-    n = len(board.questions)
-    out = np.asarray(board.table.stats.count[m] > 0)
-    if len(board.rows) == 1 and (rows := board.rows[0][m]).max(initial=-1) < n:
-        out[rows] = True
-    return out
+def _asked(board: Grid, m: int, entry: MeasuredRun) -> BoolArray:
+    """Return (N,) True for the questions that a run was asked, with a score or not, of those of all runs and tasks."""
+    out = []
+    for rows, part in zip(board.rows, entry.parts, strict=True):
+        own = np.zeros(1 + max(int(each.max(initial=-1)) for each in rows), dtype=np.bool_)
+        own[rows[m][part.was_asked.any(axis=1)]] = True
+        out.append(own)
+    return np.concatenate(out)
 
 
 def _records(entry: MeasuredRun) -> Mapping[str, Mapping[str, Any]]:

@@ -20,7 +20,7 @@ def of_dropping(table: Dropping, *, brief: bool = False, wide: bool = False) -> 
     columns = [
         TextColumn("Model", lambda row: fmt.plain(row.model)),
         Column("Mean", lambda row: fmt.mean_of(row, row.mean, unit=True), "over the questions of its last look"),
-        Column("asked", lambda row: fmt.percent(row.asked), "share of its answers that had been asked by then"),
+        Column("asked", lambda row: f"{100 * row.asked:.0f}%", "share of its answers that had been asked by then"),
         TextColumn("behind", lambda row: fmt.plain(row.behind or "")),
         Column("by", lambda row: fmt.shown(row, row.diff) if row.behind else "", "its mean minus that model's"),
         Column("interval", _interval, "of this difference, allowing for the looks and the number of models"),
@@ -38,8 +38,9 @@ def _sentence(table: Dropping) -> str:
     """Return a sentence on who goes on and who does not."""
     on = [row.model for row in table.models if row.goes_on]
     out = [f"{row.model} (behind {row.behind} at look {row.dropped_at})" for row in table.models if not row.goes_on]
-    where = f"{table.models[0].title}, look {table.look} of {table.looks}"
-    text = f"{where}: {len(on)} of {len(table.models)} models go on: {some_of(on, _MOST)}."
+    looks = f"of {table.looks}" if table.look <= table.looks else f"({table.looks} were planned)"
+    go = f"{len(on)} of {len(table.models)} models {'goes' if len(on) == 1 else 'go'} on"
+    text = f"{table.models[0].title}, look {table.look} {looks}: {go}: {some_of(on, _MOST)}."
     if out:
         text += f" No longer asked: {some_of(out, _MOST)}."
     return fmt.plain(f"{text} {100 * table.share_asked:.0f}% of all answers were asked.")

@@ -189,8 +189,10 @@ def _rival(mean: float, m: Moments, i: int, whole: Whole) -> Rival:
     return Rival(mean, diff, math.nan if zero else math.sqrt(variance), df, max(0.0, z))
 
 
-def replay(values: FloatArray, plan: Design, steps: Sequence[IntArray], level: float, whole: Whole) -> ModelFamily:
-    """Return the family after looks at models whose answers are all there.
+def replay(
+    values: FloatArray, plan: Design, steps: Sequence[IntArray], level: float, whole: Whole
+) -> tuple[ModelFamily, IntArray]:
+    """Return the family after looks at models whose answers are all there, and (M,) answers up to their last looks.
 
     Args:
         values: (M, n, K) scores, of each question those that are there first.
@@ -200,6 +202,7 @@ def replay(values: FloatArray, plan: Design, steps: Sequence[IntArray], level: f
         whole: how a look is computed.
     """
     M, _, K = values.shape
+    answers = np.zeros(M, dtype=np.intp)
     family, before, part = ModelFamily(M, level), -1, plan
     for asked in steps:
         rows = np.flatnonzero(asked)
@@ -210,7 +213,8 @@ def replay(values: FloatArray, plan: Design, steps: Sequence[IntArray], level: f
         stats = QuestionStats(each.mean.reshape(M, -1), each.var.reshape(M, -1), each.count.reshape(M, -1))
         seen = see(stats, part, family.left, whole)
         if seen is not None:
+            answers[family.left] = stats.count[family.left].sum(axis=1)
             family.look(seen)
         if len(family.left) == 1:
             break
-    return family
+    return family, answers

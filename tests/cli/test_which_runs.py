@@ -360,7 +360,7 @@ def test_scores_that_are_not_those_of_the_native_value_are_told_by_every_command
     assert (legend if "latex" in command else "do not have the mean that") in " ".join(out.out.split())
     if command[0] != "plan":
         assert "the samples file has 3 of the 100 questions" in shown
-        assert "t acc 0.75 and 0.3333" in shown
+        assert "t acc 75% and 33.33%" in shown
 
 
 def test_a_gate_does_not_judge_scores_that_are_not_those_of_the_native_value(partly_kept, capsys):

@@ -168,7 +168,7 @@ def test_every_renderer_and_the_sentence_name_the_estimand():
         for shown in (terminal.text(result), text.markdown(result), text.latex(result), html.fragment(result)):
             assert "stimand: these questions" in " ".join(shown.split())
         assert "these_questions" in text.json(result)
-        assert "these_questions" in text.csv(result)
+        assert "these_questions" in text.csv(result, details=True)
     difference = fixed(a, b)
     assert "estimand: these questions" in sentence(difference)
     assert "estimand" not in sentence(hn.estimate_difference(a, b))

@@ -7,7 +7,7 @@ from scipy import stats
 import harness_noise as hn
 from support.slow import rest_slow
 
-R = 400
+R = 2000
 
 
 def test_it_is_the_repeatability_limit():

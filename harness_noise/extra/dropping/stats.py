@@ -104,7 +104,7 @@ class ModelFamily:
         """Take one look at the models that are left."""
         self.info.append(max(seen.information, RISE * self.info[-1] if self.info else 0.0))
         self.fractions.append(min(1.0, max([seen.fraction, *self.fractions])))
-        bounds = critical_values(self.fractions, self.alpha, info=self.info)
+        bounds = critical_values(self.fractions, self.alpha, info=self.info)  # [Lan], spent as [Hwang]
         for m, of in seen.rivals.items():
             dropped = m != seen.leader and of.z >= bounds[-1]
             ends = of.diff, math.nan, math.nan
@@ -112,6 +112,7 @@ class ModelFamily:
                 shifts = 0.0, bounds[-1], -bounds[-1]
                 if dropped:
                     z = math.copysign(of.z, of.diff)
+                    # [Jennison, §8.4]
                     low, middle, high = stagewise_shifts(z, self.info, bounds, 1 - self.alpha)
                     shifts = middle, low, high
                 middle, low, high = (of.diff - of.se * student_t(shift, of.df) for shift in shifts)

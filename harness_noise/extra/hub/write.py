@@ -1,9 +1,8 @@
 """Entries of `.eval_results/*.yaml`, from which the Hugging Face Hub shows a model's results.
 
-Sources:
-  [Hub]     https://huggingface.co/docs/hub/eval-results: `dataset` (`id`, `task_id`, `revision`), `value`, `date`,
-            `source`, `verifyToken`, `notes`
-  [Client]  huggingface_hub, `EvalResultEntry`: which of these are required, and `eval_result_entries_to_yaml`
+The fields `dataset` (`id`, `task_id`, `revision`), `value`, `date`, `source`, `verifyToken`, `notes` are those of
+https://huggingface.co/docs/hub/eval-results. Which are required says `EvalResultEntry` of huggingface_hub, which reads
+them back by `eval_result_entries_to_yaml`.
 """
 
 from __future__ import annotations
@@ -86,9 +85,9 @@ def _benchmarks() -> dict[str, Any]:
 
 
 def _entry(row: Estimate, benchmark: tuple[str, str], date: str) -> dict[str, Any]:
-    """Return an entry: `dataset.id`, `dataset.task_id` and `value` are required [Client].
+    """Return an entry: `dataset.id`, `dataset.task_id` and `value` are required.
 
-    `value` is in per cent for 0/1 scores, as in the examples of [Hub], else on the metric's scale.
+    `value` is in per cent for 0/1 scores, as in some of its examples, else on the metric's scale.
     """
     scale = fmt.scale_of(row)
     entry: dict[str, Any] = {"dataset": dict(zip(("id", "task_id"), benchmark, strict=True))}

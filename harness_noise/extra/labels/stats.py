@@ -9,7 +9,6 @@ the bias of the judge are contrasts of them like any others.
 Sources, cited at the lines that use them:
   [Angelopoulos]  Angelopoulos, Duchi & Zrnic (2023), PPI++: Efficient Prediction-Powered Inference, arXiv 2311.01453
   [Särndal]       Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling, ch. 6
-  [Satterthwaite] Satterthwaite (1946), Biometrics Bulletin 2(6): degrees of freedom of a sum of variances
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ def significance_tone(row: Any) -> str:
 _TOGETHER: dict[str, Callable[[Any], str]] = {
     "correlation": lambda row: fmt.number(row.correlation, 2),
     "design_effect": lambda row: fmt.number(row.design_effect, 2) if row.cluster else fmt.MISSING,
-    "estimator": lambda row: fmt.estimator_name(row.estimator) if row.se is not None else "",
+    "estimator": fmt.estimator_of,
     "interval, df": fmt.mean_interval_name,
     "judge.bias, judge.bias_se": fmt.bias,
     "judge.gain": lambda row: fmt.MISSING if row.judge is None else fmt.number(row.judge.gain, 2),

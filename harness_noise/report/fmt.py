@@ -204,6 +204,11 @@ def mean_interval_name(row: Estimate) -> str:
     return f"{name}, {'' if name == 't' else 't '}{degrees(row.df)} df"
 
 
+def estimator_of(row: Estimate) -> str:
+    """Return the printed name of the estimator of a mean's standard error, "" where none chose among questions."""
+    return "" if row.se is None or row.estimand == "these_questions" else estimator_name(row.estimator)
+
+
 def estimator_name(name: str) -> str:
     """Return the printed name of a variance estimator, such as CR2."""
     return ESTIMATORS.title(name)
@@ -358,7 +363,16 @@ def pairing(row: Difference) -> str:
     """Return how the two runs were compared, or where the noise comes from if only numbers were given."""
     if row.test == "reference":
         return f"standard error borrowed from other models on {plain(row.task)}, no answer of either was seen"
+    if questions := of_published(row):
+        return f"against a published number on {questions}"
     return "unpaired" if "unpaired" in row.diagnostics else "paired"
+
+
+def of_published(row: Difference) -> str:
+    """Return the questions of a published number that a run is compared with, "" if B is a run or both are numbers."""
+    if not row.run_a or row.run_b:
+        return ""
+    return f"{row.n_only_b:,} other questions" if row.n_only_b else "the same questions"
 
 
 def names_of(row: Difference | Flip) -> tuple[str, str]:

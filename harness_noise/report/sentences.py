@@ -68,7 +68,7 @@ def answers(row: Estimate | Difference) -> str:
     most = "up to " if "missing_repeats" in row.diagnostics else ""
     first, second = ("one answer" if K == 1 else f"{most}{K} answers" for K in (row.repeats_a, row.repeats_b))
     text = f"{first} each"
-    if first != second:
+    if first != second and not fmt.of_published(row).endswith("other questions"):
         name_a, name_b = fmt.names_of(row)
         text += f" of {name_a} and {second.removesuffix(' answers').removesuffix(' answer')} of {name_b}"
     return f"{text}, in at least one run all alike, which count as one" if alike else text
@@ -294,10 +294,11 @@ def methods(rows: Sequence[Estimate | Difference], settings: Mapping[str, Any], 
     clusters = list(dict.fromkeys(fmt.shorten(row.cluster, _NAME) for row in rows if row.cluster))
     flat = " where there are clusters" * any(row.cluster is None for row in rows)
     error = [f"clustered by {some_of(clusters, 4)}{flat}"] if clusters else []
-    fixed = bare or settings.get("questions_are") == "fixed"
+    fixed = bare or all(row.estimand == "these_questions" for row in rows)
     how = [str(settings.get("se", ""))] if compared and not fixed else []
-    how += [row.estimator for row in rows if isinstance(row, Estimate) and row.se is not None]
-    error += map(fmt.estimator_name, dict.fromkeys(filter(None, how)))
+    named = [*map(fmt.estimator_name, filter(None, how))]
+    named += [fmt.estimator_of(row) for row in rows if isinstance(row, Estimate)]
+    error += dict.fromkeys(filter(None, named))
     error_words = f" ({'; '.join(error)})" if error else ""
     ways = ", ".join(dict.fromkeys(way for row in rows if (way := _without_df(row)) not in ("", fmt.MISSING)))
     made_by = f" ({ways})" if ways else ""

@@ -10,6 +10,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
+from harness_noise.report.text import render
 from support.notes import noted
 
 
@@ -84,3 +85,20 @@ def test_a_number_that_these_questions_cannot_give_is_doubted() -> None:
     assert any("no mean of right and wrong" in note for note in noted(hn.gate(a, floor=0.474, answers_b=1)))
     for number, K in ((0.467, 1), (0.47, 1), (0.474, 64), (0.4667, math.inf)):
         assert "not_these_questions" not in hn.compare(a, number, answers_b=K).rows[0].diagnostics
+
+
+@pytest.mark.parametrize(
+    ("choices", "words", "each"),
+    [
+        ({"answers_b": 4}, "against a published number on the same questions", "16 answers each of new and 4 of 0.474"),
+        ({"n": 200}, "against a published number on 200 other questions", "30 questions, 16 answers each)"),
+    ],
+)
+def test_a_published_number_is_not_called_paired(choices: dict[str, float], words: str, each: str) -> None:
+    found = hn.compare(run(), 0.474, **choices)
+    for form in ("sentence", "latex"):
+        assert words in render(found, form)
+        assert "paired" not in render(found, form)
+    for form in ("latex", "markdown"):
+        assert ("CR2" in render(found, form)) == ("n" in choices)  # of fixed questions only the answers vary
+    assert each in render(found, "sentence")

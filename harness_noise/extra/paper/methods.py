@@ -88,8 +88,10 @@ def _of_rows(result: Analysis | Comparison | Arena, rows: Rows) -> Iterator[Sent
     settings, tested = result.settings, [row for row in rows if row.se is not None]
     if compared:
         pairings = dict.fromkeys(map(fmt.pairing, compared))
-        ways = [_PAIRINGS[how] for how in pairings if how in _PAIRINGS]
-        compared_how = " ".join(["We compare two models", *([some_of(ways, 2)] if ways else [])])
+        published = [row for row in compared if fmt.of_published(row)]
+        ways = [_PAIRINGS.get(how, how.removeprefix("against ")) for how in pairings if how in _PAIRINGS or published]
+        who = "We compare a model with" if published else "We compare two models"
+        compared_how = " ".join([who, *([some_of(ways, 2)] if ways else [])])
         yield compared_how, ("Miller",) if "paired" in pairings else ()
     else:
         yield "We report the mean score of each model on each benchmark", ()
@@ -116,7 +118,8 @@ def _errors(se: str, rows: Rows) -> Iterator[Sentence]:
     """Yield sentences on the standard errors of rows that have one."""
     if not rows:
         return
-    names = [row.estimator if isinstance(row, Estimate) else se for row in rows]
+    fixed = [row for row in rows if row.estimand == "these_questions"]
+    names = [row.estimator if isinstance(row, Estimate) else se for row in rows if row not in fixed]
     known = [name for name in dict.fromkeys(names) if name in ESTIMATORS or name == "bootstrap"]
     works = tuple(dict.fromkeys(key for name in known for key in _BY_ESTIMATOR.get(name, ())))
     clusters = list(dict.fromkeys(fmt.plain(row.cluster) for row in rows if row.cluster))
@@ -128,16 +131,21 @@ def _errors(se: str, rows: Rows) -> Iterator[Sentence]:
     yield f"{words}{f' ({how})' if how else ''}", (*works, *(["Miller"] if clusters else []))
     counts = [k for row in rows for k in _repeats(row)]
     if max(counts) > 1:
-        asked = f"{fmt.span(min(counts), max(counts))} answers"
-        yield f"Each question has {asked}, so the error contains the noise of questions and of answers", ("Wang",)
-    if any(row.estimand == "these_questions" for row in rows):
+        both = "" if fixed else ", so the error contains the noise of questions and of answers"
+        most = (
+            "up to "
+            if any(isinstance(row, Difference) and "missing_repeats" in row.diagnostics for row in rows)
+            else ""
+        )
+        yield f"Each question has {most}{fmt.span(min(counts), max(counts))} answers{both}", ("Wang",)
+    if fixed:
         yield "The questions are taken as fixed: the error is that of the repeated answers alone", ()
 
 
 def _repeats(row: Estimate | Difference) -> tuple[int, int]:
     """Return the fewest and the most answers of a question, or the most of A and of B."""
     if isinstance(row, Difference):
-        return row.repeats_a, row.repeats_b
+        return row.repeats_a, row.repeats_a if fmt.of_published(row) else row.repeats_b
     return row.repeats_min, row.repeats_max
 
 

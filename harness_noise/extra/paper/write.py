@@ -58,6 +58,6 @@ def write_paper(result: Analysis | Comparison | Arena, folder: str | Path, *, co
 def _names_of_runs(result: Analysis | Comparison | Arena) -> list[str]:
     """Return the runs of a result, each once, in its order. Of a comparison A comes first."""
     if isinstance(result, Comparison):
-        return list(dict.fromkeys(name for row in result.rows for name in (row.run_a, row.run_b)))
+        return list(dict.fromkeys(name for row in result.rows for name in (row.run_a, row.run_b) if name))
     rows = result.models if isinstance(result, Arena) else result.rows
     return list(dict.fromkeys(row.run for row in rows))

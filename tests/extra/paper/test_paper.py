@@ -97,6 +97,21 @@ SEVERAL = run("a", 0.2, 1, ("x", "y")), run("b", 0.0, 1, ("x", "y"))
         (lambda: hn.compare(A, B, margin=0.02), "Bell Miller Pustejovsky Schuirmann", "less than 2 points"),
         (lambda: hn.compare(A, B, test="wild", seed=1), "Bell Cameron2008 MacKinnon Miller Pustejovsky", "wild"),
         (lambda: hn.compare(A, B, test="permutation"), "Bell Good Miller Pustejovsky", "permutation"),
+        (
+            lambda: hn.analyze(REPEATED[0], questions_are="fixed"),
+            "Wang Wilson",
+            "has 3 answers (Wang 2025). The questions",
+        ),
+        (
+            lambda: hn.compare(REPEATED[0], 0.5, answers_b=3),
+            "Wang",
+            "a published number on the same questions. ± is the",
+        ),
+        (
+            lambda: hn.compare(A, 0.5, n=90),
+            "Bell Pustejovsky Wilson",
+            "with a published number on 90 other questions. ±",
+        ),
         (lambda: hn.compare((30, 60), (20, 60)), "Agresti Fisher", "Fisher's exact test"),
         (lambda: hn.arena([A, B, run("c", 0.1)]), "Bell Holm Hsu Mogstad Pustejovsky Wilson", "★ marks the models"),
     ],
@@ -110,6 +125,20 @@ def test_the_paragraph_cites_what_was_computed_and_nothing_else(result: Any, cit
     assert len(listed.splitlines()) == len(keys)
     for key in keys:
         assert WORKS[key].partition("),")[0].replace("(", "") in paragraph
+
+
+def test_a_published_number_is_no_run(tmp_path: Path) -> None:
+    hn.write_paper(hn.compare(A, 0.5, n=90), tmp_path)
+    assert json.loads((tmp_path / "result.json").read_text())["run"]["runs"] == [A.name]
+
+
+def test_questions_with_unequal_numbers_of_answers() -> None:
+    part = REPEATED[0].scores[0]
+    values = part.values.copy()
+    values[::2, 1:] = np.nan
+    some = replace(REPEATED[0], scores=(replace(part, values=values),))
+    assert "Each question has up to 3 answers, so" in text(hn.compare(some, REPEATED[1]))
+    assert "Each question has 1–3 answers, so" in text(hn.analyze(some))
 
 
 def test_clusters_are_named() -> None:

@@ -155,13 +155,16 @@ def test_how_many_attempts_it_took_numbers_no_answers(csv_file):
 
 
 @pytest.mark.parametrize("columns", [None, {"question": "id", "score": "score"}])
-def test_ids_of_more_than_64_bits_that_a_decoder_rounds_are_refused(
+def test_ids_of_more_than_64_bits_are_read_or_refused_and_never_rounded(
     tmp_path: Path, columns: dict[str, str] | None
 ) -> None:
     """Two such numbers could be one float, and two questions one."""
-    pytest.importorskip("orjson", reason="the standard library reads every whole number as it is")
     first = 18446744073709551617
     rows = [{"id": first + i, "score": i % 2} for i in range(4)]
     (path := tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert hn.read(path, columns=columns)[0].scores[0].questions.keys == tuple(str(row["id"]) for row in rows)
+    (path := tmp_path / "f.jsonl").write_text(
+        "".join(json.dumps(row | {"id": float(row["id"])}) + "\n" for row in rows)
+    )
     with pytest.raises(InputError, match=r"line 1: the question .* is a whole number of more than 64 bits"):
         hn.read(path, columns=columns)

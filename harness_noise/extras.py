@@ -48,7 +48,8 @@ class Writer:
     words: str
     """Its help."""
     function: str
-    """The public function, of the result and the folder, with `command`: what was typed."""
+    """The public function, of the result and the folder, with `command`: what was typed, and `words`: what rewrites a
+    sentence."""
     commands: tuple[str, ...]
 
     @property

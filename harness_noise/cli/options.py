@@ -467,7 +467,7 @@ def answer(function: Callable[..., R], choices: dict[str, Any], *sides: Any, **m
     _show(result, choices)
     for each, place in places.items():
         if place is not None:
-            wrote(extras.public(each.function)(result, place, command=typed()), choices)
+            wrote(extras.public(each.function)(result, place, command=typed(), words=in_flags), choices)
     return result
 
 

@@ -7,13 +7,16 @@ from pathlib import Path
 
 from ...errors import InputError, check_kind
 from ...io.atomic import write_text
+from ...report.columns import Words
 from ...report.text import render
 from ...results.arena import Arena
 from ...results.rows import Analysis, Comparison
 from .methods import text
 
 
-def write_paper(result: Analysis | Comparison | Arena, folder: str | Path, *, command: str | None = None) -> list[Path]:
+def write_paper(
+    result: Analysis | Comparison | Arena, folder: str | Path, *, command: str | None = None, words: Words = str
+) -> list[Path]:
     """Write what a paper needs of a result: table, sentence, figure, methods and numbers.
 
     Parameters
@@ -25,6 +28,8 @@ def write_paper(result: Analysis | Comparison | Arena, folder: str | Path, *, co
         was computed) and `result.json`: all numbers, unrounded, with the settings and, under `run`, the command.
     command
         The command line that makes the result again. None: the JSON names the runs and the settings.
+    words
+        Rewrites each sentence. By default a sentence names parameters in backticks, as ``weights='size'``.
 
     Returns
     -------
@@ -42,12 +47,12 @@ def write_paper(result: Analysis | Comparison | Arena, folder: str | Path, *, co
     ``settings=hn.Settings(**json["settings"])`` (of an arena without `baseline`) and what else you gave.
     """
     check_kind("write_paper", result, Analysis, Comparison, Arena)
-    files = {"table.tex": render(result, "latex"), "sentence.txt": render(result, "sentence")}
+    files = {"table.tex": render(result, "latex"), "sentence.txt": render(result, "sentence", words=words)}
     try:
         files["figure.svg"] = render(result, "svg")
     except InputError:  # nothing to draw
         Path(folder, "figure.svg").unlink(missing_ok=True)
-    files["methods.md"] = text(result)
+    files["methods.md"] = words(text(result))
     whole = result.to_dict() | {"run": {"command": command, "runs": _names_of_runs(result)}}
     files["result.json"] = json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     for name, content in files.items():

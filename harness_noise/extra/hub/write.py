@@ -7,6 +7,7 @@ them back by `eval_result_entries_to_yaml`.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import tomllib
@@ -21,7 +22,7 @@ from ...data.notes import Note
 from ...errors import InputError, counted, some_of
 from ...io.atomic import write_text
 from ...report import fmt
-from ...report.sentences import asked_for, first_metrics
+from ...report.sentences import answers, asked_for, first_metrics
 
 if TYPE_CHECKING:
     from ...data.scores import Run
@@ -57,10 +58,15 @@ def make(run: Run, analysis: Analysis, folder: Path, *, say: Callable[[Note], No
         say(Note("left_out", text))
     if not entries:
         raise InputError(f"{run.name}: no task has an error bar")
-    slug = re.sub(r"[^A-Za-z0-9._]+", "-", f"{run.model}-{run.name}").strip("-.")[-120:]
-    path = folder / ".eval_results" / f"{slug}.yaml"
+    path = folder / ".eval_results" / f"{_slug(f'{run.model}-{run.name}')}.yaml"
     write_text(path, "\n".join(map(_yaml, entries)))
     return [path]
+
+
+def _slug(name: str) -> str:
+    """Return a name for a file. Where signs are lost the end tells two names apart."""
+    slug = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.")[-120:]
+    return slug if slug == name else f"{slug}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def _main(run: Run, analysis: Analysis) -> list[Estimate]:
@@ -94,16 +100,22 @@ def _entry(row: Estimate, benchmark: tuple[str, str], date: str) -> dict[str, An
     entry["value"] = float(f"{scale.times * (row.mean or 0.0):.10g}")
     if found := _DATE.match(date):
         entry["date"] = found[0]
-    asked = [counted(row.n_questions, "question"), counted(row.repeats_max, "answer")]
     error = f"± {fmt.amount(row, row.se)} (standard error"
     error += f", clustered by {fmt.plain(row.cluster)})" if row.cluster else ")"
     what = fmt.metric_name(row.metric, row.scorer)
-    entry["notes"] = f"{what}; {error}; {asked[0]}, {asked[1]} each; harness-noise {__version__}"
+    entry["notes"] = (
+        f"{what}; {error}; {counted(row.n_questions, 'question')}, {answers(row)}; harness-noise {__version__}"
+    )
     return entry
 
 
 def _yaml(entry: dict[str, Any]) -> str:
-    """Return an entry as YAML, of which every JSON value is a part."""
+    """Return an entry as YAML, of which every JSON value is a part, but a number such as 1e-05: there it is a text."""
     parts = [("    ", entry["dataset"]), ("  ", {name: entry[name] for name in entry if name != "dataset"})]
     each = [(f"{indent}{name}", value) for indent, part in parts for name, value in part.items()]
-    return "\n".join(["- dataset:", *(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in each), ""])
+    return "\n".join(["- dataset:", *(f"{name}: {_scalar(value)}" for name, value in each), ""])
+
+
+def _scalar(value: str | float) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text.replace("e", ".0e") if isinstance(value, float) and "." not in text else text

@@ -112,3 +112,30 @@ def test_two_models_have_a_file_each_and_writing_twice_changes_nothing(tmp_path:
     assert len(first) == 2
     hn.export(tmp_path / "x.csv", tmp_path / "repo", form="hub")
     assert {path.name: path.read_bytes() for path in (tmp_path / "repo" / ".eval_results").iterdir()} == first
+
+
+def test_runs_whose_names_lose_signs_have_a_file_each(tmp_path: Path) -> None:
+    """Two models whose names have no Latin letter, and two paths that differ in a sign."""
+    for name, model in (("a b", "模型"), ("a b", "型模"), ("a-b", "模型")):
+        table(tmp_path / f"{name}.csv", "gsm8k", model=model)
+        hn.export(tmp_path / f"{name}.csv", tmp_path / "repo", form="hub")
+    assert len([*(tmp_path / "repo" / ".eval_results").iterdir()]) == 3
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-5 / 3, 1e22])
+def test_a_number_with_an_exponent_is_a_number(tmp_path: Path, scale: float) -> None:
+    """YAML 1.1 takes 1e-06 for a text."""
+    path = tmp_path / "runs.csv"
+    path.write_text("question,score,task\n" + "".join(f"{i},{scale * 2 * (i % 2)},gsm8k\n" for i in range(20)))
+    hn.export(path, tmp_path / "repo", form="hub")
+    (entry,) = entries(tmp_path / "repo")
+    assert isinstance(entry.value, float)
+    assert entry.value == pytest.approx(scale, rel=1e-9)
+
+
+def test_unequal_numbers_of_answers_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    rows = [f"gsm8k,{i},{(i + k) % 2},{k}" for i in range(20) for k in range(1 + 2 * (i % 2))]
+    path.write_text("task,question,score,repeat\n" + "\n".join(rows))
+    hn.export(path, tmp_path / "repo", form="hub")
+    assert "20 questions, 1–3 answers each;" in str(entries(tmp_path / "repo")[0].notes)

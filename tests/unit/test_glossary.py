@@ -88,6 +88,35 @@ def test_a_term_is_told_with_the_numbers_of_a_run(tmp_path: Path, capsys: pytest
     assert said[1] == f"corr. {difference.correlation:.2f}"
 
 
+def test_noise_that_is_not_seen_is_not_said_to_be_none() -> None:
+    """A data variance below 0 is no data noise of 0: its limit is told, and what it leaves to the answers."""
+    answers = (np.random.default_rng(1).random((40, 3)) < 0.5).astype(float)
+    row = hn.estimate(answers)
+    assert row.var_data < 0
+    assert row.se_data_upper is not None
+    upper, both = row.se_data_upper, row.se_prediction**2
+    least = int(100 * both / (both + upper**2))
+    assert (
+        sentence(find("prediction noise"), row) == f"more than {least}% of the variance with one answer per question."
+    )
+    assert f"to less than {np.ceil(1000 * upper) / 10:.1f} points at best" in sentence(find("data noise"), row)
+    known = hn.estimate(np.where(np.arange(40)[:, None] < 20, 1.0, answers))
+    share = 100 * known.var_prediction / (known.var_prediction + known.var_data)
+    assert sentence(find("prediction noise"), known).startswith(f"{share:.0f}% of")
+
+
+def test_unequal_and_unpaired_answers_are_told_as_they_are() -> None:
+    rng = np.random.default_rng(1)
+    a, b = (rng.random((2, 40, 3)) < 0.5).astype(float)
+    b[::2, 1:] = np.nan
+    assert sentence(find("answer"), hn.estimate(b)) == "40 questions, 1–3 answers each."
+    runs = [hn.Run(name, name, "array", scores=(hn.as_scores(x),)) for name, x in (("a", a), ("b", b))]
+    told = "40 questions, up to 3 answers each."
+    assert sentence(find("answer"), hn.compare(*runs).rows[0]) == told
+    assert "pairing is worth" in sentence(find("paired"), hn.compare(*runs).rows[0])
+    assert sentence(find("paired"), hn.compare(*runs, unpaired=True).rows[0]) == ""
+
+
 def test_a_run_without_the_number_says_what_has_it(tmp_path: Path) -> None:
     new, _ = runs(tmp_path)
     assert "Two runs may have it" in hn.what("p", new).remark

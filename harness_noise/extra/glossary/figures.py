@@ -9,6 +9,7 @@ from typing import Any
 from ...errors import counted
 from ...report import fmt
 from ...report.columns import DIFFERENCES, MEANS, Column
+from ...report.sentences import answers
 from ...results.rows import Difference, Estimate
 from .terms import Term
 
@@ -70,23 +71,29 @@ def _interval(row: Estimate | Difference) -> str:
     return f"the {of} lies in {fmt.interval_of(row)}, with {level} confidence."
 
 
-def _share_of_prediction(row: Estimate | Difference) -> float | None:
-    """Return the share of the variance at one answer that more answers would remove."""
-    if row.se_total is None or row.se_prediction is None or not row.se_total or row.se_data is None:
-        return None
-    return row.se_prediction**2 / (row.se_prediction**2 + row.se_data**2)
+def _data_noise(row: Estimate | Difference) -> tuple[float | None, str]:
+    """Return the data noise and "", or its limit and words before it if its variance is estimated below 0."""
+    if row.var_data is not None and row.var_data < 0:
+        return row.se_data_upper, "less than "
+    return row.se_data, ""
 
 
 def _data(row: Estimate | Difference) -> str:
-    if row.se_total is None or row.se_data is None:
+    data, less = _data_noise(row)
+    if row.se_total is None or data is None:
         return ""
-    total, left = fmt.amount(row, row.se_total), fmt.data_noise(row)
-    return f"more answers lower the standard error from {total} (1 answer) to {left} at best."
+    total, left = fmt.amount(row, row.se_total), fmt.data_noise(row).removeprefix("< ")  # a limit is rounded up
+    unit = fmt.scale_of(row).size
+    return f"more answers lower the standard error from {total} (1 answer) to {less}{left}{unit} at best."
 
 
 def _prediction(row: Estimate | Difference) -> str:
-    share = _share_of_prediction(row)
-    return "" if share is None else f"{100 * share:.0f}% of the variance with one answer per question."
+    data, less = _data_noise(row)
+    if not row.se_total or row.se_prediction is None or data is None:
+        return ""
+    share = row.se_prediction**2 / (row.se_prediction**2 + data**2)
+    said = f"more than {math.floor(100 * share)}%" if less else f"{100 * share:.0f}%"
+    return f"{said} of the variance with one answer per question."
 
 
 def _one_answer(row: Estimate | Difference) -> str:
@@ -111,7 +118,7 @@ def _detectable(row: Estimate | Difference) -> str:
 
 
 def _paired(row: Estimate | Difference) -> str:
-    if isinstance(row, Estimate) or not (row.se and row.se_unpaired) or row.test == "unpaired":
+    if isinstance(row, Estimate) or not (row.se and row.se_unpaired) or "unpaired" in row.diagnostics:
         return ""
     return (
         f"the standard error is {fmt.amount(row, row.se)}, and without pairing {fmt.amount(row, row.se_unpaired)}: "
@@ -120,11 +127,7 @@ def _paired(row: Estimate | Difference) -> str:
 
 
 def _answers(row: Estimate | Difference) -> str:
-    if isinstance(row, Estimate):
-        each = fmt.span(row.repeats_min, row.repeats_max)
-    else:
-        each = fmt.of_each(row.repeats_a, row.repeats_b)
-    return f"{each} to each of {counted(row.n_questions, 'question')}."
+    return f"{counted(row.n_questions, 'question')}, {answers(row)}."
 
 
 def _missing(row: Estimate | Difference) -> str:

@@ -405,11 +405,15 @@ class Answers:
             **how: the further arguments of `Answers`.
 
         Raises:
-            InputError: a column is missing, a row has no question, or its score is no number; or as `add`.
+            InputError: a column is missing or there twice, a row has no question, or its score is no number or its cause
+                unknown; or as `add`.
         """
         if lacking := [name for name in ("question", "score") if name not in frame.columns]:
             have = ", ".join(map(str, frame.columns))
             raise InputError(f"{where}: the frame has no column {lacking[0]!r}; there are {have}")
+        if not frame.columns.is_unique:
+            twice = frame.columns[frame.columns.duplicated()][0]
+            raise InputError(f"{where}: two columns are called {twice!r}")
         if "model" in frame.columns and frame["model"].nunique() > 1:
             raise InputError(f"{where}: the frame has several models: give those of each, frame.groupby('model')")
         answers = cls(where, options, **how)
@@ -421,7 +425,9 @@ class Answers:
             )
             if question is None:
                 raise InputError(f"{where}, row {line}: no question")
-            value = doc.get("cause") if score is None else score
+            value = score
+            if score is None and (value := doc.get("cause")) is not None and value not in CAUSES:
+                raise InputError(f"{where}, row {line}: the cause {value!r} is none of {', '.join(CAUSES)}")
             what = task or "table", metric or "score", scorer or "none"
             answers.add(*what, question, repeat, value, doc, line=line)
         return answers

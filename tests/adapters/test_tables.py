@@ -302,6 +302,7 @@ def test_named_groups(csv_file):
     ("name", "text", "message"),
     [
         ("t.csv", "", "the file is empty"),
+        ("t.csv", "\nquestion,score\na,1\n", "the first line is empty: a table begins with the names of its columns"),
         ("t.csv", "question,score\n", "the table has no rows"),
         ("t.csv", "question,score\na,1\nb\n", r"t\.csv, line 3: 1 cells, but the header has 2 columns"),
         ("t.csv", "question,score\na,good\n", r"line 2: score 'good' is not a finite number"),

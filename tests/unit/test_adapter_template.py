@@ -88,6 +88,8 @@ def test_a_frame_is_the_short_way(root: Path, tmp_path: Path, monkeypatch: pytes
         ({"score": [1, "good"]}, "line 2: table, score: the score 'good' is not a finite number"),
         ({"score": [1, float("inf")]}, "line 2: table, score: the score inf is not a finite number"),
         ({"model": ["m", "n"]}, "several models"),
+        ({"score": [1, None], "cause": [None, 3.0]}, r"row 2: the cause 3\.0 is none of agent, infrastructure"),
+        ({"score": [1, None], "cause": [None, "oops"]}, "row 2: the cause 'oops' is none of agent, infrastructure"),
         ({"question": ["a", "a"], "repeat": [1, 1], "score": [1, 0]}, "has the score 1 on line 1 and 0 on line 2"),
     ],
 )
@@ -97,6 +99,8 @@ def test_what_a_frame_cannot_say_is_refused(change: dict[str, list[object]], wor
         Answers.from_frame(frame, "here").run("m", "mine")
     with pytest.raises(InputError, match="no column 'score'; there are question"):
         Answers.from_frame(frame[["question"]], "here")
+    with pytest.raises(InputError, match="two columns are called 'score'"):
+        Answers.from_frame(frame[["question", "score", "score"]], "here")
 
 
 def test_cells_of_a_frame_are_those_of_a_table() -> None:

@@ -293,7 +293,8 @@ def _delimiter(path: Path, file: BufferedReader) -> str:
     if len(header) == LONGEST_LINE:
         raise _endless(path, 1)
     if not header.removeprefix(BOM_UTF8).strip():
-        raise InputError(f"{path}: the file is empty")
+        what = "first line is empty: a table begins with the names of its columns" if header else "file is empty"
+        raise InputError(f"{path}: the {what}")
     file.seek(0)
     return max(",;\t", key=lambda sign: header.count(sign.encode()))
 

@@ -405,7 +405,7 @@ class Answers:
             **how: the further arguments of `Answers`.
 
         Raises:
-            InputError: a column is missing or there twice, a row has no question, or its score is no number or its cause
+            InputError: a column is missing or there twice, a row has no question, its score is no number, or its cause
                 unknown; or as `add`.
         """
         if lacking := [name for name in ("question", "score") if name not in frame.columns]:

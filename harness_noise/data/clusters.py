@@ -406,9 +406,12 @@ def plain_label(value: Any) -> str:
 
 
 def label_or_none(value: Any) -> str | None:
-    """Return the label of a field's value, None if the field is empty: None, NaN or a blank text."""
-    blank = not value.strip() if isinstance(value, str) else value is None or value != value
-    return None if blank else plain_label(value)
+    """Return the label of a field's value, None if the field is empty: None, NaN or a blank text.
+
+    Spaces around a text do not count, as in the cells of a table.
+    """
+    value = value.strip() if isinstance(value, str) else value
+    return None if value is None or value != value or value == "" else plain_label(value)
 
 
 _OF_JSON = (bool, int, float, list, tuple, dict, type(None))

@@ -40,7 +40,7 @@ def test_a_task_that_is_there(text):
 
 @pytest.mark.parametrize(("text", "named"), [("dorp=passage", "dorp=passage"), ("drop=a,mmlu=b", "mmlu=b")])
 def test_a_task_that_is_not_there_is_an_error_that_lists_those_that_are(text, named):
-    with pytest.raises(InputError, match=r"the tasks are inspect_evals/drop, t0, .*t18 and 11 more") as caught:
+    with pytest.raises(InputError, match=r"The tasks are inspect_evals/drop, t0, .*t18 and 11 more") as caught:
         check_tasks(ClusterSpec.parse(text), ["inspect_evals/drop", *(f"t{i}" for i in range(30))])
     assert str(caught.value).startswith(f"`cluster` {named}: there is no task ")
 
@@ -74,6 +74,14 @@ def test_half_a_list_is_not_a_spec_for_all_tasks(text):
 )
 def test_labels(spec, label):
     assert labeller(spec)(DOC) == label
+
+
+@pytest.mark.parametrize("spec", ["passage", "passage*n"])
+def test_spaces_around_a_text_do_not_count(spec):
+    """As in a table's own column `cluster`: one passage would be two clusters, and the standard error too small."""
+    assert labeller(spec)({"passage": " p\n", "n": "1 "}) == labeller(spec)({"passage": "p", "n": "1"})
+    with pytest.raises(MissingFieldError):
+        labeller(spec)({"passage": " \n", "n": 1})
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,9 @@ class Registered:
     beside: str = ""
     """The calculations and designs that obey it, by their names in `settings`. "": only results have this name."""
 
+    works: str = ""
+    """Keys of the works that describe it, as in docs/sources.md."""
+
     needs: ClassVar[dict[str, str]] = {}
     """Calculation → the function without which it cannot obey a choice."""
 
@@ -276,6 +279,7 @@ _DESIGNS = "arena unpaired wild runs crossed corpus"
 CR0 = register(
     Estimator(
         name="cr0",
+        works="Miller",
         title="CR0",
         leverage=f"{_STATS}.cluster_variance:ones",
         words="The sum of the squared cluster sums over n², as the papers have it; too small with few clusters.",
@@ -293,6 +297,7 @@ CR1 = register(
 CR2 = register(
     Estimator(
         name="cr2",
+        works="Bell Pustejovsky",
         title="CR2",
         leverage=f"{_STATS}.cluster_variance:square_root",
         by_effects=True,
@@ -303,6 +308,7 @@ CR2 = register(
 CR3 = register(
     Estimator(
         name="cr3",
+        works="Bell",
         title="CR3",
         leverage=f"{_STATS}.cluster_variance:jackknife",
         by_effects=True,
@@ -325,6 +331,7 @@ T = register(
 WILSON = register(
     IntervalMethod(
         name="wilson",
+        works="Wilson",
         title="Wilson",
         on_share=True,
         of_mean=f"{_STATS}.intervals:wilson_of_mean",
@@ -338,6 +345,7 @@ WILSON = register(
 CLOPPER_PEARSON = register(
     IntervalMethod(
         name="clopper-pearson",
+        works="Clopper",
         title="Clopper–Pearson",
         on_share=True,
         of_mean=f"{_STATS}.intervals:clopper_pearson_of_mean",
@@ -350,6 +358,7 @@ CLOPPER_PEARSON = register(
 KORN_GRAUBARD = register(
     IntervalMethod(
         name="korn-graubard",
+        works="Korn",
         title="Korn–Graubard",
         on_share=True,
         by_t=True,
@@ -362,6 +371,7 @@ KORN_GRAUBARD = register(
 BOOTSTRAP = register(
     IntervalMethod(
         name="bootstrap",
+        works="Efron",
         of_mean=f"{_STATS}.resampling:interval_of_mean",
         by_t=True,
         of_difference=f"{_ANALYSIS}.drawn:limits_of_bootstrap",
@@ -374,6 +384,7 @@ BOOTSTRAP = register(
 BOOTSTRAP_T = register(
     IntervalMethod(
         name="bootstrap-t",
+        works="Efron",
         of_mean=f"{_STATS}.resampling:studentised_of_mean",
         tail=f"{_STATS}.intervals:tail_of_t",
         tail_moves=False,
@@ -387,12 +398,16 @@ BOOTSTRAP_T = register(
 register(IntervalMethod(name="wild", title="wild bootstrap", words="All that `test='wild'` does not reject."))
 register(
     IntervalMethod(
-        name="bonett-price", title="Bonett–Price", words="Adjusted Wald, for a paired difference that does not vary."
+        name="bonett-price",
+        works="Bonett",
+        title="Bonett–Price",
+        words="Adjusted Wald, for a paired difference that does not vary.",
     )
 )
 register(
     IntervalMethod(
         name="agresti-caffo",
+        works="Agresti",
         title="Agresti–Caffo",
         words="Adjusted Wald, for an unpaired difference that does not vary.",
     )
@@ -425,6 +440,7 @@ SIGN = register(
 PERMUTATION = register(
     DifferenceTest(
         name="permutation",
+        works="Good",
         of_difference=f"{_ANALYSIS}.drawn:test_of_permutation",
         of_corpus=f"{_ANALYSIS}.corpus:by_permutation",
         has_limits=False,
@@ -436,6 +452,7 @@ PERMUTATION = register(
 BOOTSTRAP_TEST = register(
     DifferenceTest(
         name="bootstrap",
+        works="Efron",
         of_difference=f"{_ANALYSIS}.drawn:test_of_bootstrap",
         of_corpus=f"{_ANALYSIS}.corpus:by_resampling",
         interval="bootstrap",
@@ -447,6 +464,7 @@ BOOTSTRAP_TEST = register(
 WILD = register(
     DifferenceTest(
         name="wild",
+        works="Cameron2008 MacKinnon",
         title="wild bootstrap",
         of_difference=f"{_ANALYSIS}.drawn:test_of_wild",
         of_pairs=f"{_PAIRS}:pairs_by_wild",
@@ -460,13 +478,18 @@ WILD = register(
 register(
     DifferenceTest(
         name="bootstrap-t",
+        works="Efron",
         of_difference=f"{_ANALYSIS}.drawn:test_of_bootstrap_t",
         interval="bootstrap-t",
         by_cluster=True,
         words="The studentised cluster bootstrap, beside its interval.",
     )
 )
-register(DifferenceTest(name="fisher", title="Fisher's exact", words="Of two counts, as of 74/100 and 72/100."))
+register(
+    DifferenceTest(
+        name="fisher", works="Fisher", title="Fisher's exact", words="Of two counts, as of 74/100 and 72/100."
+    )
+)
 register(
     DifferenceTest(name="reference", title="t", words="Student's t, with the noise that a benchmark's profile says.")
 )

@@ -53,6 +53,7 @@ class HelmAdapter(ReadOnly):
         task = MODEL.sub("", name).replace(":,", ":").strip(":,")
         texts = {str(field(row, "id")): field(row, "input", "text") for row in _list(folder / INSTANCES)}
         answers = Answers(folder, options, kind="instance id", text="input")
+        answers.file = stats
         trials = set()
         for place, row in enumerate(items(stats, DAMAGED), 1):
             instance, listed, index = field(row, "instance_id"), field(row, "stats"), field(row, "train_trial_index")

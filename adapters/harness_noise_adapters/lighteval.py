@@ -71,6 +71,7 @@ def _run(place: Path, folder: Path, files: list[Path], options: ReadOptions) -> 
 
 def _add(answers: Answers, file: Path) -> None:
     """Add the answers of one task."""
+    answers.file = file
     refuse_pointer(file)
     task, number = FILE.sub(r"\1", file.name), 0
     with readable(file):

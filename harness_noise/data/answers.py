@@ -384,6 +384,8 @@ class Answers:
     ) -> None:
         self.where, self.options, self.kind, self.text, self.auto = where, options or ReadOptions(), kind, text, auto
         self.repeats_are_runs = repeats_are_runs
+        self.file: object = where
+        """The file that answers are read from, for messages about one. The run unless an adapter names it."""
         self.notes: list[Note] = []
         """Sentences for the user. An adapter may add to them."""
         self._spec = None if self.options.cluster is None else ClusterSpec.parse(self.options.cluster)
@@ -479,16 +481,16 @@ class Answers:
         if cause:
             answers.causes[len(answers.values)] = cause
         if (number := nan if cause else number_of(value)) is None or abs(number) > HUGE:
-            refuse_score(value, f"{self.where}{_line_words(line)}: {task}, {metric}")
+            refuse_score(value, f"{self.file}{_line_words(line)}: {task}, {metric}")
         answers.append(question, number)
         answers.lines.append(line)
         answers.repeats.append(repeat)
         if factors := self.options.factors:
             scored = number == number
-            answers.levels.append(levels_of(self.where, line, fields, factors, scored=scored))
+            answers.levels.append(levels_of(self.file, line, fields, factors, scored=scored))
         if names := self.options.usage:
             self._measurable = self._measurable or tuple(numeric_fields(fields))
-            answers.usage.append(usage_of(fields, names, self.where, line, cause))
+            answers.usage.append(usage_of(fields, names, self.file, line, cause))
 
     def describe(self, task: str, metric: str, scorer: str, **fields: Any) -> None:
         """Record what the harness says of a metric: `native` (its own mean), `higher_is_better`, `bounds`, … of
@@ -568,7 +570,7 @@ class Answers:
 
     def _ask(self, seen: _Asked, question: str, doc: Doc, line: int) -> None:
         """Record a document's facts about a question that is new."""
-        at = f"{self.where}{f', line {line}' if line else ''}"
+        at = f"{self.file}{f', line {line}' if line else ''}"
         seen.labels[question] = _field_of(seen.label, doc, f"{at}: cluster")
         seen.lines[question], seen.last = line, doc
         if self._key is not None:
@@ -586,7 +588,7 @@ class Answers:
             return
         if label != before and label is not None:
             lines = _line_words(seen.lines[question]), _line_words(line)
-            one_cluster(self.where, question, (before, lines[0]), (label, lines[1]))
+            one_cluster(self.file, question, (before, lines[0]), (label, lines[1]))
 
     def _clusters(self, task: str, seen: _Asked) -> dict[str, str]:
         """Return question → label, empty if only some questions have one."""

@@ -31,7 +31,7 @@ def says(result, spec, se):
     (note,) = [note.as_text() for note in result.notes if note.code == "doubled_questions"]
     assert f"{TWICE} of {N} questions are the same as another one" in note
     assert spec in note
-    assert f"{se:.3g}" in note
+    assert f"{100 * se:.2f} points" in note
 
 
 def check(path, spec, other=None):

@@ -29,7 +29,7 @@ def simulate(replications, labels, counts, icc, seed, noise=1.0):
         q = np.sqrt(icc) * rng.standard_normal(G)[labels] + np.sqrt(1 - icc) * rng.standard_normal(n)
         x = q[:, None] + np.sqrt(noise) * rng.standard_normal((n, K))
         x[holes] = np.nan
-        _, m, _, _ = contrast_moments([question_stats(x)], [1.0], plan, "cr2")
+        m = contrast_moments([question_stats(x)], [1.0], plan, "cr2").m
         out[r] = np.ravel([m.variance, m.var_data, m.var_prediction])
     sizes = np.bincount(labels)
     data = icc * (sizes**2).sum() / n**2 + (1 - icc) / n
@@ -78,7 +78,7 @@ def test_balanced_clusters_across_tasks(icc, replications):
     for r in range(replications):
         q = np.sqrt(icc) * rng.standard_normal(6)[labels] + np.sqrt(1 - icc) * rng.standard_normal(36)
         x = q[:, None] + rng.standard_normal((36, 3))
-        _, m, _, _ = contrast_moments([question_stats(x)], [1.0], plan, "cr2")
+        m = contrast_moments([question_stats(x)], [1.0], plan, "cr2").m
         found[r] = np.ravel([m.variance, m.var_data, m.var_prediction])
     each = 0.25 / 24 + 0.25 / 12
     data = icc / 6 + (1 - icc) * each

@@ -29,6 +29,10 @@ def test_one_answer_or_equal_answers_have_none(scores):
     assert hn.estimate(scores).gap_of_runs is None
 
 
+def test_a_gap_as_wide_as_the_range_says_nothing():
+    assert hn.estimate(np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])).gap_of_runs is None
+
+
 def test_repeats_that_move_together_have_none(tmp_path):
     rng = np.random.default_rng(2)
     x = rng.random((200, 4)) < np.array([0.3, 0.5, 0.7, 0.9])

@@ -100,7 +100,7 @@ def test_an_adapters_mistake_is_an_error_with_its_name(monkeypatch: pytest.Monke
     monkeypatch.setattr(adapters, "load", lambda name: wrong if name == "wrong" else real(name))
     path = tmp_path / "x.csv"
     path.write_text("question,score\na,1\nb,0\n")
-    with pytest.raises(InputError, match=r"x\.csv: the adapter 'wrong' makes scores of it that cannot be .*'a'"):
+    with pytest.raises(InputError, match=r"x\.csv: the adapter 'wrong' returned impossible scores .*'a'"):
         adapters.read(path)
     runs, errors = adapters.read_what_can_be([path])
     assert not runs

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ..._version import __version__
-from ...choices import ESTIMATORS, INTERVALS, TESTS
+from ...choices import ESTIMATORS, INTERVALS, TESTS, Register
 from ...errors import some_of
 from ...report import fmt
 from ...results.arena import Arena
@@ -41,26 +42,8 @@ WORKS = {
 }
 """Key → work, as in docs/sources.md."""
 
-_BY_ESTIMATOR = {"cr0": ("Miller",), "cr2": ("Bell", "Pustejovsky"), "cr3": ("Bell",), "bootstrap": ("Efron",)}
-_BY_INTERVAL = {
-    "t": (),
-    "wilson": ("Wilson",),
-    "clopper-pearson": ("Clopper",),
-    "korn-graubard": ("Korn",),
-    "bootstrap": ("Efron",),
-    "bootstrap-t": ("Efron",),
-    "bonett-price": ("Bonett",),
-    "agresti-caffo": ("Agresti",),
-}
-_BY_TEST = {
-    "permutation": ("Good",),
-    "bootstrap": ("Efron",),
-    "bootstrap-t": ("Efron",),
-    "wild": ("Cameron2008", "MacKinnon"),
-    "sequential": ("Jennison",),
-    "fisher": ("Fisher",),
-}
 _PAIRINGS = {"paired": "question by question (paired)", "unpaired": "on different questions (unpaired)"}
+_STOPPED = {"sequential": ("Jennison",)}
 _MISSING = {"zero": "count as wrong", "drop": "are left out"}
 _BY_ADJUSTMENT = {"holm": ("Holm's method", ("Holm",)), "bh": ("the false discovery rate", ("Benjamini",))}
 
@@ -74,6 +57,12 @@ def text(result: Analysis | Comparison | Arena) -> str:
     paragraph = " ".join(f"{words}{_cited(works)}." for words, works in said)
     listed = "".join(f"- {WORKS[key]}\n" for key in sorted(keys))
     return f"{paragraph}\n\n## References\n\n{listed}"
+
+
+def _works(register: Register[Any], *names: str) -> tuple[str, ...]:
+    """Return the keys of the works that describe choices, each once."""
+    known = [register[name].works.split() for name in names if name in register]
+    return tuple(dict.fromkeys(key for keys in known for key in keys))
 
 
 def _cited(works: Sequence[str]) -> str:
@@ -121,7 +110,9 @@ def _errors(se: str, rows: Rows) -> Iterator[Sentence]:
     fixed = [row for row in rows if row.estimand == "these_questions"]
     names = [row.estimator if isinstance(row, Estimate) else se for row in rows if row not in fixed]
     known = [name for name in dict.fromkeys(names) if name in ESTIMATORS or name == "bootstrap"]
-    works = tuple(dict.fromkeys(key for name in known for key in _BY_ESTIMATOR.get(name, ())))
+    works = tuple(
+        dict.fromkeys(key for name in known for key in _works(ESTIMATORS if name in ESTIMATORS else INTERVALS, name))
+    )
     clusters = list(dict.fromkeys(fmt.plain(row.cluster) for row in rows if row.cluster))
     how = ", ".join(map(fmt.estimator_name, known))
     words = "± is the standard error"
@@ -154,7 +145,7 @@ def _intervals(rows: Rows) -> Iterator[Sentence]:
     names = list(dict.fromkeys(row.interval for row in rows if row.ci_low is not None))
     if names:
         titles = ", ".join(INTERVALS.title(name) for name in names)
-        works = tuple(dict.fromkeys(key for name in names for key in _BY_INTERVAL.get(name, ())))
+        works = _works(INTERVALS, *names)
         yield f"Confidence intervals have {fmt.level_of(rows)} coverage ({titles})", works
 
 
@@ -162,7 +153,10 @@ def _tests(result: Analysis | Comparison | Arena, rows: Sequence[Difference]) ->
     """Yield sentences on the tests of differences, and their adjustment."""
     tested = [row for row in rows if row.p_value is not None]
     for name in dict.fromkeys(row.test for row in tested):
-        yield _TEST_WORDS.get(name, f"p-values are two-sided ({TESTS.title(name)})"), _BY_TEST.get(name, ())
+        yield (
+            _TEST_WORDS.get(name, f"p-values are two-sided ({TESTS.title(name)})"),
+            _works(TESTS, name) or _STOPPED.get(name, ()),
+        )
     family = [row for row in tested if not row.is_overall]
     how = _BY_ADJUSTMENT.get(result.settings.get("adjust", ""))
     if how and len(family) > 1:

@@ -92,8 +92,12 @@ def explained(column: Column, words: Words = str) -> str:
 
 
 def tip(section: Section, row: int, column: Column) -> str:
-    """Return the tooltip of a cell: what its number says in words, "" for most cells."""
-    return extras.tooltip(column.label, section.of[row]) if section.of else ""
+    """Return the tooltip of a cell: what its number says in words, "" for most cells, and in long tables."""
+    return extras.tooltip(column.label, section.of[row]) if section.of and len(section.rows) <= TOLD_ROWS else ""
+
+
+TOLD_ROWS = 50
+"""The most rows of a table whose cells have tooltips. Each of its columns has one in any case."""
 
 
 def _svg(picture: Picture, theme: canvas.Theme = "page") -> Markup:

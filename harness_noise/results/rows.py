@@ -225,8 +225,8 @@ class Estimate(_Row):
     gap_of_runs: float | None = None
     """Two runs of the model, one answer per question, differ by less with probability `level`, by its own randomness.
 
-    null if prediction noise is not identified, if the repeats share a cause (`shared_repeat_noise`), or if it is as wide as
-    the range of the scores.
+    null if prediction noise is not identified, if the repeats share a cause (`shared_repeat_noise`), or if it is as
+    wide as the range of the scores.
     """
     range: tuple[float, float] | None = None
     """Lowest and highest value of the metric, if they are declared or seen, null if unbounded."""

@@ -88,6 +88,32 @@ def test_a_term_is_told_with_the_numbers_of_a_run(tmp_path: Path, capsys: pytest
     assert said[1] == f"corr. {difference.correlation:.2f}"
 
 
+def test_a_row_tells_every_number_that_it_has(tmp_path: Path) -> None:
+    """A term with a field of JSON that a row has is not said to have no number, and its unit stands behind it."""
+    new, old = runs(tmp_path)
+    row, difference = hn.analyze(new).rows[0], hn.compare(new, old).rows[0]
+    silent = {
+        "fixed questions",
+        "measure",
+        "run",
+        "task",
+        "smallest detectable difference",
+    }  # no number, or not a mean's
+    for each in (row, difference):
+        fields = {name for name, value in each.to_dict().items() if value not in (None, [])}
+        for term in all_terms().values():
+            if fields.intersection(term.fields) and term.name not in silent:
+                assert sentence(term, each), (type(each), term.name)
+    assert sentence(find("mean"), row) == f"{100 * row.mean:.1f}%."
+    assert sentence(find("mean"), difference) == f"A {100 * difference.mean_a:.1f}%, B {100 * difference.mean_b:.1f}%."
+    assert sentence(find("difference"), difference) == f"A − B is {100 * difference.diff:.1f} points."
+    assert sentence(find("df"), row) == f"{row.df:.0f} degrees of freedom."
+    assert sentence(find("mde"), difference)
+    repeated = hn.estimate((np.random.default_rng(2).random((40, 3)) < 0.5).astype(float))
+    gap = f"differ by less than {100 * repeated.gap_of_runs:.1f} points in 95% of cases"
+    assert gap in sentence(find("gap_of_runs"), repeated)
+
+
 def test_noise_that_is_not_seen_is_not_said_to_be_none() -> None:
     """A data variance below 0 is no data noise of 0: its limit is told, and what it leaves to the answers."""
     answers = (np.random.default_rng(1).random((40, 3)) < 0.5).astype(float)
@@ -96,9 +122,8 @@ def test_noise_that_is_not_seen_is_not_said_to_be_none() -> None:
     assert row.se_data_upper is not None
     upper, both = row.se_data_upper, row.se_prediction**2
     least = int(100 * both / (both + upper**2))
-    assert (
-        sentence(find("prediction noise"), row) == f"more than {least}% of the variance with one answer per question."
-    )
+    said = sentence(find("prediction noise"), row)
+    assert said.startswith(f"more than {least}% of the variance with one answer per question. Two runs of")
     assert f"to less than {np.ceil(1000 * upper) / 10:.1f} points at best" in sentence(find("data noise"), row)
     known = hn.estimate(np.where(np.arange(40)[:, None] < 20, 1.0, answers))
     share = 100 * known.var_prediction / (known.var_prediction + known.var_data)

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import counted
 from ...report import fmt
 from ...report.columns import DIFFERENCES, MEANS, Column
-from ...report.sentences import answers
+from ...report.sentences import answers, gap_words
 from ...results.rows import Difference, Estimate
 from .terms import Term
 
@@ -20,7 +20,7 @@ def sentence(term: Term, row: Any) -> str:
         return ""
     if term.name in row.diagnostics:
         return "this row has it."
-    made = _SENTENCES.get(term.name)
+    made = _SENTENCES.get(term.name) or _IN_A_TABLE.get(term.name)
     return made(row) if made is not None else "; ".join(_cells(term, row))
 
 
@@ -38,6 +38,26 @@ def _cells(term: Term, row: Estimate | Difference) -> list[str]:
 
 def _is_of(column: Column, term: Term) -> bool:
     return bool(column.label) and column.label in term.labels
+
+
+def _mean(row: Estimate | Difference) -> str:
+    if isinstance(row, Estimate):
+        return "" if row.mean is None else f"{fmt.mean_of(row, row.mean, unit=True)}."
+    both = (("A", row.mean_a), ("B", row.mean_b))
+    said = ", ".join(f"{side} {fmt.mean_of(row, mean, unit=True)}" for side, mean in both if mean is not None)
+    return said and f"{said}."
+
+
+def _difference(row: Estimate | Difference) -> str:
+    return "" if isinstance(row, Estimate) or row.diff is None else f"A − B is {fmt.amount(row, row.diff)}."
+
+
+def _freedom(row: Estimate | Difference) -> str:
+    return "" if row.df is None else f"{fmt.degrees(row.df)} degrees of freedom."
+
+
+def _codes(row: Estimate | Difference) -> str:
+    return ", ".join(row.diagnostics)
 
 
 def _design_effect(row: Estimate | Difference) -> str:
@@ -93,7 +113,8 @@ def _prediction(row: Estimate | Difference) -> str:
         return ""
     share = row.se_prediction**2 / (row.se_prediction**2 + data**2)
     said = f"more than {math.floor(100 * share)}%" if less else f"{100 * share:.0f}%"
-    return f"{said} of the variance with one answer per question."
+    gap = gap_words(row) if isinstance(row, Estimate) else ""
+    return f"{said} of the variance with one answer per question. {gap}".rstrip()
 
 
 def _one_answer(row: Estimate | Difference) -> str:
@@ -153,3 +174,11 @@ _SENTENCES: dict[str, Callable[[Estimate | Difference], str]] = {
     "standard error": _error,
 }
 """Term → the sentence with a row's numbers. Other terms show the cells of their columns."""
+
+_IN_A_TABLE: dict[str, Callable[[Estimate | Difference], str]] = {
+    "degrees of freedom": _freedom,
+    "diagnostic": _codes,
+    "difference": _difference,
+    "mean": _mean,
+}
+"""Term → the sentence with numbers that a table has with their units, so that a page needs no tooltip of them."""

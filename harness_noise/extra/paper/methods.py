@@ -44,7 +44,7 @@ WORKS = {
 
 _PAIRINGS = {"paired": "question by question (paired)", "unpaired": "on different questions (unpaired)"}
 _STOPPED = {"sequential": ("Jennison",)}
-_MISSING = {"zero": "count as wrong", "drop": "are left out"}
+_MISSING = {"zero": "count as 0", "drop": "are left out"}
 _BY_ADJUSTMENT = {"holm": ("Holm's method", ("Holm",)), "bh": ("the false discovery rate", ("Benjamini",))}
 
 
@@ -79,7 +79,8 @@ def _of_rows(result: Analysis | Comparison | Arena, rows: Rows) -> Iterator[Sent
         pairings = dict.fromkeys(map(fmt.pairing, compared))
         published = [row for row in compared if fmt.of_published(row)]
         ways = [_PAIRINGS.get(how, how.removeprefix("against ")) for how in pairings if how in _PAIRINGS or published]
-        who = "We compare a model with" if published else "We compare two models"
+        several = len({(row.model_a, row.model_b, row.run_a, row.run_b) for row in compared}) > 1
+        who = "We compare a model with" if published else f"We compare {'pairs of' if several else 'two'} models"
         compared_how = " ".join([who, *([some_of(ways, 2)] if ways else [])])
         yield compared_how, ("Miller",) if "paired" in pairings else ()
     else:

@@ -127,6 +127,13 @@ def test_the_paragraph_cites_what_was_computed_and_nothing_else(result: Any, cit
         assert WORKS[key].partition("),")[0].replace("(", "") in paragraph
 
 
+def test_several_pairs_of_models_and_zeros_are_said(tmp_path: Path) -> None:
+    assert text(hn.compare([A, run("c")], against=B)).startswith("We compare pairs of models question by question")
+    path = tmp_path / "a.csv"
+    path.write_text("question,score\n" + "".join(f"{i},{'' if i < 2 else i % 2}\n" for i in range(40)))
+    assert "Answers without a score count as 0." in text(hn.analyze(path, missing="zero"))
+
+
 def test_a_published_number_is_no_run(tmp_path: Path) -> None:
     hn.write_paper(hn.compare(A, 0.5, n=90), tmp_path)
     assert json.loads((tmp_path / "result.json").read_text())["run"]["runs"] == [A.name]

@@ -305,6 +305,21 @@ class TestRefused:
         hn.drop_models(runs, n=N)
         self.refused("c: still asked at the last look", "name all runs that go on")(runs[:2])
 
+    def test_of_two_runs_that_share_a_name_one_is_left_out(self, tmp_path):
+        """Their names have their folders, and a name alone may be of either."""
+        places = []
+        for folder, name in (("x", "a"), ("y", "d"), ("z", "b")):
+            (tmp_path / folder).mkdir()
+            lines = Path(write(tmp_path / folder, name, 100)).read_text().splitlines()
+            (path := tmp_path / folder / "s.csv").write_text(
+                "\n".join(
+                    [f"{lines[0]},model", *(f"{line},{'other' if name == 'b' else 'same'}" for line in lines[1:])]
+                )
+            )
+            places.append(str(path))
+        hn.drop_models(places, n=N)
+        self.refused("same (x): still asked at the last look", "of two that share a model's name both")(places[::2])
+
     @pytest.mark.parametrize(
         "choice",
         [{"looks": 10}, {"level": 0.9}, {"se": "cr1"}, {"n": 200}, {"range": (-1, 1)}, {"only": ["order >= 0"]}],

@@ -300,7 +300,10 @@ def _looked(
     family = ModelFamily(len(names), settings.level) if kept is None else kept.family
     on = [names[m] for m in family.left]
     if lost := [name for name in on if name not in board.names]:
-        raise InputError(f"{some_of(lost, 4)}: still asked at the last look, and not given: name all runs that go on")
+        raise InputError(
+            f"{some_of(lost, 4)}: still asked at the last look, and not given: name all runs that go on, and of two "
+            "that share a model's name both"
+        )
     if new := [name for name in board.names if name not in names]:
         raise InputError(
             f"{some_of(new, 4)}: not there at the first look, and a model that comes later starts a new family. Leave "

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..choices import ESTIMATORS, INTERVALS, TESTS
 from ..data.units import MISSING as MISSING
+from ..data.units import MOST_DECIMALS
 from ..data.units import PERCENT as PERCENT
 from ..data.units import Scale as Scale
 from ..data.units import decimals as decimals
@@ -193,6 +194,8 @@ def data_noise(row: Estimate | Difference) -> str:
 def below(limit: float, digits: int) -> str:
     """Return "< x" for noise that is not seen, x its upper limit rounded up."""
     unit = 10.0**-digits
+    if digits == MOST_DECIMALS and 0 < limit < 100 * unit:  # as `number` shows it, with an exponent
+        unit = 10.0 ** (math.floor(math.log10(limit)) - 2)
     return f"< {number(max(1, math.ceil(limit / unit - SLACK)) * unit, digits)}"
 
 

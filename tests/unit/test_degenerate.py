@@ -354,3 +354,9 @@ def test_the_interval_of_a_difference_is_in_the_units_of_the_difference():
         assert not fmt.is_mean(SimpleNamespace(model="m", **{of: 0.1}), "ci_low")
     assert fmt.is_mean(SimpleNamespace(model="m", mean=0.1), "ci_low")
     assert fmt.is_mean(SimpleNamespace(rule="se", diff=None, estimate=0.1), "ci_low")
+
+
+def test_a_limit_of_a_tiny_metric_is_rounded_up_with_its_exponent():
+    """It was "< 1.00e−06" for every smaller one."""
+    assert [fmt.below(x, 6) for x in (5.123e-9, 9.999e-9, 5e-5)] == ["< 5.13e−09", "< 1.00e−08", "< 5.00e−05"]
+    assert [fmt.below(x, 3) for x in (0.0121, 0.0)] == ["< 0.013", "< 0.001"]

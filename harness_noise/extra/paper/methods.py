@@ -138,7 +138,8 @@ def _repeats(row: Estimate | Difference) -> tuple[int, int]:
     """Return the fewest and the most answers of a question, or the most of A and of B."""
     if isinstance(row, Difference):
         return row.repeats_a, row.repeats_a if fmt.of_published(row) else row.repeats_b
-    return row.repeats_min, row.repeats_max
+    alike = "identical_repeats" in row.diagnostics  # one answer, repeated without a change
+    return (1, 1) if alike else (row.repeats_min, row.repeats_max)
 
 
 def _intervals(rows: Rows) -> Iterator[Sentence]:

@@ -139,6 +139,13 @@ def test_a_published_number_is_no_run(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "result.json").read_text())["run"]["runs"] == [A.name]
 
 
+def test_answers_that_are_all_alike_are_one() -> None:
+    part = REPEATED[0].scores[0]
+    alike = replace(REPEATED[0], scores=(replace(part, values=np.repeat(part.values[:, :1], 3, axis=1)),))
+    assert "identical_repeats" in hn.analyze(alike).rows[0].diagnostics
+    assert "Each question has" not in text(hn.analyze(alike))
+
+
 def test_questions_with_unequal_numbers_of_answers() -> None:
     part = REPEATED[0].scores[0]
     values = part.values.copy()

@@ -56,7 +56,7 @@ def text(result: Analysis | Comparison | Arena) -> str:
     said.append((f"All figures were computed with harness-noise {__version__}", ()))
     paragraph = " ".join(f"{words}{_cited(works)}." for words, works in said)
     listed = "".join(f"- {WORKS[key]}\n" for key in sorted(keys))
-    return f"{paragraph}\n\n## References\n\n{listed}"
+    return f"{paragraph}\n\n## References\n\n{listed}" if listed else f"{paragraph}\n"
 
 
 def _works(register: Register[Any], *names: str) -> tuple[str, ...]:
@@ -109,7 +109,9 @@ def _errors(se: str, rows: Rows) -> Iterator[Sentence]:
     if not rows:
         return
     fixed = [row for row in rows if row.estimand == "these_questions"]
-    names = [row.estimator if isinstance(row, Estimate) else se for row in rows if row not in fixed]
+    borrowed = [row for row in rows if isinstance(row, Difference) and row.test == "reference"]
+    made = [row for row in rows if row not in (*fixed, *borrowed)]
+    names = [row.estimator if isinstance(row, Estimate) else se for row in made]
     known = [name for name in dict.fromkeys(names) if name in ESTIMATORS or name == "bootstrap"]
     works = tuple(
         dict.fromkeys(key for name in known for key in _works(ESTIMATORS if name in ESTIMATORS else INTERVALS, name))

@@ -112,6 +112,7 @@ SEVERAL = run("a", 0.2, 1, ("x", "y")), run("b", 0.0, 1, ("x", "y"))
             "Bell Pustejovsky Wilson",
             "with a published number on 90 other questions. ±",
         ),
+        (lambda: hn.compare(0.71, 0.68, profile="gsm8k"), "", "± is the standard error. Confidence"),
         (lambda: hn.compare((30, 60), (20, 60)), "Agresti Fisher", "Fisher's exact test"),
         (lambda: hn.arena([A, B, run("c", 0.1)]), "Bell Holm Hsu Mogstad Pustejovsky Wilson", "★ marks the models"),
     ],

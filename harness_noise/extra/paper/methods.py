@@ -126,12 +126,9 @@ def _errors(se: str, rows: Rows) -> Iterator[Sentence]:
     counts = [k for row in rows for k in _repeats(row)]
     if max(counts) > 1:
         both = "" if fixed else ", so the error contains the noise of questions and of answers"
-        most = (
-            "up to "
-            if any(isinstance(row, Difference) and "missing_repeats" in row.diagnostics for row in rows)
-            else ""
-        )
-        yield f"Each question has {most}{fmt.span(min(counts), max(counts))} answers{both}", ("Wang",)
+        some = any(isinstance(row, Difference) and "missing_repeats" in row.diagnostics for row in rows)
+        asked = f"up to {max(counts)}" if some else fmt.span(min(counts), max(counts))
+        yield f"Each question has {asked} answers{both}", ("Wang",)
     if fixed:
         yield "The questions are taken as fixed: the error is that of the repeated answers alone", ()
 

@@ -232,14 +232,14 @@ def overall_estimates(run: Run, settings: Settings) -> tuple[list[Estimate], lis
 
 def no_row(measure: Measure, why: str) -> list[Note]:
     """Return a note on why there is no overall row, none if no user would expect one."""
-    return [Note("no_overall", f"{_named(measure)}: no overall row: {why}")] if why else []
+    return [Note("no_overall", f"{_measure_words(measure)}: no overall row: {why}")] if why else []
 
 
 def _without(measure: Measure, found: TopRows) -> list[Note]:
     if not found.missing:
         return []
     said = f"the overall row is without {some_of(found.missing, 4)}, whose answers are not there"
-    return [Note("overall_in_part", f"{_named(measure)}: {said}")]
+    return [Note("overall_in_part", f"{_measure_words(measure)}: {said}")]
 
 
 def unknown_weights(runs: Iterable[Run], settings: Settings) -> list[Note]:
@@ -255,7 +255,8 @@ def unknown_weights(runs: Iterable[Run], settings: Settings) -> list[Note]:
     return [Note("weights_not_there", said)]
 
 
-def _named(measure: Measure) -> str:
+def _measure_words(measure: Measure) -> str:
+    """Return "metric scorer" for a note, without a scorer that is none."""
     return " ".join(name for name in measure if name != "none")
 
 

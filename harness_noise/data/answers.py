@@ -397,7 +397,7 @@ class Answers:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, where: object, options: ReadOptions | None = None, **how: Any) -> Answers:
-        """Return the answers of one model that a frame has, one in each row.
+        """Return the answers of one model: one a row, in columns of fixed names. `how` goes to `Answers`.
 
         Args:
             frame: the columns `question` and `score`, and if they are there `task`, `metric`, `scorer`, `repeat`,

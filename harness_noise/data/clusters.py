@@ -397,7 +397,7 @@ def _template(spec: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def plain_label(value: Any) -> str:
-    """Return a label of one way for any value, without the sign by which crossed ones are known.
+    """Return a value's label along one way of clustering (1.0 → "1.0"), with the sign of crossed ones replaced.
 
     Raises:
         FinalError: the value is nested too deeply.

@@ -223,7 +223,10 @@ class Scores(OnQuestions):
 
     @property
     def was_asked(self) -> BoolArray:
-        """(n, K) the answers that were asked for, as far as that is known."""
+        """(n, K) True for answers that were asked for.
+
+        If `asked` is unknown: the scored ones, and the missing ones unless all of them count as 0.
+        """
         return ~np.isnan(self.values) | self._holes() if self.asked is None else self.asked
 
     def _holes(self) -> BoolArray:

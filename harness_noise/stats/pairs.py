@@ -250,11 +250,11 @@ def from_questions(
     fixed: bool = False,
     shown: BoolArray | None = None,
 ) -> tuple[dict[str, Any], dict[str, BoolArray], Contrast, Terms | None]:
-    """Return parts of the columns of P pairs, their repeats' codes, their contrasts, and what limits the data noise.
+    """Compare A with B in P pairs: return parts of the columns, codes of repeats, contrasts, the data noise's limit.
 
     Args:
         runs: statistics of A and of B, (P, n) each.
-        plan: of the n questions.
+        plan: weights, tasks and clusters of the n questions.
         estimator: of the variance over questions.
         fixed: the questions are no sample.
         shown: (P, n) the questions that both have; None: all of them.

@@ -692,7 +692,7 @@ class _Native:
         return {i: why for i, row in rows if lost[i] and (why := row.why(self.es.scorer))}
 
     def _clusters(self, part: _Part, called: str) -> Clusters:
-        """Return the task's clusters. If the user named none, return those that the scorer's own stderr names."""
+        """Return the clusters that the scorer's own stderr names, if none were named before; else the task's."""
         own = own_cluster(self.es, part.key) if self.out.open_ else None
         if own is None or (by_key := self.task.task_clusters.labels_or_none(FileSpec(own), plain=True))[0] is None:
             return self.out.clusters

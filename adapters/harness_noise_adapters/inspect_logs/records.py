@@ -761,6 +761,7 @@ def as_text(value: Any) -> str:
 
 
 def target_text(target: str | list[str]) -> str:
+    """Return a target as text: a text, or the only one of a list, as it is; any other list as JSON."""
     if isinstance(target, str):
         return target
     return target[0] if len(target) == 1 else json.dumps(target)

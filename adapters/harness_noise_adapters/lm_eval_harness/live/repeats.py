@@ -91,7 +91,7 @@ class Asking:
         self.raised: dict[str, Any] = {}
         """The tasks that are asked more often than they ask themselves. lm-eval 0.5 has no filters that single answers
         could be scored with: its tasks are left as they are."""
-        self._times = {name: self._raise(name, task) for name, task in tasks.items() if task.OUTPUT_TYPE == GENERATE}
+        self._times = {name: self._times_of(name, task) for name, task in tasks.items() if task.OUTPUT_TYPE == GENERATE}
         self._in_the_end: dict[str, tuple[int, int]] = {}
         """`times` in the end of the tasks that are asked in rounds."""
         self._repeated = bool(self.raised)
@@ -131,9 +131,11 @@ class Asking:
         self._batches: defaultdict[bool, list[tuple[tuple[int, int], Any]]] = defaultdict(list)
         """True if requests were given → their lengths, and the largest batch that was found with them."""
 
-    def _raise(self, name: str, task: Any) -> tuple[int, int]:
-        """Return how often the task itself asks each question, and how often we do. Remember the task if that
-        is more."""
+    def _times_of(self, name: str, task: Any) -> tuple[int, int]:
+        """Return how often the task itself asks each question, and how often we do.
+
+        The task is not changed. If we ask more often, `raised` remembers it.
+        """
         own = native_repeats(task)
         if own < self.wanted.get(name, 0) and hasattr(task, "_filters"):
             self.raised[name] = task

@@ -97,6 +97,8 @@ def current() -> Session | None:
 
 
 def _evaluate(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return lm-eval's `evaluate`, which adds the noise to the outer call if a session is open at that time."""
+
     @wraps(original)
     def evaluate(*args: Any, **kwargs: Any) -> Any:
         function = original

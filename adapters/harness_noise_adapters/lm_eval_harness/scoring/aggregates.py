@@ -280,7 +280,10 @@ def _label(value: Any, count: int) -> int:
 
 
 def _sacrebleu(records: list[list[Any]], kind: str, options: Mapping[str, Any]) -> tuple[Rows, Value]:
-    """Return sacrebleu's own statistics of a segment, the ones that its significance tests resample."""
+    """Return document → repeat → statistics of (reference, prediction), and the metric as a function of their sums.
+
+    They are sacrebleu's own, which its significance tests resample.
+    """
     import sacrebleu
     from lm_eval.api.metrics import _sacreformat
 

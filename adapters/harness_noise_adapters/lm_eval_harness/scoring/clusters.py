@@ -66,7 +66,7 @@ def is_parallel(spec: str | None) -> bool:
 
 
 def resolve(spec: ClusterSpec, task: str) -> UserSpec | None:
-    """Return what a user's SPEC means for one task.
+    """Return the SPEC of one task: the user's own, or for `auto` that of the built-in task.
 
     Returns:
         None where the task is not clustered (nothing said, `none`, or `auto` without a preset);

@@ -375,7 +375,7 @@ def gather(task: TaskFacts, columns: Mapping[Key, Scored], out: Gathered) -> Non
             whole = _whole(task, measured, reason, out)
             out.skipped.append(whole) if isinstance(whole, Skipped) else out.corpus.append(whole)
     scores = with_passes(scores)
-    out.scores += [*scores, *_probabilities(task, scores, out.left_out)]
+    out.scores += [*scores, *_new_acc_prob(task, scores, out.left_out)]
 
 
 def _drop(task: TaskFacts, columns: Mapping[Key, Scored]) -> None:
@@ -549,8 +549,11 @@ def _whole(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> Co
 _AS_THE_TASK = "as lm-eval's task of this name does"
 
 
-def _probabilities(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str, list[str]]) -> list[Scores]:
-    """Return `acc_prob` next to each `acc` whose choices are known. For others `left_out` gets the reason."""
+def _new_acc_prob(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str, list[str]]) -> list[Scores]:
+    """Return only the new `acc_prob`, one for each `acc` whose choices are known.
+
+    `left_out` gets reason → tasks without one.
+    """
     out: list[Scores] = []
     if any(part.metric == choices.METRIC for part in scores):  # the task has a metric of that name
         return out

@@ -15,7 +15,16 @@ from .questions import find_question, refuse_means
 from .scores import ASKED, MARGIN, TAKEN, ScoreCandidate, candidates, merged
 from .table import ColumnFacts, TableFacts
 from .verdicts import AskError, Choice, RefuseError, Roles
-from .wide import ask_bare, bare, families, has_parts, is_number_of_run, of_questions, refuse_crossed, take_family
+from .wide import (
+    ask_bare,
+    families,
+    has_parts,
+    is_number_of_run,
+    of_questions,
+    possible_scores,
+    refuse_crossed,
+    take_family,
+)
 
 JOINT = "+"
 """Between the columns of a wide table, where a user names them."""
@@ -126,7 +135,7 @@ def _take_wide(table: TableFacts, roles: Roles, found: Sequence[ScoreCandidate])
         return False
     if several:
         ask_bare(several[0].columns, roles.question)  # `score_cultural`, `score_feasibility`: who knows of what
-    if len(columns := bare([one.column for one in found])) < 2:
+    if len(columns := possible_scores([one.column for one in found])) < 2:
         return False
     names = [column.name for column in columns]
     kinds = {"models": all(map(is_model, names)), "repeats": all(map(is_number_of_run, names))}
@@ -182,7 +191,7 @@ def _ask_of_unknown_family(table: TableFacts, best: ScoreCandidate) -> None:
     if best.group != "graded" or best.column.last in WORDS["graded"]["exact"]:
         return
     families: dict[str, list[str]] = defaultdict(list)
-    for column in bare([column for column in table.columns if column.scale == best.column.scale]):
+    for column in possible_scores([column for column in table.columns if column.scale == best.column.scale]):
         if column is not best.column and "_" in column.last and not column.is_constant:
             families[column.last.partition("_")[0]].append(column.name)
     names = max(families.values(), key=len, default=[])

@@ -120,8 +120,8 @@ def _is_metric_label(label: str) -> bool:
     return is_metric(snake(label))
 
 
-def bare(columns: Sequence[ColumnFacts]) -> list[ColumnFacts]:
-    """Return the columns of numbers without a known name, on the scale of verdicts or shares."""
+def possible_scores(columns: Sequence[ColumnFacts]) -> list[ColumnFacts]:
+    """Return the columns of verdicts, or of numbers in [0, 1], whose names do not say that they are no scores."""
     return [
         column
         for column in columns

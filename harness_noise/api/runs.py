@@ -351,8 +351,8 @@ def _of_numbers(
     scores = [number for number in numbers if isinstance(number, float)]
     if not len(scores) == len(numbers) == 2:
         raise InputError(
-            "with the noise profile of a benchmark in `profile`, A and B are two numbers, such as 0.71 and 0.68. "
-            "For arrays of scores use `estimate_difference`"
+            "A and B are runs, paths or DataFrames. For arrays of scores use `estimate_difference`. With the noise "
+            "profile of a benchmark in `profile` they are two numbers, such as 0.71 and 0.68"
         )
     if profile is None:
         raise InputError(_no_noise(scores))

@@ -340,8 +340,8 @@ def _models(board: BenchmarkResult) -> list[tuple[Model, str]]:
     return [(row, place[row.model]) for row in ranked(board)]
 
 
-def means(board: BenchmarkResult) -> Picture | None:
-    """Draw the means with their intervals, the best first."""
+def means(board: BenchmarkResult, name: str = "") -> Picture | None:
+    """Draw the means with their intervals, the best first. The axis has the name of the benchmark, if it is given."""
     rows = [
         Row(row.model, row.ci_low, row.mean, row.ci_high, model_title(row), hollow=not row.among_best, models=place)
         for row, place in _models(board)
@@ -353,7 +353,7 @@ def means(board: BenchmarkResult) -> Picture | None:
     alt = f"The {ROWS} models with the best means" if len(rows) > ROWS else f"{len(rows)} models"
     filled = f"the {best} that are not significantly worse than the best" if best > 1 else "the best"
     alt += f", {_level(board)} intervals{f'; filled: {filled}' if best else ''}."
-    return forest("means", "Means", alt, rows[:ROWS], _mean_label(board), scale=_scale(board))
+    return forest("means", "Means", alt, rows[:ROWS], f"{name}{_mean_label(board)}", scale=_scale(board))
 
 
 def frontier(board: BenchmarkResult) -> Picture | None:
@@ -532,8 +532,10 @@ def of_rows(table: Analysis | Comparison) -> list[Picture]:
 
 
 def of_arena(table: Arena) -> list[Picture]:
-    """Return the means of each benchmark."""
-    return [picture for board in table.boards if (picture := means(board)) is not None]
+    """Return the means of each benchmark, of all together first. Of several each has its name."""
+    boards = table.first_boards
+    names = [f"{fmt.shorten(board.benchmark.task, 30)}: " if len(boards) > 1 else "" for board in boards]
+    return [picture for each in zip(boards, names, strict=True) if (picture := means(*each)) is not None]
 
 
 def plot(table: Result) -> str:

@@ -152,3 +152,15 @@ def test_unnamed_frames_of_an_arena_are_numbered() -> None:
     assert {row.model for row in hn.arena(frames).models} == {"DataFrame 1", "tuned", "DataFrame 2"}
     both = pd.concat([frames[0].assign(model="m"), frames[2].assign(model="o")])
     assert {row.model for row in hn.arena([both, frame(4, 0.6)]).models} == {"m", "o", "DataFrame 2"}
+
+
+def test_the_figure_of_an_arena_is_of_all_benchmarks_together_and_says_so(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    for model in ("one", "two"):
+        rows = [f"{task},q{i},{rng.integers(2)}" for task in ("arc", "gsm") for i in range(40)]
+        (tmp_path / f"{model}.csv").write_text("task,question,score\n" + "\n".join(rows) + "\n")
+    figure = hn.arena([tmp_path / "one.csv", tmp_path / "two.csv"]).plot()
+    assert "overall: " in figure
+    assert "arc: " not in figure
+    alone = hn.arena([tmp_path / "one.csv", tmp_path / "two.csv"], tasks=["arc"]).plot()
+    assert "arc: " not in alone, "it is the only one"

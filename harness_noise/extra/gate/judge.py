@@ -59,6 +59,8 @@ from .results import CANNOT, FAIL, PASS, Gate, GateRow, Rule, Seen, SelfTest
 Key = tuple[str, str, str]
 """Task (or group), metric and scorer."""
 POOLED = "all rows, pooled"
+LOST = "not_after_adjustment"
+"""The code of a row that its own p would fail. It is of the gate's test: that of the difference is about 0."""
 
 
 class _OfAsking(str):
@@ -230,7 +232,7 @@ def of_row(
         estimate=mean,
         se=row.se,
         df=row.df,
-        diagnostics=row.diagnostics,
+        diagnostics=tuple(code for code in row.diagnostics if code != LOST),
         reason=reason,
         _zero_one=row._zero_one,
     )
@@ -989,6 +991,8 @@ def _verdicts(
             passed = None if math.isnan(both[of]) else passed
             reach = _reach(c, bar.rule, alpha if of else alpha / m)
             row = replace(row, p_adjusted=finite(both[of]), passed=passed, **({} if passed and of else reach))
+            if own < alpha <= both[of]:
+                row = replace(row, diagnostics=tuple(sorted({*row.diagnostics, LOST})))
         rows.append(row)
     return rows, alpha, adjust
 

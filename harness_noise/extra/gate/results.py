@@ -164,6 +164,10 @@ class Gate(Document):
     def passed(self) -> bool:
         return self.outcome == PASS
 
+    def __bool__(self) -> bool:
+        """True if it passed: `if hn.gate(…)` lets no other outcome through."""
+        return self.passed
+
     @property
     def failed(self) -> bool:
         return self.outcome == FAIL

@@ -54,7 +54,23 @@ class LabelSample(Document):
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"<LabelSample: {counted(len(self.rows), 'answer')} to label>"
+        return f"<LabelSample: {self.verdict}>"
+
+    def __str__(self) -> str:
+        return self.verdict
+
+    def _repr_html_(self) -> str:
+        return self.verdict
+
+    @property
+    def verdict(self) -> str:
+        """How many answers it has. The answers are `rows`, and `to_frame()`."""
+        return f"{counted(len(self.rows), 'answer')} to label"
+
+    @property
+    def sentence(self) -> str:
+        """The same: there is nothing else to say of answers without labels."""
+        return self.verdict
 
     @property
     def columns(self) -> tuple[str, ...]:

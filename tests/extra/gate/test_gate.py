@@ -314,3 +314,22 @@ def test_a_pooled_floor_of_one_row_is_that_row(answers: float) -> None:
     assert pooled.p_value == pytest.approx(alone.p_value, rel=1e-12)
     by_itself = hn.gate(run, floor=0.75, answers_b=answers).rows[0]
     assert (by_itself.se, by_itself.df, by_itself.limit) == (pooled.se, pooled.df, pooled.limit)
+
+
+def test_a_row_that_its_own_p_would_fail_is_marked_by_the_gates_own_test() -> None:
+    """The two-sided test of the difference is about 0, and the gate's about the margin."""
+    shifts = {"lost": -0.06, "little": -0.12, "gained": 0.12, **{f"t{i}": 0.0 for i in range(6)}}
+    gate = hn.gate(*two(shifts), margin=0.01)
+    marked = {row.task for row in gate.rows if "not_after_adjustment" in row.diagnostics}
+    assert marked == {row.task for row in gate.rows if row.p_value < gate.alpha <= row.p_adjusted}
+    assert marked
+    assert "gained" not in marked
+
+
+def test_a_gate_is_true_if_it_passed_and_false_if_it_cannot_judge() -> None:
+    a, b = two({"t": -1.0})
+    assert hn.gate(b, a)
+    assert not hn.gate(a, b)
+    few = tuple(run(m, {"t": np.array([0.5, 0.5])}) for m in ("new", "old"))
+    unsure = hn.gate(*few, rule="no-loss", margin=0.01)
+    assert (unsure.outcome, bool(unsure)) == ("cannot judge", False)

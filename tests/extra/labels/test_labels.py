@@ -742,7 +742,9 @@ def test_a_drawn_file_goes_to_a_person_and_back(folder: Path, capsys: pytest.Cap
     assert (row.judge.n_labelled, row.judge.n_labels) == (100, 200)
     with pytest.raises(hn.InputError, match="is there already, and may hold labels"):
         hn.label_sample("a.csv", 10, "labels.csv")
-    assert hn.label_sample("a.csv", 10, "labels.csv", force=True).rows
+    found = hn.label_sample("a.csv", 10, "labels.csv", force=True)
+    assert found.rows
+    assert str(found) == found.sentence == found.verdict == found._repr_html_() == "10 answers to label"
 
 
 def test_too_few_clusters_for_the_judge_are_told_when_the_file_is_written(folder: Path) -> None:

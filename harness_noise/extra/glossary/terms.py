@@ -68,6 +68,7 @@ def find(word: str) -> Term | None:
         return None
     item = DIAGNOSTICS[word]
     says = f"{item.page or item.meaning.format(units='questions or clusters')} {item.to_do}"
+    says = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", says)  # a screen has no links
     return Term(name=word, says=says, page="diagnostics", fields=("diagnostics",))
 
 

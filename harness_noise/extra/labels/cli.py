@@ -14,6 +14,12 @@ from ...errors import InputError
 
 _DRAWING = ("n", "by_score", "force")
 _PLANNING = ("effect", "target_se", "power", "judged", "r2", "omega2")
+_NEEDS = (
+    "how many answers people must label follows from a RUN and some labels "
+    "(`harness-noise label RUN --plan --labels FILE --target-se S`), or, without a RUN, from what you expect "
+    "(`harness-noise label --plan --judged N --r2 R --omega2 V --target-se S`: V is the variance of the labels, at "
+    "most 0.25 of right and wrong answers)"
+)
 
 
 @options.command(
@@ -56,6 +62,10 @@ def command(runs: tuple[str, ...], planned: bool, **choices: Any) -> None:
     _check_given(_DRAWING if planned else (*_PLANNING, *_LABELS), planned=planned)
     if planned:
         from ..ground import needed
+
+        expected = all(planning[name] is not None for name in ("judged", "r2", "omega2"))
+        if not (choices["labels"] if runs else expected):
+            raise InputError(_NEEDS)
 
         options.answer(needed("plan"), choices, runs=runs, **planning)
         return

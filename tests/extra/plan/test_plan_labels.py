@@ -148,3 +148,16 @@ def test_a_pilot_whose_labels_are_complete_does_not_say_what_the_judge_predicts(
     row = hn.estimate_with_labels(np.roll(truth, 1), truth)
     with pytest.raises(hn.InputError, match="labels of some of its questions"):
         hn.plan(runs=row, target_se=0.03)
+
+
+@pytest.mark.parametrize("words", [["--r2", "0.5"], ["j.csv"], ["j.csv", "--r2", "0.5"], ["--judged", "9"]])
+def test_what_the_number_of_labels_follows_from_is_said_whole(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One message after another had asked for a RUN, for `--r2`, and to leave `--r2` out."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "j.csv").write_text("question,score\n" + "".join(f"q{i},{i % 2}\n" for i in range(40)))
+    assert main(["label", *words, "--plan", "--target-se", "0.04"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "label RUN --plan --labels FILE" in said
+    assert "label --plan --judged N --r2 R --omega2 V" in said

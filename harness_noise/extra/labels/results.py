@@ -69,7 +69,7 @@ class LabelSample(Document):
 
     @property
     def sentence(self) -> str:
-        """The same: there is nothing else to say of answers without labels."""
+        """The verdict. Nothing else is to be said of answers without labels."""
         return self.verdict
 
     @property

@@ -19,12 +19,23 @@ FOLDER = f"{__package__}.extra"
 
 
 @dataclass(frozen=True, slots=True)
-class Switch:
-    """A flag of commands of the core that calls another function instead."""
+class Flag:
+    """An option that an extra adds to commands of the core."""
 
     flag: str
     words: str
     """Its help."""
+
+    @property
+    def name(self) -> str:
+        """The parameter."""
+        return self.flag.removeprefix("--").replace("-", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class Switch(Flag):
+    """A flag of commands of the core that calls another function instead."""
+
     functions: Mapping[str, str]
     """Command → the public function that it calls with this flag."""
     metavar: str = ""
@@ -34,28 +45,15 @@ class Switch:
     beside: str = ""
     """Another flag that this one is about, "" if it calls the function by itself."""
 
-    @property
-    def name(self) -> str:
-        """The parameter."""
-        return self.flag.removeprefix("--").replace("-", "_")
-
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(Flag):
     """An option of commands of the core that names a folder, into which a function writes the result."""
 
-    flag: str
-    words: str
-    """Its help."""
     function: str
     """The public function, of the result and the folder, with `command`: what was typed, and `words`: what rewrites a
     sentence."""
     commands: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """The parameter."""
-        return self.flag.removeprefix("--").replace("-", "_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +69,12 @@ class Keyword:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class Option(Flag):
     """An option of commands of the core that says what is read, and gives a keyword of their function."""
 
-    flag: str
-    words: str
-    """Its help."""
     commands: tuple[str, ...]
     metavar: str = ""
     """Its value in the help: LOW,HIGH for two numbers; "" if it has none."""
-
-    @property
-    def name(self) -> str:
-        """The parameter."""
-        return self.flag.removeprefix("--").replace("-", "_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

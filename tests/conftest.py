@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ from support.processes import environment
 
 if TYPE_CHECKING:
     from selenium.webdriver.remote.webdriver import WebDriver
+
+    from support.forge import Forge
 
 # the same examples on every machine, however slow it is
 settings.register_profile("project", deadline=None, derandomize=True)
@@ -151,3 +154,17 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
         yield window
     finally:
         window.quit()
+
+
+@pytest.fixture
+def forge() -> Iterator[Forge]:
+    """A fake of the forge's API that answers while a test runs."""
+    from support.forge import Forge
+
+    server = Forge()
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()

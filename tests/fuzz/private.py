@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -37,8 +38,15 @@ def _rows(path: Path, seed: int, n: int) -> Path:
     return path
 
 
+def _asked(path: Path, n: int) -> Path:
+    """The first n of 40 questions in one order for all models."""
+    draw = random.Random(path.stem)
+    path.write_text("question,order,score\n" + "".join(f"q{i},{i + 1},{draw.randint(0, 1)}\n" for i in range(n)))
+    return path
+
+
 @cache
-def _made() -> dict[str, bytes]:
+def _made() -> dict[str, Any]:
     """The content of each kind of file, and of the tables that it is about."""
     with tempfile.TemporaryDirectory() as folder:
         a, b = _rows(Path(folder, "a.csv"), 1, 30), _rows(Path(folder, "b.csv"), 2, 40)
@@ -51,7 +59,16 @@ def _made() -> dict[str, bytes]:
             "b.csv": b.read_bytes(),
             "kept": gzip.decompress(kept.read_bytes()),
             "looks": looks,
+            "arena-looks": _arena_looks(Path(folder, "arena")),
+            "longer": {name: _asked(Path(folder, name), 36).read_bytes() for name in ("a.csv", "b.csv")},
         }
+
+
+def _arena_looks(folder: Path) -> bytes:
+    folder.mkdir()
+    a, b = (_asked(folder / name, 24) for name in ("a.csv", "b.csv"))
+    hn.drop_models([a, b], looks=5, n=40)
+    return Path(f"{a}.arena.looks.json").read_bytes()
 
 
 def kept(_folder: Path) -> list[tuple[str, dict[str, bytes]]]:
@@ -62,6 +79,11 @@ def kept(_folder: Path) -> list[tuple[str, dict[str, bytes]]]:
 def looks(_folder: Path) -> list[tuple[str, dict[str, bytes]]]:
     made = _made()
     return [("a.csv.looks.json", {"a.csv": made["a.csv"], "b.csv": made["b.csv"], "a.csv.looks.json": made["looks"]})]
+
+
+def arena_looks(_folder: Path) -> list[tuple[str, dict[str, bytes]]]:
+    name = "a.csv.arena.looks.json"
+    return [(name, {**_made()["longer"], name: _made()["arena-looks"]})]
 
 
 def thresholds(_folder: Path) -> list[tuple[str, dict[str, bytes]]]:
@@ -99,6 +121,10 @@ def check_kept(path: Path) -> bool:
 def check_looks(path: Path) -> bool:
     a, b = path.parent / "a.csv", path.parent / "b.csv"
     return _used(lambda: hn.compare(a, b, looks=5).to_json())
+
+
+def check_arena_looks(path: Path) -> bool:
+    return _used(lambda: hn.drop_models([path.parent / name for name in ("a.csv", "b.csv")], looks=5, n=40).to_json())
 
 
 def check_thresholds(path: Path) -> bool:

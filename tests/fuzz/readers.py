@@ -296,6 +296,7 @@ READERS = {
         Reader("config", _alone("config/*.yaml"), _bytes, _options),
         Reader("kept-runs", private.kept, private.packed, private.check_kept),
         Reader("looks", private.looks, _json, private.check_looks),
+        Reader("arena-looks", private.arena_looks, _json, private.check_arena_looks),
         Reader("thresholds", private.thresholds, private.yaml, private.check_thresholds),
     )
 }

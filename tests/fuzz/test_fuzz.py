@@ -12,7 +12,7 @@ from support.slow import rest_slow
 from .campaign import run
 from .readers import READERS
 
-PRIVATE = "kept-runs", "looks", "thresholds", "reference"
+PRIVATE = "kept-runs", "looks", "arena-looks", "thresholds", "reference"
 """The readers of what only we write, of which a crash would be a wrong exit code of a gate."""
 TABLES = "csv", "jsonl", "json", "formats", "parquet"
 """The readers of the one frame of answers."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 import os
 import re
-import threading
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
@@ -17,17 +16,6 @@ import pytest
 from support.forge import ROOT, Forge, gate, script, table
 
 pytestmark = pytest.mark.process
-
-
-@pytest.fixture
-def forge() -> Iterator[Forge]:
-    server = Forge()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 def packed(tmp_path: Path, right: int = 140) -> bytes:

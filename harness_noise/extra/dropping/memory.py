@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ..._version import __version__
+from ...analysis.drawing import objects
 from ...errors import InputError
 from ...io.paths import LARGEST, LOOKS, loads, opened
 from ...results.forms import SCHEMA_VERSION
+from ...stats.sequential import critical_values
 from .stats import Looked, ModelFamily
 
 _ABOUT = ("schema_version", "harness_noise_version")
@@ -87,6 +90,20 @@ def write(paths: Iterable[Path], kept: Kept) -> list[Path]:
     return files
 
 
+def _looked(of: Mapping[str, Any], family: ModelFamily) -> Looked:
+    """Return the last look at one model, each value of its field's type.
+
+    Raises:
+        ValueError: a value of another kind, or one that cannot be.
+    """
+    unknown = {end: math.nan for end in ("low", "high") if of[end] is None}
+    (values,) = objects([dict(of) | dict.fromkeys(unknown, 0.0)], Looked)
+    looked = Looked(**(values | unknown))
+    if not (1 <= looked.look <= len(family.info) and 0 <= looked.leader < family.M and 0 < looked.n <= looked.answers):
+        raise ValueError(of)
+    return looked
+
+
 def _read(memory: Path) -> Kept:
     try:
         with opened(memory) as file:
@@ -94,12 +111,11 @@ def _read(memory: Path) -> Kept:
         models = tuple(content.pop("models"))
         info, fractions, found = content.pop("information"), content.pop("fractions"), content.pop("found")
         family = ModelFamily(len(models), float(content["level"]), list(map(float, info)), list(map(float, fractions)))
-        rising = len(info) == len(fractions) and info == sorted(info) and fractions == sorted(fractions)
-        if content["kind"] != "arena looks" or not rising or not set(found) <= set(models) or len(models) < 2:
+        critical_values([1e-9, *family.fractions], 0.05, info=[1e-9, *family.info])  # refuses what does not rise
+        if content["kind"] != "arena looks" or not 0 < family.level < 1 or set(found) - set(models) or len(models) < 2:
             raise ValueError(memory)
         for name, of in found.items():
-            of |= {end: float("nan") if of[end] is None else float(of[end]) for end in ("low", "high")}
-            family.models[models.index(name)] = Looked(**of)
+            family.models[models.index(name)] = _looked(of, family)
     except OSError as error:
         raise InputError(f"{memory}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

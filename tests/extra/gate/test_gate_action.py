@@ -7,8 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,17 +14,6 @@ import pytest
 from support.forge import ROOT, SCRIPT, Forge, gate, table
 
 pytestmark = pytest.mark.process
-
-
-@pytest.fixture
-def forge() -> Iterator[Forge]:
-    server = Forge()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 def test_a_regression_fails_and_is_told_in_summary_comment_and_output(tmp_path: Path, forge: Forge) -> None:

@@ -178,7 +178,7 @@ class FinalError(InputError):
 
 
 class NothingSharedError(InputError):
-    """Two runs measured the same thing on questions of which they share none."""
+    """Two runs share no question, or no task and metric."""
 
 
 class NothingToAddError(InputError):

@@ -43,7 +43,7 @@ from ...data.matching import pair
 from ...data.native_values import MISMATCH, agreed_pairs
 from ...data.notes import Note
 from ...data.scores import CorpusScores, Group, OnQuestions, Run, Scores
-from ...errors import InputError, check_computed
+from ...errors import InputError, NothingSharedError, check_computed
 from ...results.diagnostics import NOT_ASKED, STOPPED
 from ...results.forms import finite
 from ...results.rows import Comparison, Difference, Estimate
@@ -405,6 +405,7 @@ def _same_scores(a: Run, b: Run) -> bool:
     return bool(both) and all(same(*parts) for parts in both)
 
 
+NOTHING_SHARED = "the runs have no question in common"
 _SAID_BY_ROWS = frozenset(("only_one_has", "nothing_shared", "left_out", "one_run_twice"))
 """Notes of a comparison that a gate's own rows and warnings say."""
 
@@ -415,11 +416,17 @@ def against_runs(
     """Return A − B, or A − R·B, of everything that the run or `base`, the mean of the baselines, has, and notes."""
     if len(baselines) > 1:
         _check_several(settings)
-    result, between = _compared(without_texts(run), without_texts(base), bar, settings)
+    among = among_baselines(baselines)
+    try:
+        result, between = _compared(without_texts(run), without_texts(base), bar, settings)
+    except NothingSharedError as error:
+        names = {"model": run.model, "against": base.model}
+        lost = [unjudged(key, why or NOTHING_SHARED, **names) for key, why in of_either(run, base, among).items()]
+        return _headline_first(run, lost), [Note("nothing_shared", str(error))]
     result = replace(result, comparisons=with_scoring(run, once(baselines)[0], result.comparisons))
     notes = [note for note in result.notes if note.code not in _SAID_BY_ROWS]
     tested = {row.key: p for row, p in zip(result.comparisons, result.one_sided, strict=True) if p is not None}
-    rows = of_pair(run, base, result.comparisons, bar, among_baselines(baselines), tested, settings)
+    rows = of_pair(run, base, result.comparisons, bar, among, tested, settings)
     return [replace(c, fixed=between.get(c.row.key, 0.0)) for c in rows], notes
 
 
@@ -634,7 +641,7 @@ def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping
     out = of_either(run, base, among)
     for key, reason in out.items():
         if not reason and key in mine and key in theirs and key not in rows and key not in named_twice:
-            out[key] = "the runs have no question in common"
+            out[key] = NOTHING_SHARED
     for key, row in rows.items():
         both = [(a, others[a.key]) for a in _made_of(run, key) if a.key in others]
         unlike = (why_unlike(a, b, "the runs", row, drawn=a.task in drawn) or among.get(b.key) for a, b in both)

@@ -21,7 +21,7 @@ from harness_noise.analysis.sequential import Look, StoppingRule
 from harness_noise.cli import main
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores, Skipped
-from harness_noise.extra.gate.judge import Bar, Floor, judge
+from harness_noise.extra.gate.judge import NOTHING_SHARED, Bar, Floor, judge
 from harness_noise.settings import InPoints, Settings
 from harness_noise.stats.intervals import wilson
 from harness_noise.stats.power import noncentrality
@@ -519,6 +519,18 @@ class TestCannotJudge:
         gate = hn.gate(a, replace(b, scores=(replace(b.scores[0], questions=other), b.scores[1])))
         assert (gate.outcome, gate.rows[0].reason) == ("cannot judge", "the runs have no question in common")
 
+    def test_nothing_in_common_is_a_verdict(self) -> None:
+        a, b = pair()
+        other = Questions(tuple(f"other {i}" for i in range(400)))
+        apart = replace(b, scores=tuple(replace(part, questions=other) for part in b.scores))
+        gate = hn.gate(a, apart, floor=0.1)
+        assert (gate.outcome, {row.reason for row in gate.rows if row.reason}) == ("cannot judge", {NOTHING_SHARED})
+        assert any("have no question in common (" in text for text in noted(gate))
+        tasks = replace(b, scores=tuple(replace(part, task=f"other {part.task}") for part in b.scores))
+        gate = hn.gate(a, tasks)
+        assert (gate.outcome, len(gate.rows)) == ("cannot judge", 4)
+        assert any("measured nothing in common" in text for text in noted(gate))
+
     @pytest.mark.parametrize(
         ("choices", "words"),
         [
@@ -783,6 +795,12 @@ def test_exit_codes(tables: dict[str, str], tmp_path: Path, capsys: pytest.Captu
     assert junit.exists()
     assert main(["gate", tables["bad"], *old]) == 1
     assert capsys.readouterr().out.splitlines()[-1] is not None
+    verdict, other = tmp_path / "verdict.json", tmp_path / "other.csv"
+    other.write_text("task,question,score\narc,another,1\narc,further,0\n")
+    files = ["--junit", str(junit), "--verdict", str(verdict)]
+    assert main(["gate", tables["new"], "--against", str(other), *files]) == 2
+    assert json.loads(verdict.read_text())["gate"]["outcome"] == "cannot judge"
+    assert "the runs have no question in common" in junit.read_text()
     assert main(["gate", tables["new"], *old, "--rule", "no-loss"]) == 2
     assert main(["gate", tables["new"]]) == 2
     assert main(["gate", tables["new"], "--against", str(tmp_path / "nothing")]) == 2

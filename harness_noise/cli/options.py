@@ -10,6 +10,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -500,6 +501,9 @@ def _show(table: Result, choices: dict[str, Any]) -> None:
     shown |= {"legend": choices["legend"] or (False if choices["quiet"] else None), "words": in_flags}
     from ..report.text import render
 
+    if choices["quiet"] and in_table:  # how files were read is a hint; what limits the result is not
+        told: Any = table
+        table = replace(told, notes=tuple(note for note in told.notes if note.place < 2))
     text = render(table, form, **shown, color="auto" if output is None else "never")
     if output is None:
         click.echo(text, nl=False, color=True)

@@ -788,6 +788,16 @@ def tables(tmp_path: Path) -> dict[str, str]:
     return out
 
 
+def test_quiet_does_not_say_how_files_are_read(tables: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    gate = ["gate", tables["new"], "--against", tables["old"]]
+    assert main(gate) == 0
+    assert "new.csv: score: score, 0/1" in capsys.readouterr().out
+    assert main([*gate, "--quiet"]) == 0
+    shown = capsys.readouterr()
+    assert "new.csv" not in shown.out + shown.err
+    assert "one baseline run" in shown.out
+
+
 def test_exit_codes(tables: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = ["--against", tables["old"]]
     junit = tmp_path / "gate.xml"

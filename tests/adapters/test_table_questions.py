@@ -168,3 +168,13 @@ def test_ids_of_more_than_64_bits_are_read_or_refused_and_never_rounded(
     )
     with pytest.raises(InputError, match=r"line 1: the question .* is a whole number of more than 64 bits"):
         hn.read(path, columns=columns)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("model", "model"), ("seed", "repeat"), ("task", "task")])
+def test_a_rounded_name_of_more_than_64_bits_is_refused_whatever_it_names(tmp_path: Path, name: str, kind: str) -> None:
+    """Two answers with one seed would be one answer, and two models one model."""
+    rows = [{"id": f"q{i // 2}", name: 1e20 + 2**15 * (i % 2), "score": i % 2} for i in range(8)]
+    (path := tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    columns = {"question": "id", "score": "score", kind: name}
+    with pytest.raises(InputError, match=rf"line 1: the {kind} 1e\+20 is a whole number of more than 64 bits"):
+        hn.read(path, columns=columns)

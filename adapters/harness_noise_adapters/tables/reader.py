@@ -194,22 +194,29 @@ class FileReader:
 
     def codes(self, block: Block, covered: BoolArray) -> dict[str, IntArray]:
         """Return the numbers of the rows' question, model, task, metric, scorer and repeat."""
-        questions = self.questions(block)
-        if (rounded := rounded_key(questions)) is not None:
-            line = block.lines[questions.index(rounded)]
-            raise InputError(
-                f"{self.path}, line {line}: the question {rounded!r} is a whole number of more than 64 bits, which is "
-                "rounded where it is read, so that two questions could be one: write it as a text"
-            )
-        out = {"question": self.names["question"].codes(questions)}
+        out = {"question": self._names_in("question", block, self.questions(block))}
         self.require_question(block, out["question"], covered)
         for name in TOLD:
             get = self.columns_of.get(name)
-            out[name] = np.full(len(block), -1) if get is None else self.names[name].codes(get(block))
+            out[name] = np.full(len(block), -1) if get is None else self._names_in(name, block, get(block))
         repeat = self.columns_of.get("condition", self.columns_of.get("repeat"))
         if repeat is not None:
-            out["repeat"] = self.names["repeat"].codes(repeat(block))
+            out["repeat"] = self._names_in("repeat", block, repeat(block))
         return out
+
+    def _names_in(self, name: str, block: Block, cells: Sequence[Any]) -> IntArray:
+        """Return the numbers of the questions, models, … that cells name.
+
+        Raises:
+            InputError: a name was rounded.
+        """
+        if (rounded := rounded_key(cells)) is not None:
+            line = block.lines[cells.index(rounded)]
+            raise InputError(
+                f"{self.path}, line {line}: the {name} {rounded!r} is a whole number of more than 64 bits, which is "
+                f"rounded where it is read, so that two {name}s could be one: write it as a text"
+            )
+        return self.names[name].codes(cells)
 
     def require_question(self, block: Block, codes: IntArray, rows: BoolArray) -> None:
         """Refuse rows that do not say their question."""

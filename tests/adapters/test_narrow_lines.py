@@ -75,6 +75,8 @@ def test_narrow_lines_hold_what_whole_lines_hold(tmp_path, monkeypatch, odd, kno
         ('{"id": "q", "text": "cut', "not JSON"),
         (b'{"id": "q", "text": "\xff"}', "not UTF-8"),
         ('{"id": "q"} {"id": "r"}', "not JSON"),
+        ('{"id": "q"} {"id": "r"}\n', "not JSON"),  # as many objects as lines
+        ('{"id": "q"} {"id": "r"}\r\n \r', "not JSON"),
         ('{"id": "q", "text": ' + "[" * 200_000, "not JSON|nested too deeply"),
     ],
 )
@@ -101,6 +103,11 @@ def test_narrow_decoder_takes_usual_lines_alone():
         "score": [{"value": 1.0}] * 2,
         "error": [None] * 2,
     }
+    assert decoder.cells(line + b"\r\n" + line + b"\r\n", 2) is not None
     assert decoder.cells(line, 2) is None
+    for blank in (b"\n", b"\r\n", b" \n", b"\t\r\n"):
+        assert decoder.cells(line + b" " + line + b"\n" + blank, 2) is None
+        assert decoder.cells(blank + line + b" " + line, 2) is None
+    assert decoder.cells(line + b" " + line + b"\n  ", 2) is None
     decoder.learn([{f"{i}": 0 for i in range(MOST_NAMES)}])
     assert decoder.cells(b'{"0": 1}', 1) is None

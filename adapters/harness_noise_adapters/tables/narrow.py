@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
 from harness_noise.io.paths import count, escaped_colons
 
 MOST_NAMES = 100
@@ -56,9 +58,9 @@ class Narrow:
 
         Returns:
             None if the lines have to be decoded in another way: another name is in them, or one twice, NaN, or an
-            escaped colon.
+            escaped colon; or a line is blank, which would hide another that holds two objects.
         """
-        if self._decode is None or escaped_colons(lines):
+        if self._decode is None or escaped_colons(lines) or not _all_end_objects(lines):
             return None
         try:
             if not lines.isascii():
@@ -75,3 +77,12 @@ class Narrow:
             cells = [None] * n if get is None else list(map(get, rows))
             out[name] = [None if cell is absent else cell for cell in cells] if absent in cells else cells
         return out
+
+
+def _all_end_objects(lines: bytes) -> bool:
+    """Return True if each line ends as an object does."""
+    signs = np.frombuffer(lines, np.uint8)
+    ends = np.flatnonzero(signs == ord("\n"))
+    last = signs[ends - 1]
+    last = np.where(last == ord("\r"), signs[ends - 2], last)
+    return lines[:1] == b"{" and lines.endswith((b"}", b"\n")) and bool((last == ord("}")).all())

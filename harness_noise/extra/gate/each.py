@@ -171,6 +171,7 @@ def _questions(a: Scores, b: Scores, run: Run, base: Run, settings: Settings) ->
             "estimate": (xa / ka - xb / kb) * (high - low) + 0.0,
             "p_value": p[i],
             "flaky": flaky,
+            "_zero_one": {low, high} == {0.0, 1.0},
         }
         row = _row(a, question, run, base, right_a=xa, answers_a=ka, right_b=xb, answers_b=kb, **fields)
         rows.append(_Counted(row, worst[i]))
@@ -189,7 +190,6 @@ def _row(part: Measured, question: str, run: Run, base: Run, **fields: object) -
         quantity="A − B",
         higher_is_better=part.higher_is_better if isinstance(part, Scores) else None,
         threshold=0.0,
-        _zero_one=True,
         **fields,  # type: ignore[arg-type]
     )
 

@@ -112,6 +112,23 @@ def test_lower_may_be_better() -> None:
     assert hn.gate(*doubled, each=True).failing[0].estimate == 2.0
 
 
+def test_scores_of_another_range_are_shown_on_it() -> None:
+    """0 and 100 are right and wrong answers, too: A − B of 10 to 0 is 100 there, and 100 points of 0 and 1."""
+    each = []
+    for high in (1.0, 100.0):
+        a, b = (suite(name, right) for name, right in (("a", [0, 10]), ("b", [10, 10])))
+        a, b = (
+            replace(x, scores=(replace(x.scores[0], values=high * x.scores[0].values, bounds=(0.0, high)),))
+            for x in (a, b)
+        )
+        gate = hn.gate(a, b, each=True)
+        assert gate.failing[0].estimate == -high
+        each.append(hn.render(gate, "markdown"))
+    assert "points" in each[0]
+    assert "points" not in each[1]
+    assert all("−100" in shown and "−10000" not in shown for shown in each)
+
+
 def with_tasks(name: str, *tasks: str, right: int = 10) -> hn.Run:
     parts = [replace(suite(name, np.full(6, right)).scores[0], task=task) for task in tasks]
     return hn.Run(name, name, "array", scores=tuple(parts))

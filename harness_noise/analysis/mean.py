@@ -201,7 +201,7 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
         codes |= noise.codes | _run_codes(data, m, ends, interval)
         more["judge"] = noise.judge
         if settings.repeats_are == "answers" and data.corrected is None and "shared_repeat_noise" not in codes:
-            gap = gap_of_runs(data.stats, noise.c, plan, m.var_prediction.item(), settings.level)
+            gap = gap_of_runs(data.stats, plan, m.var_prediction.item(), settings.level)
             if bounds is None or gap < bounds[1] - bounds[0]:  # else it says nothing
                 more["gap_of_runs"] = gap
         more["_data_limit"] = DataLimit([noise.terms(settings)]) if population else None

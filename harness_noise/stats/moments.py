@@ -115,7 +115,9 @@ def contrast_moments(
     varies = identified & (w > 0)
     codes["identical_repeats"] |= identified & ~varies
     with np.errstate(invalid="ignore", divide="ignore"):
-        df = 1 / sum(_spread(run, a, plan, weights, shown, w) for run, a in zip(runs, coefficients, strict=True))
+        each_run = zip(runs, coefficients, strict=True)
+        shares = ((run, (weights[:, plan.strata] * a) ** 2 / np.maximum(run.count, 1)) for run, a in each_run)
+        df = 1 / sum(_spread(run, share, plan, shown, w) for run, share in shares)
     w, df, v = (np.where(varies, x, np.nan) for x in (w, df, v))
     m = replace(undefined_moments(m.n, m.n), mean=m.mean, variance=w, df=df, var_prediction=v, var_total=v)
     return OfContrasts(c, m, codes, None)
@@ -188,36 +190,39 @@ def undefined_moments(n: FloatArray, n_clusters: FloatArray) -> Moments:
 
 
 def _spread(
-    run: QuestionStats, a: float, plan: Design, weights: FloatArray, shown: BoolArray | None, whole: FloatArray
+    run: QuestionStats, shares: FloatArray, plan: Design, shown: BoolArray | None, whole: FloatArray
 ) -> FloatArray:
     """Return (P,) Σ (c_i s²_i/V)²/(k_i − 1), where Σ c_i s²_i is what this run adds to V, the `whole`.
 
     It is free of the scale of the scores, of which it would take the fourth power. The share of questions with one
     answer, which borrow the mean s² of the others of their task, goes to these.
+
+    Args:
+        run: its statistics, (n,) or (P, n).
+        shares: (P, n) c.
+        plan: the tasks of the questions.
+        shown: (P, n) the questions that each contrast has; None: all of them.
+        whole: (P,) V.
     """
     count, var = np.atleast_2d(run.count), np.atleast_2d(run.var)
     here = np.ones_like(count, dtype=np.bool_) if shown is None else shown
-    several = (count >= 2) & here
-    share = (weights[:, plan.strata] * a) ** 2 / np.maximum(count, 1)
-    T = weights.shape[1]
-    lone = sum_by(plan.strata, np.where(here & ~several, share, 0.0), T)
+    several, T = (count >= 2) & here, int(plan.strata.max(initial=0)) + 1
+    lone = sum_by(plan.strata, np.where(here & ~several, shares, 0.0), T)
     lent = lone / np.maximum(sum_by(plan.strata, several, T), 1)
-    added = (share + lent[:, plan.strata]) * np.where(several, var, 0.0)
+    added = (shares + lent[:, plan.strata]) * np.where(several, var, 0.0)
     terms = (added / whole[:, None]) ** 2 / np.maximum(count - 1, 1)
     return np.asarray(terms.sum(axis=1))
 
 
-def gap_of_runs(run: QuestionStats, c: Contrast, plan: Design, var_prediction: float, level: float) -> float:
+def gap_of_runs(run: QuestionStats, plan: Design, var_prediction: float, level: float) -> float:
     """Return how far two runs with one answer per question differ at most with this probability, by answers alone.
 
-    t √2 √(Σ c_i² s²_i), the repeatability limit of ISO 5725-6, with the degrees of freedom of a sum of variances
+    t √2 √(Σ c_i² s²_i), the repeatability limit of ISO 5725-6, with the degrees of freedom of this sum of variances
     [Satterthwaite]. NaN if the prediction noise is not identified, or 0.
     """
-    weights, _ = task_weights(plan, None)
-    whole = plan.weights**2 @ np.ravel(c.w)
-    if not (var_prediction > 0 and whole > 0):
+    if not var_prediction > 0:
         return math.nan
-    df = 1 / float(_spread(run, 1.0, plan, weights, None, np.array([whole]))[0])
+    df = 1 / float(_spread(run, plan.weights[None] ** 2, plan, None, np.array([var_prediction]))[0])
     return float(special.stdtrit(df, (1 + level) / 2)) * math.sqrt(2 * var_prediction)
 
 

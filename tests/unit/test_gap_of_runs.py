@@ -24,6 +24,19 @@ def test_it_is_the_repeatability_limit():
     assert scaled == pytest.approx(100 * row.gap_of_runs)
 
 
+def test_questions_with_many_answers_count_in_the_degrees_of_freedom():
+    """Σ s²_i weighs every question alike: three with two answers among 200 with 40 leave thousands of them."""
+    rng = np.random.default_rng(3)
+    x = (rng.random((203, 40)) < 0.5).astype(float)
+    x[:3, 2:] = np.nan
+    x[:3, :2] = [0.0, 1.0]
+    row = hn.estimate(x)
+    count, var = (~np.isnan(x)).sum(axis=1), np.nanvar(x, axis=1, ddof=1)
+    df = var.sum() ** 2 / (var**2 / (count - 1)).sum()
+    assert df > 2000
+    assert row.gap_of_runs == pytest.approx(stats.t.ppf(0.975, df) * np.sqrt(2 * var.sum()) / 203)
+
+
 @pytest.mark.parametrize("scores", [np.eye(20)[:, :1], np.tile(np.arange(20)[:, None] % 2, 3)])
 def test_one_answer_or_equal_answers_have_none(scores):
     assert hn.estimate(scores).gap_of_runs is None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..arrays import IntArray
 from .clusters import CROSS, both_ways
 from .questions import CONTENT_KEYS, Questions
 from .scores import OnQuestions
@@ -100,3 +101,27 @@ def _components(labels: Sequence[str], shared: Sequence[str | None]) -> tuple[st
     for label, code in of_label.items():
         name.setdefault(int(component[code]), label)
     return tuple(name[int(component[of_label[label]])] for label in labels)
+
+
+def tasks_together(parts: Sequence[OnQuestions]) -> IntArray:
+    """Return a code for each task, the same for tasks that share a cluster or a question, by however many others.
+
+    Args:
+        parts: one for each task.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    labels, T = clusters_across(parts)[0], len(parts)
+    if labels is None:
+        return np.arange(T)
+    tasks = np.repeat(np.arange(T), [len(part.questions) for part in parts]).tolist()
+    code: dict[tuple[int, str], int] = {}
+    edges = [
+        (task, code.setdefault(way, T + len(code)))
+        for task, label in zip(tasks, labels, strict=True)
+        for way in enumerate(label.split(CROSS))
+    ]
+    size = T + len(code)
+    graph = coo_array((np.ones(len(edges)), np.array(edges).T), shape=(size, size))
+    return np.asarray(connected_components(graph, directed=False)[1][:T], dtype=np.intp)

@@ -79,7 +79,8 @@ def arena(
     runs, names, chosen = _baseline_last(runs, names, baseline)
     boards, tasks, remarks = _boards(runs, names, settings, top, by)
     said = merged(*(run.notes for run in runs), twice, unnamed, copies(runs), remarks, _corpus_notes(runs))
-    across = across_tasks([board for board, is_task in zip(boards, tasks, strict=True) if is_task], settings)
+    of_tasks = [(board, part) for board, part in zip(boards, tasks, strict=True) if part is not None]
+    across = across_tasks(of_tasks, settings)
     result = Arena(settings.to_dict(), tuple(boards), chosen, said, across_tasks=across)
     if over is not None:
         result = with_checkpoints(result, dict(zip(names, runs, strict=True)), over)
@@ -92,10 +93,11 @@ def arena(
 
 def _boards(
     runs: Sequence[Run], names: Sequence[str], settings: Settings, top: int | None, by: Sequence[str]
-) -> tuple[list[BenchmarkResult], list[bool], list[Note]]:
-    """Return every benchmark that two of the runs measured, which of them is a task, and notes on the others."""
+) -> tuple[list[BenchmarkResult], list[Scores | None], list[Note]]:
+    """Return every benchmark that two of the runs measured, a run's scores of those that are a task, and notes on the
+    others."""
     boards: list[BenchmarkResult] = []
-    tasks: list[bool] = []
+    tasks: list[Scores | None] = []
     lonely: dict[tuple[str, str], list[str]] = {}
     benchmarks, of_groups = measurements(runs, names)
     benchmarks, notes = _across_harnesses(benchmarks)
@@ -113,7 +115,7 @@ def _boards(
         for of_board, board in sets:
             of_pairs = pair_slices(board, of_board, by, settings) if by and group is None else ()
             boards.append(replace(board, slices=of_pairs))
-            tasks.append(group is None)
+            tasks.append(first if group is None else None)
     if not boards:
         raise InputError(_nothing_shared(runs, names, bool(lonely)))
     notes += [

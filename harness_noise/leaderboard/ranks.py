@@ -14,8 +14,10 @@ from scipy import special
 from ..analysis.row_noise import noise_of
 from ..analysis.rows import SCORED
 from ..arrays import BoolArray, FloatArray, IntArray
+from ..data.across import tasks_together
 from ..data.notes import Note
 from ..data.questions import by_name
+from ..data.scores import Scores
 from ..errors import InputError
 from ..results.arena import AcrossTasks, Arena, Benchmark, BenchmarkResult, Budget, Model, Pairs, Selection
 from ..results.forms import finite
@@ -23,7 +25,7 @@ from ..results.rows import PEOPLE, Difference
 from ..settings import Settings
 from ..stats import decision
 from ..stats.cluster_variance import cluster_scores
-from ..stats.contrast import Design, in_order, sub_design, sum_by
+from ..stats.contrast import Design, cluster_codes, in_order, sub_design, sum_by
 from ..stats.pairs import Table
 from ..stats.passk import pass_curves, steps_of_k
 from ..stats.power import detectable_effect, required_units
@@ -91,28 +93,35 @@ def ranked(
     )
 
 
-def across_tasks(boards: Sequence[BenchmarkResult], settings: Settings) -> tuple[AcrossTasks, ...]:
+def across_tasks(boards: Sequence[tuple[BenchmarkResult, Scores]], settings: Settings) -> tuple[AcrossTasks, ...]:
     """Return the mean rank of every model over the tasks that all have, of each metric and scorer with two or more.
 
     If two models are equal on every task, the difference of their ranks is symmetric about 0, whatever the others do.
-    So the signs of whole tasks are fair coins, as those of clusters are for `rank_sets`.
+    So the signs of whole tasks are fair coins, as those of clusters are for `rank_sets`. Tasks that share questions or
+    clusters have one coin.
+
+    Args:
+        boards: of single tasks, each with the scores of one of its runs.
+        settings: level and seed.
     """
-    measures: dict[tuple[str, str], list[BenchmarkResult]] = {}
-    for board in boards:
-        measures.setdefault((board.benchmark.metric, board.benchmark.scorer), []).append(board)
+    measures: dict[tuple[str, str], list[tuple[BenchmarkResult, Scores]]] = {}
+    for board, part in boards:
+        measures.setdefault((board.benchmark.metric, board.benchmark.scorer), []).append((board, part))
     out: list[AcrossTasks] = []
     for (metric, scorer), tasks in measures.items():
-        names = max((board.pairs.names for board in tasks), key=len)
-        tasks = [board for board in tasks if board.pairs.names == names]
-        means = [board.pairs.sign * np.array([_mean_of(model) for model in board.models]) for board in tasks]
-        ranks = np.array([mid_ranks(x) for x in means if not np.isnan(x).any()])
-        if len(ranks) < 2:
+        names = max((board.pairs.names for board, _ in tasks), key=len)
+        tasks = [(board, part) for board, part in tasks if board.pairs.names == names]
+        means = [board.pairs.sign * np.array([_mean_of(model) for model in board.models]) for board, _ in tasks]
+        whole = [t for t, x in enumerate(means) if not np.isnan(x).any()]
+        if len(whole) < 2:
             continue
+        ranks = np.array([mid_ranks(means[t]) for t in whole])
+        codes, G = cluster_codes(tasks_together([tasks[t][1] for t in whole]))
         M, mean_rank = len(names), ranks.mean(axis=0)
-        sets = rank_sets(-ranks, settings.level, np.random.default_rng(settings.seed))
+        sets = rank_sets(-sum_by(codes, ranks.T, G).T, settings.level, np.random.default_rng(settings.seed))
         rows = [
             AcrossTasks(
-                "", metric, scorer, model=name, n_tasks=len(ranks), mean_rank=float(mean_rank[m]),
+                "", metric, scorer, model=name, n_tasks=len(ranks), n_clusters=G, mean_rank=float(mean_rank[m]),
                 win_rate=float((M - mean_rank[m]) / (M - 1)), rank_low=int(sets.low[m]), rank_high=int(sets.high[m]),
             )
             for m, name in enumerate(names)

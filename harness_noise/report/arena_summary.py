@@ -328,7 +328,9 @@ def across_section(arena: Arena) -> list[Section]:
     out = []
     for metric, scorer in dict.fromkeys((row.metric, row.scorer) for row in arena.across_tasks):
         rows = [row for row in arena.across_tasks if (row.metric, row.scorer) == (metric, scorer)]
-        title = f"Over {rows[0].n_tasks} tasks, {fmt.metric_name(metric, scorer)}; the tasks are the sample"
+        T, G = rows[0].n_tasks, rows[0].n_clusters
+        sample = "the tasks are the sample" if G == T else f"{G} without those that share questions are the sample"
+        title = f"Over {T} tasks, {fmt.metric_name(metric, scorer)}; {sample}"
         out.append(section(title, rows, columns))
     return out
 

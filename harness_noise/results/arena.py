@@ -335,6 +335,8 @@ class AcrossTasks(Measured):
     model: str
     n_tasks: int
     """Tasks that all these models have."""
+    n_clusters: int
+    """The sample: tasks that share questions or clusters are one."""
     mean_rank: float
     """Mean over the tasks of its rank by the mean, 1 for the best. Equal means share the mean of their ranks."""
     win_rate: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,6 +71,52 @@ def test_only_tasks_that_all_models_have_count_and_groups_do_not():
     assert {row.n_tasks for row in hn.arena(short).across_tasks} == {4}
     grouped = hn.arena(every, groups={"all": "t*"})
     assert across(grouped) == across(hn.arena(every))
+
+
+def shared(T, M, n, rng, by="words"):
+    """Runs of M equal models on T tasks that ask the same n questions, of which each model likes some."""
+    likes, scores = rng.normal(0, 0.25, (n, M)), [[] for _ in range(M)]
+    for t in range(T):
+        keys = [f"what is {i} and {i}" if by == "words" else f"{t}-{i}" for i in range(n)]
+        clusters = {"clusters": tuple(f"c{i}" for i in range(n)), "cluster_spec": "passage"} if by == "clusters" else {}
+        for m in range(M):
+            right = (rng.random((n, 1)) < np.clip(0.5 + likes[:, [m]], 0, 1)).astype(float)
+            part = hn.Scores(
+                f"t{t}", "acc", "none", hn.Questions(tuple(keys)), right, higher_is_better=True, **clusters
+            )
+            scores[m].append(part)
+    return [hn.Run(f"m{m}", f"m{m}", "array", scores=tuple(parts)) for m, parts in enumerate(scores)]
+
+
+@pytest.mark.parametrize("by", ["words", "clusters"])
+def test_tasks_that_share_questions_are_one_of_the_sample(by):
+    """As twelve, 40% of these leaderboards called one of three equal models better."""
+    for seed in range(8):
+        for row in hn.arena(shared(12, 3, 40, np.random.default_rng(seed), by)).across_tasks:
+            assert (row.n_tasks, row.n_clusters, row.rank_low, row.rank_high) == (12, 1, 1, 3)
+    apart = hn.arena(shared(12, 3, 40, np.random.default_rng(0), "names"))
+    assert {row.n_clusters for row in apart.across_tasks} == {12}
+    assert "12 tasks, acc; the tasks are the sample" in hn.render(apart, "markdown", details=True)
+    assert "; 1 without those that share questions" in hn.render(
+        hn.arena(shared(12, 3, 40, np.random.default_rng(0))), "markdown", details=True
+    )
+
+
+def test_a_chain_of_shared_questions_is_one_and_the_ranks_of_its_tasks_add_up():
+    """Tasks 0 and 1 share a question, and 1 and 2 another one: three tasks are one, beside nine others."""
+    tasks = runs(np.tile([0.9, 0.5, 0.1], (12, 1)))
+    keys = [[f"what is {t} and {i}" for i in range(40)] for t in range(12)]
+    keys[1][0], keys[2][1] = keys[0][0], keys[1][1]
+    asked = [
+        replace(
+            run,
+            scores=tuple(replace(p, questions=hn.Questions(tuple(k))) for p, k in zip(run.scores, keys, strict=True)),
+        )
+        for run in tasks
+    ]
+    rows = across(hn.arena(asked))
+    assert {row.n_clusters for row in rows.values()} == {10}
+    assert [(row.rank_low, row.rank_high) for row in rows.values()] == [(1, 1), (2, 2), (3, 3)]
 
 
 def test_equal_models_share_the_mean_rank():

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 from harness_noise import InputError
@@ -20,7 +21,8 @@ from .records import ReadOnly, document, field
 from .tables.files import parquet_rows
 from .tables.opening import readable
 
-FILE = re.compile(r"details_(.+)_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.parquet")
+_DATE = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
+FILE = re.compile(rf"details_(.+)_({_DATE})\.parquet")
 DAMAGED = ": was it written by lighteval, and is it whole?"
 COLUMNS = ("doc.id", "doc.query", "doc.task_name", "doc.specific", "metric", "metrics")
 
@@ -41,25 +43,29 @@ class LightevalAdapter(ReadOnly):
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         """Return one Run for each model and date."""
-        folders: dict[Path, list[Path]] = defaultdict(list)
+        runs: dict[tuple[Path, str], list[Path]] = defaultdict(list)
         for file in sorted(path.rglob("details_*.parquet")) if path.is_dir() else [path]:
-            if FILE.fullmatch(file.name) and file.is_file() and is_inside(file):
-                folders[file.parent].append(file)
-        if not folders:
+            if (match := FILE.fullmatch(file.name)) and file.is_file() and is_inside(file):
+                runs[file.parent, match[2]].append(file)
+        if not runs:
             raise InputError(f"{path}: no details in it{DAMAGED}")
-        return [_run(folder if path.is_dir() else path, folder, files, options) for folder, files in folders.items()]
+        dates = Counter(folder for folder, _ in runs)
+        out = []
+        for (folder, date), files in runs.items():
+            run = _run(folder if path.is_dir() else path, folder, date, files, options)
+            out.append(replace(run, name=f"{run.name}/{date}") if dates[folder] > 1 else run)
+        return out
 
 
 adapter = LightevalAdapter()
 
 
-def _run(place: Path, folder: Path, files: list[Path], options: ReadOptions) -> Run:
+def _run(place: Path, folder: Path, date: str, files: list[Path], options: ReadOptions) -> Run:
     """Return the answers of one model on one date, with lighteval's own means of them."""
     answers = Answers(place, options, kind="lighteval id", text="query")
     for file in files:
         _add(answers, file)
-    date = max(FILE.sub(r"\2", file.name) for file in files)
-    parts = folder.parts[:-1] if folder.name in date else folder.parts
+    parts = folder.parts[:-1] if re.fullmatch(_DATE, folder.name) else folder.parts
     at = max((i for i, part in enumerate(parts) if part == "details"), default=len(parts) - 2)
     model = "/".join(parts[at + 1 :]) or folder.name
     native = Path(*parts[:at], "results", model, f"results_{date}.json")

@@ -10,6 +10,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
+from harness_noise.data.scores import ReadOptions
 from harness_noise.testing import check_adapter
 from harness_noise_adapters.lighteval import adapter
 from support.commands import refused
@@ -155,3 +156,18 @@ def test_a_metric_of_lmms_eval_that_is_an_object_is_no_mean(tmp_path: Path, caps
     assert "mme mme_score: its value on a question is not one number" in said.err
     assert "no metric here has one number for each question" in " ".join(said.out.split())
     assert "--log_samples" not in said.out
+
+
+def test_files_of_two_dates_in_one_folder_are_two_runs(tmp_path: Path) -> None:
+    """As answers of one run they would be repeats of its questions."""
+    first = details(tmp_path / "out")
+    (file,) = first.iterdir()
+    later = DATE.replace("2025", "2026")
+    (first / file.name.replace(DATE, later)).write_bytes(file.read_bytes())
+    old, new = adapter.read(first, ReadOptions())
+    assert (old.date, new.date) == (DATE, later)
+    assert old.name != new.name and (old.path, old.model) == (new.path, new.model) == (str(first), "org/sim")
+    assert [part.values.shape for run in (old, new) for part in run.scores] == [(12, 1)] * 4
+    assert (old.scores[0].native, new.scores[0].native) == (sum(SCORES) / 12, None)
+    (chosen,) = hn.read(first)
+    assert chosen.date == later and [note.code for note in chosen.notes] == ["one_of_several"]

@@ -166,8 +166,10 @@ def test_files_of_two_dates_in_one_folder_are_two_runs(tmp_path: Path) -> None:
     (first / file.name.replace(DATE, later)).write_bytes(file.read_bytes())
     old, new = adapter.read(first, ReadOptions())
     assert (old.date, new.date) == (DATE, later)
-    assert old.name != new.name and (old.path, old.model) == (new.path, new.model) == (str(first), "org/sim")
+    assert old.name != new.name
+    assert (old.path, old.model) == (new.path, new.model) == (str(first), "org/sim")
     assert [part.values.shape for run in (old, new) for part in run.scores] == [(12, 1)] * 4
     assert (old.scores[0].native, new.scores[0].native) == (sum(SCORES) / 12, None)
     (chosen,) = hn.read(first)
-    assert chosen.date == later and [note.code for note in chosen.notes] == ["one_of_several"]
+    assert chosen.date == later
+    assert [note.code for note in chosen.notes] == ["one_of_several"]

@@ -109,5 +109,6 @@ def test_narrow_decoder_takes_usual_lines_alone():
         assert decoder.cells(line + b" " + line + b"\n" + blank, 2) is None
         assert decoder.cells(blank + line + b" " + line, 2) is None
     assert decoder.cells(line + b" " + line + b"\n  ", 2) is None
+    assert decoder.cells(b"\n", 1) is decoder.cells(b"{\n", 1) is None
     decoder.learn([{f"{i}": 0 for i in range(MOST_NAMES)}])
     assert decoder.cells(b'{"0": 1}', 1) is None

@@ -81,8 +81,10 @@ class Narrow:
 
 def _all_end_objects(lines: bytes) -> bool:
     """Return True if each line ends as an object does."""
+    if not (lines.startswith(b"{") and lines.endswith((b"}", b"\n"))):
+        return False
     signs = np.frombuffer(lines, np.uint8)
     ends = np.flatnonzero(signs == ord("\n"))
     last = signs[ends - 1]
     last = np.where(last == ord("\r"), signs[ends - 2], last)
-    return lines[:1] == b"{" and lines.endswith((b"}", b"\n")) and bool((last == ord("}")).all())
+    return bool((last == ord("}")).all())

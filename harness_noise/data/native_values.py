@@ -35,6 +35,8 @@ def _zero_one(part: Scores) -> bool | None:
     """Return whether scores are right or wrong. None if they are all 0 or all 1, which a count may be, too."""
     if part.unit is not None or part.per is not None:
         return False
+    if part.of_right:
+        return True
     x = _scored(part)
     if "chance_corrected" in part.diagnostics:  # a wrong answer is worth less than 0, a right one still 1
         return bool(((x <= 0) | (x == 1)).all())

@@ -191,6 +191,8 @@ class Scores(OnQuestions):
     """Texts and verdicts of a judge, None if the texts are unknown or no verdict shows the judge's noise."""
     answers: AnswerTexts | None = None
     """The source of these answers' texts, in the order of `values`, None if it is unknown."""
+    of_right: bool = False
+    """True if the answers were right or wrong, although these values are means, or multiples, of their scores."""
     judged: bool = False
     """True if a model gave the scores, so that the same text may be scored in two ways."""
     scored_with: Mapping[str, str] = field(default_factory=dict)

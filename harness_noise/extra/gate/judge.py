@@ -40,7 +40,7 @@ from ...analysis.stopped import SEQUENTIAL, is_of
 from ...arrays import BoolArray, FloatArray, picked
 from ...choices import has_limits
 from ...data.matching import pair
-from ...data.native_values import MISMATCH, agreed_pairs
+from ...data.native_values import MISMATCH, agreed_pairs, are_zero_one
 from ...data.notes import Note
 from ...data.scores import CorpusScores, Group, OnQuestions, Run, Scores
 from ...errors import InputError, NothingSharedError, check_computed
@@ -532,7 +532,7 @@ def one_configuration(runs: Sequence[Run]) -> tuple[Run, list[Note]]:
     whose = "" if len(names) == 1 else f" ({', '.join(names)}), taken for one configuration"
     more = "; a third one would let the gate see about twice as much" * (len(runs) == 2)
     notes = [Note("several_baselines", f"{len(runs)} baseline runs{whose}: what runs differ by counts, too{more}")]
-    run = replace(joined, model=f"mean of {len(runs)} runs", corpus=(), drawn=first.drawn)
+    run = replace(_told_right(joined, runs), model=f"mean of {len(runs)} runs", corpus=(), drawn=first.drawn)
     run, lacking = _complete(_marked(run, runs_of_one=1.0))
     said = f"{lacking:,} questions that a baseline run lacks are left out"
     notes += [Note("not_in_all_runs", said)] if lacking else []
@@ -567,6 +567,18 @@ def _complete(run: Run) -> tuple[Run, int]:
     return run, lacking
 
 
+def _told_right(joined: Run, runs: Sequence[Run]) -> Run:
+    """Return the run of means, which knows of which scores the answers were right or wrong."""
+    of_key: dict[Key, list[Scores]] = {}
+    for part in (part for run in runs for part in (*run.scores, *run.parts)):
+        of_key.setdefault(part.key, []).append(part)
+
+    def told(parts: Sequence[Scores]) -> tuple[Scores, ...]:
+        return tuple(replace(part, of_right=are_zero_one(of_key.get(part.key, [part]))) for part in parts)
+
+    return replace(joined, scores=told(joined.scores), parts=told(joined.parts))
+
+
 def _means(parts: Sequence[Scores]) -> tuple[Scores, ...]:
     """Return the scores with each question's mean in place of its answers."""
 
@@ -587,7 +599,7 @@ def scaled(run: Run, ratio: float) -> Run:
     def times(part: Scores) -> Scores:
         R = 1 / ratio if part.higher_is_better is False else ratio
         bounds = None if part.bounds is None else (min(part.bounds[0], R * part.bounds[0]), max(R, 1) * part.bounds[1])
-        unread: dict[str, Any] = {"native": None, "answers": None, "gradings": None}
+        unread: dict[str, Any] = {"native": None, "answers": None, "gradings": None, "of_right": are_zero_one([part])}
         return replace(part, values=R * part.values, bounds=bounds, runs_of_one=R * part.runs_of_one, **unread)
 
     groups = tuple(replace(group, native=None) for group in run.groups)

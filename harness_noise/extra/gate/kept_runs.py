@@ -23,6 +23,7 @@ import numpy as np
 
 from ..._version import __version__
 from ...arrays import HUGE
+from ...data.native_values import are_zero_one
 from ...data.numbers import is_infinite
 from ...data.questions import Questions
 from ...data.scores import Group, Run, Scores, Skipped, Weighting
@@ -42,6 +43,8 @@ _DAMAGED = OSError, EOFError, zlib.error, MemoryError, RecursionError
 _FOREIGN = ValueError, LookupError, TypeError, AttributeError, ArithmeticError
 """Errors that foreign values in it raise."""
 _FIELDS = ("task", "metric", "scorer", "higher_is_better", "bounds", "version", "cluster_spec", "diagnostics")
+_RIGHT = "of_right"
+"""A field that files of earlier versions lack. Then the values alone say what they are."""
 
 
 def is_store(path: object) -> bool:
@@ -137,10 +140,12 @@ def _group(*, tasks: Any, weighting: Any, native: None, weights: Any, **names: A
 def _scores(part: Mapping[str, Any], questions: Sequence[Questions]) -> Scores:
     """Return what `_content` makes of scores. Each value of the kind that it has there."""
     fields = {name: value for name, value in part.items() if name not in ("questions", "mean")}
-    if set(fields) != {*_FIELDS, "clusters"} or part["questions"] < 0:
+    if set(fields) - {_RIGHT} != {*_FIELDS, "clusters"} or part["questions"] < 0:
         raise ValueError
     _texts([part["task"], part["metric"], part["scorer"], part["version"], part["cluster_spec"] or ""], 5)
     if not isinstance(part["higher_is_better"], (bool, NoneType)) or type(part["questions"]) is not int:
+        raise TypeError
+    if not isinstance(part.get(_RIGHT, False), bool):
         raise TypeError
     bounds, clusters = part["bounds"], part["clusters"]
     if bounds is not None:
@@ -240,6 +245,7 @@ def _content(run: Run) -> dict[str, Any]:
         labels = {label: str(i) for i, label in enumerate(dict.fromkeys(part.clusters or ()))}
         clusters = None if part.clusters is None else [labels[label] for label in part.clusters]
         own = {"questions": place[id(part.questions)], "mean": question_stats(part.values).mean.tolist()}
+        own[_RIGHT] = are_zero_one([part])
         return {name: getattr(part, name) for name in _FIELDS} | own | {"clusters": clusters}
 
     return {

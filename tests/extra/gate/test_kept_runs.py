@@ -77,6 +77,36 @@ def test_a_pull_request_keeps_none(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert list(tmp_path.iterdir()) == []
 
 
+def graded(name: str, values: np.ndarray) -> Run:
+    keys = Questions(tuple(f"q{j}" for j in range(len(values))))
+    return Run(name, name, "table", scores=(Scores("t", "resolved", "none", keys, values=values),))
+
+
+def test_means_of_right_answers_are_shown_in_points(tmp_path: Path) -> None:
+    """Of a metric whose name says nothing: kept runs, several baselines and R·B hold no 0 and 1 any more."""
+    rng = np.random.default_rng(0)
+    old, new = ((rng.random((60, 4)) < p).astype(float) for p in (0.6, 0.5))
+    a, b = graded("a", new), graded("b", old)
+    hn.gate(b, floor=0.1, store=tmp_path)
+    stored = {"kept": tmp_path, "runs": [b, graded("c", np.roll(old, 1, axis=1) * (np.arange(4) < 3))]}
+    for against in (b, *stored.values()):
+        for ratio in (None, 0.9):
+            gate = hn.gate(a, against, ratio=ratio)
+            assert "points" in hn.render(gate, "markdown"), (against, ratio)
+    assert hn.gate(a, tmp_path).rows[0].p_value == hn.gate(a, b).rows[0].p_value
+    thirds = hn.gate(graded("a", new / 3), graded("b", old / 3), ratio=0.9)
+    assert "points" not in hn.render(thirds, "markdown")
+
+
+def test_a_run_that_was_kept_before_says_nothing_and_is_read(tmp_path: Path) -> None:
+    hn.gate(graded("b", np.eye(60)[:, :4]), floor=0.0, store=tmp_path)
+    (file,) = tmp_path.iterdir()
+    content = head(file)
+    del content["scores"][0]["of_right"]  # type: ignore[index]
+    file.write_bytes(gzip.compress(json.dumps(content).encode()))
+    assert hn.gate(graded("a", np.eye(60)[:, 1:5]), tmp_path).passed
+
+
 def spoilt(field: str, value: object) -> bytes:
     content = kept_runs._content(kept_runs.comparable(run(0)))
     place: object = content
@@ -97,7 +127,7 @@ def spoilt(field: str, value: object) -> bytes:
         ("scores.0.clusters", [1] * 60), ("scores.0.bounds", [1, 0]), ("scores.0.bounds", [0.9, 1]),
         ("scores.0.higher_is_better", 1), ("scores.0.diagnostics", [[]]), ("scores.0.cluster_spec", 3),
         ("scores.0.version", None), ("scores.0.questions", -1), ("scores.0.questions", True), ("scores.0.task", None),
-        ("scores.0.more", 1), ("skipped", [["a"]]), ("groups", [{"name": "g"}]),
+        ("scores.0.more", 1), ("scores.0.of_right", 1), ("skipped", [["a"]]), ("groups", [{"name": "g"}]),
         ("groups", [{"name": "g", "metric": "acc", "scorer": "none", "tasks": ["t", "t"], "weighting": "size",
                      "native": None, "weights": None}]),
         ("groups", [{"name": "g", "metric": "acc", "scorer": "none", "tasks": ["t"], "weighting": "size",

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ...arrays import Labels
 from ...data.clusters import both_ways
+from ...data.native_values import are_zero_one
 from ...data.notes import Note
 from ...data.questions import occurrences
 from ...data.scores import Run, Scores
@@ -27,7 +28,14 @@ RUN_LEVEL = ("task", "model", "run", SCORER)
 several scorers graded the same answers."""
 
 
-def factor_noise(scores: ArrayLike, questions: Labels, factors: Mapping[str, Labels], more: int = 1000) -> Factors:
+def factor_noise(
+    scores: ArrayLike,
+    questions: Labels,
+    factors: Mapping[str, Labels],
+    more: int = 1000,
+    *,
+    zero_one: bool | None = None,
+) -> Factors:
     """Return noise by factor of N answers in long form.
 
     Args:
@@ -36,6 +44,7 @@ def factor_noise(scores: ArrayLike, questions: Labels, factors: Mapping[str, Lab
         factors: name → (N,) level of each answer. A factor nested in another needs levels that are
             unique within it: name them ("prompt 1/seed 3").
         more: how many answers the advice is about.
+        zero_one: the answers are right or wrong, shown in per cent. None: where the scores are 0 and 1.
 
     Raises:
         ValueError: lengths that differ, no factor, or fewer than two scores.
@@ -73,7 +82,8 @@ def factor_noise(scores: ArrayLike, questions: Labels, factors: Mapping[str, Lab
         )
         for component in variances
     )
-    zero_one = bool(np.isin(y, (0.0, 1.0)).all()) and 0 < y.mean() < 1
+    if zero_one is None:
+        zero_one = bool(np.isin(y, (0.0, 1.0)).all()) and 0 < y.mean() < 1
     advice = _no_advice_sentence(few, variances, zero_one=zero_one) if few else _advice(gains, more)
     return Factors(
         len(y),
@@ -156,7 +166,8 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
             levels[name] += _levels(run, part, name, column)
     if judged and len(set(answers)) > len(set(questions)):  # several judges graded the same answers
         levels = {"answer": answers} | levels
-    result = factor_noise(np.concatenate(scores), questions, levels, more)
+    zero_one = are_zero_one([part for _, part in parts])
+    result = factor_noise(np.concatenate(scores), questions, levels, more, zero_one=zero_one)
     return with_judges(result, runs) if judged else result
 
 

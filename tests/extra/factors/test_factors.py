@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
+import harness_noise as hn
 from harness_noise import as_scores
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
@@ -325,3 +327,18 @@ def test_rounding_is_no_negative_component() -> None:
     rows = factor_noise(0.1 * prompt + 0.3, question, {"prompt": prompt}).factors
     assert {row.factor: row.var for row in rows if row.factor != "prompt"} == {"question": 0.0, "residual": 0.0}
     assert not any(row.diagnostics for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("metric", "bounds", "high", "points"),
+    [("acc", None, 1.0, True), ("acc", (0.0, 1.0), 0.5, True), ("rating", (0.0, 5.0), 1.0, False)],
+)
+def test_the_units_are_those_of_the_same_scores_elsewhere(metric, bounds, high, points) -> None:
+    """A rating from 0 to 5 is none of right and wrong answers where it happens to be 0 or 1, and half an acc is."""
+    rng = np.random.default_rng(0)
+    values = high * (rng.random((30, 4)) < 0.5)
+    part = hn.Scores("t", metric, "none", hn.Questions(tuple(map(str, range(30)))), values, bounds=bounds)
+    run = hn.Run("m", "m", "table", scores=(part,))
+    shown = hn.render(hn.factors([run, replace(run, name="n")], {"run": "run"}), "markdown")
+    assert ("in points" in shown) == points
+    assert ("SE in points" in hn.render(hn.analyze(run), "markdown", details=True)) == points

@@ -211,18 +211,33 @@ def closing_line(row: Estimate, harness: str = "", native_se: float | None = Non
     start = f"{fmt.shorten(name, _NAME)}: " if name else ""
     if without := _without_error(row):
         return fmt.plain(f"{start}{without}.")
-    if row.se:
-        value = fmt.mean_with_error(row, unit=True)
-    else:  # what never varied is not certain
-        ci = "" if row.ci_low is None else f", {fmt.level_of([row])} CI {fmt.interval_of(row)}"
-        value = f"{fmt.mean_of(row, row.mean, unit=True)}{ci}"
-    parts = [f"{start}{value} ({_asked(row)}, {answers(row)})"]
+    value = fmt.mean_with_error(row, unit=True) if row.se else fmt.mean_of(row, row.mean, unit=True)
+    wider = _wider(row)
+    if row.ci_low is not None and (wider or not row.se):  # what never varied is not certain
+        value += f", {fmt.level_of([row])} CI {fmt.interval_of(row)}"
+    parts = [f"{start}{value} ({_asked(row)}, {answers(row)})", *wider]
     if not row.se:
         parts.append(f"all {'clusters' if row.cluster else 'questions'} have the same mean")
     if native_se is not None:
         own = fmt.shown(row, native_se)
         parts.append(f"{harness}'s own ± {own} {_claim(row, agrees=own == fmt.shown(row, row.se))}")
     return fmt.plain(f"{'; '.join([*parts, *_remarks(row)])}.")
+
+
+_MUCH_WIDER = 6.0
+"""Standard errors from one limit to the other, above which ± misleads: near 4 in an interval by t."""
+
+
+def _wider(row: Estimate) -> list[str]:
+    """Return why the interval is much wider than ± promises, nothing if it is not."""
+    if not row.se or row.ci_low is None or row.ci_high is None or row.ci_high - row.ci_low <= _MUCH_WIDER * row.se:
+        return []
+    units = "clusters" if row.cluster else "questions"
+    why = f"there are few {units}"
+    if "few_failures" in row.diagnostics:
+        side = "wrong" if (row.mean or 0.0) > 0.5 else "right"
+        why = f"the {side} answers add up to few {units}" if row._zero_one else "the mean is near an end of the scale"
+    return [f"the interval is wider than ± suggests, as {why}"]
 
 
 def _without_error(row: Estimate) -> str:

@@ -281,6 +281,20 @@ def test_the_closing_line_says_what_the_harness_takes_for_granted() -> None:
     assert closing_line(alone, "lm-eval", 2 * own).endswith("assumes 200 independent questions, by its own formula.")
 
 
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [
+        ([1.0] * 71 + [0.0], "wider than ± suggests, as the wrong answers add up to few clusters."),
+        ([0.0] * 71 + [1.0], "wider than ± suggests, as the right answers add up to few clusters."),
+        ([0.0, 0.3, 0.6] * 24, "."),
+    ],
+)
+def test_the_closing_line_has_the_interval_if_it_is_much_wider(scores: list[float], words: str) -> None:
+    line = closing_line(replace(hn.estimate(np.array(scores)[:, None], np.arange(72) // 12), cluster="c"))
+    assert line.endswith(words)
+    assert (" points, 95% CI [" in line) == ("wider" in line)
+
+
 @pytest.mark.parametrize("width", [47, 64, 80, 92, 120])
 def test_no_line_ends_inside_an_interval(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     mean = replace(hn.estimate(A, CLUSTERS), task="word_problems", metric="exact_match", scorer="number", cluster="c")

@@ -162,7 +162,7 @@ def units_of(rows: Sequence[Any]) -> str:
         return ""
     if all(hasattr(row, "coefficient") for row in scaled):
         return "coefficients and SE in points"
-    of_means = all(hasattr(row, "mean") for row in scaled)
+    of_means = all(hasattr(row, "mean") and not hasattr(row, "diff") for row in scaled)
     has_error = any(hasattr(row, "se") for row in scaled)
     if of_means and not has_error:
         return ""
@@ -307,7 +307,7 @@ def interval_words(row: Difference) -> str:
     if not moved:
         return name
     how = "raised" if moved == "upper" else "lowered"
-    return f"{name}; {moved} limit {how}: few {'clusters' if row.cluster else 'questions'} differ"
+    return f"{name}; {moved} limit {how}: few {'clusters' if row.cluster else 'questions'} decide"
 
 
 def has_t(row: Difference) -> bool:
@@ -348,11 +348,11 @@ def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
 
 
 def judge_words(row: Estimate | Difference) -> str:
-    """Return "the judge's own mean 0.57, bias −0.01 ± 0.02", or "" without labels."""
+    """Return "the judge's own mean 0.57, to which the labels add −0.01 ± 0.02", or "" without labels."""
     if row.judge is None:
         return ""
     own = "own difference" if isinstance(row, Difference) else "own mean"
-    added = "" if row.judge.bias_se is None else f", bias {bias(row)}"
+    added = "" if row.judge.bias_se is None else f", to which the labels add {bias(row)}"
     return f"the judge's {own} {shown(row, row.judge.mean_judge, mean=is_mean(row, 'judge.mean_judge'))}{added}"
 
 

@@ -11,6 +11,7 @@ _NO_VERDICT = (
     "A model that is no longer asked is not thereby shown to be worse than every other one: verdicts are those of "
     "`arena` over the models that are left."
 )
+_CORRECTED = "“By” is corrected for stopping at a look, so it can differ from the difference of the two means."
 _MOST = 12
 """Models that a sentence names."""
 
@@ -22,12 +23,13 @@ def of_dropping(table: Dropping, *, brief: bool = False, wide: bool = False) -> 
         Column("Mean", lambda row: fmt.mean_of(row, row.mean, unit=True), "over the questions of its last look"),
         Column("asked", lambda row: f"{100 * row.asked:.0f}%", "share of its answers that had been asked by then"),
         TextColumn("behind", lambda row: fmt.plain(row.behind or "")),
-        Column("by", lambda row: fmt.shown(row, row.diff) if row.behind else "", "its mean minus that model's"),
+        Column("by", lambda row: fmt.shown(row, row.diff) if row.behind else "", "its mean minus that model's, corrected for the looks"),
         Column("interval", _interval, "of this difference, allowing for the looks and the number of models"),
         TextColumn("", lambda row: "goes on" if row.goes_on else f"no longer asked, look {row.dropped_at}"),
     ]
+    corrected = () if all(row.goes_on for row in table.models) else (_CORRECTED,)
     steps = ("Next:", *(f"  {step}" for step in table.next_steps)) if table.next_steps else ()
-    return Summary((section("", table.models, columns),), (), (_NO_VERDICT, *steps), (_sentence(table),))
+    return Summary((section("", table.models, columns),), (), (*corrected, _NO_VERDICT, *steps), (_sentence(table),))
 
 
 def _interval(row: LookedModel) -> str:

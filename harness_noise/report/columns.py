@@ -258,7 +258,11 @@ CLUSTERS = Column("G", "n_clusters", "clusters: groups of questions that are rig
 _LABELS = {
     "judge": Column("judge", "judge.mean_judge", "the judge's own mean, or difference", 1, optional=True),
     "bias": Column(
-        "bias", "judge.bias, judge.bias_se", "what human labels add to it, with its standard error", 1, optional=True
+        "correction",
+        "judge.bias, judge.bias_se",
+        "what human labels add to it, with its standard error",
+        1,
+        optional=True,
     ),
     "labels": Column("labels", "judge.n_labelled", "questions with a label", 1, optional=True),
     "gain": Column(

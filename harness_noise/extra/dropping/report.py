@@ -23,13 +23,17 @@ def of_dropping(table: Dropping, *, brief: bool = False, wide: bool = False) -> 
         Column("Mean", lambda row: fmt.mean_of(row, row.mean, unit=True), "over the questions of its last look"),
         Column("asked", lambda row: f"{100 * row.asked:.0f}%", "share of its answers that had been asked by then"),
         TextColumn("behind", lambda row: fmt.plain(row.behind or "")),
-        Column("by", lambda row: fmt.shown(row, row.diff) if row.behind else "", "its mean minus that model's, corrected for the looks"),
+        Column("by", _by, "its mean minus that model's, corrected for the looks"),
         Column("interval", _interval, "of this difference, allowing for the looks and the number of models"),
         TextColumn("", lambda row: "goes on" if row.goes_on else f"no longer asked, look {row.dropped_at}"),
     ]
     corrected = () if all(row.goes_on for row in table.models) else (_CORRECTED,)
     steps = ("Next:", *(f"  {step}" for step in table.next_steps)) if table.next_steps else ()
     return Summary((section("", table.models, columns),), (), (*corrected, _NO_VERDICT, *steps), (_sentence(table),))
+
+
+def _by(row: LookedModel) -> str:
+    return fmt.shown(row, row.diff) if row.behind else ""
 
 
 def _interval(row: LookedModel) -> str:

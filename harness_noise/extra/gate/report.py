@@ -78,7 +78,7 @@ def sentence(gate: Gate) -> str:
         text += f"; and {more} more" if more > 0 else ""
     elif gate.rule == "no-loss":
         few = any("few_flips" in row.diagnostics for row in judged)
-        errs = "; few questions differ: this limit errs in about 4% of cases" if few else ""
+        errs = "; few questions decide: this limit errs in about 4% of cases" if few else ""
         text = f"a loss beyond {_allowed(gate)} is excluded in {rows}{errs}"
     else:
         text = f"no loss beyond {_allowed(gate)} is shown in {rows}{_worth(judged)}"

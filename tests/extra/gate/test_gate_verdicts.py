@@ -1052,4 +1052,4 @@ def test_a_no_loss_pass_with_few_flips_says_how_often_its_limit_errs() -> None:
     ]
     result = hn.gate(*runs, rule="no-loss", margin=0.05)
     assert result.passed
-    assert "few questions differ: this limit errs in about 4% of cases" in result.sentence
+    assert "few questions decide: this limit errs in about 4% of cases" in result.sentence

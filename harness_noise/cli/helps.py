@@ -36,11 +36,14 @@ class Command(click.Command):
         example: a command line, shown first.
         shown: the flags that --help shows, at most ten; empty: all.
         old: options that it does not have → what to write.
+        alone: what to write in place of several RUNs, for a command that takes one.
     """
 
-    def __init__(self, name: str, *, example: str, shown: str, old: Mapping[str, str], **choices: Any) -> None:
+    def __init__(
+        self, name: str, *, example: str, shown: str, old: Mapping[str, str], alone: str, **choices: Any
+    ) -> None:
         super().__init__(name, **choices)
-        self.example, self.shown, self.old = example, tuple(shown.split()), old
+        self.example, self.shown, self.old, self.alone = example, tuple(shown.split()), old, alone
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, and --help-all, which a command whose --help is whole does not list."""
@@ -100,8 +103,13 @@ class Command(click.Command):
             of_setting = name in Settings.__dataclass_fields__ or f"{self.name}.{name}" in REFUSALS
             if not hint and self.name in REFUSALS and of_setting:
                 hint = refused(name, self.name, flag)
+            hint = hint or _commands_with(flag, ctx)
             if hint:
                 raise click.UsageError(f"No such option {error.option_name}: {hint}.", ctx) from None
+            raise
+        except click.UsageError as error:
+            if self.alone and error.message.startswith("Got unexpected extra argument"):
+                raise click.UsageError(f"{self.name} takes one RUN. {self.alone}", ctx) from None
             raise
 
     def _refuse_doubled(self, ctx: click.Context, args: Sequence[str]) -> None:
@@ -117,11 +125,22 @@ class Command(click.Command):
                 raise click.UsageError(f"{longest(param)} is given {times} times: it takes one value.", ctx)
 
 
+_FEW = 3
+"""Commands that a hint names."""
+
+
+def _commands_with(flag: str, ctx: click.Context) -> str:
+    """Return "compare and arena have it" of an option that this command does not have, "" if none has it."""
+    every = getattr(ctx.find_root().command, "commands", {})
+    have = [name for name, one in every.items() if any(flag in param.opts for param in one.params)]
+    return f"{' and '.join(have)} {'have' if have[1:] else 'has'} it" if 0 < len(have) <= _FEW else ""
+
+
 def command(
-    name: str, example: str, old: Mapping[str, str] = MappingProxyType({}), shown: str = ""
+    name: str, example: str, old: Mapping[str, str] = MappingProxyType({}), shown: str = "", alone: str = ""
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Return a decorator that makes a function a command. `settings` knows by the same name which settings it obeys."""
-    return click.command(name, cls=Command, example=example, shown=shown, old=old)
+    return click.command(name, cls=Command, example=example, shown=shown, old=old, alone=alone)
 
 
 def unbroken(text: str, width: int) -> str:

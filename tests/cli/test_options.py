@@ -173,3 +173,17 @@ def test_what_says_how_files_are_read_is_explained_once(capsys: pytest.CaptureFi
                 assert re.search(rf"^  {helps.longest(param)}\b", told, re.M), param.name
                 main([name, "--help-all"])
                 assert str(param.help)[:40] not in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("analyze a.csv --html f", "No such option --html: compare and arena have it."),
+        ("compare a.csv b.csv --junit f", "No such option --junit: gate has it."),
+        ("analyze a.csv --htlm f", "No such option '--htlm'. Did you mean '--help'?"),
+        ("gate a.csv b.csv", "gate takes one RUN. Name the baseline with --against. compare takes two runs, arena"),
+    ],
+)
+def test_a_refusal_names_the_command_that_has_it(typed: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(typed.split()) == 2
+    assert words in " ".join(capsys.readouterr().err.split())

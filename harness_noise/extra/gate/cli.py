@@ -15,6 +15,7 @@ CODES = {"pass": 0, "fail": 1, "cannot judge": 2}
     "gate",
     "harness-noise gate new-run --against baseline-run --margin 0.01",
     shown="--against --margin --rule --floor --thresholds --store --task --cluster --format -o",
+    alone="Name the baseline with --against. compare takes two runs, arena takes many.",
 )
 @click.argument("run", metavar="RUN")
 @options.to_read(

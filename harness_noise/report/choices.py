@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from ..choices import REGISTERS, Register
-from ..extras import calculations
+from ..extras import calculations, commands
 from ..settings import obeyed
 
 _COMMANDS = ("analyze", "compare", "arena", "export")
@@ -43,10 +43,10 @@ def page(registers: Collection[Register[Any]] = tuple(REGISTERS.values())) -> st
                 item.words,
                 item.domain_words or ("all scores" if item.beside else "–"),
             ]
-            of_extras = [x for x in calculations() if (some := obeyed(each.setting, x)) is None or name in some]
-            commands = [x for x in _COMMANDS if x in item.consumers] + (of_extras if item.beside else [])
-            cells.append(", ".join(f"`{x}`" for x in commands) or "only printed")
-            cells.append(", ".join(words for x, words in _DESIGNS_IN_WORDS.items() if x in item.consumers) or "–")
+            own = {x for x in calculations() if (some := obeyed(each.setting, x)) is None or name in some}
+            by = item.consumers | (own if item.beside else set())
+            cells.append(", ".join(f"`{x}`" for x in (*_COMMANDS, *commands()) if x in by) or "only printed")
+            cells.append(", ".join(words for x, words in _DESIGNS_IN_WORDS.items() if x in by) or "–")
             lines.append(f"| {' | '.join(cells)} |")
         tables.append("\n".join(lines))
     return _PAGE + "\n\n".join(tables) + "\n"

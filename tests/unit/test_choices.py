@@ -24,6 +24,7 @@ from harness_noise.choices import (
     register,
 )
 from harness_noise.cli import main
+from harness_noise.cli.commands import COMMANDS
 from harness_noise.report.choices import page
 from harness_noise.report.text import render
 from harness_noise.stats.decision import Test as Decided
@@ -129,4 +130,8 @@ def test_every_function_that_a_choice_names_is_there(each: choices.Register[choi
 
 def test_the_page_is_made_from_the_registers(root: Path) -> None:
     written = (root / "docs" / "choices.md").read_text(encoding="utf-8")
+    (wilson,) = (line for line in written.splitlines() if line.startswith("| `wilson`"))
+    *_, by, designs, _ = wilson.split("|")
+    assert {name.strip(" `") for name in by.split(",")} <= {*COMMANDS}, "labels are data, and no command"
+    assert "human labels" in designs
     assert written == page(), "python -m harness_noise.report.choices > docs/choices.md"

@@ -470,15 +470,17 @@ class Arena(Document):
     def _columns(self, table: str) -> Mapping[str, Sequence[Any]]:
         if table == "leaderboard":
             rows, boards = self.leaderboard, self.first_boards
+            ends = {"": "mean", "_se": "se", "_best": "among_best"}
             tasks = Counter(board.key[0] for board in boards)
             out: dict[str, Sequence[Any]] = {"model": list(rows)}
             for board in boards:
                 task, metric, scorer = board.key
                 parts = [task, metric, "" if scorer == "none" else scorer]
                 name = task if task and tasks[task] == 1 else " ".join(filter(None, parts))
+                if not out.keys().isdisjoint(f"{name}{end}" for end in ends):  # a task that is called as a column is
+                    name = " ".join(board.key)
                 cells = [row.get(board.key) for row in rows.values()]
-                for end, what in (("", "mean"), ("_se", "se"), ("_best", "among_best")):
-                    out[f"{name}{end}"] = [getattr(cell, what, None) for cell in cells]
+                out |= {f"{name}{end}": [getattr(cell, what, None) for cell in cells] for end, what in ends.items()}
             return out
         if table != "pairs":
             return Document._columns(self, table)

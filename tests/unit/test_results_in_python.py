@@ -114,6 +114,14 @@ def test_the_frame_and_the_csv_of_an_arena_are_its_leaderboard() -> None:
     assert len(board.to_frame("pairs")) == 9
 
 
+def test_a_task_that_is_called_as_a_column_takes_no_other_place() -> None:
+    frame = hn.arena([run(f"m{i}", 0.2 * i, ("model", "x", "x_se")) for i in range(3)], weights="none").to_frame()
+    assert sorted(frame["model"]) == ["m0", "m1", "m2"]
+    assert list(frame)[1:] == [f"{name}{end}" for name in (
+        "model acc none", "x", "x_se acc none"
+    ) for end in ("", "_se", "_best")]  # fmt: skip
+
+
 def frame(seed: int, rate: float) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     return pd.DataFrame({"question": range(60), "score": (rng.random(60) < rate).astype(float)})

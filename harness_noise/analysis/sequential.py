@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 
+from ..data.units import equivalent
 from ..errors import InputError, check_computed
 from ..results.forms import finite
 from ..results.rows import CANNOT, NOT_DECIDED
@@ -495,7 +496,7 @@ class Look:
             wide = self.bounds(min(2 * self.alpha, 0.999))[-1]
             low, high = o.limits(wide, -wide)
             if -rule.margin < low and high < rule.margin:
-                return f"equivalent within {rule.margin:g}"
+                return equivalent(rule.margin)
         if self.progress.complete:
             return ALL_ASKED
         return CANNOT if rule.futility and self._hopeless() else None

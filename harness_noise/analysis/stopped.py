@@ -15,6 +15,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..data.scores import Run, Scores
+from ..data.units import equivalent
 from ..results.diagnostics import STOPPED
 from ..results.forms import finite
 from ..results.rows import Unadjusted
@@ -104,8 +105,8 @@ def as_recorded(row: RowDecision, what: Compared, settings: Settings) -> RowDeci
     if found is None or found.ci_low is None or not same or not math.isclose(found.level, settings.level):
         return row
     # a margin asks for equivalence, which looks without it, or with another one, did not test
-    decided = found.decision in _MIRRORED or settings.margin is None
-    if not decided and found.decision != f"equivalent within {settings.margin:g}":
+    unlike = settings.margin is not None and found.decision != equivalent(settings.margin)
+    if unlike and found.decision not in _MIRRORED:
         return row
     if not is_of(found, what, settings, mirrored=own_look is None):
         return row

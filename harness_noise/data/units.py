@@ -36,6 +36,19 @@ def _two_digits(size: float) -> int:
     return min(MOST_DECIMALS, max(1, 1 - math.floor(math.log10(abs(size)))))
 
 
+_EQUIVALENT = "equivalent within "
+
+
+def equivalent(margin: float) -> str:
+    """Return the verdict that two models differ by less than a margin, as JSON has it: on the metric's own scale."""
+    return f"{_EQUIVALENT}{margin:g}"
+
+
+def margin_of(verdict: str) -> float | None:
+    """Return the margin of a verdict that `equivalent` has made, None of any other one."""
+    return float(verdict.removeprefix(_EQUIVALENT)) if verdict.startswith(_EQUIVALENT) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Scale:
     """Scale on which the numbers of a row are shown: a factor and units."""
@@ -84,8 +97,8 @@ class Scale:
 
     def verdict(self, words: str) -> str:
         """Return a verdict, whose margin is on this scale: "equivalent within 2 points"."""
-        start, within, margin = words.partition("equivalent within ")
-        return words if start or not within else within + self.given(float(margin))
+        margin = margin_of(words)
+        return words if margin is None else f"{_EQUIVALENT}{self.given(margin)}"
 
 
 PERCENT = Scale(100.0, "%", " points")

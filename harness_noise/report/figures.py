@@ -98,7 +98,7 @@ def _marks(
 def pair_title(row: Difference) -> str:
     """Return a pair's names and numbers."""
     total = "" if row.se_total is None else f", SE (1 answer) {fmt.shown(row, row.se_total)}"
-    return f"{name(row.model_a)} − {name(row.model_b)}: {numbers(row)}{total}; {row.verdict}"
+    return f"{name(row.model_a)} − {name(row.model_b)}: {numbers(row)}{total}; {fmt.verdict_words(row)}"
 
 
 def noise(board: BenchmarkResult) -> Picture | None:
@@ -581,7 +581,7 @@ def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None)
         for row in on_scale[:ROWS]:
             named = [fmt.plain(row.task)] * (several or not models) + [fmt.models_of(row)] * models
             label = " ".join(filter(None, named)) or metric
-            drawn.append(_row(row, label, f", {row.verdict}" if isinstance(row, Difference) else ""))
+            drawn.append(_row(row, label, f", {fmt.verdict_words(row)}" if isinstance(row, Difference) else ""))
         sides, what = None, "means"
         if isinstance(first, Difference):
             a, b = ("A", "B") if models else fmt.names_of(first)

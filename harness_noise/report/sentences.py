@@ -10,6 +10,7 @@ from math import isclose
 from typing import Any, TypeVar
 
 from ..choices import has_limits
+from ..data.units import margin_of
 from ..errors import counted, some_of
 from ..results.diagnostics import FIRST_ATTEMPTS, NOT_ASKED, STOPPED, explained
 from ..results.rows import (
@@ -68,7 +69,7 @@ def answers(row: Estimate | Difference) -> str:
     most = "up to " if "missing_repeats" in row.diagnostics else ""
     first, second = ("one answer" if K == 1 else f"{most}{K} answers" for K in (row.repeats_a, row.repeats_b))
     text = f"{first} each"
-    if first != second and not fmt.of_published(row).endswith("other questions"):
+    if first != second and not (fmt.of_published(row) and row.n_only_b):
         name_a, name_b = fmt.names_of(row)
         text += f" of {name_a} and {second.removesuffix(' answers').removesuffix(' answer')} of {name_b}"
     return f"{text}, in at least one run all alike, which count as one" if alike else text
@@ -179,7 +180,7 @@ def _difference_sentence(row: Difference) -> str:
         ends = _interval_shown(row)
         shown = "" if ends is None else f"; {fmt.percent(2 * row.level - 1)} CI {_between(row, ends)}"
         return f"{text}: {fmt.verdict_words(row)} ({TWO_ONE_SIDED.format(fmt.percent(1 - row.level))}{shown})."
-    return f"{text}: {winner} is better." if winner else f"{text}: {row.verdict}."
+    return f"{text}: {winner} is better." if winner else f"{text}: {fmt.verdict_words(row)}."
 
 
 def _between(row: Difference, ends: tuple[float, float, str]) -> str:
@@ -379,7 +380,7 @@ def trade_offs(table: Comparison) -> list[str]:
         rows = [row for row in rows if row.scorer in (score.scorer, "none")]
         if rows:
             link = " and " if (score.verdict, rows[0].verdict) in ((A, A), (B, B)) else ", "
-            verdict = words.get(score.verdict, score.verdict) + link + ", ".join(map(_trade, rows))
+            verdict = words.get(score.verdict, fmt.verdict_words(score)) + link + ", ".join(map(_trade, rows))
             out.append(fmt.plain(f"{fmt.what_of(score)}: {fmt.names_of(score)[0]} is {verdict}."))
     return out
 
@@ -424,11 +425,11 @@ def _decided(row: Difference) -> bool:
 def count_line(table: Comparison) -> str:
     """Return "new against old, 57 rows: 3 better, 1 worse, 53 not separable after adjustment"."""
     rows = [row for row in table.comparisons if not row.is_overall]
-    verdicts = Counter(row.verdict for row in rows)
+    verdicts, alike = Counter(row.verdict for row in rows), Counter(map(fmt.verdict_words, filter(_equivalent, rows)))
     after = "" if table.settings.get("adjust") == "none" else " after adjustment"
     unjudged = sum(row.ci_low is None and row.p_value is None for row in rows)
     parts = [f"{verdicts[A]} better", f"{verdicts[B]} worse"]
-    parts += [f"{n} {verdict}" for verdict, n in verdicts.items() if verdict.startswith("equivalent")]
+    parts += [f"{n} {verdict}" for verdict, n in alike.items()]
     if same := verdicts["not separable"] - unjudged:
         parts.append(f"{same} not separable{after}")
     parts += [f"{verdicts[word]} {word}" for word in (NOT_DECIDED, CANNOT, SCORED_DIFFERENTLY) if verdicts[word]]
@@ -487,7 +488,7 @@ TWO_ONE_SIDED = "two one-sided tests at {}"
 
 
 def _equivalent(row: Difference) -> bool:
-    return row.verdict.startswith("equivalent")
+    return margin_of(row.verdict) is not None
 
 
 def _interval_shown(row: Difference) -> tuple[float, float, str] | None:

@@ -24,14 +24,14 @@ def look_section(rows: Sequence[Sequential], title: str = "Looks at a run that g
         TextColumn("Task", "task"),
         TextColumn("Metric", "metric"),
         Column("look", _look, "looks that were taken, and how many were planned"),
-        Column("asked", lambda row: _asked(row).split(" to ")[0].removesuffix(" questions"), meaning),
+        Column("asked", _so_far, meaning),
         Column(
             what, "estimate", "corrected for stopping early (median-unbiased) if a boundary was crossed, else the mean"
         ),
         Column("interval", fmt.interval_of, "valid whenever the looks stop it"),
         Column("p", "p_value", "allowing for the looks"),
         Column("plain", "estimate_unadjusted", "mean, not corrected for the looks"),
-        TextColumn("Decision", "decision"),
+        TextColumn("Decision", lambda row: fmt.plain(fmt.scale_of(row).verdict(row.decision))),
     )
     return section(title, rows, columns)
 
@@ -80,15 +80,22 @@ def stopped(row: Sequential) -> str:
         + fmt.interval_of(row)
         + ("" if row.rule == "se" else ", both allowing for the looks")
         + f" (plain: {plain}) on {fmt.plain(row.task)} "
-        + f"({fmt.metric_name(row.metric, row.scorer)}; {how}): {fmt.plain(row.decision)}{rest}."
+        + f"({fmt.metric_name(row.metric, row.scorer)}; {how}): "
+        + f"{fmt.plain(fmt.scale_of(row).verdict(row.decision))}{rest}."
     )
 
 
+def _so_far(row: Sequential) -> str:
+    """Return "300 of 1,000", or, of several answers to each question, "1,200 of 5,000 answers"."""
+    if row.n_answers is None or row.n_answers_total is None or row.n_answers_total <= row.n_total:
+        return f"{row.n_asked:,} of {row.n_total:,}"
+    return f"{row.n_answers:,} of {row.n_answers_total:,} answers"
+
+
 def _asked(row: Sequential) -> str:
-    """Return "300 of 1,000 questions", or "1,200 of 5,000 answers to 1,000 questions"."""
-    if (row.n_answers_total or 0) > row.n_total:
-        return f"{row.n_answers:,} of {row.n_answers_total:,} answers to {row.n_asked:,} of {row.n_total:,} questions"
-    return f"{row.n_asked:,} of {row.n_total:,} questions"
+    """Return "300 of 1,000 questions", or "1,200 of 5,000 answers to 300 of 1,000 questions"."""
+    questions = f"{row.n_asked:,} of {row.n_total:,}"
+    return f"{questions if (so_far := _so_far(row)) == questions else f'{so_far} to {questions}'} questions"
 
 
 def _seed(seed: int | None) -> str:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
+from ..data.units import equivalent
 from ..errors import of_choice
 from ..settings import Settings
 from .intervals import ExtendedSample, Limits, critical, t_limits
@@ -39,7 +40,7 @@ difference, and shifts far less.
 
 def words(margin: float | None) -> tuple[str, ...]:
     """Return the verdicts by code, with the margin's where there is one."""
-    return WORDS if margin is None else (*WORDS, f"equivalent within {margin:g}")
+    return WORDS if margin is None else (*WORDS, equivalent(margin))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

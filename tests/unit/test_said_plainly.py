@@ -15,9 +15,19 @@ from scipy import stats
 import harness_noise as hn
 from harness_noise import Analysis, Comparison
 from harness_noise.report import columns, terminal
-from harness_noise.report.sentences import closing_line, closing_lines, verdict_line, verdict_lines
+from harness_noise.report.figures import pair_title
+from harness_noise.report.sentences import (
+    closing_line,
+    closing_lines,
+    count_line,
+    trade_offs,
+    verdict_line,
+    verdict_lines,
+)
+from harness_noise.report.sequential import look_section, stopped
 from harness_noise.report.summary import summarise
 from harness_noise.results.rows import Difference, JudgeCorrection
+from harness_noise.results.sequential import Sequential
 from harness_noise.stats.decision import adjusted
 
 RNG = np.random.default_rng(3)
@@ -54,6 +64,34 @@ def test_a_verdict_is_one_plain_line() -> None:
         "sim-a and sim-b are equivalent within 2 points: +0.8 to +13.0 points (90% interval)"
     )
     assert "equivalent within 1 point:" in verdict_line(replace(same, verdict="equivalent within 0.01"))
+
+
+def test_a_count_of_equivalent_rows_has_their_units() -> None:
+    """As each of the rows says it: 0.02 of an exact match is 2 points, and of a rating it is 0.02."""
+    alike = [row(task=f"t{i}", verdict="equivalent within 0.02") for i in range(13)]
+    ratings = [row(task=f"r{i}", metric="rating", verdict="equivalent within 0.02", _zero_one=False) for i in range(2)]
+    line = count_line(Comparison({}, (*alike, *ratings, row(verdict="A better"))))
+    assert line.startswith("sim-a against sim-b, 16 rows: 1 better, 0 worse, 13 equivalent within 2 points, ")
+    assert "2 equivalent within 0.02" in line
+    assert pair_title(alike[0]).endswith("; equivalent within 2 points")
+    cheaper = row(metric="cost", unit="$", verdict="A better", diff=-0.5, _zero_one=False)
+    (both,) = trade_offs(Comparison({}, (row(verdict="equivalent within 0.02"), cheaper)))
+    assert "sim-a is equivalent within 2 points, cheaper" in both
+
+
+def test_a_look_says_the_margin_in_the_units_of_its_estimate() -> None:
+    look = Sequential(
+        task="t", metric="acc", scorer="none", rule="group-sequential", looks=5, look=2, alpha_spent=0.001, n_asked=40,
+        n_total=100, n_answers=80, n_answers_total=200, order_seed=7, decision="equivalent within 0.02", estimate=0.001,
+        ci_low=-0.01, ci_high=0.01, estimate_unadjusted=0.001, p_value=0.8,
+    )  # fmt: skip
+    assert stopped(look).endswith("equivalent within 2 points.")
+    assert "after 80 of 200 answers to 40 of 100 questions" in stopped(look)
+    (cells,) = look_section([look]).rows
+    assert {"equivalent within 2 points", "80 of 200 answers"} <= {*cells}
+    alone = replace(look, n_answers=None, n_answers_total=None)
+    assert "after 40 of 100 questions" in stopped(alone)
+    assert "40 of 100" in look_section([alone]).rows[0]
 
 
 @pytest.mark.parametrize(

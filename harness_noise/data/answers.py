@@ -41,7 +41,7 @@ from .clusters import (
 from .measures import numeric_fields, usage_of
 from .native_values import compared, fitting
 from .notes import Note, no_cluster_known
-from .numbers import number_of, refuse_score
+from .numbers import is_rounded, number_of, refuse_rounded, refuse_score
 from .places import AnswerPlaces, numbered
 from .questions import AnswerTexts, Questions, content_hash, excerpt, occurrences
 from .scores import Gradings, ReadOptions, Run, Scores, Skipped, Usage
@@ -422,9 +422,7 @@ class Answers:
         rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
         for line, row in enumerate(rows, 1):
             doc, score = {str(name): value for name, value in row.items()}, row["score"]
-            question, task, metric, scorer, repeat = (
-                _name_in(doc.get(name)) for name in ("question", "task", "metric", "scorer", "repeat")
-            )
+            question, task, metric, scorer, repeat = (_name_in(name, doc, f"{where}, row {line}") for name in _NAMES)
             if question is None:
                 raise InputError(f"{where}, row {line}: no question")
             value = score
@@ -611,8 +609,15 @@ class Answers:
         return Questions(names, self.kind, inputs if len(inputs) == len(names) else None, texts=texts, fields=fields)
 
 
-def _name_in(value: Any) -> str | None:
-    """Return a cell as a name, None if it is empty. 1.0 of a column with gaps is "1"."""
+_NAMES = ("question", "task", "metric", "scorer", "repeat")
+"""The columns of a frame that name something."""
+
+
+def _name_in(column: str, doc: Doc, where: str) -> str | None:
+    """Return a row's cell as a name, None if it is empty. 1.0 of a column with gaps is "1"."""
+    value = doc.get(column)
+    if is_rounded(value):
+        refuse_rounded(column, value, where)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     text = None if value is None else text_label(value).strip()

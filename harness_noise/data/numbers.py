@@ -17,6 +17,8 @@ from ..errors import InputError
 
 INFINITE = "a score is infinite, or beyond 1e100"
 """The reason why a metric has no mean."""
+_EXACT = 2.0**53
+"""Floats below it hold every whole number."""
 _PLAIN = {float, int, bool, type(None)}
 _SHOWN = 60
 
@@ -59,6 +61,11 @@ def finite(value: Any) -> float | None:
     return number if number is not None and isfinite(number) else None
 
 
+def is_rounded(name: Any) -> bool:
+    """Return True if a name is a float so large that it may be another whole number, rounded: two ids would be one."""
+    return isinstance(name, float) and abs(name) >= _EXACT
+
+
 def numbers_of(values: Sequence[Any]) -> FloatArray | None:
     """Return many numbers and truth values at once, NaN for None. Return None if there are other values."""
     if not {*map(type, values)} <= _PLAIN:
@@ -94,3 +101,15 @@ def refuse_score(value: Any, where: object) -> NoReturn:
     """
     shown = "a number without end" if isinstance(value, int) else repr(value)
     raise InputError(f"{where}: the score {shown:.{_SHOWN}} is not a finite number")
+
+
+def refuse_rounded(what: str, name: Any, where: object) -> NoReturn:
+    """Refuse a name that a float has rounded (see `is_rounded`).
+
+    Raises:
+        InputError: says what it names, and where it stands.
+    """
+    raise InputError(
+        f"{where}: the {what} {name!r} is too large for a float, which rounds it, so that two {what}s could be one. "
+        "Write it as a text"
+    )

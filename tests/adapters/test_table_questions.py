@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import harness_noise as hn
+from harness_noise.data.answers import Answers
 from harness_noise.errors import InputError
 from support.notes import noted
 from support.tables import array, one, table
@@ -154,6 +155,18 @@ def test_how_many_attempts_it_took_numbers_no_answers(csv_file):
     assert array(one(table(csv_file, ("id", "attempt", "score"), *rows))).shape == (40, 1)
 
 
+def test_ids_of_a_frame_that_its_floats_round_are_refused() -> None:
+    """A column with a gap is one of floats to pandas, and two ids beyond 2^53 were one question with two answers."""
+    rows = [{"question": 10**17 + i, "score": i % 2} for i in range(4)]
+    assert array(hn.read(pd.DataFrame(rows))[0]).shape == (4, 1)
+    frame = pd.concat([pd.DataFrame(rows), pd.DataFrame([{"score": 0}])])[:4]
+    assert frame["question"].nunique() == 1
+    with pytest.raises(InputError, match="line 1: the question 1e\\+17 is too large for a float"):
+        hn.read(frame)
+    with pytest.raises(InputError, match="row 1: the question 1e\\+17 is too large for a float"):
+        Answers.from_frame(frame, "here")
+
+
 @pytest.mark.parametrize("columns", [None, {"question": "id", "score": "score"}])
 def test_ids_of_more_than_64_bits_are_read_or_refused_and_never_rounded(
     tmp_path: Path, columns: dict[str, str] | None
@@ -166,15 +179,15 @@ def test_ids_of_more_than_64_bits_are_read_or_refused_and_never_rounded(
     (path := tmp_path / "f.jsonl").write_text(
         "".join(json.dumps(row | {"id": float(row["id"])}) + "\n" for row in rows)
     )
-    with pytest.raises(InputError, match=r"line 1: the question .* is a whole number of more than 64 bits"):
+    with pytest.raises(InputError, match=r"line 1: the question .* is too large for a float, which rounds it"):
         hn.read(path, columns=columns)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("model", "model"), ("seed", "repeat"), ("task", "task")])
 def test_a_rounded_name_of_more_than_64_bits_is_refused_whatever_it_names(tmp_path: Path, name: str, kind: str) -> None:
-    """Two answers with one seed would be one answer, and two models one model."""
+    """Two answers with one seed would be one answer, and two models one model. A float holds 53 bits."""
     rows = [{"id": f"q{i // 2}", name: 1e20 + 2**15 * (i % 2), "score": i % 2} for i in range(8)]
     (path := tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     columns = {"question": "id", "score": "score", kind: name}
-    with pytest.raises(InputError, match=rf"line 1: the {kind} 1e\+20 is a whole number of more than 64 bits"):
+    with pytest.raises(InputError, match=rf"line 1: the {kind} 1e\+20 is too large for a float, which rounds it"):
         hn.read(path, columns=columns)

@@ -24,7 +24,7 @@ from harness_noise.data.doubled import doubles
 from harness_noise.data.measures import numeric_fields, spellings, usage_of, usages
 from harness_noise.data.native_values import compared
 from harness_noise.data.notes import Note
-from harness_noise.data.numbers import is_infinite, numbers_of
+from harness_noise.data.numbers import is_infinite, numbers_of, refuse_rounded
 from harness_noise.data.questions import Questions, TextSource, content_hash, excerpt
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped
 from harness_noise.errors import FinalError, InputError, are, counted, parameter, some_of
@@ -211,11 +211,7 @@ class FileReader:
             InputError: a name was rounded.
         """
         if (rounded := rounded_key(cells)) is not None:
-            line = block.lines[cells.index(rounded)]
-            raise InputError(
-                f"{self.path}, line {line}: the {name} {rounded!r} is a whole number of more than 64 bits, which is "
-                f"rounded where it is read, so that two {name}s could be one: write it as a text"
-            )
+            refuse_rounded(name, rounded, f"{self.path}, line {block.lines[cells.index(rounded)]}")
         return self.names[name].codes(cells)
 
     def require_question(self, block: Block, codes: IntArray, rows: BoolArray) -> None:

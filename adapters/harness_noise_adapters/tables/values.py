@@ -13,7 +13,7 @@ from typing import Any
 
 from harness_noise.arrays import HUGE
 from harness_noise.data.clusters import text_label
-from harness_noise.data.numbers import number_of, numeral
+from harness_noise.data.numbers import is_rounded, number_of, numeral
 from harness_noise.errors import InputError
 
 from .opening import Rows
@@ -34,13 +34,13 @@ def cell_text(value: Any) -> str | None:
 
 
 def rounded_key(cells: Sequence[Any]) -> Any:
-    """Return the first cell that is a whole number of more than 64 bits, of which a decoder makes the nearest float.
+    """Return the first cell that names something and may be rounded, None if there is none.
 
-    None if there is none.
+    A decoder makes one of a whole number of more than 64 bits, and a table in memory of any column with a gap.
     """
     if float not in {*map(type, cells)}:
         return None
-    return next((cell for cell in cells if type(cell) is float and abs(cell) >= 2.0**63), None)
+    return next((cell for cell in cells if is_rounded(cell)), None)
 
 
 class NoScoreError(InputError):

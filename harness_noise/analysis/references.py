@@ -183,7 +183,7 @@ def _row(
     stopped = [STOPPED] * any(STOPPED in side.diagnostics for side in sides)
     fields = asdict(whole) | {"diagnostics": tuple(sorted((*whole.diagnostics, *stopped)))}
     about: dict[str, Any] = {"task": name, "metric": first.metric, "scorer": first.scorer, "model": model}
-    return FullRow(**about, **fields, _zero_one=are_zero_one(sides)), notes
+    return FullRow(**about, **fields, _zero_one=are_zero_one(sides), _of_two=base is not None), notes
 
 
 def _of_two_parts(
@@ -244,6 +244,7 @@ def _of_two_parts(
         ci_low_population=ends[1][0],
         ci_high_population=ends[1][1],
         _zero_one=are_zero_one((first, other)),
+        _of_two=True,
     )
 
 

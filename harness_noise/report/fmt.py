@@ -90,7 +90,7 @@ def is_mean(row: Any, name: str) -> bool:
     if not of_means and (hasattr(row, "diff") or hasattr(row, "coefficient")):
         return False
     of_means = of_means or hasattr(row, "mean") or getattr(row, "quantity", "") == "A"
-    of_means = of_means or (getattr(row, "model", "A − B") != "A − B" and not hasattr(row, "quantity"))
+    of_means = of_means or not (getattr(row, "_of_two", not hasattr(row, "model")) or hasattr(row, "quantity"))
     return name in _EITHER and of_means
 
 

@@ -144,9 +144,11 @@ class FullRow(FullBenchmark):
     metric: str
     scorer: str
     model: str
-    """Name of the model, "A − B" for a comparison."""
+    """Name of the model, of a comparison both names, as in "new − old"."""
     _zero_one: bool | None = field(default=None, repr=False, compare=False)
     """As of other rows (`Measured`)."""
+    _of_two: bool = field(default=False, repr=False, compare=False)
+    """True if the row is of a difference of two runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

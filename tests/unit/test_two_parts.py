@@ -134,7 +134,9 @@ def test_the_command_estimates_the_whole_benchmark(files, capsys):
     )
     said = " ".join(capsys.readouterr().out.split())
     assert "150 and 200 of 500" in said
-    assert "from both parts and the complete runs, a − b =" in said.partition("SE")[0]  # beside the verdict
+    sentence = said.partition("SE")[0]  # beside the verdict
+    assert "from both parts and the complete runs, a − b =" in sentence
+    assert "points [" in sentence and "%" not in sentence.partition("runs, a − b")[2].partition(" on all ")[0]
 
 
 def test_of_one_part_the_pairs_say_all(files, capsys):

@@ -101,13 +101,13 @@ def is_one_run(run: Run, other: Run) -> bool:
 
 
 def _copied(run: Run, other: Run) -> bool:
-    """Return whether two runs are of one path, or of two files of one size with equal bytes."""
-    if realpath(run.path) == realpath(other.path):
-        return run.model == other.model
+    """Return whether two runs have the same scores, of one path or of two files of one size with equal bytes."""
     values = [[part.values for part in side.scores] for side in (run, other)]
     alike = len(values[0]) == len(values[1]) and all(
         np.array_equal(a, b, equal_nan=True) for a, b in zip(*values, strict=True)
     )
+    if realpath(run.path) == realpath(other.path):  # the sides of a table may be two of its columns
+        return alike and run.model == other.model
     return alike and cmp(run.path, other.path, shallow=False)
 
 

@@ -211,6 +211,14 @@ def test_a_file_that_is_given_twice_and_a_copy_are_named(tmp_path) -> None:
     assert not [note for note in noted(hn.compare(a, other)) if "TWICE" in note]
 
 
+def test_two_columns_of_one_file_are_no_run_given_twice(tmp_path) -> None:
+    path = tmp_path / "pair.csv"
+    path.write_text("question,gpt,opus\n" + "".join(f"q{i},{i % 3},{i % 7}\n" for i in range(30)))
+    told = noted(hn.compare(path, path, columns={"A:score": "gpt", "B:score": "opus"}))
+    assert not [note for note in told if "TWICE" in note]
+    assert [note for note in noted(hn.compare(path, path, columns={"score": "gpt"})) if "TWICE" in note]
+
+
 def test_a_question_that_only_one_run_has_keeps_its_repeats_in_a_corpus_metric_too() -> None:
     """The first run was asked q0 to q19, the other q5 to q24; clusters are known of all."""
     records = np.random.default_rng(8).random((2, 20, 2))

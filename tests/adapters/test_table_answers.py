@@ -1,6 +1,7 @@
 """Tables whose id numbers the answers: the words are the question, and the hint says what was taken."""
 
 import csv
+import json
 import pickle
 
 import harness_noise as hn
@@ -42,3 +43,15 @@ def test_answers_to_words_that_are_the_question_are_read_again_by_the_words(tmp_
     assert scores.questions.keys[3] == "the text 3"
     (told,) = pickle.loads(pickle.dumps(scores.questions.log)).read([3], "none")  # noqa: S301
     assert told.answers == ("I say 3", "I say 13", "I say 23")
+
+
+def test_an_object_that_holds_the_cause_is_used(tmp_path):
+    path = tmp_path / "t.jsonl"
+    rows = [
+        {"question": f"q{i}", "score": i % 2 if i % 6 else None, "info": {} if i % 6 else {"error": "boom"}}
+        for i in range(30)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (run,) = hn.read(path)
+    assert run.scores[0].missing == {"agent": 5}
+    assert not [note for note in noted(run) if "not used" in note]

@@ -154,7 +154,7 @@ class TableColumns:
         }
         wording = _wording(roles, "question" in chosen)
         used |= {wording or "", *(column.name for column in others if column is not None)}
-        inside = {column.keys[0] for column in mine}
+        inside = {column.keys[0] for column in (*mine, *others, roles.cause) if column is not None}
         unused = [name for name in have if name not in used | inside and not mentioned(name, tuple(specs))]
         target, answer = ("" if column is None else column.name for column in others)
         return cls(

@@ -4,6 +4,8 @@ import csv
 import json
 import pickle
 
+import pytest
+
 import harness_noise as hn
 from support.notes import noted
 
@@ -55,3 +57,34 @@ def test_an_object_that_holds_the_cause_is_used(tmp_path):
     (run,) = hn.read(path)
     assert run.scores[0].missing == {"agent": 5}
     assert not [note for note in noted(run) if "not used" in note]
+
+
+def read_as(path, scores, name="score"):
+    path.write_text(f"question,{name}\n" + "".join(f"q{i},{score}\n" for i, score in enumerate(scores)))
+    return noted(hn.read(path)[0])[-1]
+
+
+def test_a_code_or_a_slip_among_shares_is_named(tmp_path):
+    path = tmp_path / "t.csv"
+    said = read_as(path, [-1, *([0.25, 0.5] * 15)])
+    assert said == "t.csv: score: score, -1 to 0.5, 3 distinct, all from 0 to 1 but -1 (1 row); question: question"
+    assert "all from 0 to 1 but 50 (2 rows)" in read_as(path, [50, 50, *([0, 1] * 15)])
+    assert "but" not in read_as(path, [1, 2, 3, 4, 5] * 6)
+    assert "but" not in read_as(path, [0, 1, 2] * 10)
+
+
+def test_words_in_place_of_scores_are_named(tmp_path):
+    path = tmp_path / "t.csv"
+    said = read_as(path, ["NaN", "n/a", "n/a", "", *([0, 1] * 15)])
+    assert "0/1, 50% ones, 3 rows without a score: NaN, n/a; question" in said
+    assert "without" not in read_as(path, ["", *([0, 1] * 15)])
+
+
+def test_columns_named_like_models_are_asked_about_on_any_scale(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = "".join(f"q{i},{i % 7 + 0.5},{i % 5 * 3.25}\n" for i in range(40))
+    path.write_text("question,gpt,opus\n" + rows)
+    with pytest.raises(hn.InputError, match="'models': 'gpt\\+opus'"):
+        hn.read(path)
+    runs = hn.read(path, columns={"models": "gpt+opus"})
+    assert [run.model for run in runs] == ["gpt", "opus"]

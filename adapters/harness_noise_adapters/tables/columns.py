@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from harness_noise.arrays import FloatArray
 from harness_noise.data.clusters import AUTO
 from harness_noise.data.measures import OF_REPEATS, numeric_fields
 from harness_noise.data.notes import Note
 from harness_noise.data.scores import ReadOptions
 from harness_noise.data.units import is_proportion
-from harness_noise.errors import InputError, parameter
+from harness_noise.errors import InputError, counted, parameter
 
 from .blocks import Block
 from .evidence import AskError, RefuseError, Roles, judge
@@ -274,6 +275,10 @@ def certificate(roles: Roles, n: int, wording: str | None) -> str:
     return "; ".join(parts)
 
 
+ODD_VALUES, ODD_SHARE = 3, 0.1
+"""So few values, of so small a share of the rows, are named as odd."""
+
+
 def _range(column: ColumnFacts) -> str:
     """Return the scale of some scores, in words: `0/1, 57% ones`, `1 to 5, 5 distinct`."""
     if column.kind == "scores":
@@ -282,8 +287,27 @@ def _range(column: ColumnFacts) -> str:
     if not values.size:
         return "empty"
     if column.scale == "01":
-        return f"0/1, {values.mean():.0%} ones"
-    return f"{values.min():g} to {values.max():g}, {len(np.unique(values)):,} distinct"
+        text = f"0/1, {values.mean():.0%} ones"
+    else:
+        text = f"{values.min():g} to {values.max():g}, {len(np.unique(values)):,} distinct{_outliers(values)}"
+    return text + _words_for_nothing(column)
+
+
+def _outliers(values: FloatArray) -> str:
+    """Return the few values that lie outside 0 to 1, where nearly all lie there: a code, or a slip of a key."""
+    found, counts = np.unique(values[(values < 0) | (values > 1)], return_counts=True)
+    if not 0 < len(found) <= ODD_VALUES or counts.sum() > ODD_SHARE * len(values):
+        return ""
+    named = ", ".join(f"{value:g} ({counted(int(n), 'row')})" for value, n in zip(found, counts, strict=True))
+    return f", all from 0 to 1 but {named}"
+
+
+def _words_for_nothing(column: ColumnFacts) -> str:
+    """Return the words in place of scores, such as NaN and n/a, "" if such cells are empty."""
+    cells = [column.raw[i] for i in np.flatnonzero(column.codes < 0)]
+    texts = ["NaN" if isinstance(cell, float) else cell.strip() for cell in cells if isinstance(cell, (str, float))]
+    words = [text for text in texts if text]
+    return f", {counted(len(words), 'row')} without a score: {', '.join(dict.fromkeys(words))}" if words else ""
 
 
 def _agreement(roles: Roles) -> str | None:

@@ -291,6 +291,9 @@ def _refuse(
             (Choice({"score": name}, "", truths[0].column.mean),),
             (name,),
         )
+    models = [column for column in table.columns if column.scored and is_model(column.last) and not column.vetoed]
+    if len(models) > 1 and not why:
+        ask_bare(models, roles.question)
     likely = truths[0].column.name if len(truths) == 1 else "COLUMN"
     raise RefuseError(
         f"no column holds the scores; there are {have}{why and f' ({why})'}. If one of them does, name it, as in "

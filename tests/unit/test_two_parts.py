@@ -136,7 +136,8 @@ def test_the_command_estimates_the_whole_benchmark(files, capsys):
     assert "150 and 200 of 500" in said
     sentence = said.partition("SE")[0]  # beside the verdict
     assert "from both parts and the complete runs, a − b =" in sentence
-    assert "points [" in sentence and "%" not in sentence.partition("runs, a − b")[2].partition(" on all ")[0]
+    assert "points [" in sentence
+    assert "%" not in sentence.partition("runs, a − b")[2].partition(" on all ")[0]
 
 
 def test_of_one_part_the_pairs_say_all(files, capsys):

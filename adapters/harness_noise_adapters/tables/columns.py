@@ -304,7 +304,7 @@ def _outliers(values: FloatArray) -> str:
 
 def _words_for_nothing(column: ColumnFacts) -> str:
     """Return the words in place of scores, such as NaN and n/a, "" if such cells are empty."""
-    cells = [column.raw[i] for i in np.flatnonzero(column.codes < 0)]
+    cells = [column.raw[i] for i in np.flatnonzero(column.codes < 0).tolist()]
     texts = ["NaN" if isinstance(cell, float) else cell.strip() for cell in cells if isinstance(cell, (str, float))]
     words = [text for text in texts if text]
     return f", {counted(len(words), 'row')} without a score: {', '.join(dict.fromkeys(words))}" if words else ""

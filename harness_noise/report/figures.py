@@ -695,8 +695,8 @@ def histogram(picture: str, d: FloatArray, row: Difference) -> Picture:
         drawing.bar((low + inset, top - inset), (0, count), colour, title=title)
     up, down, same = (int((side_of(sign * d) == side).sum()) for side in (1, -1, 0))
     alt = (
-        f"{counted(len(d), 'question')} by the means of their answers: that of A is better on {up}, that of B on "
-        f"{down}, and {same} are equal."
+        f"{counted(len(d), 'question')} by the means of their answers: A is better on {up}, B on {down}, and "
+        f"{same} are equal."
     )
     return drawing.done(picture, "Questions by their difference", alt)
 

@@ -153,7 +153,7 @@
     }
     parts.push(words(left + (WIDTH - left - 10) / 2, height - 6, `A − B of the question${axis}`, { "text-anchor": "middle" }));
     const count = (test) => d.reduce((sum, v) => sum + test(v), 0), better = (v) => data.sign * v > 1e-12;
-    const alt = `${d.length} questions by the means of their answers: that of A is better on ${count(better)}, that of B on ${count((v) => better(-v))}, and ${count((v) => Math.abs(v) < 1e-12)} are equal.`;
+    const alt = `${d.length} questions by the means of their answers: A is better on ${count(better)}, B on ${count((v) => better(-v))}, and ${count((v) => Math.abs(v) < 1e-12)} are equal.`;
     return figure("picked-questions", "Questions by their difference", alt, height, parts);
   };
   const listed = (title, heads, lines) => {  // a table of texts, the first of each line flush left

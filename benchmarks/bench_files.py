@@ -1,5 +1,5 @@
-"""Many files read by two processes (`arena --jobs 2`) beside one: Inspect logs and lm-eval outputs, from
-the first look into the folder to the runs in memory, start of the processes and imports included.
+"""Many files read by two processes (`arena --jobs 2`) beside one. They are Inspect logs and lm-eval outputs. The time
+runs from the first look into the folder to the runs in memory. It includes the start of the processes and imports.
 
     python benchmarks/bench_files.py [--logs 32] [--outputs 128] [--rounds 2]
     python benchmarks/bench_files.py --thousandth FOLDER

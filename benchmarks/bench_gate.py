@@ -1,5 +1,5 @@
-"""A gate over 57 tasks of 1,000 questions, in two tables, beside `compare` of the same files; both as a command, start
-of the process included.
+"""A gate over 57 tasks of 1,000 questions, in two tables, beside `compare` of the same files. Both are commands, and
+the time includes the start of the process.
 
     python benchmarks/bench_gate.py [--tasks 57] [--questions 1000] [--rounds 3]
 """

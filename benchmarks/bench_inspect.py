@@ -1,4 +1,4 @@
-"""What the noise costs beside Inspect's own work, as ratios within one run.
+"""The cost of the noise beside Inspect's own work, as ratios within one run.
 
     python benchmarks/bench_inspect.py [--questions 5000] [--repeats 10] [--log FILE.eval]
 

@@ -1,5 +1,5 @@
-"""Human labels of 500 questions beside `analyze` of the same table without them: 10,000 questions × 5 answers × 3
-scorers; both as a command, start of the process included.
+"""Human labels of 500 questions beside `analyze` of the same table without them. It has 10,000 questions × 5 answers ×
+3 scorers. Both are commands, and the time includes the start of the process.
 
     python benchmarks/bench_labels.py [--questions 10000] [--answers 5] [--scorers 3] [--labels 500] [--rounds 3]
 """

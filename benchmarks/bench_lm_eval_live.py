@@ -1,4 +1,4 @@
-"""What the noise costs a live lm-eval run of 5,000 questions with K = 10, within one process.
+"""The cost of the noise in a live lm-eval run of 5,000 questions with K = 10, within one process.
 
     python benchmarks/bench_lm_eval_live.py [--docs 5000] [--repeats 10] [--rounds 3]
 

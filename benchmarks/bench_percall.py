@@ -1,5 +1,5 @@
 """One call from Python on arrays of 500 questions × 4 answers in 100 clusters, beside statsmodels' OLS of the question
-differences with clustered standard errors; and a thousand differences at once beside the loop.
+differences with clustered standard errors. Then many differences at once beside the loop.
 
 The sides run in turns, on one core, and are timed by the processor's clock.
 """

@@ -1,4 +1,4 @@
-"""What starting costs: each command beside what it cannot do without, processor time of whole processes.
+"""The cost of starting: each command beside what it cannot do without, in processor time of whole processes.
 
 Both run in turns and the medians are compared. `analyze` and `compare` are measured on runs of 200 questions,
 beside the imports that they need; a log of Inspect needs no more than a table.

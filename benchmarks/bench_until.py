@@ -1,4 +1,4 @@
-"""Stopping a live run when it is decided: what a look costs, and what stopping saves.
+"""Stopping a live run when it is decided: the cost of a look, and what stopping saves.
 
     python benchmarks/bench_until.py [--docs 5000] [--rounds 1] [--runs 20] [--harness lm-eval]
 

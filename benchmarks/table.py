@@ -158,7 +158,7 @@ def section(script: Path, rows: Sequence[Row]) -> str:
     """A benchmark's part of the README: what it measures, when and where, and its table."""
     out = [about(script), "", "| what | ours | beside | peer | ratio | target | |", "|---|---:|---|---:|---:|---:|---|"]
     out += [f"| {' | '.join(row.cells())} |" for row in rows]
-    return "\n".join([*out, "", f"{datetime.date.today():%-d %B %Y}; {machine()}; {versions()}."])
+    return "\n".join([*out, "", f"{datetime.date.today():%-d %B %Y}, {machine()}. {versions()}."])
 
 
 def sections(page: str) -> dict[str, str]:
@@ -170,10 +170,10 @@ def sections(page: str) -> dict[str, str]:
 def page(found: Mapping[str, str]) -> str:
     """The README, of its sections."""
     head = (
-        "# Benchmarks\n\n`make bench` measures these and writes this page; `make bench BENCH=read` only that section. "
-        "Each line is a ratio between two things measured in turns in one run on one machine, so that it holds on "
-        "others, too: what we take over what the peer takes; the peer's over ours where the target is a least (≥). "
-        "Where the peer is a budget, it is the amount that the target allows."
+        "# Benchmarks\n\n`make bench` measures these and writes this page. `make bench BENCH=read` writes one section. "
+        "Both things of a line are measured in turns, in one run on one machine. So their ratio also holds on other "
+        "machines. For a target with ≤ it is our amount over the peer's, for a target with ≥ the peer's over ours. "
+        "If the peer is a budget, its amount is what the target allows."
     )
     return "\n\n".join([head, *(f"## {name}\n\n{text}" for name, text in sorted(found.items()))]) + "\n"
 

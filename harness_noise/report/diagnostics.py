@@ -10,7 +10,7 @@ from ..results.forms import all_kinds
 
 _HEAD = """# Diagnostics
 
-Every row of a result carries a list of codes: what cannot be estimated, and where care is needed. None of them is an
+Every row of a result has a list of codes: what cannot be estimated, and what needs care. None of them is an
 error. A table marks its rows with letters and explains them below, with the advice of the last column here. This page
 is made by `python -m harness_noise.cli.diagnostics`.
 """

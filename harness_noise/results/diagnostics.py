@@ -139,7 +139,7 @@ _ALL = (
     Diagnostic(
         "identical_repeats",
         Severity.CARE,
-        "all answers to a question are the same, or score the same where only scores are known (temperature 0, a "
+        "all answers to a question are the same, or score the same if only scores are known (temperature 0, a "
         "cache, a fixed server seed?): prediction noise is not known",
         "Sample at the temperature you report, switch the cache off, and give each repeat its own seed.",
         page=(
@@ -219,7 +219,7 @@ _ALL = (
         "grouped_metric",
         Severity.CARE,
         "the metric groups rows (all answers to a question right, consistency over prompts), so its noise is that of "
-        "whole groups: the jackknife over these, and no error bar where they are not known",
+        "whole groups: the jackknife over these, and no error bar if they are not known",
         "If there is none, name what the metric groups by with `cluster`. `cluster='auto'` knows it for some tasks.",
         page=(
             "The task's own aggregation looks across rows: all rows of a question right "
@@ -266,7 +266,7 @@ _ALL = (
         "zero_variance",
         Severity.CARE,
         "all questions have the same value, or difference, so an SE of 0 is no certainty: the interval is that of a "
-        "small-sample rule, or none where the range of the scores is not known",
+        "small-sample rule, or none if the range of the scores is not known",
         "Nothing. With few questions the interval is honest and wide. Say `range` if the range is unknown.",
         page=(
             "All questions have the same value (or difference). An SE of 0 does not mean certainty. Scores at one end"
@@ -344,13 +344,13 @@ _ALL = (
         page=(
             "The wrong answers, or the right ones, are worth fewer than 10 questions (with clusters: clusters) of "
             "like weight: their effective number (Σ f_c)²/Σ f_c² is below 10, f_c being what the wrong answers of "
-            "question (cluster) c count for in the mean. With several 0/1 answers per question, and where more than "
+            "question (cluster) c count for in the mean. With several 0/1 answers per question, and if more than "
             "half of the scores lie at that end of the range, each question counts by its rate of wrong, or right, "
             "answers at most (a cluster by its highest). Of fewer than 20 clusters half their number is enough. With"
             " fewer than 30 degrees of freedom, and fewer than half as many as clusters, the number is (Σ f_c²)²/Σ "
             "f_c⁴, which a few large clusters decide. Near the end of the scale there is little information: the "
             "interval may cover less than it promises, above all with clusters. With [people's "
-            "labels](methods/judges.md) also where fewer than 10 questions (clusters) hold the judge's errors that "
+            "labels](methods/judges.md) also if fewer than 10 questions (clusters) hold the judge's errors that "
             "the labels show: that few are seen does not prove that there are few, so the standard error counts two "
             "more. More labels help."
         ),
@@ -385,7 +385,7 @@ _ALL = (
         "cached_usage",
         Severity.CARE,
         "some answers, or some calls, came from a cache, and what they would have cost is not known: they are left out "
-        "where the log tells which they are, else the mean is too low",
+        "if the log tells which they are, else the mean is too low",
         "Run without a cache to measure tokens, cost and time.",
         page=(
             "Some answers, or some calls of them, came from a cache: a cost of 0 is not what they cost. They are left"
@@ -443,7 +443,7 @@ _ALL = (
         "Prefer _avg, and look at the server's seed.",
         page=(
             "The first answer of every question scores differently from the later ones (F test of one contrast, p < "
-            ".005), as happens where all first answers share a seed. The native value and `_avg` then do not estimate"
+            "0.005), as happens if all first answers share a seed. The native value and `_avg` then do not estimate"
             " the same thing."
         ),
     ),

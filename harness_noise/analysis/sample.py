@@ -255,8 +255,9 @@ def stack(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sam
 
 def is_scored(part: Scores) -> BoolArray:
     """Return (n,) the questions with a score, be it infinite, which is refused later."""
-    scored = ~np.isnan(part.values[:, 0])  # most often there is no missing answer to look past
-    return np.asarray(scored if scored.all() else ~np.isnan(part.values).all(axis=1))
+    first = ~np.isnan(part.values[:, :1].ravel())  # most often there is no missing answer to look past
+    whole = first.all() and len(first) == len(part.values)  # unless there is no answer at all
+    return np.asarray(first if whole else ~np.isnan(part.values).all(axis=1))
 
 
 def scored_pairs(part_a: Scores, part_b: Scores) -> Pairing:

@@ -360,3 +360,11 @@ def test_a_limit_of_a_tiny_metric_is_rounded_up_with_its_exponent():
     """It was "< 1.00e−06" for every smaller one."""
     assert [fmt.below(x, 6) for x in (5.123e-9, 9.999e-9, 5e-5)] == ["< 5.13e−09", "< 1.00e−08", "< 5.00e−05"]
     assert [fmt.below(x, 3) for x in (0.0121, 0.0)] == ["< 0.013", "< 0.001"]
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (3, 0)])
+@pytest.mark.parametrize("ask", [hn.compare, hn.gate, lambda a, b: hn.arena([a, b]), lambda a, b: hn.analyze(a)])
+def test_scores_without_a_place_for_an_answer_are_refused_by_name(ask, shape):
+    a, b = (run(scores("t", np.zeros(shape)), scores("u", np.eye(12)[:, :2]), model=name) for name in "ab")
+    with pytest.raises(hn.InputError, match=r"t, acc: scores must be an \(n, K\) array"):
+        ask(a, b)

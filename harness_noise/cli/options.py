@@ -452,7 +452,8 @@ def answer(function: Callable[..., R], choices: dict[str, Any], *sides: Any, **m
     from dataclasses import replace
 
     name = str(click.get_current_context().info_name)
-    given = [(each, value) for each in extras.switches(name) if (value := choices.pop(each.name))]
+    taken = [(each, choices.pop(each.name)) for each in extras.switches(name)]
+    given = [(each, value) for each, value in taken if value is not None and value is not False]
     flags = [each for each, _ in given if not each.beside]
     places = {each: choices.pop(each.name) for each in extras.writers(name)}
     if len(flags) > 1:

@@ -141,6 +141,22 @@ class TestReplay:
         with pytest.raises(InputError, match=words):
             hn.drop_in_sequence([RIGHT["a"], RIGHT["b"]], **arguments)
 
+    @pytest.mark.parametrize(
+        ("typed", "words"),
+        [
+            (["--n", "0"], "--n is about --looks"),
+            (["--looks", "5", "--n", "0"], "--n 0 is not a whole number"),
+            (["--looks", ""], "from 2 to 50"),
+        ],
+    )
+    def test_an_empty_value_is_no_absent_one(self, typed, words, tmp_path, capsys):
+        """A 0 or an empty text was passed over in silence, and an arena without looks was computed."""
+        files = [str(tmp_path / f"{name}.csv") for name in "ab"]
+        for file in files:
+            Path(file).write_text("question,score\n" + "".join(f"q{i},{i % 2}\n" for i in range(60)))
+        assert main(["arena", *files, *typed]) == 2
+        assert words in capsys.readouterr().err
+
     def test_one_model_is_refused(self):
         with pytest.raises(InputError, match="two at least"):
             hn.drop_in_sequence([RIGHT["a"]])

@@ -75,7 +75,7 @@ _ALL = (
         "Do not use the split. Find out why these questions have one answer, and ask the missing ones again.",
         page=(
             "The questions with one scored answer do score differently from the others of their task (Welch's test, p"
-            " < .05), so the split *is* biased: in one design the data variance was 1.6 times too large. `se` and "
+            " < 0.05), so the split *is* biased: in one design the data variance was 1.6 times too large. `se` and "
             "`se_total` remain exact if the scores had nothing to do with how many answers there are; if they had, "
             "the mean is biased too."
         ),
@@ -109,7 +109,7 @@ _ALL = (
             " passes. The mean over all answers is then too high: by .11 with up to three answers and a pass rate of "
             "one half, and its interval is in the wrong place. So the row is of first attempts, K = 1. A format may "
             "say that its answers stop so. Otherwise it is seen: among the sequences that end early, ends after a "
-            "success are more frequent than chance allows (p < .001, at least 3), at most 5% of the successes go on, "
+            "success are more frequent than chance allows (p < 0.001, at least 3), at most 5% of the successes go on, "
             "and at most 25% of the early ends follow a failure. No run of 300 with answers that are missing for "
             "another reason has this code."
         ),
@@ -151,12 +151,12 @@ _ALL = (
     Diagnostic(
         "shared_repeat_noise",
         Severity.CARE,
-        "a repeat is better or worse on all questions at once (p < .05, which happens by chance in one run of "
+        "a repeat is better or worse on all questions at once (p < 0.05, which happens by chance in one run of "
         "twenty): if the repeats are not independent answers, the interval is too short",
         "If repeats are training seeds, prompts or judges, use `repeats_are='runs'`. Else find out what all answers of "
         "one repeat share: a changed server, or answers that were asked again because of their score.",
         page=(
-            "One repeat is better or worse on all questions at once (F test, p < .05), or the format says that its "
+            "One repeat is better or worse on all questions at once (F test, p < 0.05), or the format says that its "
             "repeats are runs. Then the repeats are not independent answers, and the interval is too short. One run "
             "in twenty with independent answers has this code by chance, and with few repeats many runs with a shared"
             " cause lack it (see [runs](methods/runs.md))."
@@ -543,7 +543,7 @@ _ALL = (
         "the rows are skewed in the same direction, so methods that add up their z would reject a true null too often",
         "Take the overall row.",
         page=(
-            "The question values of the tasks are skewed in the same direction (pooled test, p < .05), by enough to "
+            "The question values of the tasks are skewed in the same direction (pooled test, p < 0.05), by enough to "
             "shift Stouffer's z by more than 0.15. Each task's t test is hardly affected. Stouffer's method and "
             "inverse variance add the skewness up and would reject a true null far too often, so both are null (see "
             "[combining](methods/combine.md))."
@@ -586,7 +586,7 @@ _ALL = (
         "the tasks are shown to have different differences (Cochran's Q), so inverse variance is refused",
         "Take the overall row, or look at the tasks one by one.",
         page=(
-            "Cochran's Q shows that the tasks do not share one difference (p < .05). Inverse variance would let the "
+            "Cochran's Q shows that the tasks do not share one difference (p < 0.05). Inverse variance would let the "
             "most precise task stand for all, so it is null."
         ),
     ),

@@ -54,14 +54,14 @@ def test_a_diagnostic_says_all_that_it_must(item: Diagnostic) -> None:
         ("partly_single_repeat", tolerances.FEWEST_REPEATED, "at least (10|ten)"),
         ("single_repeat", tolerances.FEWEST_REPEATED, "fewer than (10|ten)"),
         ("missing_matters", ranges.MISSING_SHARE, "more than a third"),
-        ("single_repeats_differ", mean.BORROWED_P, "p < .05"),
-        ("shared_repeat_noise", sample.SHARED_NOISE_P, "p < .05"),
-        ("first_answer_differs", sample.FIRST_ANSWER_P, "p < .005"),
+        ("single_repeats_differ", mean.BORROWED_P, "p < 0.05"),
+        ("shared_repeat_noise", sample.SHARED_NOISE_P, "p < 0.05"),
+        ("first_answer_differs", sample.FIRST_ANSWER_P, "p < 0.005"),
     ],
 )
 def test_a_threshold_is_one_number_in_code_and_docs(root: Path, code: str, threshold: float, written: str) -> None:
     value = {"four": 4, "ten": 10, "third": 1 / 3}
-    (number,) = re.findall(r"four|ten|third|\.?\d+", written.replace("(10|", "(").replace("(4|", "("))
+    (number,) = re.findall(r"four|ten|third|\d*\.?\d+", written.replace("(10|", "(").replace("(4|", "("))
     assert float(value.get(number, number)) == threshold
     assert re.search(written, documented(root)[code][0], re.I), code
     digits = re.search(r"fewer than (\d+)|at least (\d+)", DIAGNOSTICS[code].meaning)

@@ -19,7 +19,7 @@ FOLDER = f"{__package__}.extra"
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class CommandFlag:
     """An option that an extra adds to commands of the core."""
 
     flag: str
@@ -33,7 +33,7 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
-class Switch(Flag):
+class Switch(CommandFlag):
     """A flag of commands of the core that calls another function instead."""
 
     functions: Mapping[str, str]
@@ -47,7 +47,7 @@ class Switch(Flag):
 
 
 @dataclass(frozen=True, slots=True)
-class Writer(Flag):
+class Writer(CommandFlag):
     """An option of commands of the core that names a folder, into which a function writes the result."""
 
     function: str
@@ -69,7 +69,7 @@ class Keyword:
 
 
 @dataclass(frozen=True, slots=True)
-class Option(Flag):
+class Option(CommandFlag):
     """An option of commands of the core that says what is read, and gives a keyword of their function."""
 
     commands: tuple[str, ...]

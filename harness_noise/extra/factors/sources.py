@@ -62,26 +62,8 @@ def factor_noise(
     whole = sum(max(0.0, component.variance or 0.0) for component in variances)
     variance = sum(max(0.0, component.var_mean or 0.0) for component in variances)
     few = [component for component in variances if len(component.parts) == 1 and 1 < component.levels < FEW_LEVELS]
-    gains: dict[str, float] = {}
-    for component in variances:
-        if (len(component.parts) == 1 or component.name == RESIDUAL) and variance > 0 and not few:
-            gain = reduction(variances, component.name, len(y), more)
-            gains |= {} if gain is None else {component.name: gain / variance}
-    rows = tuple(
-        FactorRow(
-            component.name,
-            component.variance,
-            component.low,
-            component.high,
-            max(0.0, component.variance) / whole if component.variance is not None and whole > 0 else None,
-            component.df,
-            component.levels,
-            max(0.0, component.var_mean) ** 0.5 if component.var_mean is not None else None,
-            gains.get(component.name),
-            component.diagnostics,
-        )
-        for component in variances
-    )
+    gains = {} if few or variance <= 0 else _gains(variances, len(y), more, variance)
+    rows = tuple(_row(component, whole, gains.get(component.name)) for component in variances)
     if zero_one is None:
         zero_one = bool(np.isin(y, (0.0, 1.0)).all()) and 0 < y.mean() < 1
     advice = _no_advice_sentence(few, variances, zero_one=zero_one) if few else _advice(gains, more)
@@ -92,6 +74,32 @@ def factor_noise(
         advice,
         tuple(Note("few_levels", _few_levels_sentence(component)) for component in few),
         zero_one,
+    )
+
+
+def _gains(variances: Sequence[Component], answers: int, more: int, variance: float) -> dict[str, float]:
+    """Return by factor the share of the mean's variance that `more` answers at new levels of it take away."""
+    gains: dict[str, float] = {}
+    for component in variances:
+        if len(component.parts) == 1 or component.name == RESIDUAL:
+            gain = reduction(variances, component.name, answers, more)
+            gains |= {} if gain is None else {component.name: gain / variance}
+    return gains
+
+
+def _row(component: Component, whole: float, gain: float | None) -> FactorRow:
+    """Return the row of one component of the answers' variance; its share is of the `whole` variance of an answer."""
+    return FactorRow(
+        component.name,
+        component.variance,
+        component.low,
+        component.high,
+        max(0.0, component.variance) / whole if component.variance is not None and whole > 0 else None,
+        component.df,
+        component.levels,
+        max(0.0, component.var_mean) ** 0.5 if component.var_mean is not None else None,
+        gain,
+        component.diagnostics,
     )
 
 

@@ -257,7 +257,7 @@ TESTS = ("t", "sign", "permutation", "bootstrap")
 
 
 def type_one(cell: Cell, R: int, B: int = 999) -> dict[str, float]:
-    """Share of replications with p < .05 where A and B are alike; resamples are shared by all of them."""
+    """Share of replications with p < 0.05 where A and B are alike; resamples are shared by all of them."""
     a, b = simulate(cell, R)
     m = moments((a - b) / cell.K, cell.labels())
     rng = np.random.default_rng([*cell.seed, 1])
@@ -362,16 +362,16 @@ def page(R: int) -> str:
     out = [
         "# Coverage",
         "",
-        f"How often nominal 95% intervals hold the truth, in %. {R} replications per cell (simulation error "
-        f"{100 * np.sqrt(0.95 * 0.05 / R):.1f} points at 95%), fixed seeds; `make coverage` writes this page. "
-        f"Questions are drawn from a population with the named difficulty; within a cluster the latent difficulties "
-        f"correlate by {ICC}, between the models by {BETWEEN_MODELS}. “Giant” means that one cluster holds half of "
-        "the questions.",
+        f"How often nominal 95% intervals hold the truth, in %. {R:,} replications per cell with fixed seeds "
+        f"(simulation error {100 * np.sqrt(0.95 * 0.05 / R):.1f} points at 95%). `make coverage` writes this page. "
+        "Questions are drawn from a population with the named difficulty. The latent difficulties correlate by "
+        f"{ICC} within a cluster and by {BETWEEN_MODELS} between the models. “Giant” means that one cluster holds "
+        "half of the questions.",
         "",
         "## Difference of two runs",
         "",
-        "The default, t with CR2 and Satterthwaite's degrees of freedom (Bonett–Price where nothing varies). In each "
-        "column: no effect / B right 15% less often (true difference .075, .135, .075). ICC: of the differences, at "
+        "The default, t with CR2 and Satterthwaite's degrees of freedom (Bonett–Price if nothing varies). In each "
+        "column: no effect / B right 15% less often (true difference 0.075, 0.135, 0.075). ICC: of the differences, at "
         "Beta(.5,.5). The last column is z with the SE that ignores clusters, worst of the six.",
         "",
         "| n | clusters | K | " + " | ".join(names) + " | ICC | naive z |",
@@ -386,8 +386,8 @@ def page(R: int) -> str:
     outside = [c for c in found.values() if not bands(c.cell)[0] <= c.difference <= bands(c.cell)[1]]
     out += [
         "",
-        f"Outside the band (93.5–97%; 93–99% with a giant cluster; to 98.5% at n = 30, K = 1, Beta(9,1); no upper "
-        f"end at n = 10): {len(outside)} of {len(found)} cells"
+        "The band is 93.5–97%. With a giant cluster it is 93–99%. At n = 30, K = 1, Beta(9,1) it ends at 98.5%, and "
+        f"at n = 10 it has no upper end. Outside the band: {len(outside)} of {len(found)} cells"
         + (": " + "; ".join(f"n = {c.cell.n}, {_name(c.cell)}, K = {c.cell.K}, {c.cell.difficulty}, effect "
                             f"{c.cell.effect:g}: {percent(c.difference)}" for c in outside) if outside else "")
         + ".",
@@ -423,8 +423,8 @@ def page(R: int) -> str:
         "",
         "## Type I error",
         "",
-        "Two models that are alike: how often p < .05, in %. In each column: t / sign / permutation / bootstrap (BCa). "
-        f"All four count clusters where there are any. {min(R, 2000)} replications per cell.",
+        "Two models that are alike: how often p < 0.05, in %. In each column: t / sign / permutation / bootstrap "
+        f"(BCa). All four count clusters if there are any. {min(R, 2000):,} replications per cell.",
         "",
         "| n | clusters | K | " + " | ".join(names) + " |",
         "|---|---|---|" + "---|" * len(names),

@@ -169,12 +169,12 @@ def hash_of(cell: Cell) -> int:
 PAGE = """# Judges corrected by labels, by simulation
 
 `make coverage` writes this page (`benchmarks/coverage_judges.py`). *m* of *N* questions have human labels, in whole
-clusters of the size given. A judge is named by its sensitivity / specificity; *grades* are 1 to 10, by people and by a
-judge that is too high by 1. People call .7 of the answers right, in differences .7 against .7 or .6. Questions of one
-cluster share their difficulty (standard deviation .7 in logits), as do two models on one question. *covered* is the
-share of 95% intervals that hold what people would say of all questions, with labels and by the judge's own scores.
+clusters of the size given. A judge is named by its sensitivity / specificity. *Grades* are 1 to 10, by people and by a
+judge that is too high by 1. People call 0.7 of the answers right, in differences 0.7 against 0.7 or 0.6. Questions of
+one cluster share their difficulty (standard deviation 0.7 in logits), as do two models on one question. *covered* is
+the share of 95% intervals that hold what people would say of all questions, with labels and by the judge's own scores.
 *code* is the share of replications with {codes}.
-A dash stands where it was counted with a code that differences no longer have (`few_flips`, on influences).
+A dash: counted with a code that differences no longer have (`few_flips`, on influences).
 Of 200 replications a share of 95% is known to ± 3 points, of 700 to ± 1.6. Cells outside {low} to {high}% by more
 than that are marked.
 """

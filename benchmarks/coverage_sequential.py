@@ -503,13 +503,13 @@ def page(found: dict[str, Any]) -> str:
 def _page_rest(found: dict[str, Any]) -> list[str]:
     sections = (
         ("se", "Until a standard error is reached",
-         "Coverage of the interval of `analyze` where it stopped; bias of the mean in its standard deviations.",
+         "Coverage of the interval of `analyze` when the run stopped. Bias of the mean in its standard deviations.",
          (("covered", _percent), ("asked", _percent), ("bias", "{:.2f}".format)),
          "| run | replications | covered | asked | bias |"),
         ("part", "What a part of the questions says",
-         "Coverage of the mean (difference) of the whole benchmark, and of that of all questions that could be asked; "
-         "mean squared error of the plain mean of the part over that of the estimate; what the estimates themselves "
-         "say it is; reported over real standard error.",
+         "Covered: the mean (difference) of the whole benchmark. Population: the mean of all questions that could be "
+         "asked. Variance ratio: mean squared error of the plain mean of the subset over that of the estimate. Gain "
+         "reported: the ratio that the estimates themselves report. SE ratio: reported over real standard error.",
          (("covered", _percent), ("population", lambda x: "–" if x is None else _percent(x)),
           ("ratio", "{:.2f}".format), ("gain", "{:.2f}".format), ("se_ratio", "{:.2f}".format)),
          "| what is estimated | replications | covered | population | variance ratio | gain reported | SE ratio |"),

@@ -273,7 +273,10 @@ def of_slices(R: int) -> Iterator[str]:
     yield "## Discoveries among slices of a difference"
     yield ""
     yield from said(R)
-    yield "600 questions, 20 slices; with correlated fields five coarser slices and a number's quarters are tried, too."
+    yield (
+        "600 questions, 20 slices. With correlated fields, five coarser slices and the quarters of a number are "
+        "tried, too."
+    )
     yield "A bad slice is 5% of the questions, on which A is right 40 points less often."
     yield ""
     yield from table("clusters | fields | bad slice | false discoveries % | bad slice found % | slices differ %", (
@@ -308,7 +311,7 @@ def of_ranks(R: int) -> Iterator[str]:
     yield "## Rank sets of eight models"
     yield ""
     yield from said(R)
-    yield "How often all sets together hold the ranks; with ties, both the best and the worst that a model shares."
+    yield "How often all sets together hold the ranks. With ties: both the best and the worst rank that a model shares."
     yield ""
     yield from table("means | n | clusters | all right % | mean width", (
         f"| {name} | {n} | {G or 'none'} | {percent(found[0])} | {found[1]:.1f} |"

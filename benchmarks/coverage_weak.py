@@ -816,7 +816,7 @@ class Summed:
         return f"{self.kind}, {self.tasks} tasks of {self.n}"
 
     def shares(self, rng: np.random.Generator, R: int) -> list[float]:
-        """How often p < .05 by either method, how often both are refused, and Stouffer's p < .05 where it is not."""
+        """How often p < 0.05 by either method, how often both are refused, and Stouffer's p < 0.05 where it is not."""
         x = ROWS[self.kind](rng, (R, self.tasks, self.n))
         mean, e = x.mean(axis=2), x - x.mean(axis=2, keepdims=True)
         V = np.maximum((e**2).sum(axis=2), 1e-12) / (self.n * (self.n - 1))
@@ -884,10 +884,10 @@ def _codes(found: Found) -> str:
 
 INTRODUCTION = (
     "# Where intervals are weak\n\n"
-    "How often nominal 95% intervals hold the truth, in %, in the designs that are known to be hard. Fixed seeds; "
-    "`make coverage` writes this page. A cell is in order if it covers 93.5–98.5%, or if at least 95% of its "
-    "replications cover or carry a [diagnostic](../diagnostics.md) that warns. An interval that does not exist counts "
-    "as not covering. Where the choice of the user is the mistake, the row shows how often that is noticed, and the "
+    "How often nominal 95% intervals hold the truth, in %, in the designs that are known to be hard. The seeds "
+    "are fixed, and `make coverage` writes this page. A cell is in order if it covers 93.5–98.5%, or if at least 95% of "
+    "its replications cover or carry a [diagnostic](../diagnostics.md) that warns. An interval that does not exist counts "
+    "as not covering. If the choice of the user is the mistake, the row shows how often that is noticed, and the "
     "last column is –."
 )
 DECISIONS, LIMITS, SKEWED_ROWS = "Wrong decisions", "Limit of the data noise", "Rows that are skewed alike"
@@ -903,7 +903,7 @@ SPECIAL = {
         "| design | nominal | too low | replications |",
     ),
     SKEWED_ROWS: (
-        "How often differences of several tasks, added up, have p < .05, in %. In all rows but the last there is no "
+        "How often differences of several tasks, added up, have p < 0.05, in %. In all rows but the last there is no "
         "difference. Refused: both methods are null, with `skewed_rows`.",
         "| differences | replications | Stouffer | inverse variance | refused | Stouffer, unless refused |",
     ),

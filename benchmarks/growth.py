@@ -328,18 +328,18 @@ def page(found: dict[str, list[tuple[float, float]]], figure: str) -> str:
     out = [
         "# Performance",
         "",
-        "What an analysis takes, and how that grows. `make growth` measures it and writes this page; how fast we are "
-        "beside other programs is measured by `make bench`, into `benchmarks/README.md`.",
+        "What an analysis takes, and how that grows. `make growth` measures it and writes this page. `make bench` "
+        "measures the speed next to other programs, into `benchmarks/README.md`.",
         "",
         f"![Time and memory against questions, answers, clusters, models and files]({figure})",
         "",
-        "Each point is a process of its own on one core: processor time of the work, and the peak of its memory less "
-        f"imports and input ({machine()}). Grey: linear. Everything is linear, but for what is asked of every pair of "
-        "models: an arena's matrices have an entry for each.",
+        f"Each point is a process of its own on one core of a machine: {machine()}. Time is the processor time of the "
+        "work. Memory is its peak, less imports and input. Grey: linear. Everything is linear except what is computed "
+        "for every pair of models: an arena's matrices have an entry for each.",
         "",
-        "The slope is that of the upper decade on log axes; 1 is linear, less is a share that does not grow; – where "
-        "there is too little to be seen. It comes out a little above 1 where questions are looked up by their text: "
-        "the more there are, the less of them is in the processor's caches.",
+        "The slope is that of the upper decade on log axes. 1 is linear. Less than 1: a part of the cost does not "
+        "grow. –: too little to measure. The slope is a little above 1 if questions are looked up by their text. The "
+        "more there are, the fewer of them are in the processor's caches.",
         "",
         "| against | what | up to | time | memory | slope of time | of memory |",
         "|---|---|---:|---:|---:|---:|---:|",

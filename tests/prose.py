@@ -25,20 +25,23 @@ AIMS = {"median": 15.0, "long": 5.0, "semicolons": 2.0, "where": 2.0}
 """Words of the median sentence, sentences above 30 words in percent, semicolons and "where" per 1,000 words."""
 MOST_WORDS = 35_000
 FEWEST_WORDS = 5
-OF_THE_TEAM = ("CONTRIBUTING.md", "benchmarks/README.md", "adapters/harness_noise_adapters/demo_runs/README.md")
+OF_THE_TEAM = ("CONTRIBUTING.md", "benchmarks/README.md", "adapters/harness_noise_adapters/demo_runs/README.md",
+               "upstream/README.md")  # fmt: skip
 """Pages that no user reads. Their words do not count."""
 CODE = ("harness_noise", "adapters")
 NO_SENTENCES = (
-    r"^```.*?^```$", r"^\|.*?$", r"<!--.*?-->", r"\$\$.*?\$\$", r"^---\n.*?^---$", r"^#.*?$", r"<[^>]+>",
+    r"^```.*?^```$", r"^\|.*?$", r"<!--.*?-->", r"\$\$.*?\$\$", r"^---\n.*?^---$", r"^#.*?$", r"</?[a-z][^<>]*>",
     r"^\[(?:Table|Rows): .*?$", r"(?<=\])\([^)]*\)",
 )  # fmt: skip
 
 
 def sentences(text: str) -> list[str]:
     """Return the sentences of a page in Markdown; a fragment of one or two words is none."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    text = re.sub(r"(`+)[^`].*?\1", "X", text, flags=re.S)  # before tags: it may hold a < of its own
     for pattern in NO_SENTENCES:
         text = re.sub(pattern, "", text, flags=re.M | re.S)
-    text = re.sub(r"`[^`]*`", "X", text)
+    text = re.sub(r"^> ?", "", text, flags=re.M)
     text = re.sub(r"^[ \t]*(?:[-*]|\d+\.) ", "\n\n", text, flags=re.M)  # an item of a list
     paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n", text)]
     found = [one for part in paragraphs for one in re.split(r"(?<=[.!?])\s+(?=[A-Z“\"(\[*])", part)]

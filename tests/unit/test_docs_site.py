@@ -28,7 +28,9 @@ def test_every_page_has_one_place_in_the_navigation() -> None:
     assert tabs == ["Start", "How-to", "Reference", "Methods", "Validation"]
 
 
-@pytest.mark.parametrize("page", [*PAGES, "../README.md", "../CONTRIBUTING.md", "../SECURITY.md"])
+@pytest.mark.parametrize(
+    "page", [*PAGES, "../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "../upstream/README.md"]
+)
 def test_relative_links_lead_somewhere(page: str) -> None:
     path = DOCS / page
     text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
@@ -123,7 +125,7 @@ def test_patches_apply_to_the_release_that_they_are_for(
     patch: str, package: str, import_name: str, root: str, tmp_path: Path
 ) -> None:
     pytest.importorskip(import_name)
-    folder = DOCS / "upstream"
+    folder = ROOT / "upstream"
     told = re.search(r"lm-eval ([\d.]+\d) and Inspect ([\d.]+\d)", (folder / "README.md").read_text(encoding="utf-8"))
     assert told is not None
     release = told[1 if package == "lm-eval" else 2]
@@ -142,7 +144,7 @@ def test_patches_apply_to_the_release_that_they_are_for(
 
 
 def test_patches_for_upstream_are_whole() -> None:
-    folder = DOCS / "upstream"
+    folder = ROOT / "upstream"
     told = (folder / "README.md").read_text(encoding="utf-8")
     patches = sorted(path.name for path in folder.glob("*.patch"))
     assert sorted(re.findall(r"^\| `([\w.-]+\.patch)`", told, re.M)) == patches

@@ -192,6 +192,17 @@ class Register(Generic[C]):
         for item in self._items.values():
             self._check(item)
 
+    def check_names(self, names: Collection[str], where: str) -> None:
+        """Check that every name is registered here.
+
+        Raises
+        ------
+        ValueError
+            One is not; says what names it.
+        """
+        if unknown := set(names) - {self.default, *self._items}:
+            raise ValueError(f"{where} names {self.setting} {', '.join(sorted(unknown))}, which is not registered")
+
     def __getitem__(self, name: str) -> C:
         """Return the choice of a name, which a package may register.
 
@@ -262,6 +273,15 @@ def load_packages() -> None:
     """Import what other packages register."""
     for entry in entry_points(group=GROUP):
         entry.load()
+    check_partners()
+
+
+def check_partners() -> None:
+    """Check that the test of every interval and the interval of every test are registered."""
+    for interval in INTERVALS._items.values():
+        TESTS.check_names([interval.test] if interval.test else [], f"interval {interval.name!r}")
+    for test in TESTS._items.values():
+        INTERVALS.check_names([test.interval], f"test {test.name!r}")
 
 
 def has_limits(test: str) -> bool:
@@ -395,8 +415,10 @@ BOOTSTRAP_T = register(
         words="The studentised cluster bootstrap, for long tails.",
     )
 )
-register(IntervalMethod(name="wild", title="wild bootstrap", words="All that `test='wild'` does not reject."))
-register(
+WILD_LIMITS = register(
+    IntervalMethod(name="wild", title="wild bootstrap", words="All that `test='wild'` does not reject.")
+)
+BONETT_PRICE = register(
     IntervalMethod(
         name="bonett-price",
         works="Bonett",
@@ -404,7 +426,7 @@ register(
         words="Adjusted Wald, for a paired difference that does not vary.",
     )
 )
-register(
+AGRESTI_CAFFO = register(
     IntervalMethod(
         name="agresti-caffo",
         works="Agresti",
@@ -485,11 +507,11 @@ register(
         words="The studentised cluster bootstrap, beside its interval.",
     )
 )
-register(
+FISHER = register(
     DifferenceTest(
         name="fisher", works="Fisher", title="Fisher's exact", words="Of two counts, as of 74/100 and 72/100."
     )
 )
-register(
+REFERENCE = register(
     DifferenceTest(name="reference", title="t", words="Student's t, with the noise that a benchmark's profile says.")
 )

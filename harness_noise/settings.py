@@ -14,7 +14,7 @@ from math import inf
 from numbers import Integral, Real
 from typing import Any, Literal
 
-from .choices import INTERVALS, REGISTERS, T_TEST, TESTS
+from .choices import CR2, INTERVALS, REGISTERS, T_TEST, TESTS, WILD, check_partners
 from .errors import InputError, check_kind, check_one_of, parameter
 from .extras import calculations, keywords
 
@@ -123,6 +123,9 @@ for _name, _of_extra in calculations().items():
     REFUSALS |= {f"{_name}.{keyword}".rstrip("."): words for keyword, words in _of_extra.refusals.items()}
 for _register in REGISTERS.values():
     _register.check_consumers({name for name in REFUSALS if "." not in name})
+    for _name, _of_extra in calculations().items():
+        _register.check_names(_of_extra.values.get(_register.setting, ()), f"calculation {_name!r} of an extra")
+check_partners()
 _WITH_ANSWERS = "estimate estimate_difference analyze compare arena"
 _DIFFERENCES = "estimate_difference compare arena corpus_difference counts profile"
 _CORPUS = "corpus corpus_difference"
@@ -238,10 +241,10 @@ class Settings:
     )
     """Coverage of the confidence intervals, in (0, 1)."""
     # a metric over all questions has the jackknife's variance whatever is chosen (docs/methods/corpus.md)
-    se: Estimator = "cr2"
+    se: Estimator = CR2.name
     """Variance estimator of the clusters' scores: ``"cr2"`` (Bell & McCaffrey), ``"cr0"`` as in the papers (ddof = 0),
     ``"cr1"``, or ``"cr3"``, the jackknife, for very unequal clusters."""
-    interval: Interval = "auto"
+    interval: Interval = INTERVALS.default
     """Interval of a mean or a difference. ``"auto"``: Wilson's for a mean of a metric with a range, a test's own, else
     t.
 
@@ -250,7 +253,7 @@ class Settings:
     `test` is named.
     """
     # no question of a metric over all questions has a sign: its row is tested by t, and says so
-    test: Test = "t"
+    test: Test = T_TEST.name
     """Test of a difference: ``"t"``, ``"sign"``, ``"permutation"``, ``"bootstrap"``, or ``"wild"``, the wild cluster
     bootstrap, for few or very unequal clusters."""
     # one row is its own family
@@ -355,7 +358,7 @@ class Settings:
             raise InputError("`runs_shared=True` pairs the runs of A with those of B: it needs `repeats_are='runs'`")
         if self.seed < 0 or self.resamples < 100:
             raise InputError(f"seed {self.seed} must not be negative, and resamples {self.resamples} not below 100")
-        designs = {"unpaired": self.unpaired, "wild": self.test == "wild"}
+        designs = {"unpaired": self.unpaired, "wild": self.test == WILD.name}
         designs |= {"fixed": self.questions_are == "fixed", "runs": self.repeats_are == "runs"}
         for design, chosen in designs.items():
             if chosen:

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from ..choices import AGRESTI_CAFFO, FISHER
 from ..results.rows import Difference
 from ..settings import Settings, check_scale
 from ..stats import combine as methods
@@ -71,7 +72,7 @@ def compare_counts(a: tuple[int, int], b: tuple[int, int], names: tuple[str, str
     z = diff / np.sqrt(np.where(variance > 0, variance, 1.0))
     of = decision.Differences(diff, variance, df=unknown, zero=np.array([False]), p_zero=unknown)
     limits = partial(agresti_caffo, np.array([x / n]), n, np.array([y / m]), m)
-    test = decision.Test(p, statistic=z, by_p=True, of_all=True, limits=limits, interval="agresti-caffo")
+    test = decision.Test(p, statistic=z, by_p=True, of_all=True, limits=limits, interval=AGRESTI_CAFFO.name)
     row = RowDecision.of(
         decision.decide(of, settings, test),
         {"unpaired"},
@@ -91,7 +92,7 @@ def compare_counts(a: tuple[int, int], b: tuple[int, int], names: tuple[str, str
         mean_b=y / m,
         diff=diff.item(),
         level=settings.level,
-        test="fisher",
+        test=FISHER.name,
         _zero_one=True,
     )
     return decided([row], settings)[0]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray, blank, columns_of
-from ..choices import PERMUTATION, SIGN, T_TEST, T
+from ..choices import AGRESTI_CAFFO, PERMUTATION, SIGN, T_TEST, T
 from ..data.clusters import in_words
 from ..data.matching import known_pairs, pair_runs
 from ..data.native_values import are_zero_one
@@ -420,7 +420,7 @@ def _decided_apart(
 
     ci = small(settings.level)
     p_zero = two_sided(ci.low, ci.high, settings.level)
-    return replace(of, p_zero=p_zero, small=small, small_name="agresti-caffo", width=width)
+    return replace(of, p_zero=p_zero, small=small, small_name=AGRESTI_CAFFO.name, width=width)
 
 
 def welch(a: Moments, b: Moments) -> Moments:

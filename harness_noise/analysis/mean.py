@@ -145,7 +145,7 @@ def _interval_of_one(data: Sample, m: Moments, settings: Settings, ends: interva
         return Interval()
     low, high = ends.bounds
     ci = intervals.wilson((m.mean.item() - low) / (high - low), 1, float(intervals.critical(settings.level)))
-    return Interval(intervals.rescaled(ci, ends.bounds), "wilson")
+    return Interval(intervals.rescaled(ci, ends.bounds), WILSON.name)
 
 
 def _binomial_answers(data: Sample, noise: Estimated, settings: Settings, ends: intervals.RangeEnds) -> float:

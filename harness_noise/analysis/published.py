@@ -18,6 +18,7 @@ from decimal import Decimal
 import numpy as np
 
 from ..arrays import FloatArray
+from ..choices import T_TEST, T
 from ..data.scores import Run
 from ..errors import InputError, some_of
 from ..results.rows import Comparison, Estimate
@@ -194,7 +195,7 @@ def _row(row: Estimate, number: Published, settings: Settings, doubt: tuple[str,
     diff, none = np.array([mean - number.value]), np.array([math.nan])
     of = Differences(diff, np.array([se**2]), np.array([df]), np.array([False]), none)
     test = Test(at(0.0), at=at, by_p=True, limits=lambda _: Limits(low - number.value, high - number.value))
-    test = replace(test, interval="t" if number.answers is not None else row.interval)
+    test = replace(test, interval=T.name if number.answers is not None else row.interval)
     repeats = 1 if number.answers in (None, math.inf) else int(number.answers or 1)
     return RowDecision.of(
         decide(of, settings, test),
@@ -217,7 +218,7 @@ def _row(row: Estimate, number: Published, settings: Settings, doubt: tuple[str,
         se=se,
         df=df,
         level=level,
-        test="t",
+        test=T_TEST.name,
         run_a=row.run,
         n_missing=row.n_missing,
         cluster=row.cluster,

@@ -19,6 +19,7 @@ import numpy as np
 from .._version import __version__
 from ..analysis.rows import RowDecision, decided
 from ..arrays import HUGE
+from ..choices import REFERENCE
 from ..data.questions import Questions
 from ..data.scores import Measured, ReadOptions, Run, Scores
 from ..data.units import PERCENT, Scale
@@ -295,7 +296,7 @@ def compare(
         se=se or None,
         level=level,
         df=df,
-        test="reference",
+        test=REFERENCE.name,
         se_total=se or None,
         se_data=math.sqrt(data),
         se_prediction=math.sqrt(prediction),

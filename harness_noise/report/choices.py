@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from ..choices import REGISTERS, Register
+from ..choices import REGISTERS, Register, load_packages
 from ..extras import calculations, commands
 from ..settings import obeyed
 
@@ -31,6 +31,7 @@ that it names under the entry point group `harness_noise.choices`.
 
 def page(registers: Collection[Register[Any]] = tuple(REGISTERS.values())) -> str:
     """Return the reference page in Markdown: a table for each register."""
+    load_packages()
     tables = []
     for each in registers:
         head = ["Name", "Printed as", "What it is", "For", "Commands", "Also with"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Any
 
-from ..choices import ESTIMATORS, INTERVALS, TESTS
+from ..choices import ESTIMATORS, INTERVALS, REFERENCE, SIGN, T_TEST, TESTS, T
 from ..data.units import MISSING as MISSING
 from ..data.units import MOST_DECIMALS
 from ..data.units import PERCENT as PERCENT
@@ -267,7 +267,7 @@ def test_name(what: str, row: Difference) -> str:
     name = TESTS.title(what)
     name = INTERVALS.title(what) if name == what else name
     if name == "t":
-        borrowed = ", borrowed noise" if row.test == "reference" else ""
+        borrowed = ", borrowed noise" if row.test == REFERENCE.name else ""
         return ("t" if row.df is None else f"t, {degrees(row.df)} df") + borrowed
     return f"cluster {name}" if row.cluster and what in TESTS and TESTS[what].by_cluster else name
 
@@ -283,7 +283,7 @@ MOVED = 0.05
 
 def moved_limit(row: Difference) -> str:
     """Return the limit that few flips move by more than `MOVED` of the half-width: "upper", "lower", or ""."""
-    if "few_flips" not in row.diagnostics or row.interval != "t":
+    if "few_flips" not in row.diagnostics or row.interval != T.name:
         return ""
     if row.diff is None or row.ci_low is None or row.ci_high is None:
         return ""
@@ -312,14 +312,14 @@ def interval_words(row: Difference) -> str:
 
 def has_t(row: Difference) -> bool:
     """Return True if p can come from a t test. If nothing varies there is none, and p is 1 or the sign test's."""
-    return row.test != "t" or "zero_variance" not in row.diagnostics
+    return row.test != T_TEST.name or "zero_variance" not in row.diagnostics
 
 
 def by_test(row: Difference) -> str:
     """Return the name of the test behind p, and of the interval's method if it is another."""
     test = row.test
     if row.p_value is None or not has_t(row):
-        test = "sign" if row.p_sign is not None and row.interval != "t" else row.interval
+        test = SIGN.name if row.p_sign is not None and row.interval != T.name else row.interval
     if test == "none" or (row.p_value is None and row.ci_low is None):
         return MISSING
     name, shown = test_name(test, row), test_name(row.interval, row)
@@ -364,7 +364,7 @@ def bias(row: Estimate | Difference) -> str:
 
 def pairing(row: Difference) -> str:
     """Return how the two runs were compared, or where the noise comes from if only numbers were given."""
-    if row.test == "reference":
+    if row.test == REFERENCE.name:
         return f"standard error borrowed from other models on {plain(row.task)}, no answer of either was seen"
     if questions := of_published(row):
         return f"against a published number on {questions}"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import isclose
 from typing import Any, TypeVar
 
-from ..choices import has_limits
+from ..choices import FISHER, REFERENCE, T, has_limits
 from ..data.units import margin_of
 from ..errors import counted, some_of
 from ..results.diagnostics import FIRST_ATTEMPTS, NOT_ASKED, STOPPED, explained
@@ -306,7 +306,7 @@ def methods(rows: Sequence[Estimate | Difference], settings: Mapping[str, Any], 
     `family` names the rows over which p-values are adjusted, if these are not all.
     """
     compared = [row for row in rows if isinstance(row, Difference)]
-    bare = any(row.test in ("fisher", "reference") for row in compared)
+    bare = any(row.test in (FISHER.name, REFERENCE.name) for row in compared)
     clusters = list(dict.fromkeys(fmt.shorten(row.cluster, _NAME) for row in rows if row.cluster))
     flat = " where there are clusters" * any(row.cluster is None for row in rows)
     error = [f"clustered by {some_of(clusters, 4)}{flat}"] if clusters else []
@@ -502,7 +502,7 @@ def _interval_shown(row: Difference) -> tuple[float, float, str] | None:
     if not _equivalent(row):
         level = fmt.level_of([row])
         return row.ci_low, row.ci_high, "" if level == "95%" else f" ({level} interval)"
-    if row.interval != "t" or "few_flips" in row.diagnostics or None in (row.diff, row.se, row.df):
+    if row.interval != T.name or "few_flips" in row.diagnostics or None in (row.diff, row.se, row.df):
         return None
     narrow = 2 * row.level - 1
     ends = t_limits(row.diff or 0.0, row.se or 0.0, row.df or 1.0, narrow)
@@ -512,7 +512,7 @@ def _interval_shown(row: Difference) -> tuple[float, float, str] | None:
 def _names(row: Difference) -> tuple[str, str]:
     """Return the runs' names, or for counts without names the counts."""
     a, b = (fmt.shorten(name, _NAME) for name in fmt.names_of(row))
-    if row.test == "fisher" and (a, b) == ("A", "B"):
+    if row.test == FISHER.name and (a, b) == ("A", "B"):
         counts = ((row.mean_a, row.n_only_a), (row.mean_b, row.n_only_b))
         a, b = (f"{round((mean or 0.0) * n)} of {n}" for mean, n in counts)
     return a, b

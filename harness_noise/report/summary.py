@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..choices import T_TEST
 from ..data import notes as said_of
 from ..errors import counted as counted_of
 from ..errors import some_of
@@ -208,7 +209,7 @@ def of_comparison(table: Comparison, *, brief: bool = False, wide: bool = False)
     noise = difference_columns(
         "se total data prediction unpaired mde corr wins n only k g deff missing judge bias labels gain"
     )
-    if any(row.test == "t" and row.estimand != "these_questions" for row in every):
+    if any(row.test == T_TEST.name and row.estimand != "these_questions" for row in every):
         estimator = fmt.estimator_name(str(table.settings.get("se", "")))
         noise.append(TextColumn("estimator", lambda row: estimator, "variance estimator behind SE", 6, optional=True))
     sections.append(section("Noise of A − B (standard errors)", rows, [*names, *noise], detail=True))

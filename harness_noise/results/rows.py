@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from ..choices import T
 from ..data.notes import Note
 from ..data.scores import Measured
 from .forms import Document, Shown, finite, row
@@ -377,7 +378,7 @@ class Difference(_Row):
     do. not known without a range: the metric has none. not known: no score that was tried does. null: none is missing,
     or they count as wrong. Null in the pairs of an arena, which tries no scores: `compare` the two runs.
     """
-    interval: str = "t"
+    interval: str = T.name
     """Method of the interval: t, bootstrap, sequential, bonett-price, agresti-caffo or none.
 
     With `test` sign or permutation, which have no interval, it is t's.

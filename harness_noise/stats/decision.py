@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
+from ..choices import BONETT_PRICE, T
 from ..data.units import equivalent
 from ..errors import of_choice
 from ..settings import Settings
@@ -58,7 +59,7 @@ class Differences:
     """Level → the small-sample limits there, None if the metric has no known range."""
     far: ExtendedSample | None = None
     """The source of the far limits, if few questions (clusters) differ."""
-    small_name: str = "bonett-price"
+    small_name: str = BONETT_PRICE.name
     width: FloatArray | float = math.inf
     """Width of the metric's range, beyond which no difference can lie."""
     side: FloatArray | None = None
@@ -82,7 +83,7 @@ class Test:
     """True if it also decides if nothing varies."""
     limits: Callable[[float], Limits[float] | Limits[FloatArray]] | None = None
     """Level → its own limits. None: the limits are t's."""
-    interval: str = "t"
+    interval: str = T.name
 
 
 def by_sign(of: Differences) -> Test:

@@ -34,6 +34,7 @@ import numpy as np
 from scipy import special
 
 from ..arrays import BoolArray, FloatArray, IntArray
+from ..choices import WILD_LIMITS
 from ..errors import check_computed
 from ..settings import Settings
 from .contrast import Design, sub_design, sum_by
@@ -563,7 +564,7 @@ def by_wild(wilds: Iterable[tuple[IntArray, Wild]], P: int, settings: Settings) 
         P: how many differences there are.
         settings: level, margin and interval.
     """
-    own = settings.interval_of_difference == "wild"
+    own = settings.interval_of_difference == WILD_LIMITS.name
     levels = {settings.level} | (set() if settings.margin is None else {two_one_sided(settings.level)})
     margins = () if not settings.margin else (-settings.margin, settings.margin)
     p = {null: np.full(P, np.nan) for null in (0.0, *margins)}
@@ -575,7 +576,7 @@ def by_wild(wilds: Iterable[tuple[IntArray, Wild]], P: int, settings: Settings) 
             both[:, rows] = np.stack(wild.limits(level))
     limits = {level: Limits(*both) for level, both in ends.items()}
     test = Test(p[0.0], at=p.__getitem__, by_p=True)
-    return replace(test, limits=limits.__getitem__, interval="wild") if own else test
+    return replace(test, limits=limits.__getitem__, interval=WILD_LIMITS.name) if own else test
 
 
 def wild_pairs(table: Table, c: Columns, settings: Settings) -> Iterator[tuple[IntArray, Wild]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from harness_noise.choices import (
     Estimator,
     IntervalMethod,
     T,
+    check_partners,
     register,
 )
 from harness_noise.cli import main
@@ -111,12 +112,41 @@ def test_a_name_that_is_not_registered_raises_where_it_is_named() -> None:
             register(replace(T, name=name))
 
 
-def test_packages_register_by_their_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = SimpleNamespace(load=add_one_of_each)
-    monkeypatch.setattr(choices, "entry_points", lambda group: [entry] if group == "harness_noise.choices" else [])
-    choices.load_packages.cache_clear()
-    assert hn.estimate(SCORES, interval="two-se").interval == "two-se"
-    assert main(["analyze", "--help"]) == 0
+def test_a_name_that_is_not_registered_raises_at_import() -> None:
+    check_partners()
+    with pytest.raises(ValueError, match="calculation 'labels' of an extra names interval wilso, which is not reg"):
+        INTERVALS.check_names(("t", "wilso", "auto"), "calculation 'labels' of an extra")
+    register(IntervalMethod(name="odd", words="Odd.", test="coin"))
+    with pytest.raises(ValueError, match="interval 'odd' names test coin, which is not registered"):
+        check_partners()
+    INTERVALS._items.pop("odd")
+    register(DifferenceTest(name="odd", words="Odd.", interval="coin"))
+    with pytest.raises(ValueError, match="test 'odd' names interval coin, which is not registered"):
+        check_partners()
+
+
+FIELDS = {"interval", "test", "se", "small_name", "estimator"}
+
+
+def _is_named(node: ast.AST) -> list[ast.expr]:
+    """Return what a node of code says a field of a choice is, or is compared with."""
+    if isinstance(node, ast.keyword) and node.arg in FIELDS:
+        return [node.value]
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id in FIELDS:
+        return [node.value] if node.value else []
+    if isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr in FIELDS:
+        return node.comparators
+    return []
+
+
+def test_code_names_choices_by_their_objects() -> None:
+    """A misspelled one has no attribute or import, so it fails when the module is imported."""
+    names = {name for each in REGISTERS.values() for name in each}
+    for path in sorted(Path(hn.__file__).parent.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        said = [each for node in ast.walk(tree) if path.name != "choices.py" for each in _is_named(node)]
+        text = [leaf.value for each in said for leaf in ast.walk(each) if isinstance(leaf, ast.Constant)]
+        assert not names.intersection(text), path
 
 
 @pytest.mark.parametrize("each", [ESTIMATORS, INTERVALS, TESTS], ids=list(REGISTERS))

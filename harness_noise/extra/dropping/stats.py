@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
+from ...choices import CR2
 from ...settings import Estimator
 from ...stats.contrast import Design, QuestionStats, question_stats, sub_design
 from ...stats.moments import Moments, contrast_moments
@@ -132,7 +133,7 @@ class Whole:
     """−1 if less is better."""
     width: float | None = None
     """The width of the range of the scores, None if it is unknown."""
-    estimator: Estimator = "cr2"
+    estimator: Estimator = CR2.name
 
 
 def see(stats: QuestionStats, plan: Design, left: Sequence[int], whole: Whole) -> SeenModels | None:

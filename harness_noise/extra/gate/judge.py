@@ -38,7 +38,7 @@ from ...analysis.rows import SCORED
 from ...analysis.sample import align, codes_of, is_scored
 from ...analysis.stopped import SEQUENTIAL, is_of
 from ...arrays import BoolArray, FloatArray, picked
-from ...choices import has_limits
+from ...choices import T_TEST, has_limits
 from ...data.matching import pair
 from ...data.native_values import MISMATCH, agreed_pairs, are_zero_one
 from ...data.notes import Note
@@ -543,7 +543,7 @@ def _check_several(settings: Settings) -> None:
     """Refuse what the test against several baseline runs does not know."""
     if settings.repeats_are == "runs":
         raise InputError("several baseline runs are runs already: leave `repeats_are='runs'` out")
-    if settings.test != "t":
+    if settings.test != T_TEST.name:
         raise InputError(
             f"against several baseline runs there is one test, which knows what runs differ by: leave "
             f"`test={settings.test!r}` out, or give one baseline"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..._version import __version__
-from ...choices import ESTIMATORS, INTERVALS, TESTS, Register
+from ...choices import ESTIMATORS, INTERVALS, REFERENCE, TESTS, Register
 from ...errors import some_of
 from ...report import fmt
 from ...results.arena import Arena
@@ -109,7 +109,7 @@ def _errors(se: str, rows: Rows) -> Iterator[Sentence]:
     if not rows:
         return
     fixed = [row for row in rows if row.estimand == "these_questions"]
-    borrowed = [row for row in rows if isinstance(row, Difference) and row.test == "reference"]
+    borrowed = [row for row in rows if isinstance(row, Difference) and row.test == REFERENCE.name]
     made = [row for row in rows if row not in (*fixed, *borrowed)]
     names = [row.estimator if isinstance(row, Estimate) else se for row in made]
     known = [name for name in dict.fromkeys(names) if name in ESTIMATORS or name == "bootstrap"]

@@ -7,7 +7,6 @@ import json
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from harness_noise.data.answers import Answers
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
 from harness_noise.testing import check_adapter
+from support.packages import install
 from support.processes import environment
 
 
@@ -26,16 +26,7 @@ def installed(root: Path, tmp_path: Path) -> Path:
     """What an installer would lay beside the module, made from the template's own pyproject.toml."""
     folder = tmp_path / "site"
     shutil.copytree(root / "configs" / "adapter_template", folder, ignore=shutil.ignore_patterns("__pycache__"))
-    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-    about = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    about.mkdir()
-    about.joinpath("METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
-    )
-    points = [f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in names.items())
-              for group, names in project["entry-points"].items()]  # fmt: skip
-    about.joinpath("entry_points.txt").write_text("\n".join(points))
-    return folder
+    return install(folder)
 
 
 @pytest.mark.process

@@ -11,6 +11,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..data.clusters import Fields, Value, numeral
 from ..data.native_values import are_zero_one
+from ..data.numbers import number_text
 from ..data.questions import Questions, TextsBelow
 from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError
@@ -163,7 +164,7 @@ def numbers(values: Sequence[Value]) -> FloatArray | None:
 
 def text_of(value: object) -> str:
     """Return the text of a value, as the name of a slice or a level."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return number_text(value) if isinstance(value, float) else str(value)
 
 
 def check_known(tables: Iterable[WithFields], specs: Sequence[str], option: str) -> None:

@@ -76,6 +76,23 @@ def numbers_of(values: Sequence[Any]) -> FloatArray | None:
         return None
 
 
+def number_text(number: float) -> str:
+    """Return the text that names a number, exact to 15 digits: 20240101, where six digits make 2.02401e+07 of it and
+    of 20240102."""
+    return f"{number + 0.0:.15g}"  # −0.0 is 0
+
+
+def number_texts(numbers: FloatArray) -> list[str]:
+    """Return texts that name numbers: a whole one as it is, others with the fewest digits, from six, that tell all of
+    them apart."""
+    several = len({number_text(number) for number in numbers.tolist()})
+    for digits in range(6, 15):
+        texts = [number_text(x) if x.is_integer() else f"{x:.{digits}g}" for x in numbers.tolist()]
+        if len(set(texts)) >= several:
+            return texts
+    return [number_text(number) for number in numbers.tolist()]
+
+
 def is_infinite(values: FloatArray) -> bool:
     """Return True if one of these scores is infinite or beyond `HUGE`."""
     return bool((np.abs(values) > HUGE).any())

@@ -20,6 +20,7 @@ from ...arrays import FloatArray, IntArray, columns_of
 from ...data.matching import same_partition
 from ...data.native_values import agreed_pairs
 from ...data.notes import Note, merged, texts
+from ...data.numbers import number_texts
 from ...data.scores import Group, Run, Scores
 from ...errors import InputError
 from ...results.arena import Arena
@@ -267,20 +268,26 @@ def _labels(values: Sequence[Any], named: bool) -> tuple[list[str], list[str]]:
     """Return the slice of each question, and all slices in order: numbers by value, categories by alphabet.
 
     A number of more than ten values is cut at its quartiles; `auto` passes over one that only counts the questions.
+    Texts that differ and are one number (1.1 and 1.10) are categories.
     """
     numeric = numbers(values)
     if numeric is None:
         labels = [text_of(value) for value in values]
         return labels, sorted(set(labels))
-    distinct = np.unique(numeric)
+    distinct, at = np.unique(numeric, return_inverse=True)
+    if len(distinct) <= AS_THEY_ARE and len(named_so := {text_of(value) for value in values}) > len(distinct):
+        return [text_of(value) for value in values], sorted(named_so)  # versions: 1.1 and 1.10
     if len(distinct) <= AS_THEY_ARE:
-        return [f"{value:g}" for value in numeric], list(dict.fromkeys(f"{value:g}" for value in distinct))
+        texts = number_texts(distinct)
+        return [texts[i] for i in at.tolist()], list(dict.fromkeys(texts))
     if not named and bool((np.diff(np.sort(numeric)) == 1).all()):
         return [""] * len(numeric), [""]
     cuts = np.unique(np.quantile(numeric, np.arange(1, PARTS) / PARTS))
     codes = np.searchsorted(cuts, numeric, side="left")
-    used = np.unique(codes)
-    ends = [(numeric[codes == code].min(), numeric[codes == code].max()) for code in used]
-    names = [f"{low:g}" if low == high else f"{low:g} … {high:g}" for low, high in ends]
-    place = {int(code): name for code, name in zip(used, names, strict=True)}
-    return [place[int(code)] for code in codes], names
+    used, at = np.unique(codes, return_inverse=True)
+    ends = np.array([(numeric[codes == code].min(), numeric[codes == code].max()) for code in used])
+    shown, where = np.unique(ends, return_inverse=True)
+    texts = number_texts(shown)
+    pairs = [(texts[low], texts[high]) for low, high in where.reshape(-1, 2).tolist()]
+    names = [low if low == high else f"{low} … {high}" for low, high in pairs]
+    return [names[i] for i in at.tolist()], list(dict.fromkeys(names))

@@ -297,3 +297,26 @@ def test_real_runs_of_lm_eval_by_a_template():
     assert {row.value for row in result.slices} == {"long", "short"}
     assert all("identical_scores" in row.diagnostics for row in result.slices)
     assert all(row.p_value == 1 for row in result.slices)
+
+
+def by_value(values: list[object]) -> dict[str, int]:
+    scores = np.random.default_rng(0).random(len(values))
+    return {row.value: row.n_questions for row in hn.analyze(run_of(scores, {"k": values}), by=["k"]).slices}
+
+
+def test_numbers_that_agree_in_six_digits_are_slices_of_their_own():
+    days = [20240101.0, 20240102.0, 20240103.0]
+    assert by_value(days * 10) == dict.fromkeys(["20240101", "20240102", "20240103"], 10)
+    assert by_value([1.0000001, 1.0000002, 1e-7] * 10) == dict.fromkeys(["1e-07", "1.0000001", "1.0000002"], 10)
+    assert by_value([0.1 + 0.2, 0.3, 0.5, 0.5] * 10) == {"0.3": 20, "0.5": 20}  # the rounding of a sum
+
+
+def test_quarters_of_a_large_number_do_not_overlap():
+    found = by_value([1_700_000_000.0 + i for i in range(40)])
+    assert [*found.values()] == [10, 10, 10, 10]
+    assert next(iter(found)) == "1700000000 … 1700000009"
+
+
+def test_versions_that_are_one_number_are_not_one_slice():
+    assert by_value(["1.1", "1.10", "1.2"] * 10) == dict.fromkeys(["1.1", "1.10", "1.2"], 10)
+    assert by_value(["3", 3.0, "4", 4.0] * 10) == {"3": 20, "4": 20}

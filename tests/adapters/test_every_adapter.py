@@ -23,7 +23,7 @@ ADAPTERS = {
     "table": "harness_noise_adapters.tables",
     "lm_eval": "harness_noise_adapters.lm_eval_harness",
     "inspect": "harness_noise_adapters.inspect_logs",
-    "every_eval_ever": "harness_noise_adapters.every_eval_ever",
+    "every_eval_ever": "harness_noise_adapters.extra.formats.every_eval_ever",
     "trials": "harness_noise_trials",
 }
 CELLS = [

@@ -12,7 +12,7 @@ import harness_noise as hn
 from harness_noise import InputError
 from harness_noise.cli import main
 from harness_noise.testing import check_adapter
-from harness_noise_adapters.every_eval_ever import adapter
+from harness_noise_adapters.extra.formats.every_eval_ever import adapter
 from support.commands import refused
 from support.every_eval_ever_files import result, sample, write
 from support.harbor_files import job, trial

@@ -13,8 +13,8 @@ import pytest
 import harness_noise as hn
 from harness_noise import InputError
 from harness_noise.testing import check_adapter
-from harness_noise_adapters.harbor import adapter
-from harness_noise_adapters.harbor_trials import CAUSES
+from harness_noise_adapters.extra.formats.harbor import adapter
+from harness_noise_adapters.extra.formats.harbor_trials import CAUSES
 from support.commands import refused
 from support.harbor_files import job, trial
 from support.notes import noted

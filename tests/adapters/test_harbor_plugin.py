@@ -12,7 +12,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import InputError
-from harness_noise_adapters.harbor_plugin import NoisePlugin
+from harness_noise_adapters.extra.formats.harbor_plugin import NoisePlugin
 from support.harbor_files import job as written_job
 from support.harbor_files import trial
 

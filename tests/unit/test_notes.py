@@ -38,7 +38,7 @@ READERS = {
     "adapters/harness_noise_adapters/lm_eval_harness/live/cli.py": 1,
     "adapters/harness_noise_adapters/lm_eval_harness/live/hook.py": 2,
     # the words of an error
-    "adapters/harness_noise_adapters/harbor.py": 1,
+    "adapters/harness_noise_adapters/extra/formats/harbor.py": 1,
     "harness_noise/analysis/difference.py": 1,
     "harness_noise/extra/slices/cutting.py": 1,
     "harness_noise/api/files.py": 1,

@@ -20,8 +20,8 @@ from harness_noise.data.notes import Note
 from harness_noise.data.numbers import finite
 from harness_noise.data.scores import ReadOptions, Run
 
+from ...records import ReadOnly, document, field, head, uncollected
 from .harbor_trials import DAMAGED, read_trial
-from .records import ReadOnly, document, field, head, uncollected
 
 RESULT = "result.json"
 

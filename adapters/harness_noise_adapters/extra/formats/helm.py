@@ -17,7 +17,7 @@ from harness_noise.data.answers import Answers
 from harness_noise.data.numbers import finite
 from harness_noise.data.scores import ReadOptions, Run
 
-from .records import ReadOnly, document, field, items, uncollected
+from ...records import ReadOnly, document, field, items, uncollected
 
 DAMAGED = ": was it written by HELM, and is it whole?"
 SPEC, STATS, NATIVE, INSTANCES = "run_spec.json", "per_instance_stats.json", "stats.json", "instances.json"

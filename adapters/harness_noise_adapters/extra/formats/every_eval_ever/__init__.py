@@ -13,9 +13,9 @@ from harness_noise.data.notes import Note
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.errors import FinalError
 
-from ..records import head
-from ..tables.opening import columns_of
-from ..tables.presets import OURS
+from ....records import head
+from ....tables.opening import columns_of
+from ....tables.presets import OURS
 from .results import Results
 from .samples import PRESET, read_samples
 

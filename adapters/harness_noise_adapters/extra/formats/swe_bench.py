@@ -17,7 +17,7 @@ from harness_noise.data.notes import Note
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.io.door import is_inside
 
-from .records import ReadOnly, document, head
+from ...records import ReadOnly, document, head
 
 DAMAGED = ": was it written by SWE-bench, and is it whole?"
 APPLIED = b'"patch_successfully_applied"'

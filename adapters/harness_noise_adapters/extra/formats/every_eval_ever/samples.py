@@ -20,14 +20,14 @@ from harness_noise.data.questions import content_hash, excerpt
 from harness_noise.data.scores import ReadOptions, Run, Scores
 from harness_noise.errors import are, counted
 
-from ..records import field
-from ..tables.blocks import Block
-from ..tables.fields import as_chosen
-from ..tables.files import objects
-from ..tables.opening import Record
-from ..tables.presets import Recognised, formats_in
-from ..tables.reader import FileReader
-from ..tables.values import cell_text
+from ....records import field
+from ....tables.blocks import Block
+from ....tables.fields import as_chosen
+from ....tables.files import objects
+from ....tables.opening import Record
+from ....tables.presets import Recognised, formats_in
+from ....tables.reader import FileReader
+from ....tables.values import cell_text
 from .results import DAMAGED, RESULT, Results
 
 (PRESET,) = formats_in("samples.toml", files(__package__).joinpath("samples.toml").read_text("utf-8"))

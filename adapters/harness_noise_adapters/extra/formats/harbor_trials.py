@@ -14,7 +14,7 @@ from typing import Any
 from harness_noise import InputError
 from harness_noise.data.numbers import finite, score
 
-from .records import document, field
+from ...records import document, field
 
 DAMAGED = ": was it written by Harbor, and is it whole?"
 _POLICY = tomllib.loads(files(__package__).joinpath("harbor_causes.toml").read_text("utf-8"))

@@ -13,8 +13,8 @@ from harness_noise.data.notes import NO_SAMPLES
 from harness_noise.data.numbers import finite
 from harness_noise.data.scores import Run, Scores, Skipped
 
-from ..records import document
-from ..records import field as value_at
+from ....records import document
+from ....records import field as value_at
 
 DAMAGED = ": was it written for Every Eval Ever, and is it whole?"
 NAME, RESULT = "evaluation_name", "evaluation_result_id"

@@ -17,9 +17,9 @@ from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.io.door import also, is_inside
 from harness_noise.io.paths import refuse_pointer
 
-from .records import ReadOnly, document, field
-from .tables.files import parquet_rows
-from .tables.opening import readable
+from ...records import ReadOnly, document, field
+from ...tables.files import parquet_rows
+from ...tables.opening import readable
 
 _DATE = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 FILE = re.compile(rf"details_(.+)_({_DATE})\.parquet")

@@ -1,0 +1,1 @@
+"""Formats of other harnesses than lm-eval and Inspect, each with its adapter."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
@@ -205,6 +206,17 @@ def tooltip(label: str, row: Any = None) -> str:
         if extra.tooltips and (text := import_module(f"{package}.{extra.tooltips}").tooltip(label, row)):
             return str(text)
     return ""
+
+
+def is_left_out(module: str) -> bool:
+    """Return whether a module that an entry point names is of an extra, of any package, that is not there."""
+    package, is_extra, name = module.partition(".extra.")
+    if not is_extra:
+        return False
+    try:
+        return find_spec(f"{package}.extra.{name.partition('.')[0]}") is None
+    except ModuleNotFoundError:
+        return True
 
 
 def not_installed(name: str) -> str:

@@ -298,6 +298,8 @@ class _Export:
     def as_(self, form: str) -> list[Path]:
         """Write every run in the format of another adapter."""
         own = extras.forms()
+        if form in registry.left_out():
+            raise InputError(extras.not_installed(f"`form` {form}"))
         able = [*(name for name in registry.names() if hasattr(registry.load(name), "make")), *own]
         if form not in able or self.output is None:
             raise InputError(f"`form` {form}: runs can be written as {', '.join(able)}, into the folder `output`")

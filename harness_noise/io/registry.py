@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from .. import extras
 from ..data.native_values import agreed, checked
 from ..data.notes import Note
 from ..data.only import with_only
@@ -60,7 +61,13 @@ def _points() -> dict[str, EntryPoint]:
 
 def names() -> list[str]:
     """Return the registered adapters, in the order in which they are asked: by the alphabet, score tables last."""
-    return sorted(_points(), key=lambda name: (name == LAST, name))
+    return sorted(_points().keys() - left_out(), key=lambda name: (name == LAST, name))
+
+
+@cache
+def left_out() -> list[str]:
+    """Return the registered adapters of extras that are not there."""
+    return sorted(name for name, point in _points().items() if extras.is_left_out(point.module))
 
 
 @cache
@@ -70,6 +77,8 @@ def load(name: str) -> Adapter:
     Raises:
         InputError: none is registered, or what it needs is not installed.
     """
+    if name in left_out():
+        raise InputError(extras.not_installed(name))
     point = _points().get(name)
     if point is None:
         raise InputError(f"no adapter is called {name!r}; there are {', '.join(names())}")
@@ -159,7 +168,14 @@ def _recognised(path: Path) -> list[str]:
         f"({', '.join(names())}){shape and f'; it is {shape}'}. Expected: lm-eval results or samples files, Inspect "
         "logs (.eval, .json), or score tables (CSV, JSONL, Parquet) with the columns question and score. JSON has a "
         "list of objects, one for each answer, or an object with a key for each question. `adapters` names all formats"
+        f"{_and_left_out()}"
     )
+
+
+def _and_left_out() -> str:
+    """Return what else might read a file, if it were installed."""
+    readers = f"the reader of {', '.join(left_out())}"
+    return f", and {extras.not_installed(readers)}" if left_out() else ""
 
 
 def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> list[Run]:

@@ -1,5 +1,6 @@
 """What stands beside the core can be deleted: the core does not miss it."""
 
+import importlib
 import shutil
 import subprocess
 import sys
@@ -8,12 +9,38 @@ from pathlib import Path
 import pytest
 
 import harness_noise as hn
+import harness_noise_adapters
 from harness_noise import extras
 from harness_noise.cli.commands import COMMANDS
+from harness_noise.io import registry
+from support import helm_files
 from support.processes import environment
 
-PACKAGE = Path(hn.__file__).parent
-FOLDERS = sorted(path.parent.name for path in (PACKAGE / "extra").glob("*/__init__.py"))
+PACKAGES = [Path(hn.__file__).parent, Path(*harness_noise_adapters.__path__)]
+RUNS = PACKAGES[1] / "demo_runs"
+FOLDERS, OF_ADAPTERS = (
+    sorted(path.parent.name for path in (package / "extra").glob("*/__init__.py")) for package in PACKAGES
+)
+FORMATS = sorted(name for name in registry.names() if ".extra." in type(registry.load(name)).__module__)
+
+
+def copied(tmp_path: Path, left: str | None = None) -> dict[str, object]:
+    """How programs run with a copy of both packages in which one extra is left, or none."""
+    for package in PACKAGES:
+        copy = tmp_path / package.name
+        shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        (copy / "__init__.py").touch()  # or the installed folder would be a part of the same namespace
+        if left is None:
+            shutil.rmtree(copy / "extra")
+        for folder in copy.glob("extra/*/"):
+            if folder.name != left:
+                shutil.rmtree(folder)
+    return {"cwd": tmp_path, "env": environment(tmp_path), "capture_output": True, "text": True, "check": False}
+
+
+def write_tables(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("question,score,x\n" + "".join(f"q{i},{i % 2},{i % 3}\n" for i in range(8)))
+    (tmp_path / "b.csv").write_text("question,score,x\n" + "".join(f"q{i},{i % 3 // 2},1\n" for i in range(8)))
 
 
 def test_every_folder_is_an_extra_with_all_that_it_names():
@@ -27,23 +54,26 @@ def test_every_folder_is_an_extra_with_all_that_it_names():
         assert all(function in extra.functions for switch in extra.switches for function in switch.functions.values())
 
 
+def test_the_formats_are_called_as_their_adapters() -> None:
+    assert FORMATS == ["every-eval-ever", "harbor", "helm", "lighteval", "swe-bench"]
+    for name in FORMATS:
+        module = f"harness_noise_adapters.extra.formats.{name.replace('-', '_')}"
+        assert registry.load(name).name == importlib.import_module(module).adapter.name == name
+
+
 @pytest.mark.process
-@pytest.mark.parametrize("left", [None, *FOLDERS])
+@pytest.mark.parametrize("left", [None, *sorted({*FOLDERS, *OF_ADAPTERS})])
 def test_the_core_works_without_extras_and_with_each_alone(tmp_path, left):
-    copy = tmp_path / "harness_noise"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    how = copied(tmp_path, left)
+    write_tables(tmp_path)
+    tried = [["--help"], ["analyze", "a.csv"], ["compare", "a.csv", "b.csv", "--format", "json"]]
     if left is None:
-        shutil.rmtree(copy / "extra")
-    for folder in copy.glob("extra/*/"):
-        if folder.name != left:
-            shutil.rmtree(folder)
-    (tmp_path / "a.csv").write_text("question,score\n" + "".join(f"q{i},{i % 2}\n" for i in range(8)))
-    (tmp_path / "b.csv").write_text("question,score\n" + "".join(f"q{i},{i % 3 // 2}\n" for i in range(8)))
-    run = [sys.executable, "-m", "harness_noise"]
-    for words in (["--help"], ["analyze", "a.csv"], ["compare", "a.csv", "b.csv", "--format", "json"]):
-        env = environment(tmp_path)
-        done = subprocess.run([*run, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        pairs = (sorted(map(str, folder.glob("sim-*"))) for folder in RUNS.glob("*/"))
+        tried += [["list"], *(["compare", *pair] for pair in pairs)]
+    for words in tried:
+        done = subprocess.run([sys.executable, "-m", "harness_noise", *words], **how)
         assert done.returncode == 0, done.stderr
+        assert "cannot be loaded" not in done.stderr
 
 
 ASKED = {
@@ -53,6 +83,8 @@ ASKED = {
     "plan": ["plan", "--n", "100", "--accuracy", "0.7"],
     "regress": ["regress", "a.csv", "--on", "x"],
     "--by": ["analyze", "a.csv", "--by", "x"],
+    "the reader of every-eval-ever, harbor, helm, lighteval, swe-bench": ["analyze", "m.run.json"],
+    "--as every-eval-ever": ["export", "a.csv", "-o", "out", "--as", "every-eval-ever"],
 }
 """Command or option of an extra → how it is asked for."""
 _NAMES = """
@@ -72,12 +104,15 @@ for keywords in ({"labels": "a.csv"}, {"by": ["x"]}):
 
 @pytest.mark.process
 def test_what_is_not_installed_says_so(tmp_path):
-    shutil.copytree(PACKAGE, tmp_path / "harness_noise", ignore=shutil.ignore_patterns("__pycache__", "extra"))
-    (tmp_path / "a.csv").write_text("question,score,x\n" + "".join(f"q{i},{i % 2},{i % 3}\n" for i in range(8)))
-    how = {"cwd": tmp_path, "env": environment(tmp_path), "capture_output": True, "text": True, "check": False}
+    how = copied(tmp_path)
+    write_tables(tmp_path)
+    (tmp_path / "m.run.json").write_text('{"total_instances": 1, "resolved_ids": ["a__b-1"]}')  # of SWE-bench
     for name, words in ASKED.items():
         done = subprocess.run([sys.executable, "-m", "harness_noise", *words], **how)
         assert (done.returncode, f"{name} is not installed" in done.stderr) == (2, True), done.stderr
+    helm_files.run(tmp_path / "helm")  # tables, without a column of scores
+    done = subprocess.run([sys.executable, "-m", "harness_noise", "analyze", "helm"], **how)
+    assert (done.returncode, "no column holds the scores" in done.stderr) == (2, True), done.stderr
     done = subprocess.run([sys.executable, "-c", _NAMES], **how)
     missing = {line.partition(" is not installed")[0] for line in done.stdout.splitlines()}
     shipped = {"`labels`", "`by`"} | {name for extra in extras.found().values() for name in extra.functions}
@@ -88,20 +123,31 @@ _LOADED = """
 import sys
 import harness_noise as hn
 from harness_noise.cli import main
-hn.compare("a.csv", "b.csv").to_json()
-library = [name for name in sys.modules if name.startswith("harness_noise.extra.")]
-main(["analyze", "a.csv"])
-main(["compare", "a.csv", "b.csv"])
-extras = [name for name in sys.modules if name.startswith("harness_noise.extra.")]
-print("loaded", *sorted(name for name in library if name.count(".") > 2))
-print("loaded", *sorted(name for name in extras if name.count(".") > 2))
+for kind in sys.argv[1:]:
+    a, b = (f"{kind}/a", f"{kind}/b") if kind != "table" else ("table/a.csv", "table/b.csv")
+    hn.compare(a, b).to_json()
+    main(["analyze", a])
+    main(["compare", a, b])
+    main(["export", a, "-o", "out"])
+    extras = [name for name in sys.modules if ".extra." in name and name.startswith("harness_noise")]
+    print("loaded", *sorted(name for name in extras if name.count(".") > 2))
 """
 
 
 @pytest.mark.process
 def test_the_core_loads_the_declarations_of_extras_and_no_more(tmp_path):
-    (tmp_path / "a.csv").write_text("question,score\n" + "".join(f"q{i},{i % 2}\n" for i in range(8)))
-    (tmp_path / "b.csv").write_text("question,score\n" + "".join(f"q{i},{i % 3 // 2}\n" for i in range(8)))
-    run = [sys.executable, "-c", _LOADED]
+    """Nor of formats: a file that looks like none of theirs is not theirs."""
+    for kind in ("lm-eval", "inspect"):
+        for name, run in zip("ab", sorted((RUNS / kind).glob("sim-*")), strict=True):
+            if run.is_dir():
+                shutil.copytree(run, tmp_path / kind / name)
+            else:
+                (tmp_path / kind / name).mkdir(parents=True)
+                shutil.copy(run, tmp_path / kind / name)
+    (tmp_path / "table").mkdir()
+    write_tables(tmp_path / "table")
+    run = [sys.executable, "-c", _LOADED, "table", "lm-eval", "inspect"]
     done = subprocess.run(run, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
-    assert [line for line in done.stdout.splitlines() if line.startswith("loaded")] == ["loaded", "loaded"]
+    assert [line for line in done.stdout.splitlines() if line.startswith("loaded")] == 3 * ["loaded"], done.stdout
+    written = {path.suffix for path in (tmp_path / "out").iterdir()}
+    assert {".json", ".jsonl", ".eval"} <= written

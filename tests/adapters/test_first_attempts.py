@@ -72,3 +72,26 @@ def test_epochs_of_inspect(canned: Any, tmp_path: Path) -> None:
     path = tmp_path / "retried.eval"
     canned.quietly(write_eval_log, whole, str(path))
     are_first_attempts(path, "coins")
+
+
+def test_tasks_with_other_numbers_of_answers_did_not_stop(tmp_path: Path) -> None:
+    """An easy task was asked once, a hard one five times: that is no end after a success."""
+    rows = [("easy", q, 0, int(q % 10 > 0)) for q in range(80)]
+    rows += [("hard", q, k, int(q == 3 and k == 2)) for q in range(30) for k in range(5)]
+    path = tmp_path / "scores.csv"
+    path.write_text("task,question,repeat,score\n" + "".join(f"{t},{t}{q},{k},{s}\n" for t, q, k, s in rows))
+    assert [row.mean for row in hn.analyze(path).estimates][:2] == pytest.approx([0.9, 1 / 150])
+    models = (
+        path.read_text().replace("task,", "model,", 1).replace("easy,easy", "easy,q").replace("hard,hard", "hard,q")
+    )
+    path.write_text(models)
+    assert len(hn.read(path)) == 2
+
+
+def test_one_task_of_several_that_stops_is_asked_about(tmp_path: Path) -> None:
+    rows = [("tried", q, k, s) for q, row in enumerate(ANSWERS) for k, s in enumerate(row)]
+    rows += [("fixed", q, k, (q + k) % 2) for q in range(400) for k in range(K)]
+    path = tmp_path / "scores.csv"
+    path.write_text("task,question,repeat,score\n" + "".join(f"{t},{t}{q},{k},{s}\n" for t, q, k, s in rows))
+    with pytest.raises(hn.InputError, match="repeated until the first success"):
+        hn.read(path)

@@ -274,3 +274,26 @@ def test_differences_of_strengths_cover_what_they_say():
         points = stats.by_cluster(G, M, codes, np.tile(first, G), np.tile(second, G), values.ravel())
         below.append((stats.with_errors(points).p[first, second] < 0.05).mean())
     assert abs(np.mean(below) - 0.05) < 3.3 * np.std(below) / math.sqrt(trials)
+
+
+def table_of(models: str, n: int, winners: dict[tuple[str, str], str]) -> list[dict[str, object]]:
+    """Every pair in both orders on each of n questions, the same verdicts on all."""
+    shown = [(a, b) for a in models for b in models if a != b]
+    return [verdict(i, a, b, winners.get((a, b), "tie")) for i in range(n) for a, b in shown]
+
+
+def test_ties_alone_have_an_interval_and_no_error_of_a_strength():
+    result = hn.pairs(table_of("XYZ", 8, {}))
+    alone = hn.estimate_difference(np.full(8, 0.5), np.full(8, 0.5))
+    for row in result.pairs:
+        assert (row.win_rate, row.p_value) == (0.5, 1.0)
+        assert (row.ci_low, row.ci_high) == pytest.approx(((1 + alone.ci_low) / 2, (1 + alone.ci_high) / 2))
+    for row in result.models:
+        assert (row.strength, row.se, row.diagnostics) == (0.0, None, ("zero_variance",))
+
+
+def test_the_same_verdicts_on_all_questions_separate_no_ranks():
+    """No table without one cluster differs from the whole, which is no certainty."""
+    result = hn.pairs(table_of("XYZ", 6, {("X", "Y"): "X", ("Y", "Z"): "Y", ("X", "Z"): "X"}))
+    assert [row.model for row in result.models] == ["X", "Y", "Z"]
+    assert {(row.se, row.rank_low, row.rank_high) for row in result.models} == {(None, 1, 3)}

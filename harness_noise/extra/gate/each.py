@@ -36,6 +36,10 @@ RUNS_DIFFER = 0.001
 """Below this p of the F test, baseline runs are not pooled."""
 NO_COUNTS = "it is no mean over questions, so that none of them has right and wrong answers"
 COULD_FAIL = "answers are missing, and if they were all wrong (the baseline's right), this question would fail"
+COPIES = (
+    "all answers to a question are the same text in one of the runs (identical_repeats), so they count as one, and one "
+    "answer says nothing of a single question: sample at the temperature that you report, each repeat with its own seed"
+)
 NOT_TOLD = "answers are missing, and it is not known to which questions"
 
 
@@ -63,6 +67,7 @@ def judge_each(run: Run, baselines: Sequence[Run], settings: Settings, *, skip_m
     alpha = (1 - settings.level) / 2
     counted, lost = _rows(run, base, among, withheld(run, baselines), settings)
     rows, unsure, notes = _decided(counted, alpha)
+    notes += _alike(rows) if any(row.passed is False for row in rows) else []
     lost += unsure
     kept = [] if skip_missing else lost
     outcome = PASS if rows and not kept else CANNOT
@@ -109,6 +114,7 @@ def _rows(
         if a.task in tasks and a.key not in heads:
             continue
         why = why_unlike(a, b, "the runs", drawn=True) or among.get(b.key) or (WITHHELD if a.key in differently else "")
+        why = why or (COPIES if "identical_repeats" in {*a.diagnostics, *b.diagnostics} else "")
         if why:
             lost.append(_row(a, "", run, base, reason=why))
             continue
@@ -241,6 +247,19 @@ def _decided(counted: Sequence[_Counted], alpha: float) -> tuple[list[GateRow], 
     if flaky:
         notes.append(Note("flaky", f"flaky in the baseline: {some_of(flaky, 8)}"))
     return judged, unsure, notes
+
+
+def _alike(rows: Sequence[GateRow]) -> list[Note]:
+    """Return a note if every question of a run has right answers alone or wrong ones alone: are they copies?"""
+    counts = ([(row.right_a, row.answers_a) for row in rows], [(row.right_b, row.answers_b) for row in rows])
+    alike = [side for side, of in zip("AB", counts, strict=True) if all(right in (0, k) for right, k in of)]
+    if not alike:
+        return []
+    said = (
+        f"all answers to each question score alike in {' and in '.join(alike)}: if they are copies of one answer "
+        "(temperature 0, a cache, a fixed seed), they count as one, and the p-values are too small"
+    )
+    return [Note("alike_answers", said)]
 
 
 def enough(n: int, alpha: float) -> int:

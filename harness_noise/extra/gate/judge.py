@@ -808,7 +808,7 @@ def _pooled(run: Run, usable: set[Key], settings: Settings) -> Run:
         raise InputError("`pooled` needs a row that can be judged")
     for what, values in (
         ("direction", {part.higher_is_better is not False for part in scores}),
-        ("range", {part.bounds for part in scores}),
+        ("range", {settings.range or part.bounds for part in scores}),
     ):
         if len(values) > 1:
             raise InputError(f"`pooled` takes the mean of metrics of one {what}: choose some with `metrics`")

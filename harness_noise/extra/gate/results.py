@@ -25,6 +25,7 @@ register(
     several_baselines="the gate has several baseline runs",
     beside_headline="rows that do not decide",
     not_judged="rows that a gate does not judge",
+    alike_answers="answers to each question that score alike, and may be copies",
     flaky="questions that a baseline gets right sometimes",
     worse_unadjusted="questions that are worse by an adjustment that does not decide",
     ratio_from_file="the file of thresholds says the ratio",

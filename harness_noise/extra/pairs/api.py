@@ -172,12 +172,15 @@ def _limits(
     """Return the limits of a win rate: on each side the farther of the difference's and of a mean's in [0, 1].
 
     Near 0 and 1 the difference's interval is too short with few questions, and Wilson's is not; with many ties it is
-    the other way round.
+    the other way round. A mean of ties alone has no interval.
     """
     mean = estimate_scores(as_scores(values, clusters, bounds=(0.0, 1.0)), settings)
-    if of.ci_low is None or of.ci_high is None or mean.ci_low is None or mean.ci_high is None:
+    if of.ci_low is None or of.ci_high is None:
         return None, None
-    return min((1 + of.ci_low) / 2, mean.ci_low), max((1 + of.ci_high) / 2, mean.ci_high)
+    low, high = (1 + of.ci_low) / 2, (1 + of.ci_high) / 2
+    if mean.ci_low is None or mean.ci_high is None:
+        return low, high
+    return min(low, mean.ci_low), max(high, mean.ci_high)
 
 
 def _half(value: float | None) -> float | None:
@@ -217,8 +220,10 @@ def _models(names: Sequence[str], tables: Sequence[_Pair], level: float) -> tupl
         better = (np.minimum(adjusted, adjusted.T) < 1 - level) & (found.theta[:, None] > found.theta)
         ranks = from_decisions(better)
         for k, i in enumerate(inside.tolist()):
-            fields[i] = {"strength": float(found.theta[k]), "se": float(found.se[k]), "rank_low": int(ranks.low[k]),
-                         "rank_high": int(ranks.high[k])}  # fmt: skip
+            se = finite(float(found.se[k]))
+            fields[i] = {"strength": float(found.theta[k]), "se": se, "rank_low": int(ranks.low[k]),
+                         "rank_high": int(ranks.high[k]),
+                         "diagnostics": ("zero_variance",) if se is None else ()}  # fmt: skip
     without: dict[str, Any] = dict.fromkeys(("strength", "se", "rank_low", "rank_high"))
     rows = []
     for i, name in enumerate(names):

@@ -102,7 +102,7 @@ class ModelStrength(Measured):
     strength: float | None
     """Bradley–Terry log-strength less the mean of all that have one: the log-odds of the judge's average question."""
     se: float | None
-    """Jackknife by cluster."""
+    """Jackknife by cluster, null if no cluster changes the strength."""
     rank_low: int | None
     """Best rank that it may have, all pairs right together."""
     rank_high: int | None

@@ -7,6 +7,7 @@ Sources:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,8 @@ from ...errors import InputError
 FEWEST_CLUSTERS = 5
 """Below, a jackknife says nothing."""
 _STEPS, _CLOSE, _LONGEST = 500, 1e-10, 2.0
+_ALIKE = 1e-7
+"""Tables without one cluster whose strengths differ by less do not differ."""
 
 
 def connected(points: FloatArray) -> BoolArray:
@@ -74,9 +77,9 @@ class Strengths:
     theta: FloatArray
     """(M,) log-strengths of mean 0."""
     se: FloatArray
-    """(M,) of a strength less the mean of all."""
+    """(M,) of a strength less the mean of all, NaN if no cluster changes it."""
     p: FloatArray
-    """(M, M) two-sided p of equal strengths."""
+    """(M, M) two-sided p of equal strengths, NaN if no cluster changes their difference."""
 
 
 def with_errors(points: FloatArray) -> Strengths:
@@ -88,12 +91,16 @@ def with_errors(points: FloatArray) -> Strengths:
     G, whole = len(points), points.sum(axis=0)
     theta, without = strengths(whole), strengths(whole - points)
     scale = (G - 1) / G
-    se = np.sqrt(scale * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
-    apart = without[:, :, None] - without[:, None, :]
-    spread = np.sqrt(scale * ((apart - apart.mean(axis=0)) ** 2).sum(axis=0))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        t = (theta[:, None] - theta[None, :]) / spread
+    se = _spread(without) * math.sqrt(scale)
+    apart = _spread(without[:, :, None] - without[:, None, :]) * math.sqrt(scale)
+    t = (theta[:, None] - theta[None, :]) / apart
     return Strengths(theta, se, 2 * special.stdtr(G - 1, -np.abs(t)))
+
+
+def _spread(without: FloatArray) -> FloatArray:
+    """Return √Σ of the squared deviations from the mean, NaN if they are only what Newton's method leaves."""
+    spread = np.sqrt(((without - without.mean(axis=0)) ** 2).sum(axis=0))
+    return np.where(spread > _ALIKE, spread, np.nan)
 
 
 def by_cluster(G: int, M: int, codes: IntArray, first: IntArray, second: IntArray, values: FloatArray) -> FloatArray:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
-from ...errors import InputError, check_kind
+from ...errors import InputError, check_kind, some_of
 from ...io.atomic import write_text
 from ...report.columns import Words
 from ...report.text import render
 from ...results.arena import Arena
 from ...results.rows import Analysis, Comparison
 from .methods import text
+
+_FILES = ("table.tex", "sentence.txt", "figure.svg", "methods.md", "result.json")
 
 
 def write_paper(
@@ -39,7 +42,8 @@ def write_paper(
     Raises
     ------
     InputError
-        Another kind of result, or a folder that cannot be written.
+        Another kind of result, or a folder that cannot be written or that has other files of these names. The files of
+        an earlier call are replaced.
 
     Notes
     -----
@@ -47,6 +51,7 @@ def write_paper(
     ``settings=hn.Settings(**json["settings"])`` (of an arena without `baseline`) and what else you gave.
     """
     check_kind("write_paper", result, Analysis, Comparison, Arena)
+    _check_folder(Path(folder))
     files = {"table.tex": render(result, "latex"), "sentence.txt": render(result, "sentence", words=words)}
     try:
         files["figure.svg"] = render(result, "svg")
@@ -55,9 +60,32 @@ def write_paper(
     files["methods.md"] = words(text(result))
     whole = result.to_dict() | {"run": {"command": command, "runs": _names_of_runs(result)}}
     files["result.json"] = json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    for name, content in files.items():
-        write_text(Path(folder) / name, content)
+    for name in reversed(files):  # the JSON first, by which a later call knows the folder
+        write_text(Path(folder) / name, files[name])
     return [Path(folder) / name for name in files]
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder with files of these names, unless it is one that `write_paper` has written.
+
+    Raises:
+        InputError: names them.
+    """
+    there = [name for name in _FILES if os.path.lexists(folder / name)]
+    if there and not _is_paper(folder / _FILES[-1]):
+        raise InputError(
+            f"{folder} has {some_of(there, 5)} already, and not of an earlier result: nothing of yours is overwritten. "
+            "Name another folder, or move them away"
+        )
+
+
+def _is_paper(path: Path) -> bool:
+    """Return True if a file is the `result.json` of a paper."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and {"harness_noise_version", "settings", "run"} <= {*found}
 
 
 def _names_of_runs(result: Analysis | Comparison | Arena) -> list[str]:

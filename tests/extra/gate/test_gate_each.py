@@ -227,3 +227,18 @@ def test_junit_has_a_case_for_each_question(tmp_path: Path) -> None:
     cases = ElementTree.parse(page).getroot()
     assert len(cases) == 41
     assert [case.get("name") for case in cases if case.find("failure") is not None] == ["gate", "table score t3"]
+
+
+def test_copies_of_one_answer_are_not_several() -> None:
+    """At temperature 0 ten answers are one: 10 of 10 to none of 10 is the change of a single answer."""
+    old, new = np.repeat([10, 0, 10], [30, 5, 5]), np.repeat([10, 0, 0], [30, 5, 5])
+    a, b = suite("new", new), suite("old", old)
+    gate = hn.gate(a, b, each=True)
+    assert gate.failed
+    assert any("score alike in A and in B: if they are copies" in note for note in noted(gate))
+    known = hn.gate(suite("new", new, diagnostics=("identical_repeats",)), b, each=True)
+    assert known.outcome == "cannot judge"
+    assert "are the same text in one of the runs" in known.sentence
+    assert not any(
+        "copies" in note for note in noted(hn.gate(suite("new", [0, 5, 9]), suite("old", [9, 9, 9]), each=True))
+    )

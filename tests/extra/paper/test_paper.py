@@ -171,7 +171,8 @@ def test_every_work_is_in_the_list_of_sources() -> None:
 
 
 def test_a_result_without_figure_leaves_no_old_one(tmp_path: Path) -> None:
-    (tmp_path / "figure.svg").write_text("of another result")
+    hn.write_paper(hn.compare(A, B), tmp_path)
+    assert (tmp_path / "figure.svg").exists()
     nothing = hn.analyze(hn.Run("m", "m", "array", scores=()))
     assert [path.name for path in hn.write_paper(nothing, tmp_path)] == [name for name in FILES if name != "figure.svg"]
     assert not (tmp_path / "figure.svg").exists()
@@ -180,3 +181,19 @@ def test_a_result_without_figure_leaves_no_old_one(tmp_path: Path) -> None:
 def test_other_results_are_refused(tmp_path: Path) -> None:
     with pytest.raises(hn.InputError, match=r"write_paper accepts .* not Plan"):
         hn.write_paper(hn.plan(effect=0.05, accuracy=0.7), tmp_path)
+
+
+def test_files_of_others_are_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "table.tex").write_text("mine")
+    (tmp_path / "figure.svg").write_text("mine")
+    for _ in range(2):  # the second time with a result.json of somebody else
+        with pytest.raises(hn.InputError, match=r"has table.tex, figure.svg.* already"):
+            hn.write_paper(hn.compare(A, B), tmp_path)
+        (tmp_path / "result.json").write_text('{"settings": {}}')
+    tables(tmp_path)
+    assert main(["compare", *(str(tmp_path / f"{name}.csv") for name in ("new", "old")), "--paper", str(tmp_path)]) == 2
+    assert "nothing of yours is overwritten" in capsys.readouterr().err
+    assert (tmp_path / "table.tex").read_text() == (tmp_path / "figure.svg").read_text() == "mine"
+    (tmp_path / "of a paper").mkdir()
+    for result in (hn.compare(A, B), hn.compare(B, A)):
+        hn.write_paper(result, tmp_path / "of a paper")

@@ -184,7 +184,8 @@ _SURE = ("repeat", "epoch", "trial", "attempt", "repetition")
 def _ask_of_retries(roles: Roles, pools: Pools) -> None:
     """Ask where questions were answered until one answer passed: what is meant, first attempts or any?
 
-    Where the user names the column of repeats, the rows of a run become first attempts (`io.first_answers`).
+    Each model and task is looked at by itself. If the user names the column of repeats, the rows of a run become first
+    attempts (`io.first_answers`).
     """
     (score, *more), repeat = roles.score, roles.named.get("repeat")
     if more or score.kind == "scores" or pools.counts.min() == pools.counts.max():
@@ -195,8 +196,15 @@ def _ask_of_retries(roles: Roles, pools: Pools) -> None:
     values = np.full((len(pools.counts), int(pools.counts.max())), np.nan)
     codes = pools.codes[order]
     values[codes, np.arange(len(order)) - first[codes]] = score.numbers[order]
-    if (seen := stopped_at(values)) is None:
+    # K may differ by model and task: only within one does an early end tell of the score before it
+    of_run = [column for column in map(roles.named.get, ("model", "over", "task", "metric", "scorer")) if column]
+    apart = Pools.of(of_run, len(order))
+    of_pool = apart.codes[order[first]]
+    found = [(stopped_at(values[of_pool == code]), of_pool == code) for code in range(len(apart.counts))]
+    seen, rows = next(((how, at) for how, at in found if how is not None), (None, of_pool))
+    if seen is None:
         return
+    values = values[rows]
     within = within_k(values, values.shape[1], seen.how)
     how, mean = ("pass@", np.nanmean(within)) if seen.how == "success" else ("pass^", np.nanmean(within))
     raise AskError(

@@ -18,7 +18,6 @@ from ..data.native_values import are_zero_one
 from ..data.notes import Note, texts
 from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError, NothingSharedError
-from ..results.rows import PEOPLE
 from ..settings import Settings, all_count_as_zero
 from ..stats import decision
 from ..stats.baselines import by_runs
@@ -270,7 +269,7 @@ def _paired(compared: Compared, aligned: Aligned, settings: Settings) -> RowDeci
     """Return the difference on the questions that both runs have."""
     a, b = aligned.a, aligned.b
     only = (aligned.only_a + compared.left_out[0], aligned.only_b + compared.left_out[1])
-    codes, judge, population = compared.codes(), None, settings.questions_are == "population"
+    codes, corrected, population = compared.codes(), dict[str, Any](), settings.questions_are == "population"
     limit: DataLimit | None = None
     clustered = a.labels is not None and population
     codes |= {"unpaired_questions"} if any(only) else set()
@@ -286,12 +285,12 @@ def _paired(compared: Compared, aligned: Aligned, settings: Settings) -> RowDeci
     else:
         whole, (a, b) = pair_kernel(a, b, settings)
         codes |= whole.codes
-        clustered, judge = whole.plan.clustered and population, whole.judge
+        clustered, corrected = whole.plan.clustered and population, dict(whole.correction)
         limit = DataLimit([whole.terms(settings)]) if population else None
         of, differences = observed_pair(whole, compared.bounds(settings), settings)
         of = blank(Leads, 1) if a.ratio else of
         codes |= {"identical_scores"} if of.same[0] else set()
-        of = of if judge is None else blank(Leads, 1)  # corrected values are not scores of a question
+        of = blank(Leads, 1) if corrected else of  # corrected values are not scores of a question
         sample_of = whole.c.d, whole.plan
         test = asked_for(differences, [DrawnFrom(*sample_of, a)], settings)
         if whole.spread is not None and not (differences.zero[0] or np.isnan(differences.variance[0])):
@@ -299,8 +298,7 @@ def _paired(compared: Compared, aligned: Aligned, settings: Settings) -> RowDeci
         sides = _paired_numbers(only, whole, (a, b), settings)
         evidence = Evidence(whole.m, differences, test, of, sides, clustered, sample_of if population else None)
     spec = in_words(a.cluster_spec) if clustered else None
-    more: dict[str, Any] = {"cluster": spec, "_data_limit": limit}
-    more |= {} if judge is None else {"judge": judge, "estimand": PEOPLE}
+    more = {"cluster": spec, "_data_limit": limit, **corrected}
     return row_of(evidence, codes, settings, **compared.about(), **more)
 
 
@@ -315,7 +313,7 @@ def _paired_numbers(
 ) -> Sides:
     """Return each run's own numbers and their correlation and wins, on the questions that both have."""
     sides = _own_numbers(only, samples, alone(whole, samples, settings))
-    if whole.judge is not None:
+    if whole.correction:
         return sides
     a, b = samples
     sides = replace(sides, correlation=correlation(a.stats.mean[None, :], b.stats.mean[None, :]))
@@ -346,7 +344,7 @@ def observed_pair(
         d, whole = noise.c.d[None, :], None if own else noise.m
         of = leads(d, noise.plan, noise.m)
         # corrected values are influences, and none of them a flip
-        far = None if noise.judge else far_limits(d, noise.plan, noise.of_questions, settings.se, whole=whole)
+        far = None if noise.correction else far_limits(d, noise.plan, noise.of_questions, settings.se, whole=whole)
     return of, paired(noise.m, of, far, width)
 
 

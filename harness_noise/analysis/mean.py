@@ -19,11 +19,10 @@ from ..data.scores import Group, Run, Scores, Skipped, causes_of
 from ..errors import InputError, some_of
 from ..io.joining import check_clusters
 from ..results.diagnostics import OF_ALL_ANSWERS, UNSPLIT
-from ..results.rows import PEOPLE, Analysis, Estimate, estimate
+from ..results.rows import Analysis, Estimate, estimate
 from ..settings import Settings
 from ..stats import intervals
 from ..stats.contrast import Design, in_order, sub_design
-from ..stats.corrected import n_corrected
 from ..stats.data_limit import DataLimit
 from ..stats.decision import welch_p
 from ..stats.intervals import OneMean
@@ -130,7 +129,7 @@ def _interval(data: Sample, noise: Estimated, settings: Settings, ends: interval
         answers = _binomial_answers(data, noise, settings, ends)
         width = ends.bounds[1] - ends.bounds[0]
         p = min(max((m.mean.item() - ends.bounds[0]) / width, 0.0), 1.0)
-        G = int(m.n_clusters[0]) if data.corrected is None else n_corrected(data.corrected, plan)
+        G = int(m.n_clusters[0]) if data.corrected is None else data.corrected.n_clusters(plan)
         size = intervals.binomial_size(p, se / width, answers, G, ends.mixed)
         of = replace(of, share=p, size=size, answers=answers)
     elif _chance_varies(data):
@@ -199,7 +198,7 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
         ends = _ends_of(data, plan, bounds)
         interval = _interval(data, noise, settings, ends)
         codes |= noise.codes | _run_codes(data, m, ends, interval)
-        more["judge"] = noise.judge
+        more |= noise.correction
         if settings.repeats_are == "answers" and data.corrected is None and "shared_repeat_noise" not in codes:
             gap = gap_of_runs(data.stats, plan, m.var_prediction.item(), settings.level)
             if bounds is None or gap < bounds[1] - bounds[0]:  # else it says nothing
@@ -229,20 +228,19 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
         "_zero_one": are_zero_one(parts),
         "estimator": settings.se,
         "weights": None if group is None else group.weighted,
-        "estimand": settings.estimand if data.corrected is None else PEOPLE,
+        "estimand": settings.estimand if data.corrected is None else data.corrected.estimand,
     }
     return estimate(**fields | more)
 
 
 def _ends_of(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> intervals.RangeEnds | None:
-    """Return where the scores, or the labels that correct them, lie in their range, None without a range."""
+    """Return where the scores, or what corrects them, lie in their range, None without a range."""
     if bounds is None:
         return None
     if data.corrected is None:
         return intervals.range_ends(data.values, data.stats.mean, plan, bounds)
-    rows = np.flatnonzero(data.corrected.n_labels)
-    label = data.corrected.label[rows]
-    return intervals.range_ends(label[:, None], label, sub_design(replace(plan, shares=None), rows), bounds)
+    rows, values = data.corrected.within_range()
+    return intervals.range_ends(values[:, None], values, sub_design(replace(plan, shares=None), rows), bounds)
 
 
 def analyze_run(run: Run, settings: Settings) -> Analysis:

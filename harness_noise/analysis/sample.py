@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import compress, repeat
@@ -17,7 +16,7 @@ from ..arrays import BoolArray, FloatArray, IntArray, Labels, picked, rows_of
 from ..choices import TESTS
 from ..data.across import clusters_across
 from ..data.clusters import CROSS, both_ways, in_words
-from ..data.corrected import CorrectedColumns
+from ..data.corrected import Correction, stack_corrections
 from ..data.doubled import DOUBLED
 from ..data.matching import Pairing, pair, same_partition
 from ..data.native_values import MISMATCH, fitting, is_reproduced, native_mean, reproduces
@@ -25,13 +24,10 @@ from ..data.notes import Note
 from ..data.questions import Questions, QuestionText, by_name
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError, of_choice, parameter
-from ..results.forms import finite
-from ..results.rows import JudgeCorrection
 from ..settings import Settings
 from ..stats.baselines import FEW_RUNS, RunSpread, run_spread, with_new_run
 from ..stats.cluster_variance import clustered_variance
 from ..stats.contrast import Contrast, Design, QuestionStats, cluster_codes, design, question_stats, with_crossed
-from ..stats.corrected import alone_variance, bias_of, contrast_of, n_corrected, r_squared, with_correction
 from ..stats.data_limit import Terms, terms
 from ..stats.intervals import critical, in_range
 from ..stats.moments import (
@@ -47,7 +43,7 @@ from ..stats.moments import (
 )
 from ..stats.pairs import variance_flags
 from ..stats.stopped import stopped_at
-from ..stats.tolerances import FEW_LABELLED, FEWEST_STUDENTISED, SLACK
+from ..stats.tolerances import FEWEST_STUDENTISED
 from .ranges import Ends, hull, name_of
 
 SHARED_NOISE_P = 0.05
@@ -82,7 +78,7 @@ class Sample:
     """Lowest and highest value of the metric, where every task declares them."""
     per: FloatArray | None
     """(n, K) denominators of a ratio that `linearised` has not made a mean of yet."""
-    corrected: CorrectedColumns | None
+    corrected: Correction | None
     """See `Scores`."""
     keys: tuple[tuple[str, Sequence[str]], ...]
     """Task and names of the questions of each part that it was stacked of."""
@@ -120,7 +116,7 @@ class Sample:
 
     @property
     def n_answers(self) -> IntArray:
-        """(n,) scored answers of each question, of the judge where labels correct it."""
+        """(n,) scored answers of each question, before any correction."""
         return self.stats.count if self.corrected is None else self.corrected.n_answers
 
     @property
@@ -247,7 +243,7 @@ def stack(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sam
         shares=None if shares is None else np.asarray(shares, dtype=np.float64),
         bounds=hull([part.bounds for part in parts]),
         per=stack_rows(per) if len(per) == len(parts) else None,
-        corrected=CorrectedColumns.stacked([part.corrected for part in parts]),
+        corrected=stack_corrections([part.corrected for part in parts]),
         keys=tuple((part.task, part.questions.keys) for part in parts),
         rows=np.arange(len(values)),
     )
@@ -412,8 +408,8 @@ class Estimated:
     """(1,) moments without the variance between runs, `m` itself if it has none."""
     codes: frozenset[str]
     """Diagnostics of the variance and of the repeats."""
-    judge: JudgeCorrection | None
-    """The labels' correction of the judge, None without a correction."""
+    correction: Mapping[str, Any]
+    """Fields of a row on the correction of the scores, none without one."""
     limit: Terms | None
     """The terms of the data noise's upper limit, with the variance before any correction, None if unknown."""
     spread: RunSpread | None = None
@@ -463,7 +459,7 @@ def kernel(
     new = components[-1] if len(runs) > 1 and runs[-1].runs_of_one else None
     spread: RunSpread | None = None
     if corrected is not None:
-        m = with_correction(m, corrected, plan)
+        m = corrected.moments(m, plan)
         if len(runs) == 1 and runs[0].bounds is not None:
             m = replace(m, mean=in_range(m.mean, runs[0].bounds))
         of_questions = m
@@ -476,17 +472,14 @@ def kernel(
     # few runs do not mean few clusters
     flags |= variance_flags(m if spread is None else replace(m, df=of_questions.df), plan, fixed=fixed)
     if corrected is not None:
-        flags |= {
-            "few_labels": np.array([n_corrected(corrected, plan) < FEW_LABELLED]),
-            "single_repeat": np.array([False]),
-        }
+        flags |= {code: np.array([has]) for code, has in corrected.codes(plan).items()}
     codes = {code for code, has in flags.items() if has[0]}
     if not of_runs and new is None:
         codes = codes.union(*(_moving_together(*both, first=first) for both in zip(runs, components, strict=True)))
     if not fixed and wider_outside(runs[0], c, plan, of_questions, settings):
         codes.add("inner_clusters")
-    judge = correction(corrected, m, plan) if corrected is not None else None
-    return Estimated(c, plan, m, of_questions, frozenset(codes), judge, limit, spread, each)
+    said = {} if corrected is None else corrected.fields(m, plan)
+    return Estimated(c, plan, m, of_questions, frozenset(codes), said, limit, spread, each)
 
 
 def alone(whole: Estimated, runs: Sequence[Sample], settings: Settings) -> list[Moments]:
@@ -511,7 +504,7 @@ def _within_runs(run: Sample, component: RunComponent | None, plan: Design) -> Q
     return replace(stats, identical=run.stats.identical, answers_differ=run.stats.answers_differ)
 
 
-def correction_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> CorrectedColumns | None:
+def correction_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> Correction | None:
     """Return what corrects a contrast of runs, None if nothing does.
 
     Raises:
@@ -519,30 +512,8 @@ def correction_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> Corr
     """
     corrected = [run.corrected for run in runs if run.corrected is not None]
     if corrected and len(corrected) < len(runs):
-        raise InputError(
-            f"{runs[0].name}: there are labels of one model only, and a corrected mean less one that is not says "
-            "nothing: label answers of both, or compare without `labels`"
-        )
-    return contrast_of(corrected, coefficients) if corrected else None
-
-
-def correction(of: CorrectedColumns, m: Moments, plan: Design) -> JudgeCorrection | None:
-    """Return the labels' correction of a contrast's judge, None if it has no mean."""
-    if np.isnan(m.mean[0]):
-        return None
-    bias, variance = bias_of(of, plan)
-    own = float(plan.weights @ of.judge)
-    bias = 0.0 if abs(bias) <= SLACK * abs(own) else bias  # what cancels is 0, however it was summed
-    gain = math.nan if of.alone_only.all() else alone_variance(of, plan) / (m.variance.item() or math.nan)
-    return JudgeCorrection(
-        n_labelled=int((of.n_labels > 0).sum()),
-        n_labels=int(of.n_labels.sum()),
-        mean_judge=min(max(own, float(of.judge.min())), float(of.judge.max())),
-        bias=finite(bias),
-        bias_se=finite(math.sqrt(variance)),
-        gain=finite(gain) or None,
-        r2=finite(r_squared(of)),
-    )
+        raise InputError(f"{runs[0].name}: {corrected[0].one_sided}")
+    return corrected[0].contrast(corrected, coefficients) if corrected else None
 
 
 def wider_outside(data: Sample, c: Contrast, plan: Design, m: Moments, settings: Settings) -> bool:

@@ -1,60 +1,71 @@
-"""What a correction of scores needs to know of the questions."""
+"""What the core asks of a correction of scores, which an extra makes."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from ..arrays import BoolArray, FloatArray, IntArray, blank, put, stacked
+from ..arrays import FloatArray, IntArray, blank, put, stacked
 from ..errors import InputError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CorrectedColumns:
-    """Everything that a correction by labels needs of n questions, besides their corrected values.
+class Correction(ABC):
+    """Columns of n questions whose corrected values `Scores.values` are: their mean is the corrected mean."""
 
-    See `stats.corrected`.
-    """
-
-    judge: FloatArray
-    """(n,) the judge's mean score of the question's answers."""
-    label: FloatArray
-    """(n,) the mean label, NaN without a label."""
-    error: FloatArray
-    """(n,) the label less its prediction from the judge's score, by a fit without its fold, NaN without a label."""
-    residual: FloatArray
-    """(n,) what the label adds to the corrected value."""
-    alone: FloatArray
-    """(n,) values whose mean is that of only the labels."""
-    extra: FloatArray
-    """(n,) variance of the value that the few errors seen do not show."""
-    n_labels: IntArray
-    """(n,) labels, of all people and answers."""
     n_answers: IntArray
-    """(n,) answers that the judge scored."""
-    corrected: FloatArray
-    """(n,) values whose mean is the corrected mean. It is the row's, unless the row uses only the labels."""
-    corrected_residual: FloatArray
-    """(n,) `residual` of these."""
-    corrected_extra: FloatArray
-    """(n,) `extra` of these."""
-    alone_only: BoolArray
-    """(n,) whether the row is of the labels alone, because too few of them are failures, or passes."""
+    """(n,) answers that were scored."""
+    estimand: ClassVar[str]
+    """The subject of a corrected row."""
+    one_sided: ClassVar[str]
+    """The refusal of a contrast of a corrected run and one that is not."""
+    one_task: ClassVar[str]
+    """The refusal of a group of tasks of which only some are corrected."""
 
-    def spread(self, rows: IntArray, n: int) -> CorrectedColumns:
-        """Return the labels of n questions, of which these are some. Of the others nothing is known."""
-        out = blank(CorrectedColumns, n)
+    def spread(self, rows: IntArray, n: int) -> Correction:
+        """Return the columns of n questions, of which these are some. Of the others nothing is known."""
+        out = blank(type(self), n)
         put(out, rows, self)
         return out
 
-    @classmethod
-    def stacked(cls, parts: Sequence[CorrectedColumns | None]) -> CorrectedColumns | None:
-        """Return the labels of several tasks stacked, None if none is corrected.
+    @abstractmethod
+    def contrast(self, each: Sequence[Any], coefficients: Sequence[float]) -> Correction:
+        """Return the columns of Σ a_r of several corrected runs on the same questions, of which this is the first."""
 
-        Raises:
-            InputError: labels correct some of them only.
-        """
-        corrected = [part for part in parts if part is not None]
-        if corrected and len(corrected) < len(parts):
-            raise InputError("labels correct the scores of one side only: both need labels, or neither")
-        return stacked(corrected) if corrected else None
+    @abstractmethod
+    def moments(self, m: Any, plan: Any) -> Any:
+        """Return the moments of one corrected mean, from those of its values."""
+
+    @abstractmethod
+    def codes(self, plan: Any) -> dict[str, bool]:
+        """Return diagnostic → True if a corrected mean has it."""
+
+    @abstractmethod
+    def n_clusters(self, plan: Any) -> int:
+        """Return the clusters from which the correction is known."""
+
+    @abstractmethod
+    def scores(self) -> FloatArray:
+        """Return every score that the correction is made of, which corrected values are not."""
+
+    @abstractmethod
+    def within_range(self) -> tuple[IntArray, FloatArray]:
+        """Return rows and values of them that lie in the metric's range, which corrected values may leave."""
+
+    @abstractmethod
+    def fields(self, m: Any, plan: Any) -> dict[str, Any]:
+        """Return what a row says of the correction: its fields by name."""
+
+
+def stack_corrections(parts: Sequence[Correction | None]) -> Correction | None:
+    """Return the columns of several tasks stacked, None if none is corrected.
+
+    Raises:
+        InputError: some of them are not.
+    """
+    corrected = [part for part in parts if part is not None]
+    if corrected and len(corrected) < len(parts):
+        raise InputError(corrected[0].one_task)
+    return stacked(corrected) if corrected else None

@@ -43,8 +43,8 @@ def _zero_one(part: Scores) -> bool | None:
     named = is_proportion(part.metric)
     if part.bounds not in (None, (0.0, 1.0)):
         return False
-    if part.corrected is not None:  # its values are not scores: the judge's and people's are
-        given = np.concatenate([part.corrected.judge, part.corrected.label])
+    if part.corrected is not None:  # its values are not scores
+        given = part.corrected.scores()
         return named or bool(np.isin(given[~np.isnan(given)], (0.0, 1.0)).all())
     if named:
         return bool(((x >= 0) & (x <= 1)).all())

@@ -18,7 +18,7 @@ from ..arrays import BoolArray, FloatArray, HashArray, IntArray, picked, rows_of
 from ..errors import FaultyScoresError, InputError, NotThereError, some_of
 from ..settings import counts_as_zero
 from .clusters import UserSpec
-from .corrected import CorrectedColumns
+from .corrected import Correction
 from .measures import to_read
 from .notes import NO_ERROR_BAR, Note
 from .questions import AnswerTexts, Questions, SomeTexts
@@ -171,8 +171,8 @@ class Scores(OnQuestions):
     values are the scores times this number."""
     version: str = ""
     """The task's own version in the harness, "" if it is unknown."""
-    corrected: CorrectedColumns | None = None
-    """The correction by human labels, None without one. `values` are then (n, 1) values whose mean is the corrected
+    corrected: Correction | None = None
+    """The correction of the scores, None without one. `values` are then (n, 1) values whose mean is the corrected
     mean."""
     names: tuple[str, ...] | None = None
     """The harness's metrics that these may be the scores of, judged by this run's values. None: `metric` is certain.

@@ -18,7 +18,6 @@ from ..analysis.sample import (
     RATIO_UNDEFINED,
     SHARED_NOISE_P,
     Sample,
-    correction,
     correction_of,
     fixed_questions,
     group_shares,
@@ -34,15 +33,12 @@ from ..data.notes import Note
 from ..data.questions import Questions
 from ..data.scores import Group, Scores, causes_of
 from ..results.arena import Pairs
-from ..results.rows import PEOPLE
 from ..settings import Settings, all_count_as_zero
 from ..stats import decision
 from ..stats.contrast import QuestionStats, sub_design
-from ..stats.corrected import n_corrected, with_correction
 from ..stats.intervals import ExtendedSample
 from ..stats.moments import is_skewed, shared_noise_p
 from ..stats.pairs import Columns, Leads, PairLimit, Table, difference_columns, pair_columns, paired, variance_flags
-from ..stats.tolerances import FEW_LABELLED
 from .scoring import MeasuredRun, scoring_of_pairs
 
 
@@ -245,7 +241,7 @@ def pairs_of(
         settings.check("crossed", f"{task}, {first.metric}")
     a, b = np.triu_indices(len(parts), 1)  # (0, 1), (0, 2), …, (1, 2), …
     c = pair_columns(board.table, a, b, settings.se, fixed=fixed)
-    judges = _with_correction(c, board)
+    corrected = _with_correction(c, board)
     apart = int((c.of.n == 0).sum())
     if apart == len(c):
         return None, []
@@ -255,7 +251,7 @@ def pairs_of(
     higher = next((part.higher_is_better for part in every if part.higher_is_better is not None), None)
     if higher is None:
         notes.append(Note("no_direction", f"{first.metric}: {NO_DIRECTION}"))
-    common: dict[str, Any] = dict.fromkeys(("unadjusted", "equal_answers", "judge_flips")) | {
+    common: dict[str, Any] = {
         "task": task,
         "metric": first.metric,
         "scorer": first.scorer,
@@ -263,7 +259,7 @@ def pairs_of(
         "unit": first.unit,
         "_zero_one": are_zero_one(every),
         "weights": None if group is None else group.weighted,
-        "estimand": settings.estimand if judges is None else PEOPLE,
+        "estimand": next((x.corrected.estimand for x in board.samples if x.corrected is not None), settings.estimand),
         "level": settings.level,
         "test": settings.test,
         "cluster": in_words(board.cluster_spec) if plan.clustered and not fixed else None,
@@ -272,10 +268,9 @@ def pairs_of(
     numbers, verdicts = decided(c, board.table, common, width, settings)
     n_missing = np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp)
     numbers["n_missing"] = n_missing[a] + n_missing[b]
-    common |= {"judge": None} if judges is None else {}
-    if judges is not None:
+    if corrected:
         nothing = np.full(len(c), np.nan)
-        numbers |= dict.fromkeys(("p_sign", "wins_a", "wins_b", "ties", "correlation"), nothing) | {"judge": judges}
+        numbers |= dict.fromkeys(("p_sign", "wins_a", "wins_b", "ties", "correlation"), nothing) | corrected
     flags = _codes(measured, board, c, group)
     flags |= {"identical_scores": c.leads.same, "not_after_adjustment": verdicts.lost_to_adjustment}
     scoring = scoring_of_pairs(measured, board.rows, c)
@@ -290,7 +285,7 @@ def pairs_of(
     names = (tuple(entry.name for entry in measured), tuple(entry.run.name for entry in measured))
     flags = {code: has for code, has in flags.items() if has.any()}
     missing = tuple(map(causes_of, parts))
-    limit = None if judges is not None else _limit(board.table, settings)  # a plan from labels takes their noise
+    limit = None if corrected else _limit(board.table, settings)  # a plan takes the noise of the correction
     return Pairs(*names, missing, common, a, b, numbers, verdicts.codes, verdicts.words, flags, limit), notes
 
 
@@ -347,28 +342,31 @@ def square(pairs: Pairs, a_less_b: AnyArray, b_less_a: AnyArray) -> FloatArray:
     return out
 
 
-def _with_correction(columns: Columns, board: Grid) -> AnyArray | None:
-    """Correct the pairs' moments by human labels. Return (P,) the judge's correction of each pair, None without
-    labels."""
-    if all(sample.corrected is None for sample in board.samples):
-        return None
-    judges, few = np.full(len(columns), None, dtype=object), np.zeros(len(columns), dtype=np.bool_)
+def _with_correction(columns: Columns, board: Grid) -> dict[str, AnyArray]:
+    """Correct the pairs' moments. Return field → (P,) what a pair says of its correction, none without one."""
+    first = next((sample.corrected for sample in board.samples if sample.corrected is not None), None)
+    if first is None:
+        return {}
+    P, codes = len(columns), dict[str, AnyArray]()
+    out: dict[str, AnyArray] = {"estimand": np.full(P, first.estimand, dtype=object)}
     for i, models in enumerate(zip(columns.a.tolist(), columns.b.tolist(), strict=True)):
         rows = np.flatnonzero(np.all([board.samples[m].stats.count > 0 for m in models], axis=0))
         both = [board.samples[m].take(rows) for m in models]
-        labels = correction_of(both, PAIR)
-        if labels is None or not len(rows):
+        corrected = correction_of(both, PAIR)
+        if corrected is None or not len(rows):
             continue
         plan, here = sub_design(board.table.plan, rows), np.array([i])
-        m = with_correction(rows_of(columns.of, here), labels, plan)
+        m = corrected.moments(rows_of(columns.of, here), plan)
         put(columns.of, here, m)
-        judges[i] = correction(labels, m, plan)
-        few[i] = n_corrected(labels, plan) < FEW_LABELLED
+        for name, value in corrected.fields(m, plan).items():
+            out.setdefault(name, np.full(P, None, dtype=object))[i] = value
+        for code, has in corrected.codes(plan).items():
+            codes.setdefault(code, np.zeros(P, dtype=np.bool_))[i] = has
         put(columns.far, here, blank(ExtendedSample, 1))  # corrected values are influences, and none of them a flip
         columns.flags["few_flips"][i] = False
     flags = variance_flags(columns.of, board.table.plan)
-    columns.flags.update(flags | {"few_labels": few, "single_repeat": np.zeros(len(columns), dtype=np.bool_)})
-    return judges
+    columns.flags.update(flags | codes)
+    return out
 
 
 PAIR = (1.0, -1.0)

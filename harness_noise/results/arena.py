@@ -5,6 +5,7 @@ Pairs are columns, one array for each field, because there are M(M − 1)/2 of t
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -216,7 +217,8 @@ class Pairs(Sequence[Difference]):
     def fields(self, at: Sequence[int]) -> dict[str, Sequence[Any]]:
         """Return every field of a Difference, with its values for some of the pairs."""
         models = {"a": self.a[at].tolist(), "b": self.b[at].tolist()}
-        out: dict[str, Sequence[Any]] = {name: [value] * len(at) for name, value in self.common.items()}
+        absent = {field.name: None for field in dataclasses.fields(Difference) if field.default is None}
+        out: dict[str, Sequence[Any]] = {name: [value] * len(at) for name, value in {**absent, **self.common}.items()}
         for side, which in models.items():
             out |= {f"model_{side}": [self.names[m] for m in which], f"run_{side}": [self.runs[m] for m in which]}
         lost = list(map(Counter, self.missing))

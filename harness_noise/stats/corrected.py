@@ -5,17 +5,103 @@ Source: [Satterthwaite] Satterthwaite (1946), Biometrics Bulletin 2(6): degrees 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray
-from ..data.corrected import CorrectedColumns
+from ..arrays import BoolArray, FloatArray, IntArray
+from ..data.corrected import Correction
+from ..results.forms import finite
+from ..results.rows import PEOPLE, JudgeCorrection
 from .cluster_variance import OF_RESIDUALS, cells
 from .contrast import Design, cluster_codes, design
 from .moments import Moments, mean_variance
-from .tolerances import FEWEST_UNITS, ROUNDING
+from .tolerances import FEW_LABELLED, FEWEST_UNITS, ROUNDING, SLACK
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CorrectedColumns(Correction):
+    """Everything that a correction by labels needs of n questions, besides their corrected values."""
+
+    judge: FloatArray
+    """(n,) the judge's mean score of the question's answers."""
+    label: FloatArray
+    """(n,) the mean label, NaN without a label."""
+    error: FloatArray
+    """(n,) the label less its prediction from the judge's score, by a fit without its fold, NaN without a label."""
+    residual: FloatArray
+    """(n,) what the label adds to the corrected value."""
+    alone: FloatArray
+    """(n,) values whose mean is that of only the labels."""
+    extra: FloatArray
+    """(n,) variance of the value that the few errors seen do not show."""
+    n_labels: IntArray
+    """(n,) labels, of all people and answers."""
+    corrected: FloatArray
+    """(n,) values whose mean is the corrected mean. It is the row's, unless the row uses only the labels."""
+    corrected_residual: FloatArray
+    """(n,) `residual` of these."""
+    corrected_extra: FloatArray
+    """(n,) `extra` of these."""
+    alone_only: BoolArray
+    """(n,) whether the row is of the labels alone, because too few of them are failures, or passes."""
+    estimand: ClassVar[str] = PEOPLE
+    one_sided: ClassVar[str] = (
+        "there are labels of one model only, and a corrected mean less one that is not says nothing: label answers of "
+        "both, or compare without `labels`"
+    )
+    one_task: ClassVar[str] = "labels correct the scores of one side only: both need labels, or neither"
+
+    def contrast(self, each: Sequence[CorrectedColumns], coefficients: Sequence[float]) -> CorrectedColumns:
+        """Return the columns of the contrast, with labels where each run has one."""
+        return contrast_of(each, coefficients)
+
+    def moments(self, m: Moments, plan: Design) -> Moments:
+        """Return the moments that count the labels."""
+        return with_correction(m, self, plan)
+
+    def codes(self, plan: Design) -> dict[str, bool]:
+        """Return the codes of few labels. One value of a question is not one answer."""
+        return {"few_labels": self.n_clusters(plan) < FEW_LABELLED, "single_repeat": False}
+
+    def n_clusters(self, plan: Design) -> int:
+        """Return the clusters that hold a label."""
+        return len(np.unique(plan.clusters[self.n_labels > 0]))
+
+    def scores(self) -> FloatArray:
+        """Return the judge's and people's scores."""
+        return np.concatenate([self.judge, self.label])
+
+    def within_range(self) -> tuple[IntArray, FloatArray]:
+        """Return the labelled questions and their labels."""
+        rows = np.flatnonzero(self.n_labels)
+        return rows, self.label[rows]
+
+    def fields(self, m: Moments, plan: Design) -> dict[str, Any]:
+        """Return the correction of the judge, and the estimand."""
+        return {"judge": correction(self, m, plan), "estimand": self.estimand}
+
+
+def correction(of: CorrectedColumns, m: Moments, plan: Design) -> JudgeCorrection | None:
+    """Return the labels' correction of a contrast's judge, None if it has no mean."""
+    if np.isnan(m.mean[0]):
+        return None
+    bias, variance = bias_of(of, plan)
+    own = float(plan.weights @ of.judge)
+    bias = 0.0 if abs(bias) <= SLACK * abs(own) else bias  # what cancels is 0, however it was summed
+    gain = math.nan if of.alone_only.all() else alone_variance(of, plan) / (m.variance.item() or math.nan)
+    return JudgeCorrection(
+        n_labelled=int((of.n_labels > 0).sum()),
+        n_labels=int(of.n_labels.sum()),
+        mean_judge=min(max(own, float(of.judge.min())), float(of.judge.max())),
+        bias=finite(bias),
+        bias_se=finite(math.sqrt(variance)),
+        gain=finite(gain) or None,
+        r2=finite(r_squared(of)),
+    )
 
 
 def contrast_of(columns: Sequence[CorrectedColumns], coefficients: Sequence[float]) -> CorrectedColumns:
@@ -48,11 +134,6 @@ def with_correction(m: Moments, of: CorrectedColumns, plan: Design) -> Moments:
     df = np.full(1, own_df) if of_labels_alone else variance**2 / spread
     widened = replace(m, variance=variance, df=df, naive=m.naive + extra)
     return replace(widened, zero_variance=np.zeros(1, dtype=np.bool_), var_data=unknown, var_total=unknown)
-
-
-def n_corrected(of: CorrectedColumns, plan: Design) -> int:
-    """Return the clusters that hold a label."""
-    return len(np.unique(plan.clusters[of.n_labels > 0]))
 
 
 def correction_df(labelled: BoolArray, plan: Design, *, slopes: bool = True) -> float:

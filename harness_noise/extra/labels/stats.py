@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
-from ...data.corrected import CorrectedColumns
 from ...stats.contrast import Design, QuestionStats
+from ...stats.corrected import CorrectedColumns
 from ...stats.intervals import effective_flips
 from ...stats.partial import Part, cross_fit, features
 from ...stats.tolerances import FEW_FAILURES, FEWEST_FAILED, FEWEST_UNITS, SLACK
@@ -68,7 +68,7 @@ def corrected_values(
         extra[at], few = more * n**2 / len(at) * (1 - len(at) / n), more > 0
     own = (alone - alone.mean(), np.zeros(n)) if alone_only else (residual, extra)
     known = CorrectedColumns(
-        judged, full, error, own[0], alone, own[1], n_labels, judge.count, corrected, residual, extra, which
+        judge.count, judged, full, error, own[0], alone, own[1], n_labels, corrected, residual, extra, which
     )
     return alone.copy() if alone_only else corrected.copy(), known, few and not alone_only
 

@@ -19,7 +19,6 @@ from harness_noise.data.scores import Group, Run
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design, question_stats
-from harness_noise.stats.corrected import correction_df
 from harness_noise.stats.data_limit import chi_square
 from harness_noise.stats.decision import adjusted, noise_codes, p_beyond, two_one_sided, two_sided
 from harness_noise.stats.intervals import (
@@ -286,14 +285,6 @@ def test_what_missing_answers_could_change_is_not_asked_where_none_is_missing():
     whole, part = as_scores(np.array([1.0, 0.0, 1.0])), as_scores(np.array([1.0, np.nan, 1.0]), bounds=(0.0, 1.0))
     assert difference_if_missing([whole], [whole], None, (0.0, 1.0)) is None
     assert difference_if_missing([part], [part], None, None) is None
-
-
-def test_degrees_of_freedom_that_labels_leave():
-    """One is spent in each task, and one on the slope of a task with 30 labelled questions or more."""
-    labelled, tasks = np.ones(66, dtype=bool), np.repeat([0, 1], [60, 6])
-    assert correction_df(labelled, design(66, strata=tasks)) == pytest.approx(65 - 2)
-    assert correction_df(labelled, design(66, np.arange(66) % 22, strata=tasks)) == pytest.approx(21 - 1)
-    assert correction_df(labelled & (tasks == 1), design(66, strata=tasks)) == pytest.approx(5)
 
 
 def test_a_task_that_a_pair_lacks_has_no_part_in_the_f_test():

@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray
-from ..data.corrected import Correction
-from ..results.forms import finite
-from ..results.rows import PEOPLE, JudgeCorrection
-from .cluster_variance import OF_RESIDUALS, cells
-from .contrast import Design, cluster_codes, design
-from .moments import Moments, mean_variance
-from .tolerances import FEW_LABELLED, FEWEST_UNITS, ROUNDING, SLACK
+from ...arrays import BoolArray, FloatArray, IntArray
+from ...data.corrected import Correction
+from ...results.forms import finite
+from ...results.rows import PEOPLE, JudgeCorrection
+from ...stats.cluster_variance import OF_RESIDUALS, cells
+from ...stats.contrast import Design, cluster_codes, design
+from ...stats.moments import Moments, mean_variance
+from ...stats.tolerances import FEW_LABELLED, FEWEST_UNITS, ROUNDING, SLACK
 
 
 @dataclass(frozen=True, slots=True, eq=False)

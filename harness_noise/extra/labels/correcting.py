@@ -210,12 +210,17 @@ def _matched(part: Scores, name: str, labels: Sequence[Label], tasks: dict[Label
             ids = (answer_id(name, part.task, label.question, k) for k in ([j] if j is not None else range(K)))
             if label.answer_id not in ids:
                 continue
+        if j is not None and not 0 <= j < K:
+            raise InputError(
+                f"{file}, line {label.line}: repeat {label.repeat} of question {label.question!r}, and {part.task} has "
+                f"{K} answers to a question: number those of a question from 1 (or 0), in the order of the repeats"
+            )
         if tasks.setdefault(label, part.task) != part.task:
             raise InputError(
                 f"{file}, line {label.line}: the tasks {tasks[label]} and {part.task} both have a question "
                 f"{label.question!r}, and the row does not say which is labelled: add a column `task`"
             )
-        by_answer.setdefault((i, j if j is not None and j < K else K), []).append(label)
+        by_answer.setdefault((i, K if j is None else j), []).append(label)
         chances[i] = np.nan if label.chance is None else label.chance
     table, people = np.full((n, K + 1), np.nan), np.zeros((n, K + 1), dtype=np.intp)
     for at, these in by_answer.items():

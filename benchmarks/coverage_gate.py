@@ -232,7 +232,7 @@ def page(found: list[tuple[Cell, int, float]]) -> str:
         "`make coverage` writes this page (`benchmarks/coverage_gate.py`). A model answers as its baseline does but "
         "for a tenth of the questions, which it answers again. Accuracy is 0.7, and a loss is exact. "
         f"{N} questions in each row. If a share may be at most 2.5%, this is the gate's promise. Else it is power. "
-        "Standard errors are those of the replications, and shares have no digit that these do not give.",
+        "Standard errors are from the replications. Shares have as many digits as these allow.",
     ]
     for part in dict.fromkeys(cell.part for cell, _, _ in found):
         rows = [item for item in found if item[0].part == part]

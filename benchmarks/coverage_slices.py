@@ -292,7 +292,7 @@ def of_slices(R: int) -> Iterator[str]:
     ))  # fmt: skip
     yield "## Shrunken against raw"
     yield ""
-    yield "Slices of 5 to 59 questions, whose true accuracies have the spread named."
+    yield "Slices of 5 to 59 questions. Spread: that of their true accuracies."
     yield ""
     yield from table("slices | accuracy | spread | squared error, shrunken / raw | coverage shrunken % | of t %", (
         f"| {S} | {accuracy} | {spread} | {found[0]:.2f} | {percent(found[1])} | {percent(found[2])} |"

@@ -302,7 +302,7 @@ CR0 = register(
         works="Miller",
         title="CR0",
         leverage=f"{_STATS}.cluster_variance:ones",
-        words="The sum of the squared cluster sums over n², as the papers have it; too small with few clusters.",
+        words="The sum of the squared cluster sums over n², as the papers have it. Too small with few clusters.",
     )
 )
 CR1 = register(
@@ -332,7 +332,7 @@ CR3 = register(
         title="CR3",
         leverage=f"{_STATS}.cluster_variance:jackknife",
         by_effects=True,
-        words="The jackknife over clusters, for very unequal clusters; too large rather than too small.",
+        words="The jackknife over clusters, for very unequal clusters. Too large rather than too small.",
     )
 )
 
@@ -397,8 +397,8 @@ BOOTSTRAP = register(
         of_difference=f"{_ANALYSIS}.drawn:limits_of_bootstrap",
         test="bootstrap",
         beside=f"{_MEANS} corpus unpaired estimate_difference compare corpus_difference",
-        words="BCa limits of the cluster bootstrap, widened as t's; percentiles for a metric over all questions "
-        "at once.",
+        words="BCa limits of the cluster bootstrap, widened as those of t. Percentiles for a metric over all "
+        "questions at once.",
     )
 )
 BOOTSTRAP_T = register(
@@ -493,7 +493,7 @@ WILD = register(
         interval="wild",
         by_cluster=True,
         beside="estimate_difference compare arena wild",
-        words="The wild cluster bootstrap under the null, for few or very unequal clusters; its interval is by "
+        words="The wild cluster bootstrap under the null, for few or very unequal clusters. Its interval is by "
         "inversion.",
     )
 )

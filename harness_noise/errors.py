@@ -87,7 +87,7 @@ FORMER = {
     **{f"--cost-{name}": "--costs question=C,answer=C[,judge=C]" for name in ("question", "answer", "judge")},
     **{f"cost_{name}=": 'costs={"question": C, "answer": C}' for name in ("question", "answer", "judge")},
     "--color": "the environment variable NO_COLOR or FORCE_COLOR",
-    "--tables-format": "CSV alone; Python writes JSON and Parquet",
+    "--tables-format": "CSV alone (Python writes JSON and Parquet)",
     "--more": "`hn.factors(more=…)`, in Python alone",
     "--floor-questions": "--n",
     "floor_questions=": "n=",
@@ -186,7 +186,7 @@ class NothingToAddError(InputError):
 
     def __init__(self, place: object, why: str = "") -> None:
         super().__init__(
-            f"{place}: nothing to add{why and f': {why}'}; no file is written. `analyze` lists its metrics, each with "
+            f"{place}: nothing to add{why and f': {why}'}. No file is written. `analyze` lists its metrics, each with "
             "the reason why it has no error bar"
         )
 
@@ -208,8 +208,8 @@ class NotThereError(InputError):
         """The reasons why files that may have it cannot be used."""
         place = "this run" if len(runs) == 1 else f"any of the {len(runs)} runs"
         verb = "matches no task of" if option == "groups" else "is not in"
-        listed = f"there are {', '.join(have) or 'none'}" if len(have) != 1 else f"there is only {have[0]}"
-        text = f"{where or runs[0]}: {self.wanted} {verb} {place}; {listed}"
+        listed = f"There are {', '.join(have) or 'none'}" if len(have) != 1 else f"There is only {have[0]}"
+        text = f"{where or runs[0]}: {self.wanted} {verb} {place}. {listed}"
         super().__init__(". Left out: ".join([text, *left_out]))
 
     @property

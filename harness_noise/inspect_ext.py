@@ -193,9 +193,9 @@ def stop_when(
         raise InputError("`stop_when`: name the log to compare with, `against`, or a standard error, `se`: one of them")
     for name in choices:
         if name not in (*OF_DECIDED, *OF_UNTIL):
-            raise InputError(f"`stop_when`: `{name}` is no choice; there are {', '.join((*OF_DECIDED[1:], *OF_UNTIL))}")
+            raise InputError(f"`stop_when`: `{name}` is no choice. There are {', '.join((*OF_DECIDED[1:], *OF_UNTIL))}")
         if se is not None and name not in OF_UNTIL:
-            raise InputError(f"`stop_when`: `{name}` is for `against`; with `se` there is a look after every block")
+            raise InputError(f"`stop_when`: `{name}` is for `against`: with `se` there is a look after every block")
     options = {
         "until": "decided" if se is None else f"se={se}",
         "against": None if against is None else os.fspath(against),
@@ -247,7 +247,7 @@ def _keep_where_asked_for() -> None:
     try:
         if _asked_for() and not keep_noise():
             logger.warning(
-                "noise: this Inspect is not one that we know: new scores have no error bars; "
+                "noise: this Inspect is not one that we know: new scores have no error bars. "
                 "`harness-noise export LOG -o DIR` adds them"
             )
     except Exception as error:  # noqa: BLE001  a guest never takes the host down

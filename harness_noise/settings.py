@@ -53,7 +53,7 @@ def counts_as_zero(missing: str, cause: str = "") -> bool:
     for part in missing.split(","):
         name, _, rule = part.strip().rpartition("=")
         if rule not in ("drop", "zero") or name not in ("", *CAUSES):
-            raise InputError(f"missing {missing!r} is not drop, zero or CAUSE=zero; the causes are {', '.join(CAUSES)}")
+            raise InputError(f"missing {missing!r} is not drop, zero or CAUSE=zero. The causes are {', '.join(CAUSES)}")
         rules[name] = rule
     return rules.get(cause, rules[""]) == "zero"
 
@@ -79,14 +79,14 @@ _SENTENCES = {
         "rows that count"
     ),
     "export.only export.tasks export.metrics export.scorers": "export writes whole runs: leave out {what}",
-    "estimate_difference compare": "{what} is for one run; a difference has t (with Bonett-Price where nothing "
+    "estimate_difference compare": "{what} is for one run. A difference has t (with Bonett-Price if nothing "
     "varies) or bootstrap: use `interval='t'`",
     "estimate.chance estimate_difference.chance export.chance estimate.weights estimate_difference.weights "
     "export.weights": "{what} is about the tasks of a run, and here is none: leave it out",
     "estimate_difference.adjust": "{what} is about several rows, and one difference is a family of its own: leave it "
     "out",
     "export.as_repeats export.apart": "every run counts by itself here: leave {what} out",
-    "arena": "arena pairs models by question, takes repeats as independent answers and tests by t, sign or wild; for "
+    "arena": "arena pairs models by question, takes repeats as independent answers and tests by t, sign or wild. For "
     "{what} use `compare` on the pairs that need it",
     "given_runs": "{what} says how files are read, and none is read here: leave it out, or give their paths",
     # what `compare` is given
@@ -485,7 +485,7 @@ def check_scale(
     width = scale[1] - scale[0]
     in_points = isinstance(value, InPoints)  # "150%" was divided by 100 already
     meant = (
-        f"; did you mean {value / 100:g} ({value:g}%)?" if width <= 1 and value / 100 < width and not in_points else ""
+        f". Did you mean {value / 100:g} ({value:g}%)?" if width <= 1 and value / 100 < width and not in_points else ""
     )
     given = f"{100 * value:g}%" if in_points else f"{value:g}"
     other = "" if known else " (`range=(LOW, HIGH)` says where the metric has another range)"

@@ -43,7 +43,7 @@ class ReadOnly:
 
     def write(self, path: Path, *_: object) -> list[Path]:
         """Refuse to write."""
-        raise InputError(f"{path}: the files of {self.name} have no place for error bars; {self.instead}")
+        raise InputError(f"{path}: the files of {self.name} have no place for error bars: {self.instead}")
 
 
 HEAD = 1 << 12

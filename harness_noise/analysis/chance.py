@@ -57,8 +57,8 @@ def without_chance(run: Run, chance: Chance, settings: Settings) -> Run:
     below = [part.task for part in scores if CORRECTED in part.diagnostics and mean_of_questions(part.values) < 0]
     if below:
         said = (
-            f"{some_of(below, 4)}: worse than chance; leaderboards that clip at 0 show 0, which is no mean and has no "
-            "error bar"
+            f"{some_of(below, 4)}: worse than chance. Leaderboards that clip at 0 show 0, which is not a mean and has "
+            "no error bar"
         )
         notes.append(Note("worse_than_chance", said))
     groups = tuple(replace(group, native=None) for group in run.groups)
@@ -82,7 +82,7 @@ def _chance_of(part: Scores, chance: Chance) -> FloatArray:
         found = next((c for pattern, c in rows if fnmatchcase(part.task, pattern)), None)
         if found is None:
             raise InputError(
-                f"`chance`: {part.task} has none: give every task a line, and 0 to a task without choices; there are "
+                f"`chance`: {part.task} has none: give every task a line, and 0 to a task without choices. There are "
                 f"{some_of([pattern for pattern, _ in rows], 6)}"
             )
         return np.full(n, found)

@@ -237,7 +237,7 @@ def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scor
                 + bare * any(skip.native is not None for skip in run.skipped)
             )
     raise NothingSharedError(
-        f"{run_a.name} and {run_b.name} measured nothing in common. The first has {_list(run_a.scores)}; the second "
+        f"{run_a.name} and {run_b.name} measured nothing in common. The first has {_list(run_a.scores)}. The second "
         f"has {_list(run_b.scores)}. Name one of each with `tasks`, `metrics` and `scorers`"
     )
 

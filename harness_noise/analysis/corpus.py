@@ -205,7 +205,7 @@ def _shared(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run) -> tuple[t
     pairs = pair(a.questions, b.questions)
     if not pairs.rows_a:
         raise NothingSharedError(
-            f"{a.task}: {run_a.name} and {run_b.name} have no question in common; or use `unpaired=True`"
+            f"{a.task}: {run_a.name} and {run_b.name} have no question in common. Or use `unpaired=True`"
         )
     answered_a, answered_b = _answered(a), _answered(b)
     both = answered_a[pairs.rows_a] & answered_b[pairs.rows_b]

@@ -78,7 +78,7 @@ def judge_notes(rows: Iterable[Estimate]) -> list[Note]:
             alike = "identical_repeats" in row.diagnostics
             why = "all answers to each question are one text" if alike else "each question has one answer"
             said = (
-                f"grading the same text twice {changes}; what part of the prediction noise that is cannot be told, "
+                f"grading the same text twice {changes}. What part of the prediction noise that is cannot be told, "
                 f"because {why}"
             )
         notes.append(Note("judge_flips", f"{start}: {said}", row.task))

@@ -180,7 +180,7 @@ def check_known(tables: Iterable[WithFields], specs: Sequence[str], option: str)
         if spec == "auto":
             continue
         if not any(value is not None for table in tables for value in table.fields.values.get(spec, ())):
-            raise InputError(f"{option} {spec}: no question has it; the fields are {field_names(tables)}")
+            raise InputError(f"{option} {spec}: no question has it. The fields are {field_names(tables)}")
 
 
 def field_names(tables: Iterable[WithFields]) -> str:

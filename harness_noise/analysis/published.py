@@ -142,7 +142,7 @@ def check_mean(name: str, value: float, scale: tuple[float, float] | None, metri
     low, high = scale or (-math.inf, math.inf)
     if not low <= value <= high:
         in_points = isinstance(value, InPoints)  # "150%" was divided by 100 already
-        meant = f"; did you mean {value / 100:g} ({value:g}%)?" if low <= value / 100 <= high and not in_points else ""
+        meant = f". Did you mean {value / 100:g} ({value:g}%)?" if low <= value / 100 <= high and not in_points else ""
         given = f"{100 * value:g}%" if in_points else f"{value:g}"
         raise InputError(f"`{name}` {given} is outside the range of {metric}, {low:g} to {high:g}{meant}")
 

@@ -83,7 +83,7 @@ def copies(runs: Sequence[Run]) -> list[Note]:
         if same is not None:
             one_file = realpath(same.path) == realpath(run.path)
             what = f"{run.name} is given twice" if one_file else f"{same.name} and {run.name} hold the same bytes"
-            said = f"ONE RUN TWICE: {what}, so there is nothing to compare; was another file meant?"
+            said = f"ONE RUN TWICE: {what}, so there is nothing to compare. Was another file meant?"
             notes.append(Note("one_run_twice", said))
         sizes.setdefault(size, []).append(run)
     return notes
@@ -161,8 +161,8 @@ def _check_ids(first: Run, second: Run) -> None:
         if all(numbers_rows(questions.keys) for questions in each) and any(x.inputs is None for x in each):
             raise InputError(
                 f"{first.path} and {second.path} cannot be taken for repeats: their ids only number the questions, "
-                "and no texts tell whether these are the same. If each file is a task, say `columns={'task': '@file'}`;"
-                " if they are runs, give their names a number (run_1, run_2) or add a column of texts"
+                "and no texts tell whether these are the same. If each file is a task, say `columns={'task': '@file'}`."
+                " If they are runs, give their names a number (run_1, run_2) or add a column of texts"
             )
 
 
@@ -261,7 +261,9 @@ def _on_all_questions(
     questions, rows, said = union([part.questions for part in parts])
     notes += [note.of(parts[0].task) for note in said]
     if not all(np.isin(at, np.concatenate(rows[:k])).any() for k, at in enumerate(rows) if k):
-        raise InputError(f"{parts[0].task}: two runs of {run.model} have no question in common; they cannot be repeats")
+        raise InputError(
+            f"{parts[0].task}: two runs of {run.model} have no question in common, so they cannot be repeats"
+        )
     clusters, spec = _clusters(parts, rows, len(questions), run, notes)
     return {"questions": questions, "clusters": clusters, "cluster_spec": spec}, rows
 
@@ -300,6 +302,6 @@ def _clusters(
         )
     for k in named[1:]:
         if not same_partition([labels[i] for i in rows[k]], parts[k].clusters or ()):
-            text = f"two runs of {run.model} cluster the questions differently; those of {run.name} count"
+            text = f"two runs of {run.model} cluster the questions differently. Those of {run.name} are used"
             notes.append(Note("clusters_differ", text).of(parts[0].task))
     return tuple(label for label in labels if label is not None), parts[named[0]].cluster_spec

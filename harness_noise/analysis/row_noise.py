@@ -116,7 +116,7 @@ def _label_noise(row: Estimate | Difference, scale: tuple[float, float] | None, 
     gain = None if judge is None or judge.r2 is None else judge.gain
     if judge is None or gain is None or row.se is None or not 1 < judge.n_labelled < n:
         raise InputError(
-            f"{row.task}, {row.metric}: what the judge predicts of the labels is not known here; a pilot has labels of "
+            f"{row.task}, {row.metric}: what the judge predicts of the labels is not known here. A pilot has labels of "
             f"some of its questions, {FEWEST_UNITS} (clusters) at least, which differ"
         )
     m, two = judge.n_labelled, isinstance(row, Difference)

@@ -70,7 +70,7 @@ def mean_fields(
     }
 
 
-NO_DIRECTION = "the run does not say whether higher or lower is better; higher is taken to be better"
+NO_DIRECTION = "the run does not say whether higher or lower is better. Higher is taken to be better"
 
 
 def about(parts_a: Sequence[OnQuestions], parts_b: Sequence[OnQuestions], run_a: Run, run_b: Run) -> dict[str, Any]:

@@ -313,7 +313,7 @@ def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[flo
         mine = _at(part_a, rows_a)
         theirs = _at(part_b, rows_b, mine.questions)
         if mine.clusters and theirs.clusters and not same_partition(mine.clusters, theirs.clusters):
-            said = "the two runs cluster the questions differently; A's clusters count"
+            said = "the two runs cluster the questions differently. The clusters of A are used"
             notes.append(Note("clusters_differ", said).of(part_a.task))
         # of the same questions B's clusters are A's, where A has none
         if mine.clusters is None:
@@ -660,7 +660,7 @@ def _numbered(n: int) -> Questions:
 def _labels(name: str, labels: Labels, n: int) -> tuple[str, ...]:
     """Return (n,) labels as text."""
     if isinstance(labels, (str, bytes, int, float)) or not hasattr(labels, "__iter__"):
-        hint = "; did you mean `level`?" if isinstance(labels, float) else ""
+        hint = ". Did you mean `level`?" if isinstance(labels, float) else ""
         raise ValueError(f"`{name}` {labels!r}: give a label for each of the {n} questions{hint}")
     if isinstance(labels, np.ndarray) and labels.ndim != 1:
         raise ValueError(

@@ -632,4 +632,4 @@ class Look:
         times = wanted * self.taken.info[-1] / self.full
         if not 1 < times < 1000:
             return ""
-        return f"; the difference seen would take {times:,.{0 if times >= 9.95 else 1}f} times as many answers"
+        return f". The difference seen would take {times:,.{0 if times >= 9.95 else 1}f} times as many answers"

@@ -45,7 +45,7 @@ def with_strata(run: Run, field: str, weights: Mapping[str, float]) -> Run:
     kept = {key: cut for key, cut in cuts.items() if cut is not None}
     if not kept:
         raise InputError(
-            f"{run.name}: no question has a {field} with a weight; the weights are of {some_of(list(weights), 6)}"
+            f"{run.name}: no question has a {field} with a weight. The weights are of {some_of(list(weights), 6)}"
         )
     groups = [
         Group(task, metric, scorer, tuple(part.task for part in cut.parts), weights=cut.weights, weighted="file")
@@ -79,7 +79,7 @@ def _strata_of(part: Scores, field: str, weights: Mapping[str, float], notes: li
         return None
     empty = [value for value in rows if value not in there]
     if empty:
-        said = f"{about}: no question has the {field} {some_of(empty, 4)}; the other weights are spread to sum to 1"
+        said = f"{about}: no question has the {field} {some_of(empty, 4)}. The other weights are spread to sum to 1"
         notes.append(Note("stratum_not_there", said, part.task))
     unweighted = int(scored.sum()) - sum(map(len, there.values()))
     if unweighted:

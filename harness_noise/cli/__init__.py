@@ -56,8 +56,8 @@ def _unexpected(error: BaseException) -> str:
     clean = "".join(c if c.isprintable() else "�" for c in what)
     return (
         f"harness-noise: unexpected, nothing was decided: {clean}{where}. This is a mistake of harness-noise: please "
-        "report it with the file and the command at https://github.com/harness-noise/harness-noise/issues; --debug "
-        "shows where it happened"
+        "report it with the file and the command at https://github.com/harness-noise/harness-noise/issues (--debug "
+        "shows the place)"
     )
 
 

@@ -18,8 +18,8 @@ from .flags import in_flags
     shown="--against --cluster --task --metric --top --needed --html --format -o --details",
     old={
         "--budget": "write --needed",
-        "--questions": "write --with-questions; --questions is the number of questions that compare lists",
-        "--profile": "an arena reads its RUNs only; to write the noise profile use --write-profile FILE",
+        "--questions": "write --with-questions (--questions is the number of questions that compare lists)",
+        "--profile": "an arena reads its RUNs only. To write the noise profile use --write-profile FILE",
     },
 )
 @options.RUN

@@ -187,7 +187,7 @@ class Commands(click.Group):
                     formatter.write_text(_INSPECT)
         told = (
             "COMMAND -h shows the options that people use, COMMAND --help-all all of them, help reading those that say "
-            "how files are read; --version shows the version."
+            "how files are read, --version the version."
         )
         formatter.write(f"\n{helps.unbroken(told, formatter.width)}\nDocumentation: {helps.DOCS}\n")
 

@@ -28,7 +28,7 @@ def command(out: Path, debug: bool) -> None:
     cli = click.get_current_context().find_root().command
     with as_file(files("harness_noise_adapters") / RUNS) as runs:
         shutil.copytree(runs, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "*.py"))
-    click.echo(f"The models in this demo are simulated; the harnesses' files, in {out}, and the statistics are real.\n")
+    click.echo(f"The models in this demo are simulated. The harnesses' files, in {out}, and the statistics are real.\n")
     pages = out / "compare.html"
     type_command(cli, "compare", *(out / "lm-eval" / model for model in ("sim-a", "sim-e")), "--html", pages)
     click.echo()

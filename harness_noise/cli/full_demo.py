@@ -31,7 +31,7 @@ def command(out: Path, debug: bool) -> None:
     """
     from ..io import registry as adapters
 
-    click.echo("The models in this demo are simulated; the harnesses, the files and the statistics are real.")
+    click.echo("The models in this demo are simulated. The harnesses, the files and the statistics are real.")
     every: dict[str, Any] = {name: adapters.load(name) for name in reversed(adapters.names())}
     harnesses = {name: adapter for name, adapter in every.items() if hasattr(adapter, "demo") and adapter.installed()}
     if not harnesses:
@@ -45,7 +45,7 @@ def command(out: Path, debug: bool) -> None:
         for adapter in harnesses.values():
             if hasattr(adapter, "demo_until"):
                 _stopped_early(adapter, out, log)
-    click.echo(f"\nIt took {time.monotonic() - start:.0f} s; what else the harnesses said stands in {log_file}.")
+    click.echo(f"\nIt took {time.monotonic() - start:.0f} s. What else the harnesses said is in {log_file}.")
     click.echo(f"Open {out / 'arena' / 'index.html'} in a browser.")
 
 
@@ -89,7 +89,7 @@ def _stopped_early(adapter: Any, out: Path, log: TextIO) -> None:
     said = f"{looks['decision']}, after {looks['n_asked']} of {looks['n_total']} questions"
     if whole.exists():
         (row,) = compare(whole, against).rows
-        same = "the same decision" if row.verdict == looks["decision"] else f"all questions say: {row.verdict}; this"
+        same = "the same decision" if row.verdict == looks["decision"] else f"all questions say: {row.verdict}. This"
         share = looks["n_answers"] / looks["n_answers_total"]
         said += f": {same} with {share:.0%} of the answers"
     click.echo(f"\n{said}.")

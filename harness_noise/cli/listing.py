@@ -34,7 +34,7 @@ def command(what: str | None, **choices: Any) -> None:
     if what is None:
         click.echo("Formats that can be read (list FILE: what a file would be read as):")
         _print(adapters(choices.get("format_file")))
-        click.echo("\nNoise profiles for --profile NAME (list NAME: where one comes from):")
+        click.echo("\nNoise profiles for --profile NAME (list NAME: the sources of one):")
         _print({noise.name: ", ".join(f"{key} {value}" for key, value in _figures(noise)) for noise in profiles()})
     elif holds_runs(what):
         runs = read(what, apart=True, **choices)
@@ -119,7 +119,7 @@ _WANTED: tuple[tuple[str, Callable[[Scores], bool], str], ...] = (
     (
         "clusters",
         lambda part: part.clusters is not None,
-        "what questions share (a passage, a repository): --cluster FIELD, or auto; without it they count as unrelated",
+        "what questions share (a passage, a repository): --cluster FIELD, or auto. Without it they count as unrelated",
     ),
     (
         "texts",

@@ -285,7 +285,7 @@ def levels_of(
             level = None if value is None else text(value)
         if level is None and scored:
             have = ", ".join(map(str, doc)) or "none"
-            raise FinalError(f"{where}{_line_words(line)}: factor {name!r} is not there or empty; there are {have}")
+            raise FinalError(f"{where}{_line_words(line)}: factor {name!r} is not there or empty. There are {have}")
         levels.append(level or "")
     return tuple(levels)
 
@@ -412,7 +412,7 @@ class Answers:
         """
         if lacking := [name for name in ("question", "score") if name not in frame.columns]:
             have = ", ".join(map(str, frame.columns))
-            raise InputError(f"{where}: the frame has no column {lacking[0]!r}; there are {have}")
+            raise InputError(f"{where}: the frame has no column {lacking[0]!r}. There are {have}")
         if not frame.columns.is_unique:
             twice = frame.columns[frame.columns.duplicated()][0]
             raise InputError(f"{where}: two columns are called {twice!r}")
@@ -641,4 +641,4 @@ def _field_of(get: Callable[[Doc], Any], doc: Doc, what: str) -> Any:
         return get(doc)
     except MissingFieldError as error:
         have = ", ".join(error.fields) or "none"
-        raise FinalError(f"{what} field {error.spec!r} is not in the document; there are {have}") from None
+        raise FinalError(f"{what} field {error.spec!r} is not in the document. There are {have}") from None

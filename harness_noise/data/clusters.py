@@ -74,7 +74,7 @@ class MissingFieldError(FinalError):
     def __init__(self, spec: str, fields: Iterable[str]) -> None:
         self.spec = spec
         self.fields = sorted(map(str, fields))
-        super().__init__(f"cluster field {spec!r} does not exist; the fields are {', '.join(self.fields) or '(none)'}")
+        super().__init__(f"cluster field {spec!r} does not exist. The fields are {', '.join(self.fields) or '(none)'}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def _check_ways(spec: str) -> None:
     if len(ways) > 2 or (len(ways) == 2 and words):
         problem = f"{words[0]!r} cannot be crossed with another" if words else f"{len(ways)} ways are crossed"
         raise InputError(
-            f"cluster SPEC {spec!r}: {problem}; A*B takes two fields, paths or templates (a template may join fields)"
+            f"cluster SPEC {spec!r}: {problem}. A*B takes two fields, paths or templates (a template may join fields)"
         )
 
 

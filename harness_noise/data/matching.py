@@ -96,7 +96,7 @@ def _verified(a: Questions, b: Questions, rows: Rows, apart: str) -> Pairing:
     what = a.kind if a.kind == b.kind != "question" else "id"
     clash = f"{_share(len(rows[0]) - agree)} a{'n' * (what == 'id')} {what} but not their text"
     if 2 * max(agree, len(by_content[0])) < len(rows[0]) and not numbers_rows([a.keys[i] for i in rows[0]]):
-        named = Note("matched_by_name", f"{clash}: matched by {what}, which is a name; is it the same question?")
+        named = Note("matched_by_name", f"{clash}: matched by {what}, which is a name. Is it the same question?")
         return Pairing(*rows, by=a.kind, note=named)
     if len(by_content[0]) > agree:
         return Pairing(
@@ -287,8 +287,8 @@ def pair_runs(part_a: Scores, part_b: Scores) -> tuple[Scores, Scores, Note]:
         )
     if len(columns) < 2:
         raise InputError(
-            f"{part_a.task}, {part_a.metric}: `runs_shared` needs at least two runs that A and B have in common; there "
-            f"{'is one' if columns else 'is none'}"
+            f"{part_a.task}, {part_a.metric}: `runs_shared` needs at least two runs that A and B have in common, and "
+            f"there {'is one' if columns else 'is none'}"
         )
     at_a, at_b = map(list, zip(*columns, strict=True))
     return (

@@ -107,7 +107,7 @@ def usage_of(
             if value is None:
                 raise InputError(f"{at}: {spelling} {str(raw)[:40]!r} is no number: it cannot be a measure")
             kind = "a negative" if isfinite(value) else "an infinite"
-            raise InputError(f"{at}: {spelling} is {value:g}: {kind} {name} cannot be; correct it, or leave it empty")
+            raise InputError(f"{at}: {spelling} is {value:g}: {kind} {name} cannot be. Correct it, or leave it empty")
         out[name] = value
     if any(_number(_spelt(name, answer)[1]) == 0 for name in _NO_CALL):
         # no call has no input: the answer is one that was kept

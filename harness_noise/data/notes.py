@@ -231,7 +231,7 @@ def texts(notes: Iterable[Note]) -> list[str]:
 
 def no_cluster_known(task: str, fields: Sequence[str] | None = None) -> Note:
     """Return a note that `auto` found no clusters. `fields` are those of the documents, where they are known."""
-    has = "" if fields is None else f"; its samples have {', '.join(fields[:8]) or 'no metadata'}"
+    has = "" if fields is None else f". Its samples have {', '.join(fields[:8]) or 'no metadata'}"
     said = f"no natural cluster is known: the questions count as independent{has}"
     return Note("no_cluster_known", said).of(task)
 

@@ -47,7 +47,7 @@ class Condition:
         """
         match = _CONDITION.fullmatch(text)
         if match is None or not match["value"]:
-            raise InputError(f"`only` {text!r}: write FIELD OP VALUE, such as 'level >= 3'; OP is = != < <= > >=")
+            raise InputError(f"`only` {text!r}: write FIELD OP VALUE, such as 'level >= 3'. OP is = != < <= > >=")
         return cls(text.strip(), match["field"], match["sign"].replace("==", "="), match["value"])
 
     def met_by(self, values: Sequence[Value]) -> BoolArray:
@@ -117,7 +117,7 @@ def with_only(run: Run, texts: Sequence[str]) -> Run:
         if not any(value is not None for part in parts for value in _values(part, condition)):
             known = [part.questions.fields for part in parts if part.questions.fields is not None]
             have = some_of(list(dict.fromkeys(name for fields in known for name in fields.names)), 20) or "none"
-            raise FinalError(f"{run.name}: `only` {condition.text!r}: no question has it; the fields are {have}")
+            raise FinalError(f"{run.name}: `only` {condition.text!r}: no question has it. The fields are {have}")
     rows = {id(part): _rows(part, conditions) for part in parts}
     kept: dict[str, list[Any]] = {
         name: [_taken(part, rows[id(part)]) for part in getattr(run, name) if len(rows.get(id(part), ()))]

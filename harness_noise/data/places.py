@@ -30,7 +30,7 @@ def check_grid(n: int, K: int, answers: int, what: object) -> None:
     if n * K > max(_SPARE, _SPARSE * answers):
         raise InputError(
             f"{what}: {answers} answers to {n} questions with up to {K} repeats leave nearly every question without "
-            "nearly every repeat; are the repeats numbered in one row through all questions? Number them anew for "
+            "nearly every repeat. Are the repeats numbered in one row through all questions? Number them again for "
             "each question, or take the column of repeats out"
         )
 

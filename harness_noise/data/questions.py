@@ -171,7 +171,7 @@ class Questions:
                 raise FaultyScoresError(f"{n} questions and {len(column)} {name}")
         if distinct_strings(self.keys) < n:
             twice = next(key for key, count in Counter(self.keys).items() if count > 1)
-            raise FaultyScoresError(f"two questions have the key {twice[:80]!r}; keys must be unique within a task")
+            raise FaultyScoresError(f"two questions have the key {twice[:80]!r}, but keys must be unique within a task")
 
     if not TYPE_CHECKING:  # it would hide misspelt names
 

@@ -483,7 +483,7 @@ class ReadOptions:
         unknown = [name for name in self.columns if name != "question" and ":" not in name]
         if unknown:
             raise InputError(
-                f"{where}: `columns` {unknown[0]}=… is for tables; of this format only the question's field can be "
+                f"{where}: `columns` {unknown[0]}=… is for tables. Of this format only the question's field can be "
                 "named: `columns={'question': 'FIELD'}`"
             )
         name = self.columns.get(f"{where}:question", self.columns.get("question"))

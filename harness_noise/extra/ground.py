@@ -89,7 +89,7 @@ def column_of(where: str, rows: Sequence[Row], role: str, names: Sequence[str], 
     have = {name.lower(): name for name in rows[0]}
     if role in columns:
         if columns[role] not in rows[0]:
-            raise InputError(f"{where}: no column {columns[role]!r}; there are {some_of(list(rows[0]), 12)}")
+            raise InputError(f"{where}: no column {columns[role]!r}. There are {some_of(list(rows[0]), 12)}")
         return columns[role]
     return next((have[name] for name in names if name in have), "")
 

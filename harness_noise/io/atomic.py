@@ -125,7 +125,7 @@ def _explained(path: str | Path, inside: Path | None = None) -> Iterator[None]:
         if inside is not None and named and os.fspath(inside) not in named:
             raise
         reason = error.strerror or error
-        raise InputError(f"{path}: cannot be written ({reason}); nothing was changed") from error
+        raise InputError(f"{path}: cannot be written ({reason}). Nothing was changed") from error
 
 
 @contextmanager

@@ -61,7 +61,7 @@ def _said(model: str, task: str, stops: How, parts: list[Scores]) -> Note:
     wrong, other = of_choice("stops_on", stops, {"success": ("high", "pass@"), "failure": ("low", "pass^")})
     said = (
         f"{name}: answers were repeated until the first {stops}, so the mean over all answers is too {wrong}: the row "
-        f"is of first attempts; `measures=['{other}{K}']` gives the chance within {K}"
+        f"is of first attempts. `measures=['{other}{K}']` gives the chance within {K}"
     )
     return Note(f"stopped_on_{stops}", said, task)
 

@@ -33,7 +33,7 @@ def usable(answers: Sequence[Run | InputError], place: object, *, strict: bool =
         if strict or isinstance(error, FinalError) or len(answers) == 1:
             raise error
     if errors and not runs:
-        raise InputError(f"{place}: none of its {len(errors)} files can be used; the first: {errors[0]}")
+        raise InputError(f"{place}: none of its {len(errors)} files can be used. The first: {errors[0]}")
     notes = [Note("left_out", f"left out: {left_out_message(error, runs)}") for error in errors]
     return [replace(run, notes=merged(run.notes, notes)) for run in runs] if notes else runs
 

@@ -81,7 +81,7 @@ def load(name: str) -> Adapter:
         raise InputError(extras.not_installed(name))
     point = _points().get(name)
     if point is None:
-        raise InputError(f"no adapter is called {name!r}; there are {', '.join(names())}")
+        raise InputError(f"no adapter is called {name!r}. There are {', '.join(names())}")
     adapter: Adapter = point.load()
     return adapter
 
@@ -148,7 +148,7 @@ def _recognised(path: Path) -> list[str]:
         refuse_pointer(path)
     elif not is_url(path) and is_special(path):
         raise InputError(
-            f"{path}: a pipe or a device, not a file or a folder; of these `/dev/stdin` and `<(…)` are read"
+            f"{path}: a pipe or a device, not a file or a folder. Of these `/dev/stdin` and `<(…)` are read"
         )
     elif not _is_open(path):
         raise closed_folders(path)[0]

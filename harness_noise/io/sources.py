@@ -115,7 +115,7 @@ def pair_of(
         unknown = [name for name in models if name not in have]
         if unknown or len(set(models)) != 2 or len(models) != 2:
             what = f"{unknown[0]!r} is not there" if unknown else "name two models"
-            raise InputError(f"`models` {','.join(models)}: {what}; the models are {', '.join(have)}")
+            raise InputError(f"`models` {','.join(models)}: {what}. The models are {', '.join(have)}")
         runs = [run for name in models for run in runs if run.model == name]
         have = list(models)
     places = [src.name if isinstance(src, Run) else str(src) for src in sources if not is_frame(src)] or [FRAME]
@@ -139,7 +139,7 @@ def of_models(runs: list[Run], sources: Sequence[Source], models: Sequence[str] 
     out = [run for run in runs if run.model == models[0]]
     if len(out) != 1:
         have = ", ".join(dict.fromkeys(run.model for run in runs))
-        raise InputError(f"`models` {models[0]}: {len(out)} runs are of it; the models are {have}")
+        raise InputError(f"`models` {models[0]}: {len(out)} runs are of it. The models are {have}")
     return out
 
 

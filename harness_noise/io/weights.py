@@ -111,7 +111,7 @@ def _rows(
             raise InputError(f"{at}: {' = '.join(named)} has a {what} already: give each one once")
         out[named] = _number(cells[what], what, at)
     if len({named[0] for named in out}) > 1 and columns[0] == "field":
-        raise InputError(f"{where}: the strata are of one field; this file names {', '.join({n[0] for n in out})}")
+        raise InputError(f"{where}: the strata are of one field, but this file names {', '.join({n[0] for n in out})}")
     if not out:
         raise InputError(f"{where}: no line with a {what}")
     rows: Sequence[Any] = [(*named, weight) for named, weight in out.items()]

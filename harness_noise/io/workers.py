@@ -82,7 +82,7 @@ def read_units(
             by_unit[i] = answer
     if rescued:
         say(
-            f"{len(rescued)} of {len(units)} files failed on a worker and were read by this process instead; do all "
+            f"{len(rescued)} of {len(units)} files failed on a worker and were read by this process instead. Do all "
             f"workers see the same files? The first: {rescued[0]}"
         )
     return [by_unit[i] for i in range(len(units))]
@@ -245,7 +245,7 @@ def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
                         "version, with the extras that the files need, on all workers"
                     )
             if not workers:
-                say(f"`jobs` {address}: the cluster has no workers yet; waiting for one")
+                say(f"`jobs` {address}: the cluster has no workers yet: waiting for one")
             try:
                 yield client
             finally:

@@ -133,7 +133,7 @@ def _corpus_notes(runs: Sequence[Run]) -> list[Note]:
     for run in runs:
         for corpus in run.corpus:
             by_task.setdefault(corpus.task, []).append(corpus.metric)
-    said = "not in the arena, which compares means over questions; `compare` resamples the whole corpus"
+    said = "not in the arena, which compares means over questions (`compare` resamples the whole corpus)"
     return [
         Note("not_in_arena", said).of(task, some_of(list(dict.fromkeys(metrics)), 4))
         for task, metrics in by_task.items()
@@ -275,7 +275,7 @@ def _baseline_last(
     ]
     if len(matches) != 1:
         problem = "is not among the runs" if not matches else f"stands for {len(matches)} runs"
-        raise InputError(f"the baseline {baseline!r} {problem}; there are {', '.join(names[:12])}")
+        raise InputError(f"the baseline {baseline!r} {problem}. There are {', '.join(names[:12])}")
     order = [i for i in range(len(runs)) if i != matches[0]] + matches
     return [runs[i] for i in order], tuple(names[i] for i in order), names[matches[0]]
 

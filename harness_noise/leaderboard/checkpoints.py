@@ -64,8 +64,8 @@ def with_checkpoints(arena: Arena, runs: Mapping[str, Run], over: str) -> Arena:
     if not rows:
         names = list(dict.fromkeys(model.model for model in arena.models))
         raise InputError(
-            f"`over` {over!r}: neither the names of the runs nor a field say which checkpoints follow each other; "
-            f"there are {some_of(names, 4)}. Name the runs {over}_1000, {over}_2000, …, or add a column {over}"
+            f"`over` {over!r}: neither the names of the runs nor a field say which checkpoints follow each other. "
+            f"There are {some_of(names, 4)}. Name the runs {over}_1000, {over}_2000, …, or add a column {over}"
         )
     said = f"no {over} is known of {some_of(list(dict.fromkeys(without)), 4)}: not among the checkpoints"
     left = [Note("not_a_checkpoint", said)]

@@ -74,7 +74,7 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
     notes = [note for task in tasks for note in task.notes]
     if ratio and (dropped := int((scored.any(axis=1) & ~keep).sum())):
         have = f"the {int(keep.sum())} questions that all {len(samples)} runs have"
-        said = f"a ratio of sums is of {have}; {dropped} others are left out"
+        said = f"a ratio of sums is of {have}, and {dropped} others are left out"
         notes.append(Note("ratio_of_shared", said).of(samples[0].name))
     scored &= keep[:, None]
     kept = np.flatnonzero(keep)
@@ -154,7 +154,7 @@ def _on_union(parts: Sequence[Scores]) -> _Task:
     for part in with_clusters:
         if first and first.cluster_spec != part.cluster_spec:
             text = (
-                f"runs carry different clusters ({first.cluster_spec}, {part.cluster_spec}); a question keeps those of "
+                f"runs carry different clusters ({first.cluster_spec}, {part.cluster_spec}). A question keeps those of "
                 "the first run that has it"
             )
             notes.append(Note("clusters_differ", text).of(part.task))

@@ -403,8 +403,8 @@ def locate(path: str | Path) -> Path:
     near = [name_of[plain] for plain in within or get_close_matches(_plain(path.name), name_of, n=3)]
     raise InputError(
         f"{path}: neither a file nor a benchmark whose noise comes with this package"
-        f"{'; did you mean ' + ' or '.join(near) + '?' if near else '.'} `profiles` lists them; "
-        "`write_profile` makes one of an arena of your own runs"
+        f"{'. Did you mean ' + ' or '.join(near) + '?' if near else '.'} `profiles` lists them, "
+        "and `write_profile` makes one of an arena of your own runs"
     )
 
 

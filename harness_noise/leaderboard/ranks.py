@@ -287,7 +287,7 @@ def _selection(board: BenchmarkResult, seed: int) -> Selection | None:
 def _selected(row: Selection) -> str:
     where = f"{row.task} {row.metric}: {row.best} is the best of {row.n_models}, {row.lead:.3g} ahead of {row.second}"
     if row.lead_corrected is None or row.same_best is None:
-        return f"{where}; its {row.n_questions} questions cannot be split, so how much of it is selection is not known"
+        return f"{where}. Its {row.n_questions} questions cannot be split, so how much of it is selection is not known"
     selected = row.lead - row.lead_corrected
     share = f"about {selected:.2g} is selection" if selected > 0 else "none of it is seen to be selection"
     there = f"the lead is {row.lead_corrected:.2g}"
@@ -398,7 +398,7 @@ def with_frontier(result: Arena, measure: str, level: float) -> Arena:
     if all(board.beside is None for board in boards):
         have = ", ".join(dict.fromkeys(board.benchmark.metric for board in result.boards))
         raise InputError(
-            f"`frontier` {measure}: no benchmark has a score and this measure of two models; there are {have}"
+            f"`frontier` {measure}: no benchmark has a score and this measure of two models. There are {have}"
         )
     return replace(result, boards=boards, settings={**result.settings, "frontier": measure})
 

@@ -78,7 +78,7 @@ def summarise(arena: Arena, *, brief: bool = False) -> Summary:
 
 MORE = (
     "`details=True` shows the noise of each benchmark, its models with intervals and ranks, who is better than whom, "
-    "and the pairs; `legend=True` what the columns mean."
+    "and the pairs. `legend=True` shows what the columns mean."
 )
 """The last line of the first screen."""
 
@@ -322,7 +322,7 @@ def across_section(arena: Arena) -> list[Section]:
         Column(
             "Rank", lambda row: fmt.span(row.rank_low, row.rank_high), "places that it may have, all models at once"
         ),
-        Column("mean rank", lambda row: f"{row.mean_rank:.2f}", "over the tasks, each counts alike; 1 is the best"),
+        Column("mean rank", lambda row: f"{row.mean_rank:.2f}", "over the tasks, each counts alike (1 is the best)"),
         Column("win rate", lambda row: f"{row.win_rate:.3f}", "rivals and tasks on which its mean is better"),
     ]
     out = []
@@ -454,7 +454,7 @@ def checkpoint_sentences(arena: Arena, key: tuple[str, str, str] | None = None) 
             by = fmt.amount(onset, abs(onset.since_first))
             text = (
                 f"from step {step_text(onset.step)} on the mean is {way} than at step {first} by more than noise "
-                f"(there by {by}, p {fmt.equals_p(onset.p_first)}; paired by question, {how})"
+                f"(there by {by}, p {fmt.equals_p(onset.p_first)}, paired by question, {how})"
             )
         elif changed:
             text = f"the mean differs from that at step {first} at {some_of(changed, 8)}, but not at all later steps"
@@ -462,7 +462,7 @@ def checkpoint_sentences(arena: Arena, key: tuple[str, str, str] | None = None) 
             text = f"no checkpoint is shown to differ from step {first} ({how})"
         jumps = [step_text(row.step) for row in rows if row.p_previous is not None and row.p_previous < 1 - level]
         if jumps:
-            text += f"; from one checkpoint to the next, it changes by more than noise at {some_of(jumps, 8)}"
+            text += f". From one checkpoint to the next, it changes by more than noise at {some_of(jumps, 8)}"
         out.append(f"{name}: {text}.")
     return out
 
@@ -584,7 +584,7 @@ def _top_words(board: BenchmarkResult) -> str:
     )
     n, level = board.benchmark.n_top, fmt.percent(board.pairs.common["level"])
     place = "the best" if n == 1 else f"among the {n} best"
-    return f"Surely {place}: {sure}; perhaps: {maybe} ({level}, all together)"
+    return f"Surely {place}: {sure}. Perhaps: {maybe} ({level}, all together)"
 
 
 def _order_words(board: BenchmarkResult) -> str:
@@ -597,7 +597,7 @@ def _order_words(board: BenchmarkResult) -> str:
     return (
         f"When the questions are resampled, the ranking {'stays similar' if row.order_tau >= SIMILAR else 'changes'} "
         f"(median Kendall τ {fmt.number(row.order_tau, 2)}) and {first} first in {100 * row.same_best:.0f}% of "
-        "resamples; that is stability, not a test"
+        "resamples. That is stability, not a test"
     )
 
 

@@ -130,7 +130,7 @@ def noise(board: BenchmarkResult) -> Picture | None:
     if total is not None:
         digits = fmt.decimals(total.median)
         median, low, high = (fmt.amount(row, x, digits) for x in (total.median, total.min, total.max))
-        alt += f"; SE (1 answer) {median} at the median, from {low} to {high}"
+        alt += f". SE (1 answer) {median} at the median, from {low} to {high}"
     if row.beta_theory is not None:
         alt += f", which is {row.beta_theory.median:.2f} times what the Beta theory says"
     return drawing.done("noise", "Noise of a difference against accuracy", f"{alt}.", points)
@@ -241,8 +241,8 @@ def heatmap(board: BenchmarkResult) -> Picture | None:
         drawing.legend.append((canvas.element("path", d="M-6-6H6V6H-6Z", fill="none", stroke=MUTED), "missing"))
     alt = f"{counted(scores.shape[0], 'question')} by {counted(scores.shape[1], 'model')}, both sorted by their means"
     if len(models) <= NAMED:
-        alt += f"; from left to right {', '.join(name(board.models[m].model, 30) for m in models.tolist())}"
-    alt += f"; {missing} scores are missing and left blank." if missing else "."
+        alt += f". From left to right: {', '.join(name(board.models[m].model, 30) for m in models.tolist())}"
+    alt += f". {missing} scores are missing and left blank." if missing else "."
     return drawing.done("heatmap", "Scores by question and model", alt)
 
 
@@ -443,10 +443,10 @@ def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
             title = f"step {step_text(row.step)}: {numbers(row)}"
             if row.since_first is not None:
                 since = fmt.amount(row, row.since_first)
-                title += f"; since the first {since}, adjusted p {fmt.equals_p(row.p_first)}"
+                title += f". Since the first {since}, adjusted p {fmt.equals_p(row.p_first)}"
             mark, about = (row.step,) * 3, place.get(row.model, "")
             drawing.interval(mark, row.mean or 0.0, colour, hollow=not row.changed, title=title, data_m=about)
-    band = f"The band is the {_level(board)} interval of each mean; filled marks differ from the first checkpoint by "
+    band = f"The band is the {_level(board)} interval of each mean. Filled marks differ from the first checkpoint by "
     title = f"Checkpoints, {name(fmt.what_of(board.benchmark), 60)}"
     return drawing.done("steps", title, f"{band}more than noise, paired by question.")
 
@@ -471,7 +471,7 @@ def passes(board: BenchmarkResult) -> Picture | None:
     drawing.legend.reverse()
     m, curve = curves[0]
     best, k = name(board.models[m].model), max(curve)
-    alt = f"{len(curves)} models; highest is {best} with {curve[1]:.3f} at k = 1 and {curve[k]:.3f} at k = {k}."
+    alt = f"{len(curves)} models. Highest is {best} with {curve[1]:.3f} at k = 1 and {curve[k]:.3f} at k = {k}."
     return drawing.done("pass-at-k", "pass@k", alt)
 
 
@@ -495,9 +495,9 @@ def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture 
     shown = sorted(sorted(rows, key=lambda row: abs(row.value))[:ROWS], key=lambda row: -pairs.sign * row.value)
     n_apart = sum(not row.hollow for row in shown)
     alt = f"{n_apart} of {len(shown)} models {'is' if n_apart == 1 else 'are'} shown to differ from {rival}, as the "
-    alt += "verdicts have it; each interval is of its own pair"
+    alt += "verdicts have it. Each interval is of its own pair"
     if len(rows) > ROWS:
-        alt += f"; the {len(rows) - ROWS} models furthest away are not drawn"
+        alt += f". The {len(rows) - ROWS} models furthest away are not drawn"
     label = f"difference to {name(names[against], 24)}, {_level(board)} CI"
     sides = ("worse", "better") if pairs.sign > 0 else ("better", "worse")
     return forest("forest", f"Differences to {rival}", alt + ".", shown, label, sides=sides, scale=_scale(board))
@@ -611,7 +611,7 @@ def slices(
     tested = sum(sliced.p_adjusted is not None for sliced in shown)
     differing = sum(bool(significance_tone(sliced)) for sliced in shown)
     if not tested:
-        alt += f"; none of them could be tested: {display_of('by').untested(shown)}."
+        alt += f". None of them could be tested: {display_of('by').untested(shown)}."
     else:
         of = "them" if tested == len(shown) else f"the {tested} that could be tested"
         alt += f" with their intervals, {differing} of {of} differ from "
@@ -662,7 +662,7 @@ def clusters(picture: str, d: FloatArray, labels: Sequence[str], row: Difference
     order = np.argsort(-means, kind="stable")
     if len(names) > ENDS:
         order = np.r_[order[: ENDS // 2], order[-(ENDS // 2) :]]
-        alt += f"; shown are the {ENDS // 2} at each end"
+        alt += f". Shown are the {ENDS // 2} at each end"
     if not math.isnan(p):
         varies = "varies" if p < 1 - row.level else "is not shown to vary"
         alt += f". ± is the standard error, from the spread within clusters. The difference {varies} between clusters"

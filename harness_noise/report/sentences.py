@@ -87,7 +87,7 @@ def _remarks(row: Estimate | Difference) -> list[str]:
         out.append(f"between {fmt.if_missing(row, ' and ')} if {missing} {whatever}")
     elif isinstance(row, Difference) and row.if_missing in (NO_RANGE, NOT_KNOWN):
         verb, who = ("is", "it") if row.n_missing == 1 else ("are", "they")
-        what = f"; `range=(LOW, HIGH)` says what {who} could change"
+        what = f" (`range=(LOW, HIGH)` shows what {who} could change)"
         what = what if row.if_missing == NO_RANGE else f", and whether {who} could change this is not known"
         out.append(f"{counted(row.n_missing, 'answer')} {verb} missing{what}")
     elif isinstance(row, Difference) and row.if_missing == COULD_NOT:
@@ -291,7 +291,11 @@ def _asked(row: Estimate) -> str:
 
 
 _SETTINGS_SAID = (
-    ("questions_are", "fixed", "The questions are all there is; the noise is that of the repeated answers alone."),
+    (
+        "questions_are",
+        "fixed",
+        "Fixed questions: the error bars cover only the randomness of the answers, not the choice of questions.",
+    ),
     ("repeats_are", "runs", "Repeats are runs that move all questions together."),
     ("missing", "drop", "Answers without a score are left out and counted."),
     ("missing", "zero", "Answers without a score count as wrong."),

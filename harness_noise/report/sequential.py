@@ -115,7 +115,11 @@ def full_section(rows: Sequence[FullRow], marks: Marks) -> Section:
         TextColumn("Metric", "metric"),
         TextColumn("Model", "model"),
         Column("asked", _asked_of, "questions that were answered, by A and B if these differ, of all"),
-        Column("whole benchmark", "estimate", "estimate from the references (and B); the plain mean of a small part"),
+        Column(
+            "whole benchmark",
+            "estimate",
+            "estimate from the complete runs (and B), or the plain mean of a small subset",
+        ),
         Column("SE", "se", "of the mean over all these questions"),
         Column("interval", fmt.interval_of, "of the mean over all these questions"),
         Column("population", population, "interval of the mean over all questions that could be asked", 1),
@@ -166,7 +170,7 @@ def budget_section(arena: Arena) -> Section:
         Column("n", "n_questions", "questions that both have"),
         Column("K", "repeats", "answers per question"),
         Column("more questions", lambda row: _new_questions(row, arena), more),
-        Column("or more answers", "more_repeats", "to each question; – if no number is enough, or it is unknown"),
+        Column("or more answers", "more_repeats", "to each question (– if no number is enough, or it is unknown)"),
     )
     return section("What it takes to show a difference from the best", arena.budget, columns)
 

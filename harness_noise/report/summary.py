@@ -108,7 +108,7 @@ NOT_SCORED = (
 )
 
 NO_NUMBERS = (
-    "There are no error bars, because no metric here has one number for each question; the notes say why. What to do: "
+    "There are no error bars, because no metric here has one number for each question. The notes say why. What to do: "
     "choose a metric that has, or score the answers yourself and read them as a table."
 )
 
@@ -311,7 +311,7 @@ _COMBINED = (
     Column("n", "n", "tasks or models"),
     Column("A − B", "diff"),
     Column("SE", "se"),
-    Column("df", "df", "of the t test; none: another distribution"),
+    Column("df", "df", "of the t test (none: another distribution)"),
     Column("p", "p_value"),
     Column("p heterogeneity", "heterogeneity_p", "Cochran's Q: small where the tasks do not share one difference"),
 )
@@ -329,7 +329,7 @@ def flip_table(flips: Sequence[Flip], title: str = FLIPPED) -> Section:
     def shown(value: float, flip: Flip, *, mean: bool = True) -> str:
         return fmt.shown(flip, value, mean=mean, digits=fmt.digits_of_flip(flip))
 
-    ending = "the end of {}'s most frequent answer; `wide=True` shows all"
+    ending = "the end of {}'s most frequent answer (`wide=True` shows all)"
     some = partial(TextColumn, optional=True)
     columns = [
         some("A − B", lambda flip: fmt.models_of(flip) if len(pairs) > 1 else ""),

@@ -56,9 +56,9 @@ _ALL = (
     Diagnostic(
         "partly_single_repeat",
         Severity.CARE,
-        f"some questions have one answer; they take the mean variance of the others (at least {FEWEST_REPEATED}, or as "
-        "many as they are). If these are easier or harder, the split into data and prediction noise is biased. Mean, "
-        "SE and SE (1 answer) are also biased if an answer's score decided whether the next one was asked",
+        f"some questions have one answer. They borrow the mean variance of the others (at least {FEWEST_REPEATED}, or "
+        "as many as they are). If these are easier or harder, the split into data and prediction noise is biased. "
+        "Mean, SE and SE (1 answer) are also biased if an answer's score decided whether the next one was asked",
         f"{_LOOK}, and for answers that were asked again because of their score.",
         page=(
             "Some questions have one scored answer. They get the mean variance of the others of their task, of which "
@@ -76,7 +76,7 @@ _ALL = (
         page=(
             "The questions with one scored answer do score differently from the others of their task (Welch's test, p"
             " < 0.05), so the split *is* biased: in one design the data variance was 1.6 times too large. `se` and "
-            "`se_total` remain exact if the scores had nothing to do with how many answers there are; if they had, "
+            "`se_total` remain exact if the scores had nothing to do with how many answers there are. If they had, "
             "the mean is biased too."
         ),
     ),
@@ -87,7 +87,7 @@ _ALL = (
         _REPEATS,
         page=(
             "One answer per question, or more than one only for a handful (fewer than ten, and fewer than the "
-            "questions with one). The split into data and prediction noise cannot be estimated and is null; `se` and "
+            "questions with one). The split into data and prediction noise cannot be estimated and is null. `se` and "
             "`se_total` need no more than one answer."
         ),
     ),
@@ -133,7 +133,7 @@ _ALL = (
         "To know its prediction noise, run the whole thing several times.",
         page=(
             "The metric uses several answers of a question at once (pass@k, a majority vote). Its data and prediction"
-            " noise cannot be separated, and it has no value for one answer; `se` is right."
+            " noise cannot be separated, and it has no value for one answer. `se` is right."
         ),
     ),
     Diagnostic(
@@ -322,7 +322,7 @@ _ALL = (
     Diagnostic(
         "few_flips",
         Severity.CARE,
-        "the difference rests on few {units}, so the limit farther from 0 is moved outwards; SE and p are not affected",
+        "the difference rests on few {units}, so the limit farther from 0 is moved outwards. SE and p are not affected",
         "More clusters help, more questions in the same clusters do not.",
         without_clusters="More questions help.",
         with_labels="More labels help.",
@@ -480,7 +480,7 @@ _ALL = (
         "the two runs were scored with other versions of the task or of packages, or with other options of the scorer",
         "If the difference matters, score both runs with the same versions.",
         page=(
-            "The version of the task or of a package, or the options of the scorer, differ between the two runs; a "
+            "The version of the task or of a package, or the options of the scorer, differ between the two runs. A "
             "note names them. Nothing is withheld."
         ),
     ),
@@ -492,7 +492,7 @@ _ALL = (
         "for the looks.",
         page=(
             "The run stopped before everything was asked, because a rule had decided or its standard error was small "
-            "enough (`--noise_until`; in Inspect `noise_until`). This row is computed as if the number of answers had"
+            "enough (`--noise_until`, in Inspect `noise_until`). This row is computed as if the number of answers had"
             " been fixed, so its mean is a little too extreme."
         ),
     ),
@@ -608,7 +608,7 @@ _ALL = (
         "Report it as such, with the number of labels and the judge's bias.",
         page=(
             "[Human labels](methods/judges.md) of a random subset of the answers correct the judge's scores "
-            "(`--labels`). The estimate is of the mean that people would give; standard error, degrees of freedom and"
+            "(`--labels`). The estimate is of the mean that people would give. Standard error, degrees of freedom and"
             " interval count the few labels as well as the many answers. `judge` has the judge's own mean, its bias "
             "with a standard error, and the gain against the labels alone."
         ),

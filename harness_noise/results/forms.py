@@ -174,7 +174,7 @@ class Document(Shown):
         """
         tables = [name for name in (*self.always, *self._extra()) if name != "notes" and _has_rows(getattr(self, name))]
         if table is not None and table not in tables:
-            raise KeyError(f"no table {table!r}; there are {', '.join(tables)}")
+            raise KeyError(f"no table {table!r}. There are {', '.join(tables)}")
         import pandas as pd
 
         return pd.DataFrame(self.flat_columns(table or self.kind))

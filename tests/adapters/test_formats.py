@@ -180,7 +180,7 @@ def test_two_runs_in_one_openai_log_are_refused(tmp_path: Path) -> None:
     def twice(rows: Any) -> Any:
         return [*rows, {"spec": rows[0]["spec"] | {"run_id": "OTHER"}}, *rows[1:]]
 
-    with pytest.raises(InputError, match="a second 'spec': two runs in one file; split it"):
+    with pytest.raises(InputError, match=r"a second 'spec': two runs in one file\. Split it"):
         hn.read(changed(tmp_path, "openai_evals.jsonl", twice))
 
 
@@ -301,7 +301,7 @@ def test_a_format_of_one_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ("[mine", "not TOML"),
         ("mine = 1", r"\[mine\]: is no table"),
         ('[mine]\nquestion = "q"\nscore = "s"', "neither `when`"),
-        ('[mine]\nwhen = "a"\nquestion = "q"\nscore = "s"\nrow = "a"', "'row' is not known; there are"),
+        ('[mine]\nwhen = "a"\nquestion = "q"\nscore = "s"\nrow = "a"', "'row' is not known. There are"),
         ('[mine]\nwhen = "a"\nquestion = "q"', "score"),
         ('[mine]\nwhen = "a"\nquestion = "q"\nscore = [{ metric = "m" }]', "path"),
         ('[mine]\nwhen = "a"\nquestion = "q"\nscore = "s"\nmissing = [{ cause = "sun", where = { a = 1 } }]', "sun"),

@@ -52,4 +52,4 @@ def test_the_prompt_is_a_factor(logs, capsys):
 
 def test_an_argument_that_the_task_does_not_have(logs, capsys):
     assert main(["factors", *logs, "--factor", "judge=judge"]) == 2
-    assert "there is no such column; there are task, model, run" in capsys.readouterr().err
+    assert "there is no such column. There are task, model, run" in capsys.readouterr().err

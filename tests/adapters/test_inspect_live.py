@@ -343,4 +343,4 @@ def test_auto_knows_the_clusters_of_inspect_evals(canned, tmp_path, warned):
     assert found["other"].params == {}
     assert len(warned()) == 1
     assert "other: no natural cluster is known" in warned()[0]
-    assert "its samples have name, passage" in warned()[0]
+    assert "Its samples have name, passage" in warned()[0]

@@ -142,8 +142,8 @@ def unknown_scorer(log: EvalLog):
     ("edit", "reason"),
     [
         (unfinished, "has not finished"),
-        (without_scores, "no sample of the log has a score; `inspect score"),
-        (failed, "no sample of the log has a score (status error); `inspect eval-retry"),
+        (without_scores, "no sample of the log has a score. `inspect score"),
+        (failed, "no sample of the log has a score (status error). `inspect eval-retry"),
         (only_mode, "its reducer mode is not a mean over repeats"),
         (unknown_scorer, "no sample has a score of this scorer"),
     ],

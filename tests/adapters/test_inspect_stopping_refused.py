@@ -54,7 +54,7 @@ def test_a_setting_that_belongs_to_none_is_said_at_the_start(canned, tmp_path, w
     assert log.status == "success"
     assert "noise_se" in log.results.scores[0].metrics
     (text,) = [text for text in warned() if "noise_metric does nothing without noise_until or noise_repeats" in text]
-    assert "everything is asked" in text
+    assert "Everything is asked" in text
     assert said[0] == 1
     message = refused(canned, tmp_path, {"noise_sample": 0.5, "noise_metric": "nonsense"})
     assert "noise_metric does nothing without" in message
@@ -85,7 +85,7 @@ def test_a_log_that_stopped_early_itself_is_nothing_to_compare_with(canned, tmp_
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"noise": True, "noise_cluster": "pasage"}, "cluster field 'pasage' does not exist; the fields are"),
+        ({"noise": True, "noise_cluster": "pasage"}, "cluster field 'pasage' does not exist. The fields are"),
         ({"noise": True, "noise_clusters": "passage"}, "noise_clusters is no setting: write noise_cluster"),
         ({"noise_untill": "decided"}, "noise_untill is no setting: write noise_until"),
         ({"noise_until": "foo"}, "write decided"),

@@ -85,7 +85,7 @@ def test_the_evaluated_models_tokens_are_read_by_sample_and_epoch_and_not_the_ju
     assert rows["output_tokens"].repeats_max == 2
     assert rows["input_tokens"].mean == 150  # with those that the provider's cache held
     assert rows["cost"].mean == pytest.approx((100 * 2 + 50 * 1 + TOKENS.mean() * 10) / 1e6)
-    assert any(f"not counted are those of {JUDGE}" in note for note in noted(result))
+    assert any(f"Not counted are those of {JUDGE}" in note for note in noted(result))
 
 
 def test_the_calls_of_a_judge_of_the_same_model_are_taken_off(canned, spending, tmp_path):
@@ -192,7 +192,7 @@ def test_a_running_task_writes_the_noise_of_its_measures(canned, spending, tmp_p
     assert [es.name for es in again.results.scores] == [es.name for es in log.results.scores]
     plain, read = hn.analyze(off.location), hn.analyze(log.location)
     assert [row.metric for row in read.estimates] == [row.metric for row in plain.estimates]  # ours are no scores
-    assert any("not counted are those of" in text for text in warned())
+    assert any("Not counted are those of" in text for text in warned())
 
 
 def test_the_measures_of_a_running_task_have_the_clusters_that_they_have_after_it(canned, tmp_path):

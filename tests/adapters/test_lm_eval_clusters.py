@@ -100,7 +100,7 @@ def test_named_groups(lm_eval_runs):
         ("acc_norm", "mc2", "mc3"),
         ("acc_prob", "mc2", "mc3"),
     }
-    with pytest.raises(InputError, match=r"matches no task of this run; there are .*mc3"):
+    with pytest.raises(InputError, match=r"matches no task of this run. There are .*mc3"):
         one(lm_eval_runs / "a", groups={"x": "nothing*"})
     with pytest.raises(InputError, match="no metric in common"):
         one(lm_eval_runs / "a", groups={"x": "*"})

@@ -228,7 +228,7 @@ def test_a_metric_called_cluster_is_left_alone(run_a, tmp_path):
 
 
 def test_results_without_samples_have_nothing_to_add(shared_data, tmp_path):
-    with pytest.raises(NothingToAddError, match=r"mmlu_group_0\.4\.3: nothing to add; no file is written"):
+    with pytest.raises(NothingToAddError, match=r"mmlu_group_0\.4\.3: nothing to add\. No file is written"):
         write(shared_data / "lm_eval" / "mmlu_group_0.4.3", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

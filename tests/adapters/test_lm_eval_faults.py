@@ -181,7 +181,7 @@ FURTHER = {
     "wordless": (fail(walk.WordlessError()), "WordlessError"),
     "fewer": (staticmethod(lambda requests: [" 1"] * (len(requests) - 1)), "2 answers to 3 requests"),
     "none": (staticmethod(lambda requests: None), "TypeError"),
-    "interrupt": (fail(KeyboardInterrupt()), "interrupt again to stop it"),
+    "interrupt": (fail(KeyboardInterrupt()), "Interrupt again to stop it"),
 }
 
 
@@ -242,7 +242,7 @@ def test_an_interrupted_command_saves_and_says_130(world: World, monkeypatch: py
     ended = world.run("--noise", "--noise_repeats", "2")
     assert ended.code == 130
     assert unlike(ended._replace(code=0), plain) == []
-    assert [text for text in ended.said if "interrupt again to stop it" in text]
+    assert [text for text in ended.said if "Interrupt again to stop it" in text]
 
 
 # ---- shapes that we do not know ----

@@ -105,12 +105,12 @@ def test_two_tasks_explain_what_is_asked_once(folder: Path, capsys: pytest.Captu
         (["--noise", "--noise_repeats", "many"], "must be a whole number"),
         (["--noise", "--noise_level", "1"], "is not between 0 and 1"),
         (["--noise", "--noise_level", "high"], "must be a number"),
-        (["--noise", "--noise_cluster", "passage"], "the fields are answer, choices, label, meta, question, template"),
+        (["--noise", "--noise_cluster", "passage"], "The fields are answer, choices, label, meta, question, template"),
         (["--noise", "--noise_cluster", "a", "--noise_cluster", "gen=b"], "write *=SPEC for all, last"),
         (["--noise", "--noise_cluster", "a", "--noise_cluster", "b"], "cluster field 'a' does not exist"),
         (["--noise", "--noise_cluster", "{{"], "Jinja"),
         (["--noise", "--noise_group", "gen"], "is not NAME=PATTERN"),
-        (["--noise", "--noise_group", "x=nothing*"], "no task matches; this run has gen"),
+        (["--noise", "--noise_group", "x=nothing*"], "no task matches. This run has gen"),
         (["--noise", "--noise_group", "gen=*"], "already called 'gen'"),
         (["--noise", "--noise_config", "/nowhere/noise.yaml"], "cannot be read"),
     ],
@@ -186,7 +186,7 @@ def test_short_forms_of_the_block(folder: Path, tmp_path: Path, block: object, n
 
 def test_an_unknown_key_in_the_block(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lm-eval", "run", "--config", config(folder, tmp_path, {"repeat": 3})]) == 2
-    assert "unknown option 'repeat'; there are repeats, cluster" in capsys.readouterr().err
+    assert "unknown option 'repeat'. There are repeats, cluster" in capsys.readouterr().err
     assert main(["lm-eval", "run", "--config", config(folder, tmp_path, [3])]) == 2
     assert "must be a mapping" in capsys.readouterr().err
 

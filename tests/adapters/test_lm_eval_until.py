@@ -336,7 +336,7 @@ def test_a_run_that_has_answered_a_part_leaves_only_that_part_to_be_asked(folder
     (look,) = session.analysis.sequential
     assert look.n_total == N // 2
     assert all(i % 2 == 0 for i in results["config"]["samples"]["gen"])
-    assert any("only these are asked, and they are not a random subset" in note for note in noted(session.analysis))
+    assert any("Only these are asked, and they are not a random subset" in note for note in noted(session.analysis))
     assert session.analysis.drawn[0].n_total == N // 2
     assert all("not_a_random_part" in row.diagnostics for row in session.analysis.estimates)
 

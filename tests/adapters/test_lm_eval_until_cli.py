@@ -110,7 +110,7 @@ def test_the_seed_of_the_order_and_answers_by_task(folder: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--noise_repeats", "gne=3"), "--noise_repeats gne=3: no task matches; this run has gen"),
+        (("--noise_repeats", "gne=3"), "--noise_repeats gne=3: no task matches. This run has gen"),
         (("--noise_until", "decided"), "needs the run to compare with"),
         (("--noise_until", "se=0.1", "--limit", "20"), "leave --limit out"),
         (("--noise_sample", "nothing"), "neither a share"),

@@ -173,7 +173,7 @@ def test_each_task_its_own_number_of_answers(folder: Path) -> None:
 def test_a_pattern_that_matches_no_task_is_refused(folder: Path) -> None:
     model = toys.HashModel()
     with (
-        pytest.raises(InputError, match=r"`repeats='gqpa\*=8'`: no task matches; this run has few, more"),
+        pytest.raises(InputError, match=r"`repeats='gqpa\*=8'`: no task matches. This run has few, more"),
         noise(repeats=["5", "gqpa*=8"]),
     ):
         toys.simple_evaluate(folder, ["few", "more"], model)

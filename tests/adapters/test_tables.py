@@ -104,7 +104,7 @@ def test_columns_say_the_rest(csv_file):
     path = table(csv_file, ("frage", "punkte", "lauf", "score"), ("a", 0.5, 1, 9), ("a", 0.25, 2, 9))
     run = one(path, columns={"question": "frage", "score": "punkte", "repeat": "lauf"})
     assert array(run).tolist() == [[0.5, 0.25]]
-    with pytest.raises(InputError, match=r"no such column; there are frage, punkte, lauf, score"):
+    with pytest.raises(InputError, match=r"no such column. There are frage, punkte, lauf, score"):
         read(path, columns={"question": "nope"})
     with pytest.raises(InputError, match="accepted names are question, score"):
         read(path, columns={"punkte": "score"})
@@ -116,7 +116,7 @@ def test_columns_say_the_rest(csv_file):
         (("item_id", "example_id", "score"), r"'item_id' and 'example_id' could each be the question.*`columns="),
         (("item_id", "acc", "correct"), r"'acc' and 'correct' could each be the score"),
         (("answer", "score"), r"no column says which question.*`columns={'question'"),
-        (("question", "result"), r"no column holds the scores; there are question, result.*`columns={'score'"),
+        (("question", "result"), r"no column holds the scores. There are question, result.*`columns={'score'"),
         (("question", "question", "score"), r"two columns are called 'question'"),
     ],
 )
@@ -268,7 +268,7 @@ def test_clusters(csv_file):
     assert one(path, cluster="{{passage}}-{{cluster}}").scores[0].clusters[0] == "p1-c1"
     assert one(path, columns={"cluster": "passage"}).scores[0].clusters == ("p1", "p1", "p2")
     with pytest.raises(
-        InputError, match=r"line 2: cluster column 'story'.*there are cluster, passage, question, score"
+        InputError, match=r"line 2: cluster column 'story'.*There are cluster, passage, question, score"
     ):
         read(path, cluster="story")
     with pytest.raises(InputError, match=r"`cluster='auto'` knows the tasks of harnesses"):

@@ -190,7 +190,7 @@ def test_two_counts_are_fishers_test_and_a_warning(capsys: pytest.CaptureFixture
     assert main(["compare", "101/100", "60/100"]) == 2
     assert "101 of 100" in capsys.readouterr().err
     assert main(["compare", "74/100", "60/100", "--margin", "20"]) == 2
-    assert "did you mean 0.2 (20%)?" in capsys.readouterr().err
+    assert "Did you mean 0.2 (20%)?" in capsys.readouterr().err
     assert main(["compare", "50/100", "90/100"]) == 0
     assert "p < 0.0001" in capsys.readouterr().out
 
@@ -238,8 +238,8 @@ def test_noise_by_factor_of_a_table(tmp_path: Path, capsys: pytest.CaptureFixtur
     )
     assert main(["factors", str(path.with_name("few.csv")), "--factor", "prompt=prompt"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "prompt has only 2 levels, so no advice can be given yet; so far the prompt adds most (SE" in shown
+    assert "prompt has only 2 levels, so no advice can be given yet. So far the prompt adds most (SE" in shown
     assert "prompt has 2 levels: its variance lies anywhere between" in shown
     assert main(["factors", str(path), "--factor", "judge=judge"]) == 2
-    assert "there are question, prompt, seed, score" in capsys.readouterr().err
+    assert "There are question, prompt, seed, score" in capsys.readouterr().err
     assert main(["factors", str(path)]) == 2

@@ -128,11 +128,11 @@ def test_table_json_csv_markdown_latex_and_file_say_the_same_mean(
     [
         (["analyze", "no-such-file"], "no such file"),
         (["analyze", "{a}", "--level", "1.5"], "level 1.5 is not between 0 and 1"),
-        (["analyze", "{a}", "--metric", "nope"], "there is only score"),
+        (["analyze", "{a}", "--metric", "nope"], "There is only score"),
         (["compare", "{a}"], "name a second run"),
         (["compare", "{a}", "{a}", "{a}"], "--models A,B"),
         (["compare", "{a}", "{b}", "--margin", "-1"], "margin -1 must not be negative"),
-        (["compare", "{a}", "{b}", "--models", "x,y"], "the models are"),
+        (["compare", "{a}", "{b}", "--models", "x,y"], "The models are"),
         (["compare", "{a}", "{other}"], "no question in common"),
         (["analyze", "{a}", "--group", "x"], "write NAME=VALUE"),
         (["analyze", "{empty}"], "{empty}"),

@@ -106,7 +106,7 @@ def test_no_option_has_two_meanings() -> None:
         (["factors", "x", "--cluster", "c"], "what questions share is a factor"),
         (["arena", "x", "--repeats-are", "runs"], "use `compare` on the pairs"),
         (["analyze", "x", "--margin", "0.1"], "about a difference"),
-        (["compare", "x", "y", "--interval", "wilson"], "a difference has t"),
+        (["compare", "x", "y", "--interval", "wilson"], "A difference has t"),
         (["arena", "x", "--test", "permutation"], "use `compare` on the pairs"),
     ],
 )

@@ -97,7 +97,7 @@ def test_0_1_metrics_come_out_in_points(
 def test_what_is_proposed_is_in_per_cent(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for typed in ("gate a.csv --floor 85", "compare a.csv b.csv --margin 85"):
         assert main(typed.split()) == 2
-        assert "did you mean 0.85 (85%)?" in capsys.readouterr().err
+        assert "Did you mean 0.85 (85%)?" in capsys.readouterr().err
 
 
 def test_totals_without_a_standard_error_have_no_unit_of_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,7 +79,7 @@ def test_the_only_file_is_an_error_with_its_cause(tmp_path, damage):
 def test_of_two_files_that_cannot_be_used_the_first_is_told(tmp_path):
     for day in (1, 2):
         results(tmp_path, {"t": coin(1)}, day=day).write_text(POINTER)
-    with pytest.raises(InputError, match=r"none of its 2 files can be used; the first: .*git lfs pull"):
+    with pytest.raises(InputError, match=r"none of its 2 files can be used\. The first: .*git lfs pull"):
         hn.read(tmp_path)
 
 
@@ -144,7 +144,7 @@ def test_files_without_the_task_do_not_matter(tmp_path):
         sample(tmp_path, task, day).write_text("{")
     (run,) = hn.read(tmp_path, tasks=("t",))
     assert ([item.task for item in run.scores], run.skipped, noted(run)) == (["t"], (), ())
-    with pytest.raises(NotThereError, match=r"there are t, u, v$"):
+    with pytest.raises(NotThereError, match=r"There are t, u, v$"):
         hn.read(tmp_path, tasks=("w",))
 
 
@@ -158,7 +158,7 @@ def test_logs_without_the_task_do_not_matter(tmp_path):
     assert noted(run) == ()
     with pytest.raises(FinalError, match="passage"):
         hn.read(tmp_path, cluster="passage")
-    with pytest.raises(NotThereError, match=r"there are t, u, v$"):
+    with pytest.raises(NotThereError, match=r"There are t, u, v$"):
         hn.read(tmp_path, tasks=("w",))
 
 
@@ -174,7 +174,7 @@ def test_a_task_that_may_be_in_a_file_that_cannot_be_used(tmp_path):
     results(tmp_path, {"t": coin(1)}, day=1)
     results(tmp_path, {"u": coin(2)}, day=2).write_text(POINTER)
     with pytest.raises(
-        NotThereError, match=r"`tasks` u is not in this run; there is only t\. Left out: .*git lfs pull"
+        NotThereError, match=r"`tasks` u is not in this run\. There is only t\. Left out: .*git lfs pull"
     ):
         hn.read(tmp_path, tasks=("u",))
 

@@ -225,7 +225,7 @@ def test_a_run_that_lacks_a_task_is_left_out_of_several(tmp_path, capsys):
         assert [(row["model"], row["task"]) for row in json.loads(out)["estimates"]] == [("B", "t1")]
         assert "left out, for want of --task t1:" in err
     assert main(["analyze", str(tmp_path), "--task", "t2"]) == 2
-    assert "--task t2 is not in any of the 2 runs; there are t0, t1" in capsys.readouterr().err
+    assert "--task t2 is not in any of the 2 runs. There are t0, t1" in capsys.readouterr().err
 
 
 def test_a_model_that_lacks_a_metric_does_not_take_the_others_of_its_file_with_it(tmp_path, capsys):
@@ -239,7 +239,7 @@ def test_a_model_that_lacks_a_metric_does_not_take_the_others_of_its_file_with_i
     assert main(["factors", str(path), "--metric", "em", "--factor", "seed=seed", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_answers"] == 24
     assert main(["analyze", str(path), "--metric", "acc"]) == 2
-    assert "--metric acc is not in any of the 2 runs; there are em, f1" in capsys.readouterr().err
+    assert "--metric acc is not in any of the 2 runs. There are em, f1" in capsys.readouterr().err
 
 
 def test_factors_take_every_file(tmp_path, capsys):
@@ -273,7 +273,7 @@ def test_compare_needs_it_in_both(tmp_path, capsys):
     results(tmp_path / "a", {"t0": coin(0)}, model="A")
     results(tmp_path / "b", {"t1": coin(1)}, model="B")
     assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--task", "t1"]) == 2
-    assert "--task t1 is not in this run; there is only t0" in capsys.readouterr().err
+    assert "--task t1 is not in this run. There is only t0" in capsys.readouterr().err
 
 
 def test_runs_of_one_model_have_a_column_that_tells_them_apart(tmp_path, capsys):

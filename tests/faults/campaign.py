@@ -52,7 +52,7 @@ LONG = {"walk": "all", "part": "all", "full": "0", "pair": "20", "stop": "all", 
 """How many faults of each kind, where nobody says."""
 STOPPED = "harness-noise: stopped"
 CHANGED = "changed while it was exported"
-FULL = r"(.+\n)*harness-noise: \S+: cannot be written \(No space left on device\); nothing was changed\n"
+FULL = r"(.+\n)*harness-noise: \S+: cannot be written \(No space left on device\)\. Nothing was changed\n"
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def test_what_a_frame_cannot_say_is_refused(change: dict[str, list[object]], wor
     frame = pd.DataFrame({"question": ["a", "b"], "score": [1, 0]} | change)
     with pytest.raises(InputError, match=words):
         Answers.from_frame(frame, "here").run("m", "mine")
-    with pytest.raises(InputError, match="no column 'score'; there are question"):
+    with pytest.raises(InputError, match=r"no column 'score'\. There are question"):
         Answers.from_frame(frame[["question"]], "here")
     with pytest.raises(InputError, match="two columns are called 'score'"):
         Answers.from_frame(frame[["question", "score", "score"]], "here")

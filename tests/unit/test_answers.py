@@ -79,7 +79,7 @@ def test_missing_answers_count_by_their_cause(missing, zero):
 
 def test_a_cause_that_nobody_has_is_refused():
     for missing in ("zeros", "sandbox=zero", "limit=one", ""):
-        with pytest.raises(InputError, match="is not drop, zero or CAUSE=zero; the causes are agent, infra"):
+        with pytest.raises(InputError, match=r"is not drop, zero or CAUSE=zero\. The causes are agent, infra"):
             ReadOptions(missing=missing)
     with pytest.raises(InputError, match="t, acc: the score 'sandbox' is not a finite number"):
         Answers("run").add("t", "acc", "none", "q", 1, "sandbox")

@@ -83,7 +83,7 @@ class TestDataFrames:
         a, b = (frame[frame.model == m].drop(columns="model") for m in "ab")
         row = hn.compare(a, b).rows[0]
         assert row == hn.compare(a.set_index("question"), b).rows[0]
-        with pytest.raises(InputError, match="DataFrame: no column holds the scores; there are question, story, right"):
+        with pytest.raises(InputError, match=r"no column holds the scores\. There are question, story, right"):
             hn.analyze(a.rename(columns={"score": "right"}).assign(right="x"))
         with pytest.raises(InputError, match="DataFrame: two columns are called 'score'"):
             hn.analyze(a.rename(columns={"story": "score"}))

@@ -66,7 +66,7 @@ def test_a_share_of_resamples_is_called_stability_and_no_forecast(tau: float, st
     (leader,) = [item.model for item in BOARD.models if item.rank == 1]
     said = " ".join(sentences(replace(BOARD, benchmark=replace(BOARD.benchmark, order_tau=tau, same_best=0.991))))
     assert f"When the questions are resampled, the ranking {stays} (median Kendall τ {tau}) and {leader} is" in said
-    assert "first in 99% of resamples; that is stability, not a test." in said
+    assert "first in 99% of resamples. That is stability, not a test." in said
     assert "other questions" not in said
     tied = tuple(replace(item, rank=1) for item in BOARD.models)
     assert "the same model is first in" in " ".join(sentences(replace(BOARD, models=tied)))

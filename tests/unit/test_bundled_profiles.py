@@ -117,7 +117,7 @@ def test_a_name_is_found_however_it_is_written() -> None:
 
 def test_an_unknown_name_is_told_its_neighbours(capsys: pytest.CaptureFixture[str]) -> None:
     for text, meant in (("gpqa", "gpqa_diamond"), ("crux", "cruxeval_input"), ("humanevalpluss", "humaneval_plus")):
-        with pytest.raises(InputError, match=f"did you mean .*{meant}"):
+        with pytest.raises(InputError, match=f"Did you mean .*{meant}"):
             profiles.read(text)
     assert main(["compare", "0.7", "0.6", "--profile", "zzz"]) == 2
     assert "harness-noise list" in capsys.readouterr().err

@@ -75,7 +75,7 @@ def test_what_is_worse_than_chance_is_not_clipped(tmp_path):
     path = table(tmp_path / "low.jsonl", "low", 0.1, 4)
     found = hn.analyze(path, chance=0.25)
     assert found.estimates[0].mean < 0
-    assert any("leaderboards that clip at 0 show 0" in note for note in noted(found))
+    assert any("Leaderboards that clip at 0 show 0" in note for note in noted(found))
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_forms_refuse_much_and_take_what_is_empty_for_what_is_not_given(folder: 
         ),
         (lambda x: hn.write_tables(hn.analyze("a.csv"), "o"), "write_tables accepts Arena, not Analysis"),
         (lambda x: hn.write_profile(hn.analyze("a.csv"), "o"), "write_profile accepts Arena, not Analysis"),
-        (lambda x: hn.compare((74, 100), (66, 100), margin=5), r"did you mean 0\.05 \(5%\)\?$"),
+        (lambda x: hn.compare((74, 100), (66, 100), margin=5), r"Did you mean 0\.05 \(5%\)\?$"),
     ],
 )
 def test_a_refusal_says_what_can_be_done(call: Any, words: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

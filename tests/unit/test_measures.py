@@ -202,7 +202,7 @@ def test_a_price_without_usage_says_so(tmp_path):
 
 def test_a_measure_that_no_run_has_lists_what_there_is(file):
     with pytest.raises(
-        hn.InputError, match="`measures` wibble is not in any of the 2 runs; there are score, cost"
+        hn.InputError, match=r"`measures` wibble is not in any of the 2 runs\. There are score, cost"
     ) as told:
         hn.analyze(file, measures=["wibble"])
     assert "turns" in str(told.value)

@@ -208,7 +208,7 @@ def test_only_what_has_no_range_asks_for_one() -> None:
     rng = np.random.default_rng(6)
     a, b = 10 * rng.random((60, 1)), 10 * rng.random((60, 1))
     a[:9] = np.nan
-    assert "`range=(LOW, HIGH)` says what they could change" in sentence(hn.estimate_difference(a, b))
+    assert "`range=(LOW, HIGH)` shows what they could change" in sentence(hn.estimate_difference(a, b))
     assert "`range=" not in sentence(hn.estimate_difference(a, b, range=(0, 10)))
 
 

@@ -72,7 +72,7 @@ def test_everything_that_reads_runs_obeys_it(runs, tmp_path):
     [
         ("level", "write FIELD OP VALUE"),
         ("level >=", "write FIELD OP VALUE"),
-        ("size > 3", "no question has it; the fields are"),
+        ("size > 3", "no question has it. The fields are"),
         ("mixed > 3", "mixes numbers with other values"),
         ("level > hard", "'hard' is none of them"),
         ("date > soon", "has dates, and 'soon' is none of them"),

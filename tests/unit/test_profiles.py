@@ -135,7 +135,7 @@ def test_profiles_that_cannot_be_used(tmp_path: Path) -> None:
     profile = reference.read(path)[0]
     with pytest.raises(InputError, match=r"0\.71 for 71"):
         reference.compare(profile, 71, 0.6)
-    with pytest.raises(InputError, match=r"did you mean 0\.02"):
+    with pytest.raises(InputError, match=r"Did you mean 0\.02"):
         reference.compare(profile, 0.5, 0.6, margin=2)
     assert main(["plan", "--profile", str(path), "--effect", "2"]) == 2
     with pytest.raises(InputError, match=r"no profile of that name .*task / acc / none"):

@@ -69,7 +69,7 @@ def test_what_is_not_known_is_refused() -> None:
         hn.compare(run(K=1), 0.474, answers_b=8)
     with pytest.raises(hn.InputError, match="known range"):
         hn.compare(run(scale=7.0), 0.474, answers_b=8)
-    with pytest.raises(hn.InputError, match=r"did you mean 0\.474"):
+    with pytest.raises(hn.InputError, match=r"Did you mean 0\.474"):
         hn.compare(run(), 47.4, answers_b=8)
     with pytest.raises(hn.InputError, match="not a number of answers"):
         hn.compare(run(), 0.474, answers_b=0.5)

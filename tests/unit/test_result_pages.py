@@ -276,7 +276,7 @@ def test_the_caption_of_the_heat_map_names_its_models() -> None:
     (table,) = arena(board(4, 3, spread=0.25), Settings()).boards
     picture = figures.heatmap(table)
     assert picture is not None
-    named = picture.alt.partition("from left to right ")[2]
+    named = picture.alt.partition("From left to right: ")[2]
     assert sorted(named.removesuffix(".").split(", ")) == [f"model {i}" for i in range(4)]
 
 

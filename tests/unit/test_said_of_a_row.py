@@ -113,7 +113,7 @@ class TestMissing:
         a, b = rng.normal(0.4, 1, 50), rng.normal(0, 1, 50)
         a[:3] = np.nan
         row = hn.compare(*runs(a, b, bounds=None)).rows[0]
-        assert "3 answers are missing; `range=(LOW, HIGH)` says what they could change" in verdict_line(row)
+        assert "3 answers are missing (`range=(LOW, HIGH)` shows what they could change)" in verdict_line(row)
         assert row.if_missing == "not known without a range"
         gate = hn.gate(*runs(a, b, bounds=None), margin=3)
         for named in ("`range=(LOW, HIGH)`", "`missing='zero'`", "`vouch='CAUSE'`"):

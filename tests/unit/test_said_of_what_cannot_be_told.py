@@ -36,7 +36,7 @@ def test_slices_of_one_cluster_are_said_not_to_be_tested() -> None:
     )
     picture = figures.slices("x", found.slices, found.comparisons[0], None)
     assert picture is not None
-    assert "8 slices; none of them could be tested: each lies in one cluster" in str(picture)
+    assert "8 slices. None of them could be tested: each lies in one cluster" in str(picture)
     both = hn.compare(A, B, by=["template", "kind"])
     assert sentences(both)[-1].startswith("None of the 2 slices that could be tested (of 10) is shown to have")
 

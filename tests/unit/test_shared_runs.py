@@ -112,7 +112,7 @@ def test_missing_answers_leave_their_run_out_of_the_question():
 
 def test_fewer_than_two_common_runs_are_refused():
     a, b = table(7)
-    with pytest.raises(hn.InputError, match="at least two runs that A and B have in common; there is one"):
+    with pytest.raises(hn.InputError, match="at least two runs that A and B have in common, and there is one"):
         compare_runs([(a_run("a", a, "wxyz"), a_run("b", b, "zabc"))], Settings(**SHARED))
 
 

@@ -189,7 +189,7 @@ def test_runs_that_agree_on_everything_are_equivalent_by_the_small_sample_rule()
 def test_how_many_more_answers_it_would_take_is_a_plain_number() -> None:
     a, b = answers(np.random.default_rng(4), 1000, 0.0)
     message = run(StoppingRule(), a, b)[0].message
-    assert re.search(r"the difference seen would take (\d\.\d|\d{2,3}) times as many answers$", message), message
+    assert re.search(r"The difference seen would take (\d\.\d|\d{2,3}) times as many answers$", message), message
 
 
 def test_a_run_that_is_always_better_is_decided_by_the_sign_test() -> None:

@@ -168,10 +168,10 @@ class TestGate:
         t = scipy_stats.t.ppf(0.975, 60)
         power = scipy_stats.nct.cdf(-t, 60, -(row.sees - 0.01) / row.se)
         assert power == pytest.approx(0.8, abs=1e-6)
-        assert "a loss of" in hn.gate_totals(table([0.8602]), self.baseline).sentence
+        assert "A loss of" in hn.gate_totals(table([0.8602]), self.baseline).sentence
         wide = hn.gate_totals(table([0.5]), table([0.2, 0.8]), range=(0, 1))
         assert wide.rows[0].sees is None
-        assert "no loss that is possible" in wide.sentence
+        assert "No loss that is possible" in wide.sentence
 
     def test_no_loss_passes_only_where_a_loss_is_excluded(self):
         same = table(with_moments(0.8602, 0.0095, 20, seed=1))
@@ -204,7 +204,7 @@ class TestGate:
         assert main(["gate", old, "--floor", "87%", "--totals"]) == 1
         capsys.readouterr()
         assert main(["gate", old, "--floor", "85", "--totals"]) == 2
-        assert "--floor 85 is outside the range of score, 0 to 1; did you mean 0.85 (85%)?" in capsys.readouterr().err
+        assert "--floor 85 is outside the range of score, 0 to 1. Did you mean 0.85 (85%)?" in capsys.readouterr().err
 
 
 class TestByRun:

@@ -19,7 +19,7 @@ class InspectAdapter:
     """The adapter of Inspect. See `harness_noise.io.protocol`."""
 
     name = "inspect"
-    about = "Inspect: logs (.eval, .json) and folders of logs, read and written; live runs."
+    about = "Inspect: logs (.eval, .json) and folders of logs, read and written. Live runs."
 
     def sniff(self, path: Path) -> bool:
         from .finding import is_log

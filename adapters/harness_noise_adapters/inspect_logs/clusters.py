@@ -132,7 +132,7 @@ class TaskClusters:
                 squeezed[value] = " ".join(value.split())  # as summaries do; a cluster must not depend on it
             labels.append(squeezed[value])
         if odd:
-            said = f"some values of {text} are lists or dictionaries; equal text is one cluster"
+            said = f"some values of {text} are lists or dictionaries: equal text is one cluster"
             self.notes.append(Note("odd_clusters", said).of(self.task))
         return tuple(labels), words
 
@@ -141,7 +141,7 @@ class TaskClusters:
         try:
             return self.labels(spec, plain=plain)
         except InputError as error:
-            self.notes.append(Note("not_clustered", f"{error}; the questions count as independent").of(self.task))
+            self.notes.append(Note("not_clustered", f"{error}. The questions count as independent").of(self.task))
             return self._known.setdefault((spec, plain), (None, None))
 
     def of_run(self, named: Spec | None, record: Any = None) -> tuple[Clusters, bool]:
@@ -176,7 +176,7 @@ class TaskClusters:
         shown = spec.text if len(spec.text) <= _SHOWN else f"{spec.text[:_SHOWN]}…"
         said = (
             "no standard error, because its clusters are those of a template that the log names, and a template of a "
-            f"file is never run. To repeat it, if you trust it: {parameter('cluster', shown)}; or name a field, or "
+            f"file is never run. To repeat it, if you trust it: {parameter('cluster', shown)}. Or name a field, or "
             "`cluster='none'`"
         )
         self.notes.append(Note("cluster_template", said).of(self.task))

@@ -314,7 +314,7 @@ def _raw_scores(source: Path, old: Mapping[str, Any], results: EvalResults) -> l
     raw = old.get("scores")
     raw = [row for row in raw if inject.MEAN not in row.get("metrics", ())] if isinstance(raw, list) else raw
     if not isinstance(raw, list) or len(raw) != len(natives):
-        raise InputError(f"{source}: its scores are laid out in an old way; convert it with `inspect log convert`")
+        raise InputError(f"{source}: its scores are laid out in an old way. Convert it with `inspect log convert`")
     out = []
     for row, es in zip(raw, natives, strict=True):
         ours = {name: es.metrics[name].model_dump(mode="json", exclude_none=True) for name in inject.injected(es)}
@@ -353,7 +353,7 @@ def rewrite(path: Path, on: Flag) -> tuple[LogRun, Analysis]:
     """
     cluster, measures = on.cluster, on.measures
     if not path.is_file():
-        raise InputError("the log is on no disk of this machine; `harness-noise export LOG -o DIR` adds them")
+        raise InputError("the log is on no disk of this machine. `harness-noise export LOG -o DIR` adds them")
     log_file = read_file(path, lambda header: cluster_fields(header, cluster), Keep(usage=bool(measures)))
     if not len(log_file.answers):
         raise InputError("they need logged samples")

@@ -154,4 +154,4 @@ def _switch(value: Any, what: str) -> bool:
         return False
     if word in _ON:
         return True
-    raise InputError(f"{what}={value!r} is neither true nor false; clusters are named by noise_cluster=KEY")
+    raise InputError(f"{what}={value!r} is neither true nor false. Clusters are named by noise_cluster=KEY")

@@ -213,7 +213,7 @@ def _remarks(task: str, estimates: Sequence[Estimate]) -> list[str]:
     out = []
     codes = {code for estimate in estimates for code in estimate.diagnostics}
     if "singleton_clusters" in codes:
-        out.append(f"{task}: every cluster holds one question, so clusters change nothing; is it the right key?")
+        out.append(f"{task}: every cluster holds one question, so clusters change nothing. Is it the right key?")
     if (why := too_few(codes)) is not None:
         out.append(f"{task}: {why}")
     lost = {estimate.scorer: estimate.n_missing for estimate in estimates}

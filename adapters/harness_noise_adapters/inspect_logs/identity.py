@@ -155,7 +155,7 @@ def _broken(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
     """Return the logs that ended early where another one of the same task, model and data set did not."""
     whole = {(about.eval_key[0], *about.eval_key[2:]): about.path for _, about in logs if about.complete}
     return {
-        about.path: f"{about.path}: ended before Inspect computed its results; {there} did not"
+        about.path: f"{about.path}: ended before Inspect computed its results, but {there} did not"
         for _, about in logs
         if not about.complete and (there := whole.get((about.eval_key[0], *about.eval_key[2:]))) is not None
     }

@@ -250,7 +250,7 @@ def _packed(file: BinaryIO, length: int) -> Iterator[bytes]:
 
 def damaged(path: Path, why: str) -> InputError:
     return InputError(
-        f"{path}: not an Inspect log that can be read ({why}); if it was cut short, copy it again or try "
+        f"{path}: not an Inspect log that can be read ({why}). If it was cut short, copy it again or try "
         "`inspect log recover`"
     )
 

@@ -152,7 +152,7 @@ def flag_of(log: EvalLog) -> Flag | None:
 
 def _not_renewed(log: EvalLog, error: BaseException) -> None:
     logger.warning(
-        "noise: %s: the new scores have no error bars (%s); `harness-noise export LOG -o DIR` adds them",
+        "noise: %s: the new scores have no error bars (%s). `harness-noise export LOG -o DIR` adds them",
         log.eval.task,
         error_message(error),
     )

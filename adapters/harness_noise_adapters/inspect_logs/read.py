@@ -122,7 +122,7 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
             raise _NotAskedError(header)
         if header.status == "started" and not header.scores:
             raise InputError(
-                f"{path}: the eval has not finished (status started); wait for it, or finish it with "
+                f"{path}: the eval has not finished (status started). Wait for it, or finish it with "
                 f"`inspect eval-retry {path}`"
             )
         return [key or "", *options.fields, *cluster_fields(header, _spec(header, options))]
@@ -160,9 +160,9 @@ def _scored(path: Path, log_file: LogFile) -> Header:
     if log_file.answers.scorers():
         return uncomputed(header, log_file.answers)
     if header.status == "success":
-        raise InputError(f"{path}: no sample of the log has a score; `inspect score {path}` scores its answers")
+        raise InputError(f"{path}: no sample of the log has a score. `inspect score {path}` scores its answers")
     raise InputError(
-        f"{path}: no sample of the log has a score (status {header.status}); `inspect eval-retry {path}` runs the rest"
+        f"{path}: no sample of the log has a score (status {header.status}). `inspect eval-retry {path}` runs the rest"
     )
 
 
@@ -368,7 +368,7 @@ def _questions(
         ]
     except MissingFieldError as error:
         raise FinalError(
-            f"{path}: the question field {key!r} does not exist; there are {', '.join(error.fields)}"
+            f"{path}: the question field {key!r} does not exist. There are {', '.join(error.fields)}"
         ) from None
     if repeated := len(keys) - len(set(keys)):
         again = counted(repeated, "sample repeats", "samples repeat")

@@ -66,7 +66,7 @@ class StoppingSettings(StoppingOptions):
         seed = None if seed is None else whole_number(seed, "noise_seed")
         fields = checked(options, written, level=flag.settings.level, seed=seed or 0, idle=("metric", "seed"))
         if repeats not in (None, "auto"):
-            raise InputError(f"noise_repeats {repeats!r}: write auto; a fixed number of answers is --epochs")
+            raise InputError(f"noise_repeats {repeats!r}: write auto, or give a fixed number of answers by --epochs")
         if repeats and fields["rule"] is not None:
             raise InputError(
                 "noise_repeats=auto and noise_until: both decide how many epochs are asked, so only one of the two can "

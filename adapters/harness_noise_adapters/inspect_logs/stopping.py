@@ -76,7 +76,7 @@ def stop_early(running: Any | None, asking: Mapping[str, Any]) -> str | None:
         return None
     first = next((name for name in ASKING if name in asking), None)
     if first is None:
-        logger.warning("noise: %s; everything is asked", does_nothing(next(iter(asking)), written))
+        logger.warning("noise: %s. Everything is asked", does_nothing(next(iter(asking)), written))
         return None
     if running is None:
         return f"noise_{first}: this Inspect has no early stopping that we know"
@@ -298,7 +298,7 @@ def compared(task: str, log: LogRun, metric: str | None) -> tuple[DecidingScore,
 
 def _which(task: str, names: Sequence[str], metric: str | None = None) -> str:
     there = f"{task} has the scorers {', '.join(dict.fromkeys(names))}" if names else f"{task} has no scorer"
-    wrong = "" if metric is None else f"; {metric} is none of them"
+    wrong = "" if metric is None else f". {metric} is none of them"
     return f"{there}{wrong}: name the one that decides, noise_metric=NAME"
 
 

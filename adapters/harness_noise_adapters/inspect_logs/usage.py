@@ -129,7 +129,7 @@ def _notes(header: Header, samples: Iterable[Mapping[str, Any]]) -> list[Note]:
     each = ", ".join(f"{model} {tokens:,}" for model, tokens in others.items())
     out = []
     if each:
-        said = f"tokens and cost are those of {header.model}; not counted are those of {each}"
+        said = f"tokens and cost are those of {header.model}. Not counted are those of {each}"
         out.append(Note("not_counted", said).of(header.task))
     if header.cached:
         said = (

@@ -26,7 +26,7 @@ class LmEvalAdapter:
     """The adapter of lm-eval. See `harness_noise.io.protocol`."""
 
     name = "lm-eval"
-    about = "lm-evaluation-harness: output folders, results and samples files, read and written; live runs."
+    about = "lm-evaluation-harness: output folders, results and samples files, read and written. Live runs."
 
     def sniff(self, path: Path) -> bool:
         """Return whether `path` looks like an lm-eval output folder, results file or samples file."""

@@ -47,7 +47,7 @@ metadata:
 SIMULATED = (
     "--model simulated is for the demonstration: it answers only the task word_problems, by chance, as one of "
     f"{', '.join(model.name for model in MODELS)} (--model_args model=sim-a). `python -m "
-    "harness_noise.cli.full_demo -o DIR` writes that task to DIR/task, for --include_path, and shows the commands; for "
+    "harness_noise.cli.full_demo -o DIR` writes that task to DIR/task, for --include_path, and shows the commands. For "
     "other tasks name a model of lm-eval's"
 )
 """The simulated model's message about any other task."""

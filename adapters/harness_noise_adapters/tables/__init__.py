@@ -86,7 +86,7 @@ class TableAdapter(ReadOnly):
         by_task = [
             replace(run, scores=tuple(replace(part, task=stem(Path(run.path))) for part in run.scores)) for run in named
         ]
-        said = f"{place}: each folder is a model and each file a task; `columns` model=@file says that it is not so"
+        said = f"{place}: each folder is a model and each file a task. If that is wrong, say `columns` model=@file"
         note = Note("read_as", said)
         return [replace(run, notes=(*run.notes, note)) for run in by_task]
 

@@ -56,7 +56,7 @@ def rows_of(path: Path, rows: str | None, data: Any) -> Iterator[tuple[int, Reco
         (rows,) = places
     items = data if rows is None else inside(path, "", data, rows)
     if not isinstance(items, list):
-        raise InputError(f"{path}: {_NO_LIST}; this is {shape_of(items)}")
+        raise InputError(f"{path}: {_NO_LIST}. This is {shape_of(items)}")
     for number, row in enumerate(items, 1):
         yield number, object_of(path, f"entry {number}", row)
 
@@ -131,7 +131,7 @@ def keyed_rows(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _no_rows(path: Path, places: list[str], data: Any) -> str:
     if not places:
-        return f"{path}: {_NO_LIST}; no such list is in this file, which is {shape_of(data)}"
+        return f"{path}: {_NO_LIST}. No such list is in this file, which is {shape_of(data)}"
     parents = {place.rpartition(".")[0] for place in places}
     shown = [place if len(place) <= _LONGEST else f"{place[:_LONGEST]}…" for place in places[: _NAMED + 1]]
     if len(places) > _NAMED and (len(parents) == 1 or shown[0] != places[0]):
@@ -176,7 +176,7 @@ def inside(path: Path, where: str, outer: Any, rows: str) -> list[Record]:
             value = object_at(outer, rows) if keyed else value_of(rows, outer)
     except MissingFieldError as error:
         have = ", ".join(error.fields) or "none"
-        raise InputError(f"{at}: `columns` rows={rows}: no such field; there are {have}") from None
+        raise InputError(f"{at}: `columns` rows={rows}: no such field. There are {have}") from None
     if keyed and isinstance(value, dict):
         value = list(keyed_rows(value))
     if not isinstance(value, list):

@@ -83,7 +83,7 @@ def clusters_of(
             except MissingFieldError as error:
                 have = ", ".join(error.fields)
                 raise InputError(
-                    f"{path}, line {line}: cluster column {spec(task)!r} is not there or empty; there are {have}"
+                    f"{path}, line {line}: cluster column {spec(task)!r} is not there or empty. There are {have}"
                 ) from None
         return names.exactly(out)
 
@@ -145,7 +145,7 @@ def as_chosen(source: Recognised, chosen: Mapping[str, str]) -> Recognised:
             continue
         if first is not None and not theirs.startswith("@") and "{" not in theirs and not is_there(theirs, first):
             have = ", ".join(map(str, first))
-            raise InputError(f"{source.path}: `columns` {ours}={theirs}: no such field; there are {have}")
+            raise InputError(f"{source.path}: `columns` {ours}={theirs}: no such field. There are {have}")
         said[ours] = [theirs] if ours == "question" else theirs
         if ours in ("question", "repeat"):
             said |= {"known_by": (), "text": ""} if ours == "question" else {"condition": "", "shared_repeats": False}

@@ -249,7 +249,7 @@ def _object_of_line(path: Path, number: int, line: bytes) -> dict[str, Any]:
     return object_of(path, f"line {number}", load_line(path, number, line, DAMAGED))
 
 
-DAMAGED = "; is the file damaged or truncated?"
+DAMAGED = ". Is the file damaged or truncated?"
 
 
 def _texts(path: Path, file: IO[bytes]) -> Iterator[StringIO]:

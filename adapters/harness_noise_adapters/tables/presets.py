@@ -132,7 +132,7 @@ def _made(kind: type[T], place: str, data: Any, **more: Any) -> T:
         raise InputError(f"{place}: is no table of names and values")
     by_name = {each.name: each for each in fields(kind) if each.name not in more}  # type: ignore[arg-type]
     if unknown := data.keys() - by_name.keys():
-        raise InputError(f"{place}: {min(unknown)!r} is not known; there are {', '.join(sorted(by_name))}")
+        raise InputError(f"{place}: {min(unknown)!r} is not known. There are {', '.join(sorted(by_name))}")
     for name, value in data.items():
         wanted = _TYPES[str(by_name[name].type).partition("[")[0]]
         listed = value if isinstance(value, list) else []
@@ -169,7 +169,7 @@ def _causes(place: str, data: Any) -> list[Cause]:
     made = [_made(Cause, f"{place}: missing", entry) for entry in data]
     for cause in made:
         if cause.cause and cause.cause not in CAUSES:
-            raise InputError(f"{place}: missing: {cause.cause!r} is no cause; there are {', '.join(CAUSES)}")
+            raise InputError(f"{place}: missing: {cause.cause!r} is no cause. There are {', '.join(CAUSES)}")
         if not cause.where:
             raise InputError(f"{place}: missing: {cause.cause}: `where` says nothing, so every answer would be missing")
     return made
@@ -396,7 +396,7 @@ class Recognised:
             file_lines = {i: name for name in self.preset.document for i, row in enumerate(rows) if name in row}
             for i, name in sorted(file_lines.items()):
                 if self.file.setdefault(name, rows[i][name]) != rows[i][name]:
-                    raise InputError(f"{path}, line {numbers[i]}: a second {name!r}: two runs in one file; split it")
+                    raise InputError(f"{path}, line {numbers[i]}: a second {name!r}: two runs in one file. Split it")
             kept = [i for i in range(len(rows)) if i not in file_lines] if file_lines else range(len(rows))
             yield Block([numbers[i] for i in kept], [rows[i] for i in kept]) if file_lines else Block(numbers, rows)
 

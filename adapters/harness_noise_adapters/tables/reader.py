@@ -451,7 +451,7 @@ class FileReader:
         scores, skipped, notes = [], [], [*self.notes]
         if others := [name for rule in self.rules for name in rule.others]:
             ways = parameter("columns", {"metrics": "NAME+NAME"})
-            said = f"{self.path.name}: not taken for metrics: {some_of(others, 6)}; {ways} takes what you name"
+            said = f"{self.path.name}: not taken for metrics: {some_of(others, 6)} ({ways} takes what you name)"
             notes.append(Note("read_as", said))
         for (of_model, of_task, metric, scorer), cells in tables.items():
             if of_model != model:

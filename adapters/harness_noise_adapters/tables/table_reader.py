@@ -179,7 +179,7 @@ class TableReader(FileReader):
         empty = np.flatnonzero(codes < 0)
         if empty.size:
             named = self.columns.names[name]
-            advice = f", which tells the answers apart; if it does not, say {parameter('columns', {name: 'none'})}"
+            advice = f", which tells the answers apart. If it does not, say {parameter('columns', {name: 'none'})}"
             raise InputError(
                 f"{self.path}, line {block.lines[empty[0]]}: no {named!r}, though the table has that column"
                 + (f"{advice}, and the rows of a question are its answers in order" if name == "repeat" else "")

@@ -71,7 +71,7 @@ def odd_scores(odd: Mapping[str, NoScoreError]) -> InputError:
     if not others:
         return first
     listed = ", ".join(list(odd)[:MOST_ODD]) + (", …" if len(odd) > MOST_ODD else "")
-    return InputError(f"{first}; cells that are none of these: {listed}")
+    return InputError(f"{first}. Cells that are none of these: {listed}")
 
 
 def answers_of(value: Any) -> list[Any] | None:

@@ -120,6 +120,6 @@ def _read(memory: Path) -> Kept:
         raise InputError(f"{memory}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(
-            f"{memory}: not the looks at many models, or a broken file of them; take it away to begin anew"
+            f"{memory}: not the looks at many models, or a broken file of them. Take it away to begin anew"
         ) from None
     return Kept(content, models, family)

@@ -20,8 +20,8 @@ from .memory import ANEW, Kept
 ORDER = "order"
 """The column of a table that says in which order the questions are asked."""
 _TYPE = (
-    "lm-eval: --noise --noise_sample 100 --noise_seed 1; Inspect: --metadata noise=true --metadata noise_sample=100 "
-    "--metadata noise_seed=1; a table: a column `order` with the place of each question in a random order"
+    "lm-eval: --noise --noise_sample 100 --noise_seed 1. Inspect: --metadata noise=true --metadata noise_sample=100 "
+    "--metadata noise_seed=1. A table: a column `order` with the place of each question in a random order"
 )
 
 
@@ -45,7 +45,7 @@ def total(measured: Sequence[MeasuredRun], here: int, n: int | None, kept: Kept 
     said = [sum(_records(entry)[part.task]["n_total"] for part in entry.parts) for entry in measured if _has(entry)]
     known = n or (before if isinstance(before, int) else None) or max([here, *said])
     if known < here:
-        raise InputError(f"`n` {known:,}: the runs have answered {here:,} questions together; give as many at least")
+        raise InputError(f"`n` {known:,}: the runs have answered {here:,} questions together. Give as many at least")
     return known
 
 

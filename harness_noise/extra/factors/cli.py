@@ -17,7 +17,7 @@ from ...cli import options
     options.several(
         "--factor factors",
         "NAME[=COLUMN]",
-        "A source of noise: a column of the table, an argument of the task, or task, model, run, or scorer where "
+        "A source of noise: a column of the table, an argument of the task, or task, model, run, or scorer if "
         "several judges graded the same answers (repeatable). One word is both its name and its column.",
         required=True,
     ),

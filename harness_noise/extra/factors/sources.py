@@ -112,7 +112,7 @@ def _no_advice_sentence(few: Sequence[Component], components: Sequence[Component
         return f"{text}."
     se = most.var_mean**0.5
     added = (PERCENT if zero_one else Scale()).text(se, decimals(se), unit=True)
-    return f"{text}; so far the {most.name} adds most (SE {added})."
+    return f"{text}. So far the {most.name} adds most (SE {added})."
 
 
 def _few_levels_sentence(component: Component) -> str:
@@ -152,7 +152,7 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
     if len(kinds) != 1:
         names = ", ".join(sorted(" / ".join(filter(None, kind)) for kind in kinds)) or "none"
         named = "`metrics`" if judged else "`metrics` and `scorers`, or make the judge a factor, `factors` judge=scorer"
-        raise InputError(f"noise by factor is of one metric; there are {names}: name one with {named}")
+        raise InputError(f"noise by factor is of one metric. There are {names}: name one with {named}")
     scores: list[np.ndarray] = []
     questions: list[str] = []
     levels: dict[str, list[str]] = {name: [] for name in factors}
@@ -187,4 +187,4 @@ def _levels(run: Run, part: Scores, name: str, column: str) -> list[str]:
     if column in of_all:
         return [of_all[column]] * part.values.size
     have = ", ".join([*(part.factors or ()), *RUN_LEVEL])
-    raise InputError(f"{run.name}: `factors` {name}={column}: there is no such column; there are {have}")
+    raise InputError(f"{run.name}: `factors` {name}={column}: there is no such column. There are {have}")

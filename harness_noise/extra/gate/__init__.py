@@ -14,7 +14,7 @@ EXTRA = Extra(
             like="compare",  # it decides on its rows
             obeys=f"tasks metrics scorers groups columns format_file follow_links answers_b {_LABELS}",
             refusals={
-                "": "{what} is for one run; a difference has t (with Bonett-Price where nothing varies) or bootstrap: "
+                "": "{what} is for one run. A difference has t (with Bonett-Price if nothing varies) or bootstrap: "
                 "use `interval='t'`",
                 **dict.fromkeys(("as_repeats", "apart"), _ITSELF),
                 **dict.fromkeys(("measures", "prices"), _SCORES),

@@ -32,7 +32,7 @@ CODES = {"pass": 0, "fail": 1, "cannot judge": 2}
     options.choice(
         "--rule",
         ("regression", "no-loss"),
-        "Fail only where a loss is shown, or pass only where a loss is excluded.",
+        "Fail only if a loss is shown, or pass only if a loss is excluded.",
     ),
     options.value("--ratio", "R", "The share of the baseline to be kept, such as 0.99.", float),
     options.value("--floor", "VALUE", "The mean that every row must reach: 0.85, or 85%.", options.MEAN),

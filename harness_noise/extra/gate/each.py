@@ -231,7 +231,7 @@ def _decided(counted: Sequence[_Counted], alpha: float) -> tuple[list[GateRow], 
         k, m, passed, reason = row.answers_a or 0, row.answers_b or 0, not adjusted < alpha, ""
         if passed and n / comb(k + m, k) >= alpha:  # whatever the answers are
             reason = (
-                f"with {k} and {m} answers no loss among {n:,} questions could be shown; {enough(n, alpha)} each could "
+                f"with {k} and {m} answers no loss among {n:,} questions could be shown: {enough(n, alpha)} each could "
                 "show a complete one"
             )
         elif passed and if_lost < alpha:

@@ -105,13 +105,13 @@ class Bar:
     def __post_init__(self) -> None:
         for cause in self.vouched:
             if cause not in CAUSES:
-                raise InputError(f"`vouch` {cause!r} is no cause of a missing answer; they are {', '.join(CAUSES)}")
+                raise InputError(f"`vouch` {cause!r} is no cause of a missing answer. They are {', '.join(CAUSES)}")
         if self.rule not in ("regression", "no-loss"):
             raise InputError(f"rule {self.rule!r} is not one of regression, no-loss")
         if not 0 <= self.margin < math.inf:
             raise InputError(f"margin {self.margin:g} must not be negative")
         if self.ratio is not None and not 0 < self.ratio < 2:
-            meant = f"; did you mean {self.ratio / 100:g}?" if 2 <= self.ratio <= 100 else ""
+            meant = f". Did you mean {self.ratio / 100:g}?" if 2 <= self.ratio <= 100 else ""
             raise InputError(f"`ratio` {self.ratio:g} is not the share of the baseline to be kept, such as 0.99{meant}")
         if self.ratio is not None and self.margin:
             raise InputError("`margin` and `ratio` both say how much may be lost: leave one of the two out")
@@ -272,7 +272,7 @@ def judge(
         warnings = [
             Note(
                 "same_scores",
-                f"THE SAME SCORES: every question of {a.name} scores as in {b.name}; is it one run twice?",
+                f"THE SAME SCORES: every question of {a.name} scores as in {b.name}. Is it one run twice?",
             )
             for a, b in combinations((run, *once(baselines)[0]), 2)
             if _same_scores(a, b)
@@ -329,7 +329,7 @@ def _vouched(runs: Sequence[Run], causes: Sequence[str]) -> Iterator[Note]:
             continue
         there = list(dict.fromkeys(name for run in runs for part in run.scores for name in part.missing))
         have = f"the causes that there are: {', '.join(there)}" if there else "no cause of any is known"
-        text = f"`vouch` {cause} changes nothing, because no answer is missing for this cause; {have}"
+        text = f"`vouch` {cause} changes nothing, because no answer is missing for this cause: {have}"
         yield Note("missing_without_cause", text)
 
 
@@ -391,7 +391,7 @@ def _tried(n: int) -> Note:
     """Return a note on the scores with which a pass was tried in place of those that are missing."""
     between = f", and with {n - 2} between" if n > 2 else ""
     text = "answers are missing: the gate also passes with the worst scores that they could have, and with the best"
-    return Note("missing_filled", f"{text}{between}; other combinations were not tried")
+    return Note("missing_filled", f"{text}{between}. Other combinations were not tried")
 
 
 def _same_scores(a: Run, b: Run) -> bool:
@@ -530,7 +530,7 @@ def one_configuration(runs: Sequence[Run]) -> tuple[Run, list[Note]]:
     joined = as_repeats(means)[0]
     names = list(dict.fromkeys(run.model for run in runs))
     whose = "" if len(names) == 1 else f" ({', '.join(names)}), taken for one configuration"
-    more = "; a third one would let the gate see about twice as much" * (len(runs) == 2)
+    more = ". A third one would let the gate see about twice as much" * (len(runs) == 2)
     notes = [Note("several_baselines", f"{len(runs)} baseline runs{whose}: what runs differ by counts, too{more}")]
     run = replace(_told_right(joined, runs), model=f"mean of {len(runs)} runs", corpus=(), drawn=first.drawn)
     run, lacking = _complete(_marked(run, runs_of_one=1.0))

@@ -78,11 +78,11 @@ def sentence(gate: Gate) -> str:
         text += f"; and {more} more" if more > 0 else ""
     elif gate.rule == "no-loss":
         few = any("few_flips" in row.diagnostics for row in judged)
-        errs = "; few questions decide: this limit errs in about 4% of cases" if few else ""
+        errs = ". Few questions decide: this limit errs in about 4% of cases" if few else ""
         text = f"a loss beyond {_allowed(gate)} is excluded in {rows}{errs}"
     else:
         text = f"no loss beyond {_allowed(gate)} is shown in {rows}{_worth(judged)}"
-    lost = f"; NOT judged: {', '.join(gate.left_out)}" if gate.left_out and gate.outcome != CANNOT else ""
+    lost = f". NOT judged: {', '.join(gate.left_out)}" if gate.left_out and gate.outcome != CANNOT else ""
     return f"{gate.outcome}: {text}{lost}"
 
 
@@ -130,18 +130,20 @@ def _worth(judged: list[GateRow]) -> str:
     seen = sorted((row for row in judged if row.sees is not None), key=lambda row: row.sees or 0.0)
     blind = any(row.sees is None and row.se for row in judged)
     if not seen:
-        return "; no loss that is possible would be shown with 80% power" if blind else ""
+        return ". No loss that is possible would be shown with 80% power" if blind else ""
     low, high = (fmt.amount(row, row.sees) for row in (seen[0], seen[-1]))
     none = ", and in some rows none that is possible" * blind
-    return f"; a loss of {low if low == high else f'{low} to {high}'} in one row would be shown with 80% power{none}"
+    return f". A loss of {low if low == high else f'{low} to {high}'} in one row would be shown with 80% power{none}"
 
 
 def _undecided(row: GateRow) -> str:
     needed = (
-        "" if row.n_needed is None else f"; {counted(row.n_needed, 'question')} would exclude it, if nothing is lost"
+        "" if row.n_needed is None else f": {counted(row.n_needed, 'question')} would exclude it, if nothing is lost"
     )
     if row.never:
-        needed = "; no number of questions would: the noise of what it is held against is too large by itself"
+        needed = (
+            ". No number of questions would exclude it: the noise of what it is held against is too large by itself"
+        )
     text = f"limit {_with_unit(row, row.limit)}, threshold {_threshold(row)}"
     return f"a loss is neither shown nor excluded ({text}{needed})"
 

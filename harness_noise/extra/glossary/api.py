@@ -123,7 +123,7 @@ def _unknown(term: str) -> str:
     near = get_close_matches(term.lower(), [name for name in by_every_name() if name], _NEAREST, 0.5)
     names = list(dict.fromkeys(by_every_name()[name].name for name in near))
     nearest = f"the nearest are {', '.join(names)}" if names else "it has none that is similar"
-    return f"the glossary has no term {term!r}: {nearest}; `harness-noise what` lists all"
+    return f"the glossary has no term {term!r}: {nearest} (`harness-noise what` lists all)"
 
 
 def _of_runs(term: Term, runs: Sequence[Any], choices: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ _NEEDS = (
 @options.command(
     "label",
     "harness-noise label runs/new -n 100 -o labels.csv",
-    old={"--no-blind": "people see neither the model nor the judge's score; in Python `label_sample(blind=False)`"},
+    old={"--no-blind": "people see neither the model nor the judge's score. In Python `label_sample(blind=False)`"},
     shown="-o -n --by-score --plan --target-se --effect --labels --judged --r2 --force",
 )
 @click.argument("runs", metavar="RUN...", nargs=-1, callback=lambda _context, _param, words: options.expanded(words))

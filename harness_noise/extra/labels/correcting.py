@@ -113,7 +113,7 @@ def scored_by(run: Run, judge: str, options: LabelOptions, settings: Settings) -
     if not matched:
         have = ", ".join(dict.fromkeys(part.scorer for part in run.scores))
         raise InputError(
-            f"{run.name}: `labels_scorer` {judge!r} is not one of several scorers of its answers; there are {have}"
+            f"{run.name}: `labels_scorer` {judge!r} is not one of several scorers of its answers. There are {have}"
         )
     return _corrected(replace(run, scores=tuple(matched)), matched, LabelFile(f"scorer {judge}", ()), options, settings)
 
@@ -305,7 +305,7 @@ def _corrected(
     for number, text in (
         (lost, f"{labels.name}: {lost} labels are of questions without a score of the judge, and do not count"),
         (labels.n_empty, f"{labels.name}: {labels.n_empty} rows have no label, as if they had not been drawn"),
-        (missing, f"{run.name}: {missing} answers have no score of the judge; questions without any do not count"),
+        (missing, f"{run.name}: {missing} answers have no score of the judge. Questions without any do not count"),
     ):
         notes += [Note("labels_used", text)] if number else []
     return replace(
@@ -516,7 +516,7 @@ def _unmatched(lost: Sequence[Label], labels: LabelFile, runs: Sequence[Run]) ->
     )
     return (
         f"{labels.name}, line {first.line}: {said} is not in {some_of([run.name for run in runs], MOST_NAMED)}, and "
-        f"{len(lost)} of {len(labels.labels)} labels match no answer; the questions are called "
+        f"{len(lost)} of {len(labels.labels)} labels match no answer. The questions are called "
         f"{', '.join(keys[:MOST_NAMED])}, … and the tasks {some_of(list(tasks), MOST_NAMED)}. `label_sample` "
         "writes a file with the right names"
     )
@@ -534,5 +534,5 @@ def label_arrays(part: Scores, labels: ArrayLike, options: LabelOptions, setting
         raise InputError(f"labels of the shape {table.shape} for scores of the shape {part.values.shape}")
     these = _answer_labels(part, table)
     if _n_clusters(part, these) < FEWEST:
-        raise InputError("fewer than two labelled questions (clusters): no standard error; label more answers")
+        raise InputError("fewer than two labelled questions (clusters): no standard error. Label more answers")
     return _scores_of([part], {part: these}, options, settings)[0]

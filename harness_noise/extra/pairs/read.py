@@ -57,14 +57,14 @@ def read_verdicts(source: Any, columns: Mapping[str, str]) -> list[Judged]:
 
 def _of_table(where: str, rows: Sequence[Row], columns: Mapping[str, str]) -> Iterator[Judged]:
     if unknown := set(columns) - set(_NAMES):
-        raise InputError(f"{where}: verdicts have no {sorted(unknown)[0]!r}; `columns` names {', '.join(_NAMES)}")
+        raise InputError(f"{where}: verdicts have no {sorted(unknown)[0]!r}: `columns` names {', '.join(_NAMES)}")
     named = {role: column_of(where, rows, role, names, columns) for role, names in _NAMES.items()}
     both = bool(named["model_a"] and named["model_b"])
     lacking = [role for role in ("question", "winner") if not named[role]]
     lacking += [] if both or named["first"] else ["model_a and model_b (or first, of two models)"]
     if lacking:
         raise InputError(
-            f"{where}: no column is the {lacking[0]}; there are {some_of(list(rows[0]), 12)}. Name it, as in "
+            f"{where}: no column is the {lacking[0]}. There are {some_of(list(rows[0]), 12)}. Name it, as in "
             f"`columns={{'{lacking[0].split()[0]}': 'COL'}}`"
         )
     other = {} if both else _two(where, rows, named)
@@ -85,7 +85,7 @@ def _two(where: str, rows: Sequence[Row], named: Mapping[str, str]) -> dict[str,
     names |= {word: None for word in winners if word.lower() not in _TIES | _FIRST | _SECOND}
     if len(names) != 2:
         raise InputError(
-            f"{where}: it names {some_of(list(names), 6)}; a column `first` is for two models: give the columns "
+            f"{where}: it names {some_of(list(names), 6)}. A column `first` is for two models: give the columns "
             "model_a and model_b"
         )
     a, b = names

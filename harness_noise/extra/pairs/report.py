@@ -15,7 +15,7 @@ _SCALE = "Strengths are log-odds of the judge's average question, and are not co
 def of_pairs(table: JudgedPairs, *, brief: bool = False, wide: bool = False) -> Summary:
     """Return the display form of verdicts on pairs."""
     marks, rows = Marks(), table.pairs
-    orders = "mean points of A, ties half; orders are averaged first"
+    orders = "mean points of A, ties half, after the orders are averaged"
     columns = [
         TextColumn("A", lambda row: fmt.plain(row.model_a)),
         TextColumn("B", lambda row: fmt.plain(row.model_b)),

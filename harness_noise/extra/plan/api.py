@@ -215,7 +215,7 @@ def _of_profile(path: str | Path, inputs: Asked, request: Request, *, looks: Loo
     if numbers.effect is not None:
         numbers = replace(numbers, effect=float(numbers.effect))  # the profile knows the scale of its points
     result = plan_of(numbers, [], request.settings, looks=looks, zero_one=profile.scale is not None)
-    said = f"The noise is that of other models on {profile.task}; no answer of the models to be compared was seen"
+    said = f"The noise is that of other models on {profile.task}. No answer of the models to be compared was seen"
     source = profiles.sentence(path)
     return replace(
         result,

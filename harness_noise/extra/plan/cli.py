@@ -44,7 +44,7 @@ class Costs(options.ParamType):
 @options.to_read(
     options.several("--from runs", "RUN [RUN]", "Take the noise from a run, or from A − B."),
     options.switch("--two-like-this", "With one run: plan two runs like it, as if unrelated."),
-    options.value("--models", "A[,B]", "Which models, where the RUNs of --from hold several."),
+    options.value("--models", "A[,B]", "The models to plan for, if the RUNs of --from hold several."),
     *options.reading("plan"),
     options.PROFILE,
     options.OMEGA2,

@@ -148,6 +148,6 @@ def _the_only(rows: Sequence[Estimate | Difference]) -> Estimate | Difference:
         return rows[0]
     names = "; ".join(f"{row.task} / {row.metric} / {row.scorer}" for row in rows[:6]) or "none"
     raise InputError(
-        f"a plan starts from one metric of one task; there are {len(rows)}: {names}. Name one with `tasks`, `metrics` "
+        f"a plan starts from one metric of one task. There are {len(rows)}: {names}. Name one with `tasks`, `metrics` "
         "and `scorers`"
     )

@@ -121,7 +121,7 @@ class Asked:
         for name in ("effect", "target_se"):
             check_scale(name, getattr(self, name), noise.scale)
         if self.effect is not None and self.n is not None and self.power is not None:
-            raise InputError("of `effect`, `n` and `power` give two; the third follows")
+            raise InputError("of `effect`, `n` and `power` give two: the third follows")
         if self.effect is None and self.n is None:
             raise InputError("give `effect` (how many questions?) or `n` (how small a difference?)")
         if not noise.split and (self.repeats or 1) > 1 and self.accuracy is None:
@@ -370,11 +370,11 @@ def _trust(noise: Noise, goal: Asked, plug_in: PlugIn | None) -> list[str]:
         text += f", because the estimate itself is {'0' if omega2 == 0 else 'below 0'} and promises too much."
     elif goal.n is None:
         clusters = "" if plug_in.n_clusters is None else f"{plug_in.n_clusters:,} clusters, "
-        text += f"; the estimate itself would say {clusters}{plug_in.n_questions:,} questions."
+        text += f". The estimate itself would say {clusters}{plug_in.n_questions:,} questions."
     elif goal.effect is not None:
-        text += f"; at the estimate itself the power would be {100 * plug_in.power:.0f}%."
+        text += f". At the estimate itself the power would be {100 * plug_in.power:.0f}%."
     else:
-        text += f"; the estimate itself would detect {noise.amount(plug_in.mde)}."
+        text += f". The estimate itself would detect {noise.amount(plug_in.mde)}."
     if noise.split and plug_in is None and goal.costs is not None:
         return [text, "With an ω² that is not above 0, this pilot cannot say how many answers per question are best."]
     return [text]
@@ -427,7 +427,8 @@ def _with_labels(result: Plan, noise: Noise, goal: Asked) -> Plan:
     )
     aim = f"For {what}" if goal.target_se is not None else f"To find {what} with {100 * result.power:.0f}% power"
     need = f"people label {n:,} of the {judged:,} judged questions" if n else f"labels of all {judged:,} are too few"
-    text = f"{aim} {need} (the judge predicts R² = {r2:.2g} of the labels); without a judge {result.n_questions:,}."
+    text = f"{aim} {need} (the judge predicts R² = {r2:.2g} of the labels). "
+    text += f"Without a judge they label {result.n_questions:,}."
     return replace(result, labels=labels, notes=(*result.notes, Note("plan_of_labels", text)))
 
 
@@ -452,7 +453,7 @@ def _by_task(result: Plan, answers: int, tasks: Mapping[str, tuple[int, float]],
     asked = ",".join(f"{row.task}={row.repeats}" for row in rows)
     text = (
         f"{answers:,} answers spread by task find {noise.amount(mde)} instead of {noise.amount(result.mde)} with "
-        f"K = {result.repeats} for all; a live lm-eval run asks so with noise_repeats {asked}"
+        f"K = {result.repeats} for all. A live lm-eval run asks so with noise_repeats {asked}"
     )
     return replace(
         result, by_task=tuple(rows), mde_by_task=mde, notes=(*result.notes, Note("plan_by_task", f"{text}."))

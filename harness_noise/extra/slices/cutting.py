@@ -121,7 +121,7 @@ def _sliced(measured: Iterable[_Measured], by: Sequence[str], settings: Settings
     if not cuts:
         raise InputError(
             "; ".join(texts(notes))
-            or f"`by='auto'`: no field is a number or a category of 2 to {MOST_CATEGORIES} values; the fields are "
+            or f"`by='auto'`: no field is a number or a category of 2 to {MOST_CATEGORIES} values. The fields are "
             f"{field_names(tables)}"
         )
     method: Adjust = "none" if settings.adjust == "none" else "bh"

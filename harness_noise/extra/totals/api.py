@@ -222,7 +222,7 @@ SHARED_P = 0.05
 """Below this p of the F test, the runs are said to differ by more than their answers."""
 _ESTIMAND = Note("estimand", "the figures hold for these questions, not for other questions of their kind")
 _DIRECTION = Note(
-    "no_direction", "the table does not say whether higher or lower is better; higher is taken to be better"
+    "no_direction", "the table does not say whether higher or lower is better. Higher is taken to be better"
 )
 
 

@@ -72,7 +72,7 @@ def read_totals(source: Any, columns: Mapping[str, str], bounds: Bounds) -> list
     where, rows = rows_of(source)
     unknown = set(columns) - set(_NAMES)
     if unknown:
-        raise InputError(f"{where}: totals have no {sorted(unknown)[0]!r}; `columns` names {', '.join(_NAMES)}")
+        raise InputError(f"{where}: totals have no {sorted(unknown)[0]!r}: `columns` names {', '.join(_NAMES)}")
     asked = next((name for name in rows[0] if name.lower() in _OF_ANSWERS), "")
     if asked:
         raise InputError(
@@ -103,8 +103,8 @@ def _checked(
     scores, sizes = np.array([score for score, _ in runs.values()]), {size for _, size in runs.values() if size == size}
     if len(sizes) > 1 or any(size < 1 or size % 1 for size in sizes):
         raise InputError(
-            f"{where}: the runs of {model} have {some_of([f'{size:g}' for size in sorted(sizes)], 4)} questions; "
-            "totals can be taken together only if all runs were asked the same whole number of questions"
+            f"{where}: the runs of {model} have {some_of([f'{size:g}' for size in sorted(sizes)], 4)} questions. "
+            "Totals can be taken together only if all runs were asked the same whole number of questions"
         )
     low, high = bounds or (0.0, 1.0)
     inside = bool(((scores >= low) & (scores <= high)).all())

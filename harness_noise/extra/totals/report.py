@@ -29,7 +29,7 @@ def of_totals(table: Totals, *, brief: bool = False, wide: bool = False) -> Summ
         Column(f"{level} CI", lambda row: _ends(row, row.ci_low, row.ci_high), "of the mean, by t with runs − 1 df"),
         Column("SD of runs", lambda row: fmt.amount(row, row.sd_runs), "standard deviation between runs"),
         Column(
-            "SD of answers", _of_answers, "SD that independent answers alone would have; ≤: at most", 2, optional=True
+            "SD of answers", _of_answers, "SD that independent answers alone would have (≤: at most)", 2, optional=True
         ),
         Column(
             "next run", lambda row: _ends(row, row.next_low, row.next_high), f"where one further run lies, with {level}"

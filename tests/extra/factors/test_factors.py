@@ -54,7 +54,7 @@ def test_what_adds_most_so_far_is_a_factor_whose_noise_is_known():
     y, questions, prompts = crossed(7, 4, 3, sd=(0.01, 0.5, 0.01, 0.01))
     found = factor_noise(y.ravel(), questions, {"prompt": prompts, "model": np.zeros(y.size)})
     assert next(row for row in found.factors if row.factor == "model").var is None
-    assert "so far the prompt adds most (SE " in found.advice
+    assert "So far the prompt adds most (SE " in found.advice
 
 
 def test_one_answer_per_cell_folds_the_interaction_into_the_residual():
@@ -188,7 +188,7 @@ class TestRows:
         """Three prompts: their variance is known to a factor of a hundred, and the output says that."""
         y, questions, prompts = crossed(40, levels, 3)
         found = factor_noise(y.ravel(), questions, {"prompt": prompts})
-        assert f"prompt has only {levels} levels, so no advice can be given yet; so far the " in found.advice
+        assert f"prompt has only {levels} levels, so no advice can be given yet. So far the " in found.advice
         assert {row.gain for row in found.factors} == {None}
         assert noted(found)[0].startswith(f"prompt has {levels} levels: its variance lies anywhere between")
         row = found.factors[1]
@@ -254,7 +254,7 @@ class TestRuns:
 
     def test_unknown_column(self):
         run = Run(model="m", name="r", harness="test", scores=(as_scores([[1.0, 0.0]]),))
-        with pytest.raises(InputError, match="no such column; there are task, model, run"):
+        with pytest.raises(InputError, match=r"no such column\. There are task, model, run"):
             factors_of_runs([run], {"judge": "judge"})
 
     def test_two_metrics(self):
@@ -292,7 +292,7 @@ class TestTables:
         import harness_noise as hn
 
         self.write(tmp_path / "t.csv")
-        with pytest.raises(InputError, match="line 2: factor 'judge' is not there or empty; there are question, "):
+        with pytest.raises(InputError, match=r"line 2: factor 'judge' is not there or empty\. There are question, "):
             hn.read(tmp_path / "t.csv", factors=("judge",))
         (tmp_path / "u.csv").write_text("question,score,judge\na,1,x\na,0,\n")
         with pytest.raises(InputError, match="line 3: factor 'judge' is not there or empty"):

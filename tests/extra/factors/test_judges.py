@@ -145,7 +145,7 @@ class TestJudgesAsAFactor:
     def test_two_metrics_are_refused(self):
         run = self.runs(n=5)
         scores = (*run.scores[:2], Scores("t", "other", "c", run.scores[0].questions, run.scores[2].values))
-        with pytest.raises(hn.InputError, match="there are mean, other: name one with `metrics`"):
+        with pytest.raises(hn.InputError, match="There are mean, other: name one with `metrics`"):
             hn.factors(Run(model="m", name="r", harness="t", scores=scores), {"judge": "scorer"})
         with pytest.raises(hn.InputError, match="make the judge a factor, `factors` judge=scorer"):
             hn.factors(run, {"task": "task"})

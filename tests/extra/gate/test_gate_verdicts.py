@@ -348,7 +348,7 @@ class TestSeveralBaselines:
         for choices in ({"test": "sign"}, {"unpaired": True}, {"repeats_are": "runs"}):
             with pytest.raises(hn.InputError, match="several baseline runs"):
                 hn.gate(a, sides, **choices)
-        assert any("a third one would" in note for note in noted(hn.gate(a, sides)))
+        assert any("A third one would" in note for note in noted(hn.gate(a, sides)))
 
     def test_questions_that_one_of_them_lacks_are_left_out_and_counted(self) -> None:
         a, b = pair(tasks=("arc",))
@@ -534,21 +534,21 @@ class TestCannotJudge:
     @pytest.mark.parametrize(
         ("choices", "words"),
         [
-            ({"margin": 2.0}, "margin"), ({"margin": -1.0}, "negative"), ({"ratio": 99}, "did you mean 0.99"),
+            ({"margin": 2.0}, "margin"), ({"margin": -1.0}, "negative"), ({"ratio": 99}, "Did you mean 0.99"),
             ({"ratio": 0.9, "margin": 0.1}, "leave one"), ({"margin": math.nan}, "margin"),
         ],
     )  # fmt: skip
     def test_numbers_on_the_wrong_scale_are_refused(self, choices: Any, words: str) -> None:
         with pytest.raises(hn.InputError, match=words):
             hn.gate(*pair(), **choices)
-        with pytest.raises(hn.InputError, match="did you mean"):
+        with pytest.raises(hn.InputError, match="Did you mean"):
             hn.gate(pair()[0], floor=70)
         with pytest.raises(hn.InputError, match=r"`floor` 150% is outside the range of acc, 0 to 1$"):
             hn.gate(pair()[0], floor=InPoints(1.5))
         with pytest.raises(hn.InputError) as refused:
             hn.gate(*pair(), margin=InPoints(1.5))
         assert "`margin` 150% is" in str(refused.value)
-        assert "did you mean" not in str(refused.value)
+        assert "Did you mean" not in str(refused.value)
         with pytest.raises(hn.InputError, match="what must the run reach"):
             hn.gate(pair()[0])
 
@@ -852,7 +852,7 @@ class TestMissing:
         gate = hn.gate(without(a, 2), side, **bar)
         assert gate.passed
         (said,) = (note for note in gate.notes if note.code == "missing_filled")
-        assert said.as_text().endswith("with the worst scores that they could have, and with the best; other "
+        assert said.as_text().endswith("with the worst scores that they could have, and with the best. Other "
                                        "combinations were not tried")  # fmt: skip
 
     def test_the_baselines_count_too_and_a_fail_stays_one(self) -> None:
@@ -1019,7 +1019,7 @@ class TestOneConfiguration:
         sides = [b, replace(b, name="x", scores=tuple(replace(p, values=1 - p.values) for p in b.scores))]
         gate = hn.gate(a, sides)
         assert gate.rows[0].sees is None
-        assert "no loss that is possible would be shown" in gate.sentence
+        assert "No loss that is possible would be shown" in gate.sentence
 
 
 def test_a_damaged_kept_run_is_an_error_or_read_right_wherever_it_is_damaged(tmp_path: Path) -> None:
@@ -1052,4 +1052,4 @@ def test_a_no_loss_pass_with_few_flips_says_how_often_its_limit_errs() -> None:
     ]
     result = hn.gate(*runs, rule="no-loss", margin=0.05)
     assert result.passed
-    assert "few questions decide: this limit errs in about 4% of cases" in result.sentence
+    assert "Few questions decide: this limit errs in about 4% of cases" in result.sentence

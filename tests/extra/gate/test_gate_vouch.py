@@ -65,13 +65,13 @@ def test_a_cause_that_meets_no_answer_is_told():
     found = gate(run("new", 0.8, INFRASTRUCTURE), run("old", 0.8), vouch=["verifier"])
     assert found.outcome == "cannot judge"
     assert any(
-        "no answer is missing for this cause; the causes that there are: infrastructure" in n for n in noted(found)
+        "no answer is missing for this cause: the causes that there are: infrastructure" in n for n in noted(found)
     )
 
 
 def test_a_word_that_is_no_cause_is_refused():
     with pytest.raises(
-        hn.InputError, match="'sandbox' is no cause of a missing answer; they are agent, infrastructure"
+        hn.InputError, match=r"'sandbox' is no cause of a missing answer\. They are agent, infrastructure"
     ):
         gate(run("new", 0.8), run("old", 0.8), vouch=["sandbox"])
 

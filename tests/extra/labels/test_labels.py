@@ -481,7 +481,7 @@ def test_every_renderer_names_the_estimand(folder: Path) -> None:
         ("question,label", [("q1", 1), ("q2", 0), ("q1", 0)], "q1' is labelled 1 in line 2 and 0 in line 4"),
         ("question,label", [(f"q{i}", 1 + i % 5) for i in range(0, N, 4)], r"the labels go from 1 to 5.*label_range"),
         ("question,label", [(f"q{i}", "") for i in range(5)], "no row has a label yet"),
-        ("question,verdict", [("q1", 1)], "no column 'label'; there are question, verdict"),
+        ("question,verdict", [("q1", 1)], "no column 'label'. There are question, verdict"),
         ("question,label", [("q1", "maybe")], "line 2: label 'maybe' is not a finite number"),
         ("question,label", [("q1", 1)], "fewer than two labelled questions"),
         ("question,label,chance", [("q1", 1, 2), ("q2", 0, 2)], "chance 2 is not a probability"),

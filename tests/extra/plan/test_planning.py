@@ -265,7 +265,7 @@ class TestScale:
 
     def test_effect(self):
         for how in ({"runs": self.runs()}, {"accuracy": 0.7}):
-            with pytest.raises(InputError, match=r"`effect` 2 .* from 0 to 1.*did you mean 0\.02 \(2%\)\?"):
+            with pytest.raises(InputError, match=r"`effect` 2 .* from 0 to 1.*Did you mean 0\.02 \(2%\)\?"):
                 plan(effect=2, **how)
         assert plan(effect=2, runs=self.runs(100)).effect == 2
         assert plan(effect=2, runs=self.runs(), range=(0.0, 100.0)).effect == 2
@@ -280,7 +280,7 @@ class TestScale:
 
         a, b = self.runs()
         for call in (lambda s: compare_runs([(a, b)], s), lambda s: arena([a, b], s)):
-            with pytest.raises(InputError, match=f"`margin` {margin} .*did you mean 0.0{margin}"):
+            with pytest.raises(InputError, match=f"`margin` {margin} .*Did you mean 0.0{margin}"):
                 call(Settings(margin=margin))
             call(Settings(margin=0.02))
             call(Settings(margin=margin, range=(0.0, 100.0)))

@@ -77,7 +77,7 @@ def test_questions_without_the_field_are_left_out_and_counted():
         ({"x": [1.0] * 12}, ["x"], "it is 1 for every question"),
         ({"x": list(np.arange(12.0)), "y": list(3 - 2 * np.arange(12.0))}, ["x", "y"], "cannot be told apart from x"),
         ({"x": ["u", "v"] * 6, "y": ["s", "t"] * 6}, ["x", "y"], "cannot be told apart"),
-        ({"x": list(np.arange(12.0))}, ["z"], "no question has it; the fields are x"),
+        ({"x": list(np.arange(12.0))}, ["z"], "no question has it. The fields are x"),
         ({"x": [f"w{i}" for i in range(12)]}, ["x"], "12 questions for 12 coefficients"),
         ({"x": list(np.arange(12.0))}, ["auto"], "by name"),
     ],

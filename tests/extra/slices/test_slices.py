@@ -211,7 +211,7 @@ def test_a_field_that_only_b_knows_slices_both(kinds):
 @pytest.mark.parametrize(
     ("by", "more", "words"),
     [
-        (["z"], {}, "no question has it; the fields are k, names, same"),
+        (["z"], {}, "no question has it. The fields are k, names, same"),
         (["names"], {}, "too few in each"),
         (["same"], {}, "divides nothing"),
         (["k"], {"repeats_are": "runs"}, "`repeats_are='runs'`"),

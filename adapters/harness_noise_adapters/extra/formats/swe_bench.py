@@ -159,7 +159,7 @@ def _read_folder(folder: Path, notes: list[Note]) -> tuple[Outcomes, float | Non
         if (file := child / REPORT).is_file():
             outcomes[child.name] = _solved(file, child.name, document(file, DAMAGED, dict).get(child.name))
     lost = sum(doc["outcome"] == "error" for doc in outcomes.values())
-    said = f"{folder}: an instance with an empty patch has no folder and is not counted; the run's report has it"
+    said = f"{folder}: an instance with an empty patch has no folder and is not counted. The run's report has it"
     notes.append(Note("not_all_read", said))
     if lost:
         said = f"{folder}: {lost} instances have no {REPORT} and count as not solved, as in the harness"

@@ -68,7 +68,7 @@ def _columns(path: Path | Rows, head: Sequence[Record]) -> dict[str, str]:
     for needed in ("question", "label"):
         if needed not in names:
             raise InputError(
-                f"{path}: no column {needed!r}; there are {', '.join(have.values()) or 'none'}. A file of labels has "
+                f"{path}: no column {needed!r}. There are {', '.join(have.values()) or 'none'}. A file of labels has "
                 "the columns question and label, and where that is needed task, model, repeat and person"
             )
     return names

@@ -71,7 +71,7 @@ def _write_run(output: RunFiles, path: Path, out: Path, analyze: Analyzer, optio
     notes = [
         Note(
             "in_percent",
-            f"lm-eval's own {metric} is a percentage of the scores; its error bars stand in the noise block alone",
+            f"lm-eval's own {metric} is a percentage of the scores: its error bars are in the noise block alone",
         ).of(task)
         for task, metric, _ in elsewhere
     ]
@@ -147,7 +147,7 @@ def _write_samples(
     with files.replacing(target, [source]) as file:
         for _number, line, row, document, scorer, _new in Scan(source, samples.wanted):
             if document >= len(samples.keys):
-                raise InputError(f"{source}: the file grew while it was read; wait for the run to end")
+                raise InputError(f"{source}: the file grew while it was read. Wait for the run to end")
             scores = {
                 part.metric: part.values[document][masks[part.metric, scorer][document]].tolist()
                 for part in parts

@@ -31,7 +31,7 @@ _ROWS = re.compile(rb'\s*\[\s*\{\s*"doc_id"\s*:')
 _FIRST_LINE = 1 << 24
 _LATEST = 1 << 34
 """Seconds since 1970: the year 2514."""
-DAMAGED = "; the file is damaged, truncated or still being written"
+DAMAGED = ". The file is damaged, truncated or still being written"
 _TABLES = {"groups": dict, "group_subtasks": list, "configs": dict, "higher_is_better": dict, "n-samples": dict}
 """Parts of a results file that map tasks to something, with the type of their values."""
 

@@ -198,7 +198,7 @@ def score_answers(samples: Samples) -> list[Note]:
     samples.columns |= columns
     if columns:
         names = ", ".join(dict.fromkeys(metric for metric, _ in columns))
-        said = f"{names} is a count of right answers out of {samples.answers}; their order is not known"
+        said = f"{names} is a count of right answers out of {samples.answers}. Their order is not known"
         return [Note("counted", said).of(task)]
     return [Note("one_score", _one_score(samples.answers)).of(task)]
 

@@ -442,7 +442,7 @@ def _label(label: Callable[[Mapping[str, Any]], str], doc: Mapping[str, Any], wh
         return label(doc)
     except MissingFieldError as error:
         fields = ", ".join(error.fields) or "(none)"
-        raise FinalError(f"{where} field {error.spec!r} is not in the document; it has {fields}") from None
+        raise FinalError(f"{where} field {error.spec!r} is not in the document. It has {fields}") from None
 
 
 def _answer_count(row: Row) -> int:
@@ -472,6 +472,6 @@ def read_samples(path: Path, wanted: Wanted) -> Samples:
         if new := [sample for sample in block if sample[-1]]:
             samples.add_questions(new)
     if not samples.answers:
-        raise InputError(f"{path}: the file is empty; the run may have stopped before it wrote its samples")
+        raise InputError(f"{path}: the file is empty: the run may have stopped before it wrote its samples")
     samples.name_questions(scan)
     return samples

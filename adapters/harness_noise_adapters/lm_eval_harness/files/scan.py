@@ -104,7 +104,7 @@ def _decoded(
                 continue
             if len(line) == LONGEST and not line.endswith(b"\n"):
                 raise InputError(
-                    f"{path}, line {number}: longer than {LONGEST} bytes, which no harness writes; the file is "
+                    f"{path}, line {number}: longer than {LONGEST} bytes, which no harness writes. The file is "
                     "damaged or is no samples file"
                 )
             row, end = whole_row(line, path, number), len(line)
@@ -142,7 +142,7 @@ def stamp(path: Path, file: IO[bytes] | None = None) -> tuple[float, float]:
 
 def changed(path: Path) -> InputError:
     return InputError(
-        f"{path}: the file changed while it was read; wait until the run has written it, then read it again"
+        f"{path}: the file changed while it was read. Wait until the run has written it, then read it again"
     )
 
 

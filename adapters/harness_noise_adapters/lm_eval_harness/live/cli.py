@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _FLAGS: dict[str, tuple[str | None, str]] = {
     "repeats": (
         "K",
-        "answers per question of generate_until tasks; auto: until more of them no longer pay; or TASK=K (repeatable, "
-        "the last that matches a task counts)",
+        "answers per question of generate_until tasks: a number, auto (until more of them no longer pay), or TASK=K "
+        "(repeatable, the last that matches a task counts)",
     ),
     "cluster": (
         "SPEC",
@@ -49,12 +49,12 @@ _FLAGS: dict[str, tuple[str | None, str]] = {
     "level": ("LEVEL", "coverage of the intervals (default 0.95)"),
     "until": ("RULE", "stop when it is decided (decided, with --noise_against) or precise enough (se=0.01)"),
     "against": ("RUN", "the finished run that this one is compared with"),
-    "margin": ("M", "also stop where both are equivalent within ±M"),
+    "margin": ("M", "also stop if both are equivalent within ±M"),
     "looks": ("L", "number of looks (default 20), or anytime"),
     "spending": ("NAME", "how fast looks spend the error: hsd (default), obrien-fleming or pocock"),
-    "futility": ("on|off", "stop where the rest cannot decide it (default on)"),
+    "futility": ("on|off", "stop if the rest cannot decide it (default on)"),
     "effect": ("D", "a difference that futility must not miss"),
-    "order": ("ORDER", "breadth: all questions once before any twice (default); depth: all answers at once"),
+    "order": ("ORDER", "breadth (default): all questions once before any twice. Or depth: all answers at once"),
     "metric": ("METRIC", "METRIC or METRIC,FILTER that decides"),
     "sample": ("SIZE", "ask only a random subset of the questions: a share (0.2, 20%%) or a number"),
     "complete": ("RUN", "a finished run of all questions, which helps to estimate the whole from a part (repeatable)"),
@@ -64,7 +64,7 @@ _FLAGS: dict[str, tuple[str | None, str]] = {
 OLDEST = "0.4.10"
 """The first lm-eval whose command line can be extended: the extra, the tests and the docs have this version."""
 _REPEATABLE = ("repeats", "cluster", "group", "complete")
-_EPILOG = "error bars (harness-noise), options of run; `lm-eval run --help` explains them:\n" + fill(
+_EPILOG = "error bars (harness-noise), options of run (`lm-eval run --help` explains them):\n" + fill(
     " ".join(["--noise", *(f"--noise_{name}" for name in _FLAGS)]), initial_indent="  ", subsequent_indent="  "
 )
 
@@ -254,7 +254,7 @@ def not_whole(saving: Saving) -> str:
         what += " not saved whole"
     return (
         f"Next: make room in {saving.root} (is the disk full?) and give the same command again, which takes up the "
-        f"further answers; {what}."
+        f"further answers. Now {what}."
     )
 
 

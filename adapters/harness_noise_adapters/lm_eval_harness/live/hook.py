@@ -105,7 +105,7 @@ class Session:
         log.warning("harness-noise: %s", text)
 
     def failed(self, when: str, error: BaseException) -> None:
-        text = f"{when} ({error_message(error)}); lm-eval's own result is untouched"
+        text = f"{when} ({error_message(error)}). lm-eval's own result is untouched"
         self.problems.append(text)
         self.say(text)
         log.debug("harness-noise: traceback", exc_info=error)
@@ -177,7 +177,7 @@ def _check_patterns(tasks: Collection[str], groups: Collection[str], options: Op
         wanted += [(task, options.named("repeats", f"{task}={K or 'auto'}")) for task, K in repeats if task != "*"]
     for pattern, said in wanted:
         if not any(fnmatchcase(task, pattern) for task in tasks):
-            raise InputError(f"{said}: no task matches; this run has {', '.join(sorted(tasks))}")
+            raise InputError(f"{said}: no task matches. This run has {', '.join(sorted(tasks))}")
 
 
 def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:

@@ -111,8 +111,8 @@ class Options(StoppingOptions):
         names = (*_OURS, *_SETTINGS)
         unknown = [name for name in options if name not in names]
         if unknown:
-            known = is_now(f"noise_{unknown[0]}") or f"there are {', '.join(names)}"
-            raise InputError(f"{where}: unknown option {unknown[0]!r}; {known}")
+            known = is_now(f"noise_{unknown[0]}") or f"There are {', '.join(names)}"
+            raise InputError(f"{where}: unknown option {unknown[0]!r}. {known}")
         spec, text = clusters(options.get("cluster"), where)
         chosen = {name: options[name] for name in _SETTINGS if options.get(name) is not None}
         for name, kind in (("level", number), ("seed", whole_number)):

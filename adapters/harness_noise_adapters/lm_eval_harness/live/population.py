@@ -269,7 +269,7 @@ class Population:
         random = any((row["task"], row["n_total"]) == (task.name, task.n_total) for row in against.drawn)
         if len(documents) < task.n_total:
             said = (
-                f"{against.name} has answered {len(documents):,} of its {task.n_total:,} questions; only these are "
+                f"{against.name} has answered {len(documents):,} of its {task.n_total:,} questions. Only these are "
                 "asked" + ("" if random else ", and they are not a random subset of the benchmark (not_a_random_part)")
             )
             self.notes.append(Note("part_of_the_other", said).of(task.name))

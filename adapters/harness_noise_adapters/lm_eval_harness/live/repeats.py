@@ -371,8 +371,8 @@ class Asking:
         )
         if cached:
             self._warn(
-                f"{cached} of the harness's own {len(distinct)} answers come from --use_cache; the further repeats are "
-                "asked anew and are not cached"
+                f"{cached} of the harness's own {len(distinct)} answers come from --use_cache. The further repeats are "
+                "asked again and are not cached"
             )
 
     def _stopped(self, error: BaseException) -> None:
@@ -380,7 +380,7 @@ class Asking:
         left = f"{had} of {wanted} further answers are there, and the run goes on without the others"
         if isinstance(error, KeyboardInterrupt):
             self.interrupted = True
-            self._warn(f"interrupted, so no further answers are asked for: {left}; interrupt again to stop it")
+            self._warn(f"interrupted, so no further answers are asked for: {left}. Interrupt again to stop it")
             self.fell_short = True
         elif wanted and had == wanted:
             self._warn(f"a fault after the further answers ({error_message(error)}), which are all there")

@@ -154,7 +154,7 @@ def _simple_evaluate(original: Callable[..., Any]) -> Callable[..., Any]:
 def _without_noise(error: Exception) -> None:
     with suppress(Exception):
         why = error_message(error)
-        log.warning("harness-noise: this run may lack its noise (%s); lm-eval's own result is untouched", why)
+        log.warning("harness-noise: this run may lack its noise (%s). lm-eval's own result is untouched", why)
 
 
 def _add_env_info(original: Callable[..., Any]) -> Callable[..., Any]:

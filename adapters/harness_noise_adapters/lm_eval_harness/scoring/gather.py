@@ -478,7 +478,7 @@ def _not_a_mean(task: TaskFacts, measured: _Metric) -> str | None:
         return "the run only predicted (predict_only): nothing was scored"
     if "other" in column.kinds:
         why = "a live run with --noise has its aggregation" if task.reported else "the results file would name it"
-        return f"its value on a question is not one number (bleu and f1 are made from all questions at once); {why}"
+        return f"its value on a question is not one number (bleu and f1 are made from all questions at once): {why}"
     first, whole, own = _means(measured)
     if "text" in column.kinds or ("numeral" in column.kinds and not (value is not None and close(own, value, 1e-6))):
         return "its values are text"

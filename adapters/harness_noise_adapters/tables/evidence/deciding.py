@@ -49,7 +49,7 @@ def find_scores(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> Non
         raise AskError(
             "wide",
             f"the columns {turned[0].name} … {turned[-1].name} are questions, and the rows models: turn the table (one "
-            "row for each answer, with the columns question, model, score; pandas: `frame.melt(id_vars='model')`)",
+            "row for each answer, with the columns question, model, score, in pandas by `frame.melt(id_vars='model')`)",
         )
     refuse_means(table, roles, found)
     best = [one.column for one in found if one.points >= ASKED]
@@ -287,7 +287,7 @@ def _refuse(
         name = truths[0].column.name
         raise AskError(
             "score",
-            f"no column holds the scores by its name; there are {have}. {name!r} holds true and false",
+            f"no column holds the scores by its name. There are {have}. {name!r} holds true and false",
             (Choice({"score": name}, "", truths[0].column.mean),),
             (name,),
         )
@@ -296,6 +296,6 @@ def _refuse(
         ask_bare(models, roles.question)
     likely = truths[0].column.name if len(truths) == 1 else "COLUMN"
     raise RefuseError(
-        f"no column holds the scores; there are {have}{why and f' ({why})'}. If one of them does, name it, as in "
+        f"no column holds the scores. There are {have}{why and f' ({why})'}. If one of them does, name it, as in "
         f"{parameter('columns', {'score': likely})}"
     )

@@ -152,7 +152,7 @@ def _settle(
             (
                 "same_words",
                 f"{again} texts in {words.name!r} have several {named.name!r} each, which are read as different "
-                f"questions; if they are repeats, say {parameter('columns', {'question': words.name})}",
+                f"questions. If they are repeats, say {parameter('columns', {'question': words.name})}",
             )
         )
     elif not sure and even and texts.counts.max() < len(texts.counts) and _is_whole(table, texts, words):
@@ -242,7 +242,7 @@ def ask_for_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFac
     have = ", ".join(column.name for column in table.columns[:12])
     raise AskError(
         "question",
-        f"no column says which question a row is about; there are {have}",
+        f"no column says which question a row is about. There are {have}",
         tuple(Choice({"question": one.name}) for one in likely[:2]) or (Choice({"question": "COLUMN"}),),
         tuple(score.name for score in scores),
     )
@@ -338,8 +338,9 @@ def note_failed(roles: Roles) -> None:
         (
             "missing_matters",
             f"{failed.sum():,} of {len(values):,} rows failed by {cause.name!r} and have the lowest score, "
-            f"{np.nanmin(values):g}: they count as that (mean {np.nanmean(values):.4g}); "
-            f"{parameter('columns', {'missing': cause.name})} leaves them out (mean {np.nanmean(values[~failed]):.4g})",
+            f"{np.nanmin(values):g}: they count as that (mean {np.nanmean(values):.4g}). "
+            f"To leave them out (mean {np.nanmean(values[~failed]):.4g}), say "
+            f"{parameter('columns', {'missing': cause.name})}",
         )
     )
 

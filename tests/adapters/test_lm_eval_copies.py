@@ -103,6 +103,11 @@ def test_copies_are_told_from_answers_that_agree() -> None:
     # a model that always says the same, and answers that nothing can be compared with
     assert rescore.copied_answers(rows([["a"] * 5] * 60), 3, 5) == 0
     assert rescore.copied_answers(rows(copied[:, :3].tolist()), 3, 3) == 0
+    # a few questions do not tell copies from answers that agree: three of five at random positions
+    few = [["a", "a", "a", "b", "b"]] * 2 + [["a"] * 5] * 30
+    assert rescore.copied_answers(rows(few), 3, 5) == 0
+    assert rescore.copied_answers(rows([["a", "a", "a", "b", "b"]] * 3), 3, 5) == 0  # p = .1³
+    assert rescore.copied_answers(rows([["a", "a", "a", "b", "b"]] * 4), 3, 5) == 4
 
 
 def test_independent_answers_are_rarely_taken_for_copies() -> None:

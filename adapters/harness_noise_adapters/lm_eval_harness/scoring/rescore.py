@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -264,9 +265,10 @@ def identical_answers(rows: Sequence[Row], K: int) -> bool | None:
 def copied_answers(rows: Sequence[Row], native_K: int, K: int) -> int:
     """Return on how many documents the harness's own answers are copies of each other, 0 if they count as answers.
 
-    They are copies if they are the same on every document though further answers, with seeds of their own, are
-    not; or if they agree with each other more often than with the further ones (a sign test over the documents,
-    p < .001), as where a server honours the one seed of all but not always. Without further answers nothing tells
+    They are copies if they are the same on every document and further answers, with seeds of their own, are not (by the
+    chance of it if all answers to a document could have come in any order, p < .001: a few documents tell nothing); or
+    if they agree with each other more often than with the further ones (a sign test over the documents, p < .001), as
+    where a server honours the one seed of all but not always. Without further answers nothing tells
     copies from a model that always says the same.
 
     Args:
@@ -279,7 +281,7 @@ def copied_answers(rows: Sequence[Row], native_K: int, K: int) -> int:
         return 0
     alike = sum(_all_same(answers[:native_K]) for answers in repeated)
     if alike == len(repeated):
-        return alike
+        return alike if math.prod(_chance_alike(answers, native_K) for answers in repeated) < COPIES_P else 0
     more = less = 0
     for answers in repeated:
         own, further = answers[:native_K], answers[native_K:]
@@ -291,6 +293,12 @@ def copied_answers(rows: Sequence[Row], native_K: int, K: int) -> int:
 
     # P(at most `less` of them) under a fair coin
     return alike if more > less and bdtr(less, more + less, 0.5) < COPIES_P else 0
+
+
+def _chance_alike(answers: Sequence[Any], k: int) -> float:
+    """Return the chance that the first k of these answers are the same, if they could have come in any order."""
+    counts = Counter(map(repr, answers)).values()
+    return sum(math.comb(count, k) for count in counts) / math.comb(len(answers), k)
 
 
 def without_copies(scores: FilterScores, native_K: int) -> FilterScores:

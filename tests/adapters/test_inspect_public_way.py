@@ -136,3 +136,14 @@ def test_a_flag_without_effect_is_told_on_reading(canned, tmp_path):
     assert "flag_without_effect" in codes["plain"]
     assert "flag_without_effect" not in codes["flagged"]
     assert flagged.status == "success"
+
+
+def test_a_flag_on_epochs_without_a_mean_says_so(canned, tmp_path):
+    """Our hook did run, and there is no mean over repeats."""
+    from inspect_ai import Epochs
+
+    canned.eval(canned.task(epochs=Epochs(3, "mode")), tmp_path, metadata=ON)
+    (run,) = hn.read(tmp_path)
+    (said,) = [str(note) for note in run.notes if note.code == "flag_without_effect"]
+    assert "its epochs were reduced by mode" in said
+    assert "did not run" not in said

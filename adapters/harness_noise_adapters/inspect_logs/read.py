@@ -82,6 +82,13 @@ def _lost_flag(log: LogRun) -> list[Note]:
         return []
     if not on or any(map(inject.injected, header.scores)) or not any(len(part.values) > 1 for part in log.run.scores):
         return []
+    other = list(dict.fromkeys(es.reducer for es in header.scores if es.reducer not in (None, "mean")))
+    if other and len(other) == len({es.reducer for es in header.scores}):
+        said = (
+            "its metadata ask for error bars (noise), which are written for means over repeats, and its epochs were "
+            f"reduced by {', '.join(map(str, other))}"
+        )
+        return [Note("flag_without_effect", said).of(header.task)]
     said = (
         "its metadata ask for error bars (noise), and it holds none: our hook did not run (see INSPECT_REQUIRED_HOOKS "
         "in the docs), or the log was scored again or recovered without it. `export` writes them"

@@ -29,7 +29,7 @@ from harness_noise.stats.baselines import by_runs, run_spread, with_new_run
 from harness_noise.stats.contrast import Design, design
 from harness_noise.stats.decision import adjusted, decide
 from harness_noise.stats.moments import RunComponent, mean_variance, run_component
-from harness_noise.stats.pairs import far_limits, leads, paired
+from harness_noise.stats.pairs import extended_samples, leads, paired
 
 SEED = 20261123
 RIGHT, ANEW = 0.7, 0.1
@@ -82,7 +82,7 @@ def answers(
 def tails(d: np.ndarray, plan: Design, cell: Cell, table: np.ndarray | None = None) -> np.ndarray:
     """(P, 2) one-sided p-values below and above the margin of (P, n) differences, as `compare` has them."""
     m, settings = mean_variance(d, plan, "cr2"), Settings(level=cell.level, margin=cell.bar.margin or None)
-    of, far = leads(d, plan, m), far_limits(d, plan, m, "cr2")
+    of, far = leads(d, plan, m), extended_samples(d, plan, m, "cr2")
     if table is None:
         return decide(paired(m, of, far, 1.0), settings).one_sided[:, :2]
     out = []

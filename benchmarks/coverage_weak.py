@@ -45,7 +45,7 @@ from harness_noise.stats.contrast import design
 from harness_noise.stats.decision import skew_of, skewed_alike
 from harness_noise.stats.intervals import Limits, t_limits
 from harness_noise.stats.moments import mean_variance
-from harness_noise.stats.pairs import far_limits
+from harness_noise.stats.pairs import extended_samples
 from harness_noise.stats.resampling import wild_test
 
 SEED = 20261122
@@ -128,7 +128,7 @@ def paired(d: np.ndarray, labels: np.ndarray | None = None, **choices: Any) -> S
     if m.zero_variance[0] or np.isnan(m.variance[0]):
         row = estimate_difference(d, nothing, clusters=labels, **choices)
         return Short(row.ci_low, row.ci_high, row.diagnostics, row.verdict.startswith("equivalent"))
-    far = far_limits(d[None, :], plan, m, settings.se)
+    far = extended_samples(d[None, :], plan, m, settings.se)
     codes = set[str]() if np.isnan(far.mean[0]) else {"few_flips"}
     level = 2 * settings.level - 1
     narrow = t_limits(m.mean, np.sqrt(m.variance), m.df, level).widened_to(m.mean, far, level)

@@ -87,7 +87,7 @@ class Estimator(Registered):
     )
     leverage: Function
     """Leverages of any shape → the factors c(h) of the residuals."""
-    small_sample: Function = "harness_noise.stats.cluster_variance:ones"
+    small_sample: Function = "harness_noise.stats.cluster_variance:no_adjustment"
     """Numbers of clusters → the factors g(G)."""
     by_effects: bool = False
     """With crossed clusters, take what they share from the residuals on the effects of both ways."""
@@ -301,7 +301,7 @@ CR0 = register(
         name="cr0",
         works="Miller",
         title="CR0",
-        leverage=f"{_STATS}.cluster_variance:ones",
+        leverage=f"{_STATS}.cluster_variance:no_adjustment",
         words="The sum of the squared cluster sums over n², as the papers have it. Too small with few clusters.",
     )
 )
@@ -309,8 +309,8 @@ CR1 = register(
     Estimator(
         name="cr1",
         title="CR1",
-        leverage=f"{_STATS}.cluster_variance:ones",
-        small_sample=f"{_STATS}.cluster_variance:of_clusters",
+        leverage=f"{_STATS}.cluster_variance:no_adjustment",
+        small_sample=f"{_STATS}.cluster_variance:cr1_factor",
         words="CR0 times G/(G − 1), for G clusters.",
     )
 )
@@ -319,7 +319,7 @@ CR2 = register(
         name="cr2",
         works="Bell Pustejovsky",
         title="CR2",
-        leverage=f"{_STATS}.cluster_variance:square_root",
+        leverage=f"{_STATS}.cluster_variance:cr2_factor",
         by_effects=True,
         words="Bell and McCaffrey's: each residual is divided by the root of 1 less its leverage. Unbiased if answers "
         "to different questions are independent and vary alike.",
@@ -330,7 +330,7 @@ CR3 = register(
         name="cr3",
         works="Bell",
         title="CR3",
-        leverage=f"{_STATS}.cluster_variance:jackknife",
+        leverage=f"{_STATS}.cluster_variance:cr3_factor",
         by_effects=True,
         words="The jackknife over clusters, for very unequal clusters. Too large rather than too small.",
     )
@@ -341,7 +341,7 @@ T = register(
         name="t",
         of_mean=f"{_STATS}.intervals:t_of_mean",
         within_range=False,
-        tail=f"{_STATS}.intervals:tail_of_t",
+        tail=f"{_STATS}.intervals:tail_shift_of_t",
         by_t=True,
         of_difference=f"{_ANALYSIS}.drawn:limits_of_t",
         beside=f"{_MEANS} {_DESIGNS} estimate_difference compare corpus_difference fixed",
@@ -355,7 +355,7 @@ WILSON = register(
         title="Wilson",
         on_share=True,
         of_mean=f"{_STATS}.intervals:wilson_of_mean",
-        tail=f"{_STATS}.intervals:tail_of_wilson",
+        tail=f"{_STATS}.intervals:tail_shift_of_wilson",
         by_t=True,
         domain_words="a metric with a range",
         beside=f"{_MEANS} {_DESIGNS} fixed",
@@ -369,7 +369,7 @@ CLOPPER_PEARSON = register(
         title="Clopper–Pearson",
         on_share=True,
         of_mean=f"{_STATS}.intervals:clopper_pearson_of_mean",
-        domain=f"{_STATS}.intervals:not_exact",
+        domain=f"{_STATS}.intervals:why_not_binomial",
         domain_words="0/1 scores, one answer per question, no clusters",
         beside=f"{_MEANS} arena unpaired wild runs crossed",
         words="The exact binomial interval.",
@@ -392,7 +392,7 @@ BOOTSTRAP = register(
     IntervalMethod(
         name="bootstrap",
         works="Efron",
-        of_mean=f"{_STATS}.resampling:interval_of_mean",
+        of_mean=f"{_STATS}.resampling:bootstrap_of_mean",
         by_t=True,
         of_difference=f"{_ANALYSIS}.drawn:limits_of_bootstrap",
         test="bootstrap",
@@ -406,7 +406,7 @@ BOOTSTRAP_T = register(
         name="bootstrap-t",
         works="Efron",
         of_mean=f"{_STATS}.resampling:studentised_of_mean",
-        tail=f"{_STATS}.intervals:tail_of_t",
+        tail=f"{_STATS}.intervals:tail_shift_of_t",
         tail_moves=False,
         of_difference=f"{_ANALYSIS}.drawn:limits_of_bootstrap_t",
         test="bootstrap-t",
@@ -453,7 +453,7 @@ SIGN = register(
         of_pairs=f"{_PAIRS}:pairs_by_sign",
         of_corpus=f"{_ANALYSIS}.corpus:by_t",
         has_limits=False,
-        domain=f"{_ANALYSIS}.drawn:has_no_signs",
+        domain=f"{_ANALYSIS}.drawn:why_no_signs",
         domain_words="scores that each question has (no ratio of sums)",
         beside="estimate_difference compare arena corpus_difference",
         words="The exact sign test (McNemar) of the questions, or clusters, on which the runs differ.",

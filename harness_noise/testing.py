@@ -34,7 +34,7 @@ import numpy as np
 
 from harness_noise.io.protocol import Adapter, PartRead
 
-from .data.native_values import MISMATCH, checked
+from .data.native_values import MISMATCH, check_native
 from .data.notes import Note
 from .data.scores import CorpusScores, ReadOptions, Run, Scores
 from .errors import InputError
@@ -382,7 +382,7 @@ class _Checked:
             if place is None:
                 continue
             try:
-                runs = [checked(run) for run in self.read(place, **case.options)]
+                runs = [check_native(run) for run in self.read(place, **case.options)]
             except InputError as error:
                 if case.values is not None or not str(error).strip():
                     yield f"{case.name}: refused: {error}"

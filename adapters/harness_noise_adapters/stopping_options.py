@@ -64,9 +64,9 @@ def checked(
             raise InputError(does_nothing(option, named))
     sample = options.get("sample")
     if sample is not None:
-        from harness_noise.analysis.drawing import wanted
+        from harness_noise.analysis.drawing import number_wanted
 
-        wanted(sample, 2)
+        number_wanted(sample, 2)
     paths: Any = options.get("complete")
     several = isinstance(paths, Sequence) and not isinstance(paths, str)
     complete = [text_of(path, "complete", named) for path in (paths if several else [paths])]

@@ -24,7 +24,7 @@ from ..stats.ranks import wins
 from .comparison import difference_of_arrays
 from .difference import Compared
 from .ranges import Ends, score_range
-from .rows import RowDecision, decided
+from .rows import RowDecision, decide_rows
 from .sample import SHARED_NOISE_P, as_scores
 
 CHUNK = 4_000_000
@@ -53,20 +53,22 @@ def each_difference(
     if x.ndim != 3 or y.ndim != 3 or len(x) != len(y):
         raise InputError(f"P pairs are (P, n, K) arrays both, not of shape {x.shape} and {y.shape}")
     at_once = (np.abs(x) <= HUGE).all(axis=(1, 2)) & (np.abs(y) <= HUGE).all(axis=(1, 2))
-    at_once &= crossed is None and x.shape[1] == y.shape[1] > 0 and min(x.shape[2], y.shape[2]) > 0 and _plain(settings)
+    at_once &= (
+        crossed is None and x.shape[1] == y.shape[1] > 0 and min(x.shape[2], y.shape[2]) > 0 and _needs_only_t(settings)
+    )
     rows = np.flatnonzero(at_once)
     step = max(1, CHUNK // max(1, x[0].size + y[0].size)) if len(rows) else 1
     parts = [rows[i : i + step] for i in range(0, len(rows), step)]
     found = [row for part in parts for row in _rows(x[part], y[part], clusters, settings)]
     named = [replace(row, family=str(i)) for i, row in enumerate(found)]
-    out = dict(zip(rows.tolist(), decided(named, settings), strict=True))
+    out = dict(zip(rows.tolist(), decide_rows(named, settings), strict=True))
     for i in np.flatnonzero(~at_once).tolist():
         out[i] = difference_of_arrays(x[i], y[i], clusters, crossed, settings)
     return tuple(out[i] for i in range(len(x)))
 
 
-def _plain(settings: Settings) -> bool:
-    """Return whether the settings leave the defaults alone but for what the t test of paired questions takes."""
+def _needs_only_t(settings: Settings) -> bool:
+    """Return True if the settings ask for nothing but the t test of paired questions."""
     same = ("level", "se", "margin", "range", "adjust", "missing", "seed", "resamples")
     plain = Settings(**{name: getattr(settings, name) for name in same})
     return replace(settings, interval=INTERVALS.default) == plain and settings.interval in (INTERVALS.default, T.name)
@@ -74,7 +76,7 @@ def _plain(settings: Settings) -> bool:
 
 def _rows(a: FloatArray, b: FloatArray, clusters: Labels | None, settings: Settings) -> Iterator[RowDecision]:
     first = [as_scores(x[0], clusters) for x in (a, b)]
-    plan, runs = design(a.shape[1], first[0].clusters), [_stats(a), _stats(b)]
+    plan, runs = design(a.shape[1], first[0].clusters), [_question_stats_of_runs(a), _question_stats_of_runs(b)]
     parts, codes, c, limit = from_questions(runs, plan, settings.se)
     m, far, lead = parts["of"], parts["far"], parts["leads"]
     limit = limit or terms(c, plan, m.variance, m.df, settings.se)
@@ -85,7 +87,7 @@ def _rows(a: FloatArray, b: FloatArray, clusters: Labels | None, settings: Setti
     columns = difference_columns(m, lead, sides, plan.clustered, lower=False)
     flags = codes | variance_flags(m, plan) | {"few_flips": ~np.isnan(far.mean), "identical_scores": lead.same}
     flags["shared_repeat_noise"] = _together(a) | _together(b)
-    common = _about(first, settings)
+    common = _common_fields(first, settings)
     binary = _binary(a) & _binary(b)
     for i in range(len(a)):
         numbers: dict[str, Any] = {name: column[i].item() for name, column in columns.items()}
@@ -94,15 +96,15 @@ def _rows(a: FloatArray, b: FloatArray, clusters: Labels | None, settings: Setti
         yield RowDecision.of(rows_of(own, np.array([i])), has, **common | numbers)
 
 
-def _stats(values: FloatArray) -> QuestionStats:
-    """Return (P, n) question statistics of (P, n, K) scores."""
+def _question_stats_of_runs(values: FloatArray) -> QuestionStats:
+    """Return (P, n) question statistics of P runs' scores, (P, n, K)."""
     P, n, K = values.shape
     flat = question_stats(values.reshape(P * n, K))
     return QuestionStats(flat.mean.reshape(P, n), flat.var.reshape(P, n), flat.count.reshape(P, n))
 
 
-def _about(first: Sequence[Scores], settings: Settings) -> dict[str, Any]:
-    """Return the fields that all rows share."""
+def _common_fields(first: Sequence[Scores], settings: Settings) -> dict[str, Any]:
+    """Return the fields of a difference's row that all P rows share."""
     a, b = (Run(model=name, name=name.lower(), harness="array") for name in "AB")
     common = Compared([first[0]], [first[1]], a, b).about()
     common |= {"level": settings.level, "test": settings.test_of_difference, "estimand": settings.estimand}
@@ -116,7 +118,7 @@ def _ends(values: FloatArray) -> list[Ends]:
 
 
 def _width(a: Ends, b: Ends, settings: Settings) -> float:
-    """Return the width of the range, NaN if there is none.
+    """Return the width of the metric's range, NaN if the range is unknown. Refuse a margin that is as wide.
 
     Raises:
         InputError: a margin that is as wide.
@@ -127,11 +129,11 @@ def _width(a: Ends, b: Ends, settings: Settings) -> float:
 
 
 def _together(values: FloatArray) -> BoolArray:
-    """Return (P,) whether repeats move together."""
+    """Return (P,) True for runs whose repeats move together by an F test."""
     several = values.shape[1] > 1 and values.shape[2] > 1
     return moving_together_p(values) < SHARED_NOISE_P if several else np.zeros(len(values), dtype=np.bool_)
 
 
 def _binary(values: FloatArray) -> BoolArray:
-    """Return (P,) whether all scores are 0 or 1."""
+    """Return (P,) True for runs whose scores are all 0 or 1."""
     return np.asarray(((values == 0) | (values == 1)).all(axis=(1, 2)))

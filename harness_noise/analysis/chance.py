@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..data.native_values import mean_of_questions
-from ..data.notes import Note, merged
+from ..data.notes import Note, merge_notes
 from ..data.scores import Run, Scores
 from ..errors import InputError, some_of
 from ..settings import Chance, Settings
@@ -62,18 +62,18 @@ def without_chance(run: Run, chance: Chance, settings: Settings) -> Run:
         )
         notes.append(Note("worse_than_chance", said))
     groups = tuple(replace(group, native=None) for group in run.groups)
-    return replace(run, scores=scores, parts=parts, groups=groups, notes=merged(run.notes, notes))
+    return replace(run, scores=scores, parts=parts, groups=groups, notes=merge_notes(run.notes, notes))
 
 
 def _is_share(part: Scores, settings: Settings) -> bool:
-    """Return whether the scores lie in [0, 1] and more is better."""
+    """Return True if the scores lie in [0, 1] and more is better."""
     if part.unit is not None or part.per is not None or part.higher_is_better is False or part.corrected is not None:
         return False
     return score_range([Ends.of([part])], settings) == (0.0, 1.0)
 
 
 def _chance_of(part: Scores, chance: Chance) -> FloatArray:
-    """Return (n,) the chance of every question of a task."""
+    """Return (n,) the chance of a right guess on each question of a task."""
     n = len(part.questions)
     if isinstance(chance, (int, float)):
         return np.full(n, float(chance))
@@ -103,7 +103,7 @@ def _counts(values: Mapping[str, Sequence[object]]) -> FloatArray | None:
 
 
 def _corrected(part: Scores, c: FloatArray) -> Scores:
-    """Return the scores less the chance c of each question, in shares of what is left."""
+    """Return the scores corrected for guessing: (x − c)/(1 − c), with the chance c of each question."""
     if not len(c):
         return part
     values = (part.values - c[:, None]) / (1 - c[:, None])

@@ -15,11 +15,11 @@ from ..stats import combine as methods
 from ..stats import decision
 from ..stats.decision import Skew, skewed_alike
 from ..stats.intervals import agresti_caffo
-from .rows import RowDecision, decided
+from .rows import RowDecision, decide_rows
 
 
 def other_methods(whole: Difference, rows: Sequence[tuple[Difference, Skew | None]]) -> tuple[methods.Combined, ...]:
-    """Return the results of Stouffer, inverse variance and Wilcoxon for the rows that an overall row sums up.
+    """Return Stouffer's, the inverse-variance and Wilcoxon's test over the rows that an overall row averages.
 
     A metric where lower is better counts with its sign turned, so that above 0 always means that A is better. Rows
     without a standard error above 0 and its degrees of freedom are left out of all but Wilcoxon's test. All three take
@@ -50,8 +50,7 @@ def other_methods(whole: Difference, rows: Sequence[tuple[Difference, Skew | Non
 
 
 def compare_counts(a: tuple[int, int], b: tuple[int, int], names: tuple[str, str], settings: Settings) -> Difference:
-    """Return x of n against y of m: Fisher's exact test, the cost of not pairing, and Agresti & Caffo's interval
-    [Agresti].
+    """Compare x right answers of n with y of m by Fisher's exact test and the interval of [Agresti], unpaired.
 
     The statistic is z of the pooled test of two proportions.
 
@@ -95,4 +94,4 @@ def compare_counts(a: tuple[int, int], b: tuple[int, int], names: tuple[str, str
         test=FISHER.name,
         _zero_one=True,
     )
-    return decided([row], settings)[0]
+    return decide_rows([row], settings)[0]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..arrays import IntArray, Labels, picked
 from ..data.native_values import agreed_pairs, are_zero_one
-from ..data.notes import Note, merged
+from ..data.notes import Note, merge_notes
 from ..data.scores import CorpusScores, Group, Run, Scores
 from ..errors import InputError, NothingSharedError, some_of
 from ..io.first_answers import first_of
@@ -26,8 +26,8 @@ from ..stats.decision import OneSided
 from .difference import Compared, run_difference
 from .doubled import doubled_note
 from .otherwise import would_change
-from .repeats import copies
-from .rows import NO_DIRECTION, RowDecision, decided
+from .repeats import copy_notes
+from .rows import NO_DIRECTION, RowDecision, decide_rows
 from .sample import as_scores, is_scored, members_of, named_repeats, scored_pairs, texts_of
 from .scoring import Checked, alike_note
 from .stopped import as_recorded
@@ -36,8 +36,7 @@ AnyScores = TypeVar("AnyScores", Scores, CorpusScores)
 
 
 def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questions: int = 0) -> Comparison:
-    """Return A − B for every pair of runs and everything that both measured. p-values are adjusted over families of
-    rows.
+    """Return A − B for every pair of runs, in everything that both measured, with p adjusted over families of rows.
 
     Args:
         pairs: (A, B) runs; rows of all of them are in the families.
@@ -66,14 +65,14 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         flips += listed
         notes += [*run_a.notes, *run_b.notes, *remarks]
     notes += _no_direction(rows)
-    final = decided(rows, settings)
+    final = decide_rows(rows, settings)
     asked = [i for i, row in enumerate(rows) if NOT_ASKED not in row.codes] or list(range(len(rows)))
     if len(asked) == 1 and isinstance(what := alone[asked[0]], Compared):
         final[asked[0]] = would_change(final[asked[0]], rows[asked[0]], what, settings)
     return Comparison(
         settings.to_dict(),
         tuple(final),
-        merged(notes),
+        merge_notes(notes),
         tuple(flips),
         families=tuple(row.family for row in rows),
         # limits that allow for looks have no other p
@@ -85,14 +84,14 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
 def _of_pair(
     run_a: Run, run_b: Run, settings: Settings, n_questions: int
 ) -> tuple[list[RowDecision], list[Flip], list[Note], list[Compared | tuple[CorpusScores, CorpusScores]]]:
-    """Return the rows of two runs, the questions that flipped most, notes, and what each row compares."""
+    """Return the difference rows of two runs, the questions that flipped most, notes, and what each row compares."""
     compared, notes = compared_of(run_a, run_b)
     wholes = _shared_scores(run_a.corpus, run_b.corpus)
     # a group's subtasks are a family, the smallest group's where there are several; all else is the first family
     groups = [what.group for what in compared if what.group is not None]
     by_size = sorted(groups, key=lambda group: -len(group.tasks))
     family = {task: group.name for group in by_size for task in group.tasks}
-    notes += copies((run_a, run_b))
+    notes += copy_notes((run_a, run_b))
     alone = [part for what in compared if what.group is None for part in what.parts]
     notes += named_repeats(alone, settings)
     rows: list[RowDecision] = []
@@ -104,7 +103,7 @@ def _of_pair(
         try:
             if isinstance(what, Compared):
                 row, said = run_difference(what, settings)
-                said = [*said, *_doubled(what, row, settings)]
+                said = [*said, *_doubled_notes(what, row, settings)]
             else:
                 from .corpus import corpus_difference
 
@@ -119,7 +118,7 @@ def _of_pair(
         rows.append(replace(row, family=f"{row.family} {NOT_ASKED}") if NOT_ASKED in row.codes else row)
         notes += said
         if isinstance(what, Compared) and not of_group and n_questions and not settings.unpaired:
-            listed, remarks = flipped(what.parts_a[0], what.parts_b[0], (run_a, run_b), n_questions)
+            listed, remarks = most_flipped(what.parts_a[0], what.parts_b[0], (run_a, run_b), n_questions)
             flips += listed
             notes += remarks
     if left_out and not rows:
@@ -128,8 +127,8 @@ def _of_pair(
     return rows, flips, notes, each_what
 
 
-def _doubled(what: Compared, row: RowDecision, settings: Settings) -> list[Note]:
-    """Return a note on what questions that are asked twice do to the standard error of a task's row."""
+def _doubled_notes(what: Compared, row: RowDecision, settings: Settings) -> list[Note]:
+    """Return a note on how far questions that are asked twice change the standard error of a task's row."""
     side = next((name for name in ("parts_a", "parts_b") if getattr(what, name)[0].questions.doubles), None)
     if what.group is not None or side is None or (side == "parts_b" and what.parts_a[0].clusters is not None):
         return []
@@ -143,8 +142,7 @@ def _doubled(what: Compared, row: RowDecision, settings: Settings) -> list[Note]
 
 
 def compared_of(run_a: Run, run_b: Run) -> tuple[list[Compared], list[Note]]:
-    """Return what two runs both have: tasks, then groups over the tasks that both have, and notes on what is
-    left out."""
+    """Return the tasks and groups that two runs both measured, and notes on what is left out."""
     groups: list[Compared] = []
     notes: list[Note] = []
     mine, theirs = ({group.key: group for group in run.groups} for run in (run_a, run_b))
@@ -160,7 +158,7 @@ def compared_of(run_a: Run, run_b: Run) -> tuple[list[Compared], list[Note]]:
 
 
 def _common_group(run_a: Run, run_b: Run, of_a: Group | None, of_b: Group | None) -> tuple[list[Compared], list[Note]]:
-    """Return a group over the tasks that both runs have, and notes on what only one of them has.
+    """Return a group over the tasks that both runs have, and notes on tasks that only one run has.
 
     A run that has no such group needs the scores of all its tasks.
     """
@@ -182,11 +180,11 @@ def _common_group(run_a: Run, run_b: Run, of_a: Group | None, of_b: Group | None
     left_out = [sum(int(is_scored(part).sum()) for part in parts) for parts in only]
     parts_a, parts_b = ([side[task] for task in common] for side in sides)
     what = Compared(parts_a, parts_b, run_a, run_b, group.over(common), (left_out[0], left_out[1]))
-    return [what], in_part(what, only, "group_in_part")
+    return [what], note_partial_group(what, only, "group_in_part")
 
 
-def in_part(what: Compared, only: Sequence[Sequence[Scores]], code: str) -> list[Note]:
-    """Return a note on the tasks of a group, or of all, that only one of two runs has."""
+def note_partial_group(what: Compared, only: Sequence[Sequence[Scores]], code: str) -> list[Note]:
+    """Return a note on the tasks of a group (or of all tasks) that only one of two runs has."""
     lone = [
         f"{some_of([part.task for part in parts], 4)} ({n:,} questions), which only {run.name} has"
         for parts, n, run in zip(only, what.left_out, (what.run_a, what.run_b), strict=True)
@@ -208,19 +206,19 @@ def _no_direction(rows: Sequence[RowDecision]) -> list[Note]:
 
 
 def _shared_scores(a: Iterable[AnyScores], b: Iterable[AnyScores]) -> list[tuple[AnyScores, AnyScores]]:
-    """Return the pairs of scores of the same task, metric and scorer, in A's order."""
+    """Return the pairs of scores in A and B that have one task, metric and scorer, in A's order."""
     where = {part.key: part for part in b}
     return [(part, where[key]) for part in a if (key := part.key) in where]
 
 
 def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Scores]], list[Note]]:
-    """Return pairs of scores of the same task, metric and scorer, or the only scores of each run.
+    """Return the pairs of scores that have one task, metric and scorer in both runs, and notes on others.
 
     `alone`: nothing else (a group, a corpus metric) can be compared.
     """
     matched = _shared_scores(run_a.scores, run_b.scores)
     if matched or not alone:
-        kept, again = _each_once(matched)
+        kept, again = _without_aliases(matched)
         return kept, [*_only_here(run_a, run_b), *_only_here(run_b, run_a), *again]
     if len(run_a.scores) == len(run_b.scores) == 1:
         part_a, part_b = run_a.scores[0], run_b.scores[0]
@@ -242,9 +240,8 @@ def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scor
     )
 
 
-def _each_once(matched: Sequence[tuple[Scores, Scores]]) -> tuple[list[tuple[Scores, Scores]], list[Note]]:
-    """Return the pairs without those that a log has under a second name (`scorer/Metric` and `Metric`), and a note of
-    each."""
+def _without_aliases(matched: Sequence[tuple[Scores, Scores]]) -> tuple[list[tuple[Scores, Scores]], list[Note]]:
+    """Return the pairs without metrics that a log lists twice (`scorer/Metric` and `Metric`), and a note on each."""
     kept: list[tuple[Scores, Scores]] = []
     notes = []
     for both in matched:
@@ -268,7 +265,7 @@ def _same_quantity(part: Scores, other: Scores) -> bool:
 
 
 def _only_here(run: Run, other: Run) -> list[Note]:
-    """Return a note on what one run alone measured, so that the table is not taken for everything."""
+    """Return a note on what only one of two runs measured."""
     there = {part.key for part in other.scores}
     lone = tuple(part for part in run.scores if part.key not in there)
     return [Note("only_one_has", f"only {run.name} has {_list(lone)}: not compared")] if lone else []
@@ -281,13 +278,13 @@ def _list(scores: Sequence[Scores]) -> str:
 def difference_of_arrays(
     a: ArrayLike, b: ArrayLike, clusters: Labels | None, crossed: tuple[Labels, Labels] | None, settings: Settings
 ) -> Difference:
-    """A − B of two arrays of scores on the same questions, those of A, whose clusters count."""
+    """Return A − B of two score arrays on the same questions. A's clusters count for both."""
     each = as_scores(a, clusters, settings.missing, crossed=crossed), as_scores(b, missing=settings.missing)
     return difference_of_scores(first_of(each[0]), first_of(each[1]), settings)
 
 
 def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference:
-    """Return A − B of scores that come from arrays.
+    """Return A − B of two `Scores` that were made of arrays.
 
     Raises:
         ValueError: other numbers of questions, or none with a score in both.
@@ -297,11 +294,11 @@ def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference
     if not settings.unpaired and not np.any(is_scored(a) & is_scored(b)):
         raise ValueError("no question has a score in both a and b")
     run_a, run_b = Run(model="A", name="a", harness="array"), Run(model="B", name="b", harness="array")
-    return decided([run_difference(Compared([a], [b], run_a, run_b), settings)[0]], settings)[0]
+    return decide_rows([run_difference(Compared([a], [b], run_a, run_b), settings)[0]], settings)[0]
 
 
 def _each_question(part_a: Scores, part_b: Scores, run_a: Run, run_b: Run) -> tuple[ByQuestion, IntArray, IntArray]:
-    """Return the questions that both have scored, with their rows in A and in B."""
+    """Return the questions that both runs have scored, with their row numbers in A and in B."""
     pairing = scored_pairs(part_a, part_b)
     at_a, at_b = np.array(pairing.rows_a, dtype=np.intp), np.array(pairing.rows_b, dtype=np.intp)
 
@@ -329,8 +326,8 @@ def _each_question(part_a: Scores, part_b: Scores, run_a: Run, run_b: Run) -> tu
     return questions, at_a, at_b
 
 
-def flipped(part_a: Scores, part_b: Scores, runs: tuple[Run, Run], limit: int) -> tuple[list[Flip], list[Note]]:
-    """Return at most `limit` questions, the largest difference first, and notes on their number and on missing texts.
+def most_flipped(part_a: Scores, part_b: Scores, runs: tuple[Run, Run], limit: int) -> tuple[list[Flip], list[Note]]:
+    """Return at most `limit` questions with the largest differences between A and B, with texts, and notes.
 
     It reads whole questions, targets and answers from the logs. No number depends on them.
     """
@@ -352,7 +349,7 @@ def flipped(part_a: Scores, part_b: Scores, runs: tuple[Run, Run], limit: int) -
 
 
 def by_question(pairs: Sequence[tuple[Run, Run]]) -> tuple[ByQuestion, ...]:
-    """Return every task × metric × scorer that both runs of a pair measured, question by question, without groups."""
+    """Return the scores of both runs on every question, for each task, metric and scorer that a pair shares."""
     out = []
     for runs in pairs:
         with suppress(InputError):  # groups and corpus metrics alone are shared

@@ -19,8 +19,8 @@ import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray, blank
 from ..choices import BOOTSTRAP, INTERVALS, T_TEST, TESTS, WILSON, T
-from ..data.clusters import both_ways
-from ..data.matching import pair
+from ..data.clusters import split_crossed
+from ..data.matching import pair_questions
 from ..data.native_values import MISMATCH, reproduces
 from ..data.questions import by_name
 from ..data.scores import CALLS, CorpusScores, Run
@@ -38,8 +38,8 @@ from ..stats.moments import Moments, undefined_moments
 from ..stats.pairs import Leads, sides_of
 from ..stats.tolerances import FEW_CARRY, FEW_CARRY_DIFFERENCE, FEW_RESAMPLED, ROUNDING, SLACK
 from .drawn import by_bootstrap
-from .ranges import check_range, hull, outside
-from .rows import Evidence, Interval, RowDecision, about, mean_fields, row_of
+from .ranges import check_range, hull, outside_message
+from .rows import Evidence, Interval, RowDecision, compared_fields, mean_fields, row_of
 
 _MOST_BLOCKS = 500
 """Blocks of clusters that a metric which has to be called is called without."""
@@ -66,11 +66,11 @@ class Side:
         return len(self.codes)
 
     def values(self) -> FloatArray:
-        """Return (K,) the metric of each repeat, over all questions."""
+        """Return (K,) the corpus metric of each repeat, over all questions."""
         return self.with_counts(np.ones((1, self.G))).ravel()
 
     def with_counts(self, counts: FloatArray) -> FloatArray:
-        """Return (B, K) the metric of each repeat, with every cluster as often as (B, G) counts say."""
+        """Return (B, K) the corpus metric in B resamples, whose (B, G) counts say how often each cluster is drawn."""
         if self.stats is not None:
             return self._of_sums(np.tensordot(counts, self.sums, axes=1))
         drawn = (np.repeat(np.arange(len(self)), times[self.codes]) for times in counts.astype(np.intp))
@@ -78,7 +78,7 @@ class Side:
 
     @cached_property
     def sums(self) -> FloatArray:
-        """(G, K, S) sums over the questions of each cluster."""
+        """(G, K, S) sums of the questions' statistics over each cluster."""
         assert self.stats is not None
         stats = np.nan_to_num(self.stats)
         out = np.zeros((self.G, *stats.shape[1:]))
@@ -86,7 +86,7 @@ class Side:
         return out
 
     def left_out(self) -> FloatArray | None:
-        """Return (G,) the mean over repeats of the metric without each cluster.
+        """Return (G,) the corpus metric without each cluster, averaged over repeats. None if that takes too many calls.
 
         None where that takes too many calls.
         """
@@ -96,12 +96,11 @@ class Side:
 
     @property
     def called(self) -> bool:
-        """True if the metric is called and is not an order statistic, whose jackknife is wrong."""
+        """True if the metric is a function that is called on records and is no order statistic."""
         return self.stats is None and self.part.of_rows != "order"
 
     def without(self, blocks: IntArray) -> FloatArray:
-        """Return (B,) the mean over repeats of the metric without each block of clusters. `blocks` is (G,) each
-        cluster's block."""
+        """Return (B,) the corpus metric without each block of clusters, averaged over repeats."""
         if self.stats is not None:
             inside = np.zeros((int(blocks.max()) + 1, *self.sums.shape[1:]))
             np.add.at(inside, blocks, self.sums)
@@ -111,7 +110,7 @@ class Side:
         return np.asarray(np.array(each).mean(axis=1))
 
     def df(self) -> float:
-        """Return the degrees of freedom of the clusters: those of CR2 for a mean over the same questions."""
+        """Return the degrees of freedom of the clusters: those of CR2 for a mean over these questions."""
         by_cell = cells(design(len(self), None if len(self) == self.G else self.codes))
         return by_cell.df.item() if by_cell.identified.all() else math.nan
 
@@ -121,11 +120,11 @@ class Side:
             return np.asarray(self.part.value(sums), dtype=np.float64)
 
     def call(self, rows: IntArray, k: int) -> float:
-        """Return the metric of the k-th answers, NaN if there are no answers or it has no value."""
+        """Return the corpus metric of repeat k over the questions in these rows. NaN if it has no value."""
         return self.of_items([row[k] for i in rows if k < len(row := self.records[i]) and row[k] is not None])
 
     def of_items(self, answers: list[Any]) -> float:
-        """Return the metric of some records, NaN if there are none or it has no value."""
+        """Return the corpus metric of these records. NaN if there are none or the metric has no value."""
         assert self.part.aggregate is not None
         try:
             return float(self.part.aggregate(answers)) if answers else math.nan
@@ -134,14 +133,14 @@ class Side:
 
 
 def _answered(part: CorpusScores) -> BoolArray:
-    """Return (n,) the questions that have an answer.
+    """Return (n,) True for questions that have an answer. Refuse questions that are clustered in two crossed ways.
 
     Raises:
         InputError: they are clustered in two crossed ways.
     """
     if (part.stats is None or part.value is None) == (part.aggregate is None):
         raise ValueError(f"{part.task}, {part.metric}: give records and aggregate, or stats and value")
-    if both_ways(part.clusters) is not None:
+    if split_crossed(part.clusters) is not None:
         raise InputError(
             f"{part.task}, {part.metric}: a metric that is no mean is resampled by whole clusters of one kind, and "
             "these questions are clustered in two crossed ways: name one with `cluster`, or leave this metric out with "
@@ -153,7 +152,7 @@ def _answered(part: CorpusScores) -> BoolArray:
 
 
 def _side(part: CorpusScores, rows: IntArray, labels: Sequence[str] | None) -> Side:
-    """Return the answers to some questions, with the cluster labels of these."""
+    """Return the answers to the questions in these rows, with cluster codes made of the labels."""
     codes, G = (np.arange(len(rows)), len(rows)) if labels is None else cluster_codes(labels)
     if part.stats is not None:
         return Side(part, part.stats[rows], (), part.stats.shape[1], codes, G)
@@ -162,13 +161,13 @@ def _side(part: CorpusScores, rows: IntArray, labels: Sequence[str] | None) -> S
 
 
 def _ordered_by_key(part: CorpusScores, rows: IntArray) -> IntArray:
-    """Return some rows by the names of their questions: what is drawn must not depend on the order of a file."""
+    """Return row numbers sorted by the questions' names, so that random draws do not depend on a file's order."""
     keys = part.questions.keys
     return np.array(sorted(rows.tolist(), key=lambda i: by_name(keys[i])), dtype=np.intp)
 
 
-def _keyed(part: CorpusScores) -> CorpusScores:
-    """Return the metric clustered by the key that its own aggregation groups records by, if it has no clusters.
+def _clustered_by_records(part: CorpusScores) -> CorpusScores:
+    """Return the metric with clusters by the key that its aggregation groups records by, if it has no clusters.
 
     A mean over categories of their means is still a function of the records: its categories are not clusters.
     """
@@ -195,14 +194,14 @@ def _keyed(part: CorpusScores) -> CorpusScores:
 
 
 def _side_of_run(part: CorpusScores) -> Side:
-    """Return all answers of one run."""
+    """Return all answers of one run under a corpus metric, with their clusters."""
     rows = _ordered_by_key(part, np.flatnonzero(_answered(part)))
     return _side(part, rows, None if part.clusters is None else [part.clusters[i] for i in rows])
 
 
 def _shared(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run) -> tuple[tuple[Side, Side], tuple[int, int]]:
-    """Return both sides on the questions that both have, and how many more each has."""
-    pairs = pair(a.questions, b.questions)
+    """Return both runs' answers to the questions that both have, and how many more questions each has."""
+    pairs = pair_questions(a.questions, b.questions)
     if not pairs.rows_a:
         raise NothingSharedError(
             f"{a.task}: {run_a.name} and {run_b.name} have no question in common. Or use `unpaired=True`"
@@ -239,12 +238,12 @@ class SumNoise:
 
     @property
     def flat(self) -> bool:
-        """Nothing varies, or nothing is known."""
+        """True if nothing varies, or nothing is known of the noise."""
         return self.distribution is None and not (self.by_deletion and self.variance > 0)
 
 
 def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: bool) -> tuple[Variance, float]:
-    """Return the variance of Σ ± metric by leaving out clusters [Efron1981], and how many clusters carry it.
+    """Return the jackknife variance over clusters of Σ ± metric [Efron1981], and the effective number of clusters.
 
     The variance is V where the metric cannot be computed without each cluster. Sides that are independent samples have
     Satterthwaite's degrees of freedom, as in Welch's test. The clusters that carry it are (Σ u²)²/Σ u⁴ with u what each
@@ -269,8 +268,7 @@ def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: 
 
 
 def jackknife_variance(theta: FloatArray) -> float:
-    """Return the jackknife's variance from the (G,) values without each cluster: that of the mean of Tukey's
-    pseudo-values."""
+    """Return the jackknife variance of a metric from its (G,) values without each cluster."""
     G = len(theta)
     variance = clustered_variance((G - 1) * (theta.mean() - theta), design(G))
     assert variance is not None  # fewer than two clusters are refused before
@@ -278,12 +276,12 @@ def jackknife_variance(theta: FloatArray) -> float:
 
 
 def _resamples(sides: Sequence[Side], settings: Settings) -> int:
-    """Return how many resamples are drawn: fewer of a metric that has to be called."""
+    """Return the number of resamples to draw: fewer for a metric that has to be called."""
     return min(settings.resamples, CALLS) if any(side.stats is None for side in sides) else settings.resamples
 
 
 def _resampled(sides: Sequence[Side], signs: Sequence[float], settings: Settings, paired: bool) -> FloatArray:
-    """Return (B,) values of the contrast with clusters drawn with replacement. Paired, one draw serves both runs."""
+    """Return (B,) values of Σ ± metric in resamples of clusters. Paired runs share each draw."""
     B = _resamples(sides, settings)
     rng = np.random.default_rng(settings.seed)
     total = np.zeros(B)
@@ -298,7 +296,7 @@ def _resampled(sides: Sequence[Side], signs: Sequence[float], settings: Settings
 
 
 def _noise(sides: Sequence[Side], signs: Sequence[float], settings: Settings) -> SumNoise:
-    """Return the contrast of the sides, which are paired unless the settings say that they are not, with its noise."""
+    """Return Σ ± metric over the runs (a mean or a difference) with its noise."""
     paired, values = not settings.unpaired, [side.values() for side in sides]
     each = tuple(float(np.mean(theta)) if len(theta) else math.nan for theta in values)
     value, fewest = float(np.dot(signs, each)), min(side.G for side in sides)
@@ -331,7 +329,7 @@ def _split(
     known: tuple[SumNoise, Variance],
     codes: set[str],
 ) -> SumNoise:
-    """Return the noise with its moments: V split into data and prediction noise by the repeats, and its codes."""
+    """Return the noise with its variance split into data and prediction noise, judged by the repeats."""
     noise, (V, df) = known[0], (known[1].value, known[1].df)
     if math.isnan(V):
         return SumNoise(m, frozenset({"few_resampled"}), each)
@@ -360,8 +358,7 @@ def _split(
 
 
 def _deleted(sides: Sequence[Side], signs: Sequence[float], paired: bool) -> tuple[SumNoise, Variance]:
-    """Return the noise of a metric that is called: the jackknife over clusters, or over at most 500 random blocks of
-    them.
+    """Return the noise of a metric that is called: its jackknife over clusters, or over at most 500 random blocks.
 
     It is not resampled with replacement: a question that is drawn twice may be merged into one by the metric itself.
     """
@@ -377,20 +374,21 @@ def _deleted(sides: Sequence[Side], signs: Sequence[float], paired: bool) -> tup
 
 
 def _range(part: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[float, float] | None:
-    """Return the metric's lowest and highest value if they are given or declared, else None. One value is not
-    enough."""
+    """Return the corpus metric's range if it is given or declared, else None. Refuse values outside."""
     bounds = settings.range or part.bounds
     values = theta[np.isfinite(theta)]
     if bounds is None or len(values) == 0:
         return bounds
     low, high = float(values.min()), float(values.max())
     if low < bounds[0] - SLACK or high > bounds[1] + SLACK:
-        raise InputError(outside(f"{part.task}, {part.metric}", low, high, bounds, said=settings.range is not None))
+        raise InputError(
+            outside_message(f"{part.task}, {part.metric}", low, high, bounds, said=settings.range is not None)
+        )
     return bounds
 
 
 def _interval(part: CorpusScores, noise: SumNoise, bounds: tuple[float, float] | None, settings: Settings) -> Interval:
-    """Return Wilson's interval at p(1 − p)/V in a known range, else the bootstrap's, or the interval asked for."""
+    """Return the interval of a corpus metric: Wilson's in a known range, else the bootstrap's, or the one asked for."""
     mean, df, flat = noise.m.mean.item(), noise.m.df.item(), noise.flat
     by_default = settings.interval == INTERVALS.default
     chosen = (T if noise.by_deletion else BOOTSTRAP) if by_default else INTERVALS[settings.interval]
@@ -426,7 +424,7 @@ def _cannot_resample(part: CorpusScores, option: str) -> str:
 def estimate_corpus(part: CorpusScores, run: Run, settings: Settings) -> Estimate:
     """Return a corpus metric, averaged over repeats, with its noise by the cluster bootstrap."""
     settings.check("corpus", f"{part.task}, {part.metric}")
-    part = _keyed(part)
+    part = _clustered_by_records(part)
     side = _side_of_run(part)
     noise = _noise([side], [1.0], replace(settings, unpaired=False))
     theta = side.values()
@@ -448,7 +446,7 @@ def estimate_corpus(part: CorpusScores, run: Run, settings: Settings) -> Estimat
 
 
 def _codes(part: CorpusScores, theta: FloatArray) -> set[str]:
-    """Return the diagnostics that one run's metric brings along. `theta` is its value on each repeat."""
+    """Return the diagnostics of one run's corpus metric. `theta` holds its value on each repeat."""
     codes = set(part.diagnostics)
     if part.native is None or not len(theta):
         return codes
@@ -457,7 +455,7 @@ def _codes(part: CorpusScores, theta: FloatArray) -> set[str]:
 
 
 def _test(noise: SumNoise, sides: Sequence[Side], settings: Settings) -> decision.Test:
-    """Return the bootstrap or the permutation test where it is asked for, else t's, and the interval."""
+    """Return the test of a corpus difference: bootstrap or permutation if asked for, else Student's t."""
     if noise.flat:
         return decision.Test()
     if noise.by_deletion and BOOTSTRAP.name in (settings.test, settings.interval_of_difference):
@@ -470,24 +468,24 @@ def _test(noise: SumNoise, sides: Sequence[Side], settings: Settings) -> decisio
 
 
 def by_t(noise: SumNoise, sides: Sequence[Side], settings: Settings) -> decision.Test:
-    """Return Student's t."""
+    """Return Student's t as the test of a corpus difference."""
     return decision.Test()
 
 
 def by_resampling(noise: SumNoise, sides: Sequence[Side], settings: Settings) -> decision.Test:
-    """Return the bootstrap test, t's if nothing was resampled."""
+    """Return the bootstrap as the test of a corpus difference, or Student's t if nothing was resampled."""
     if noise.distribution is None:
         return decision.Test()
     return by_bootstrap(noise.distribution.expanded(noise.variance, noise.m.df.item()), settings, "percentile")
 
 
 def by_permutation(noise: SumNoise, sides: Sequence[Side], settings: Settings) -> decision.Test:
-    """Return the permutation test."""
+    """Return the permutation test of a corpus difference."""
     return decision.Test(np.array([_swap_p(sides[0], sides[1], settings)]), by_p=True)
 
 
 def _swap_p(a: Side, b: Side, settings: Settings) -> float:
-    """Return the permutation p: under the null the two runs' answers to a cluster could as well be exchanged."""
+    """Return the p-value of a permutation test that exchanges the two runs' answers cluster by cluster."""
     if (a.stats is None) != (b.stats is None):
         raise InputError(
             f"{a.part.task}, {a.part.metric}: one run has its sums and the other its records, so their answers cannot "
@@ -512,7 +510,7 @@ def _swap_p(a: Side, b: Side, settings: Settings) -> float:
 
 
 def _stacked_sides(a: Side, b: Side) -> Side:
-    """Return the answers of both as 2G clusters, A's first.
+    """Return the answers of both runs as 2G clusters, A's clusters first.
 
     Two runs may have different numbers of repeats: repeat k meets repeat k modulo the other's number.
     """
@@ -528,12 +526,12 @@ def _stacked_sides(a: Side, b: Side) -> Side:
 
 
 def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings) -> RowDecision:
-    """Return A − B of a corpus metric: both are recomputed on the same resampled clusters of questions.
+    """Return A − B of a corpus metric, with noise from resamples of clusters that both runs share.
 
     There is no sign test of questions that have no score of their own.
     """
     settings.check("corpus_difference", f"{a.task}, {a.metric}")
-    a, b = _keyed(a), _keyed(b)
+    a, b = _clustered_by_records(a), _clustered_by_records(b)
     if settings.unpaired:
         sides = _side_of_run(a), _side_of_run(b)
         only = len(sides[0]), len(sides[1])
@@ -556,4 +554,4 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
     own = sides_of([np.array([x]) for x in only], [np.array([side.repeats]) for side in sides], means, unknown)
     evidence = Evidence(m, of, _test(noise, sides, settings), blank(Leads, 1), own)
     spec = next((x.cluster_spec for x in (a, b) if x.clusters is not None), None)
-    return row_of(evidence, codes, settings, **about([a], [b], run_a, run_b), test=test, cluster=spec)
+    return row_of(evidence, codes, settings, **compared_fields([a], [b], run_a, run_b), test=test, cluster=spec)

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..arrays import FloatArray, blank, columns_of
 from ..choices import AGRESTI_CAFFO, PERMUTATION, SIGN, T_TEST, T
-from ..data.clusters import in_words
-from ..data.matching import known_pairs, pair_runs
+from ..data.clusters import spec_in_words
+from ..data.matching import pair_runs, pairs_are_certain
 from ..data.native_values import are_zero_one
 from ..data.notes import Note, texts
 from ..data.scores import Group, Run, Scores, causes_of
@@ -27,9 +27,9 @@ from ..stats.decision import Differences, noise_codes, two_sided
 from ..stats.intervals import Limits, agresti_caffo
 from ..stats.missing import UNTOLD, Reach, t_reach
 from ..stats.moments import Moments
-from ..stats.pairs import Leads, Sides, correlation, far_limits, leads, paired, sides_of
+from ..stats.pairs import Leads, Sides, correlation, extended_samples, leads, paired, sides_of
 from ..stats.ranks import wins
-from .drawn import DrawnFrom, asked_for
+from .drawn import DrawnFrom, chosen_test
 from .ranges import (
     BETWEEN,
     MISSING_SHARE,
@@ -41,14 +41,14 @@ from .ranges import (
     scales_differ,
     score_range,
 )
-from .rows import SCORED, Evidence, Filled, RowDecision, about, row_of
+from .rows import SCORED, Evidence, Filled, RowDecision, compared_fields, row_of
 from .sample import (
     Aligned,
     Estimated,
     Sample,
     align,
-    alone,
     codes_of,
+    each_alone,
     empty_moments,
     fixed_questions,
     group_shares,
@@ -61,7 +61,7 @@ from .scoring import (
     OTHER_VERSION,
     Checked,
     equal_note,
-    joined,
+    join_checks,
     judge_note,
     other_versions,
     scored_differently,
@@ -84,19 +84,19 @@ class Compared:
     scoring: dict[tuple[int, int], Checked] = field(default_factory=dict)
     """(id of A's scores, id of B's) → the check of their equal answers, which a group needs again for its tasks."""
 
-    def checked(self, *, unpaired: bool = False) -> Checked:
-        """Return the check of equal answers, for a group that of all its tasks together.
+    def check_equal_answers(self, *, unpaired: bool = False) -> Checked:
+        """Return the check whether equal answers of both runs are scored equally, over all tasks compared.
 
         Unpaired runs are checked if it is known which of their questions are the same.
         """
         each = []
         for a, b in zip(self.parts_a, self.parts_b, strict=True):
-            if unpaired and not known_pairs(a.questions, b.questions):
+            if unpaired and not pairs_are_certain(a.questions, b.questions):
                 continue
             if (id(a), id(b)) not in self.scoring:
                 self.scoring[id(a), id(b)] = scoring_of(a, b)
             each.append(self.scoring[id(a), id(b)])
-        return joined(each)
+        return join_checks(each)
 
     @property
     def parts(self) -> tuple[Scores, ...]:
@@ -107,11 +107,11 @@ class Compared:
         return self.parts_a[0].task if self.group is None else self.group.name
 
     def bounds(self, settings: Settings) -> tuple[float, float] | None:
-        """Return lowest and highest value of the metric, by all scores of the two runs."""
+        """Return the lowest and highest possible value of the metric, judged by the scores of both runs."""
         return score_range([Ends.of(self.parts_a), Ends.of(self.parts_b)], settings)
 
     def codes(self) -> set[str]:
-        """Return the diagnostics of both runs' scores."""
+        """Return the diagnostics that the scores of both runs carry."""
         sides = ((self.parts_a, self.run_a), (self.parts_b, self.run_b))
         return set[str]().union(
             *(codes_of(parts, None if self.group is None else own_group(run, self.group)) for parts, run in sides)
@@ -122,17 +122,17 @@ class Compared:
         more: dict[str, Any] = {"task": self.task, "unit": self.parts_a[0].unit, "missing": causes_of(self.parts)}
         more["weights"] = None if self.group is None else self.group.weighted
         more["_zero_one"] = are_zero_one(self.parts)
-        return about(self.parts_a, self.parts_b, self.run_a, self.run_b) | more
+        return compared_fields(self.parts_a, self.parts_b, self.run_a, self.run_b) | more
 
 
 def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision, list[Note]]:
-    """Return A − B of one task, or of the tasks of a group, and notes on it.
+    """Return the difference A − B of one task or group, before its verdict, and notes on it.
 
     Of a group nothing is said of its questions and their clusters, which the rows of its tasks do.
     """
     check_margin(settings, compared.parts)
     notes: list[Note] = []
-    scoring = compared.checked(unpaired=settings.unpaired)
+    scoring = compared.check_equal_answers(unpaired=settings.unpaired)
     if scales_differ(compared.parts_a, compared.parts_b):
         said = (
             f"{compared.parts_a[0].task} {compared.parts_a[0].metric}: the scores of one run lie between 0 and 1, "
@@ -153,7 +153,7 @@ def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision,
         row = _paired(compared, pairing, settings)
         with_clusters = next((part for part in compared.parts if part.clusters is not None), compared.parts_a[0])
         notes = [*pairing.notes, *notes, *outer_note(with_clusters, row.codes)]
-    missing = _if_missing(row, compared, settings)
+    missing = _missing_note(row, compared, settings)
     row = _with_filled(row, compared, settings)
     row, on_scoring = _with_scoring(row, scoring, compared)
     codes = {"missing_matters"} if missing else set()
@@ -162,7 +162,7 @@ def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision,
 
 
 def _with_scoring(row: RowDecision, found: Checked, compared: Compared) -> tuple[RowDecision, list[Note]]:
-    """Return the row with the checks of equal answers and of the scorers' versions, and the notes on them."""
+    """Return the row with diagnostics of unequal scoring: equal answers scored differently, other scorer versions."""
     codes, notes, about = set(row.codes), list[Note](), f"{compared.task} {compared.parts_a[0].metric}"
     if scored_differently(found.equal):
         codes.add(SCORED)
@@ -177,8 +177,8 @@ def _with_scoring(row: RowDecision, found: Checked, compared: Compared) -> tuple
     return replace(row, codes=frozenset(codes)).named(equal_answers=found.equal, judge_flips=found.judge), notes
 
 
-def _if_missing(row: RowDecision, compared: Compared, settings: Settings) -> list[Note]:
-    """Return a note on what missing answers could change, if it is much."""
+def _missing_note(row: RowDecision, compared: Compared, settings: Settings) -> list[Note]:
+    """Return a note on how much the missing answers could change the difference, if it is much."""
     n_missing, se, sides = row.fields["n_missing"], row.fields["se"], (compared.parts_a, compared.parts_b)
     if not n_missing or not math.isfinite(se) or all_count_as_zero(settings.missing):
         return []
@@ -196,7 +196,7 @@ def _if_missing(row: RowDecision, compared: Compared, settings: Settings) -> lis
 
 
 def _with_filled(row: RowDecision, compared: Compared, settings: Settings) -> RowDecision:
-    """The row with what it would be with other scores in place of those that are missing.
+    """Return the row with the differences that result from the worst and best scores in place of missing ones.
 
     First come the worst scores of A with the best of B, and the best of A with the worst of B. If it is not shown that
     all others lie between, graded scores between the ends are tried, too.
@@ -229,7 +229,7 @@ def _with_filled(row: RowDecision, compared: Compared, settings: Settings) -> Ro
 
 
 def _reach(low: Aligned, high: Aligned, *, settings: Settings, graded: bool) -> Reach:
-    """Return what is shown of the test for all possible values of the missing scores.
+    """Return the range of test results that the missing scores leave possible, as far as it is known.
 
     The sign test and the permutation test count signs, or compare sums, so they follow every score. So does t of single
     answers that are right or wrong. Of all other scores `t_reach` knows; of other tests nothing.
@@ -266,7 +266,7 @@ def _no_question(compared: Compared, pairing: Aligned) -> str:
 
 
 def _paired(compared: Compared, aligned: Aligned, settings: Settings) -> RowDecision:
-    """Return the difference on the questions that both runs have."""
+    """Return the row of A − B over the questions that both runs have."""
     a, b = aligned.a, aligned.b
     only = (aligned.only_a + compared.left_out[0], aligned.only_b + compared.left_out[1])
     codes, corrected, population = compared.codes(), dict[str, Any](), settings.questions_are == "population"
@@ -292,18 +292,18 @@ def _paired(compared: Compared, aligned: Aligned, settings: Settings) -> RowDeci
         codes |= {"identical_scores"} if of.same[0] else set()
         of = blank(Leads, 1) if corrected else of  # corrected values are not scores of a question
         sample_of = whole.c.d, whole.plan
-        test = asked_for(differences, [DrawnFrom(*sample_of, a)], settings)
+        test = chosen_test(differences, [DrawnFrom(*sample_of, a)], settings)
         if whole.spread is not None and not (differences.zero[0] or np.isnan(differences.variance[0])):
             test = by_runs(differences, whole.of_questions, whole.spread, differences.far)
         sides = _paired_numbers(only, whole, (a, b), settings)
         evidence = Evidence(whole.m, differences, test, of, sides, clustered, sample_of if population else None)
-    spec = in_words(a.cluster_spec) if clustered else None
+    spec = spec_in_words(a.cluster_spec) if clustered else None
     more = {"cluster": spec, "_data_limit": limit, **corrected}
     return row_of(evidence, codes, settings, **compared.about(), **more)
 
 
 def _own_numbers(only: tuple[int, int], samples: tuple[Sample, Sample], each: Sequence[Moments]) -> Sides:
-    """Return each run's own numbers for one difference, (1,)."""
+    """Return each run's own mean, variance and counts, next to a difference."""
     top = [np.array([x.n_answers.max(initial=0)]) for x in samples]
     return sides_of([np.array([n]) for n in only], top, each, np.full(1, np.nan))
 
@@ -311,8 +311,8 @@ def _own_numbers(only: tuple[int, int], samples: tuple[Sample, Sample], each: Se
 def _paired_numbers(
     only: tuple[int, int], whole: Estimated, samples: tuple[Sample, Sample], settings: Settings
 ) -> Sides:
-    """Return each run's own numbers and their correlation and wins, on the questions that both have."""
-    sides = _own_numbers(only, samples, alone(whole, samples, settings))
+    """Return each run's own mean, variance and counts, and correlation and wins, over the questions that both have."""
+    sides = _own_numbers(only, samples, each_alone(whole, samples, settings))
     if whole.correction:
         return sides
     a, b = samples
@@ -324,7 +324,7 @@ def _paired_numbers(
 
 
 def pair_kernel(a: Sample, b: Sample, settings: Settings) -> tuple[Estimated, tuple[Sample, Sample]]:
-    """Return the kernel on A − B, run by run where the two share their runs, and the samples that it was given."""
+    """Compute the contrast A − B of two samples, run by run if `runs_shared`, and return it with its samples."""
     plan = a.design()
     if not settings.runs_shared:
         return kernel([a, b], [1.0, -1.0], plan, settings), (a, b)
@@ -335,8 +335,7 @@ def pair_kernel(a: Sample, b: Sample, settings: Settings) -> tuple[Estimated, tu
 def observed_pair(
     noise: Estimated, bounds: tuple[float, float] | None, settings: Settings
 ) -> tuple[Leads, Differences]:
-    """Return who leads on which questions, and the difference to decide. Its far limit includes the variance between
-    runs."""
+    """Return who leads on which questions, and the difference with all that its decision needs."""
     of, far, width = blank(Leads, 1), None, None if bounds is None else bounds[1] - bounds[0]
     if settings.questions_are == "population":
         # what stored runs add is in the test itself (`by_runs`)
@@ -344,12 +343,14 @@ def observed_pair(
         d, whole = noise.c.d[None, :], None if own else noise.m
         of = leads(d, noise.plan, noise.m)
         # corrected values are influences, and none of them a flip
-        far = None if noise.correction else far_limits(d, noise.plan, noise.of_questions, settings.se, whole=whole)
+        far = (
+            None if noise.correction else extended_samples(d, noise.plan, noise.of_questions, settings.se, whole=whole)
+        )
     return of, paired(noise.m, of, far, width)
 
 
 def run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
-    """Return both samples in the runs that both have, and their differences d_ij, one sample of K runs.
+    """Return both samples restricted to the runs that both models have, and their differences run by run.
 
     Raises:
         InputError: a question that the two models answered in no common run.
@@ -369,7 +370,7 @@ def run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
 
 
 def _unpaired(compared: Compared, settings: Settings) -> RowDecision:
-    """Return A − B of two independent samples of questions: V_A + V_B, Welch's degrees of freedom.
+    """Return the row of A − B for two independent samples of questions: V_A + V_B, Welch's degrees of freedom.
 
     Every question of both runs counts: n_questions = n_A + n_B, none is shared, so n_only_a = n_A
     and n_only_b = n_B; what needs pairs (wins, correlation, sign test) is null.
@@ -388,8 +389,8 @@ def _unpaired(compared: Compared, settings: Settings) -> RowDecision:
     limit = DataLimit([x.terms(settings) for x in each])
     m = welch(*(x.m for x in each))
     m = replace(m, data_upper=np.where(np.isnan(m.var_data), np.nan, limit.upper()))
-    of = _decided_apart(m, each, compared.bounds(settings), settings)
-    test = asked_for(of, [DrawnFrom(x.c.d, x.plan, side) for x, side in zip(each, (a, b), strict=True)], settings)
+    of = _unpaired_difference(m, each, compared.bounds(settings), settings)
+    test = chosen_test(of, [DrawnFrom(x.c.d, x.plan, side) for x, side in zip(each, (a, b), strict=True)], settings)
     # of the parts' codes, those that are about a variance or its degrees of freedom are found again
     codes = {code for x in each for code in x.codes} - {"zero_variance", "negative_data_variance", "few_clusters"}
     codes |= noise_codes(m.df.item(), zero=bool(m.zero_variance[0]), var_data=m.var_data.item())
@@ -397,15 +398,15 @@ def _unpaired(compared: Compared, settings: Settings) -> RowDecision:
     spec = a.cluster_spec or b.cluster_spec
     sides = _own_numbers((len(a), len(b)), (a, b), [x.m for x in each])
     evidence = Evidence(m, of, test, blank(Leads, 1), sides, clustered)
-    cluster = in_words(spec) if clustered else None
+    cluster = spec_in_words(spec) if clustered else None
     about_ = compared.about() | {"cluster": cluster, "_data_limit": limit}
     return row_of(evidence, codes | compared.codes() | {"unpaired"}, settings, **about_)
 
 
-def _decided_apart(
+def _unpaired_difference(
     m: Moments, each: Sequence[Estimated], bounds: tuple[float, float] | None, settings: Settings
 ) -> Differences:
-    """Return the difference of two independent means as it is decided. If nothing varies, by Agresti and Caffo."""
+    """Return the difference of two independent means with all that its decision needs."""
     of = Differences(m.mean, m.variance, m.df, m.zero_variance, np.array([np.nan]))
     if bounds is None:
         return of
@@ -422,7 +423,7 @@ def _decided_apart(
 
 
 def welch(a: Moments, b: Moments) -> Moments:
-    """Return the difference of two independent means, with degrees of freedom by [Satterthwaite; Welch]."""
+    """Return the moments of a difference of two independent means, with Welch's degrees of freedom."""
     variance, spread = a.variance + b.variance, a.variance**2 / a.df + b.variance**2 / b.df
     sums = Moments(**{name: column + getattr(b, name) for name, column in columns_of(a).items()})
     return replace(

@@ -15,21 +15,21 @@ from ..errors import parameter
 BY_WORDS = "the words of the question"
 
 
-def by_words(part: Scores) -> Scores | None:
-    """Return the scores with questions of the same input in one cluster. None if that changes nothing."""
+def clustered_by_words(part: Scores) -> Scores | None:
+    """Return the scores with questions of equal input in one cluster. None if nothing changes."""
     labels = clusters_with_doubles(part.questions, part.clusters)
     return None if labels is None else replace(part, clusters=labels, cluster_spec=BY_WORDS)
 
 
 def doubled_note(part: Scores, se: float | None, again: Callable[[Scores], float | None]) -> list[Note]:
-    """Return what the standard error would be with clusters by words. Nothing if no questions are doubled.
+    """Return a note with the standard error that clusters of equal questions would give. [] if there are none.
 
     Args:
         part: scores of one run, with its doubled questions.
         se: the standard error of the row.
         again: the standard error of the row with other clusters.
     """
-    clustered = by_words(part)
+    clustered = clustered_by_words(part)
     if clustered is None or DOUBLED not in part.diagnostics:
         return []
     spec, one = part.questions.by_words, n_doubled(part.questions)

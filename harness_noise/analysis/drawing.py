@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_h
 import numpy as np
 
 from ..data.clusters import CROSS
-from ..data.matching import pair
+from ..data.matching import pair_questions
 from ..data.notes import Note
 from ..data.questions import Questions
 from ..data.scores import CorpusScores, Run, Scores
@@ -41,11 +41,11 @@ def draw(
     seed: int = 0,
     chances: FloatArray | None = None,
 ) -> IntArray:
-    """Draw random questions, every task in proportion, with whole clusters, until the size is reached.
+    """Draw random questions in whole clusters, every task in proportion, until the size is reached.
 
     Args:
         n: questions.
-        size: see `wanted`.
+        size: see `number_wanted`.
         clusters: (n,) labels of what is asked together; None: single questions.
         tasks: (n,) labels; None: one task.
         seed: of the order.
@@ -59,7 +59,7 @@ def draw(
     """
     from .sequential import last_unit, proportional, tasks_touched  # with scipy's solvers, which reading does without
 
-    count = wanted(size, n)
+    count = number_wanted(size, n)
     if count < 2 <= n:
         raise InputError(f"a part of {size!r} is one of {n:,} questions, which says nothing of the others: ask more")
     codes, units = (np.arange(n), n) if clusters is None else cluster_codes(clusters)
@@ -77,14 +77,14 @@ def draw(
 def drawing_chances(
     size: str | float, expected: FloatArray, clusters: Labels | None = None, tasks: Labels | None = None
 ) -> FloatArray | None:
-    """Return (n,) probabilities of being drawn, larger where the score is uncertain: π ∝ ½ + ½ √(p (1 − p)).
+    """Return (n,) probabilities of being drawn that are larger for questions with uncertain expected scores.
 
     They are equal within a cluster, by its mean, and every task has its share of the part. None, which is the same
     probability for all, where no score is more uncertain than another, as with a single answer of a single reference,
     or where the part has too few questions (clusters) for a regression.
 
     Args:
-        size: see `wanted`.
+        size: see `number_wanted`.
         expected: (n,) p, the score to be expected of each question, in [0, 1].
         clusters: (n,) labels of what is asked together; None: single questions.
         tasks: (n,) labels; None: one task.
@@ -98,7 +98,7 @@ def drawing_chances(
     uncertain = np.bincount(codes, weights=0.5 + 0.5 * np.sqrt(expected * (1 - expected))) / sizes
     stratum, out = tasks_touched(codes, units, tasks), np.ones(units)
     for s in range(int(stratum.max()) + 1):
-        left, target = stratum == s, wanted(size, n) / n * sizes[stratum == s].sum()
+        left, target = stratum == s, number_wanted(size, n) / n * sizes[stratum == s].sum()
         while left.any():
             out[left] = target * uncertain[left] / float(sizes[left] @ uncertain[left])
             certain = left & (out >= 1)
@@ -111,8 +111,8 @@ def drawing_chances(
     return out[codes] if differ and FEWEST_UNITS - 1e-9 <= out.sum() < units else None
 
 
-def wanted(size: str | float, n: int) -> int:
-    """Return how many of n questions a user means: 0.2, "20%" or "200". 1.0 and "100%" are all, and 1 could be either.
+def number_wanted(size: str | float, n: int) -> int:
+    """Return the number of questions that a size means, of n: 0.2, "20%" or "200".
 
     Raises:
         InputError: neither a share nor a number of questions from 2.
@@ -136,7 +136,7 @@ def with_record(
     drawn: Iterable[Mapping[str, Any]],
     sizes: Mapping[str, int] | None = None,
 ) -> Run:
-    """Return the run with its record of stopping, also in the codes of its rows.
+    """Return the run with the records of its early stopping and of its drawn questions, and the diagnostics for both.
 
     Args:
         run: without them.
@@ -169,7 +169,7 @@ def with_record(
 
 
 def check_against(run: Run, task: str) -> None:
-    """Refuse to compare a run that grows with one that stopped early itself: its score there is a selected one.
+    """Refuse a finished run as the comparison of a growing one if the finished run stopped early itself.
 
     Args:
         run: the finished run.
@@ -192,7 +192,7 @@ def check_against(run: Run, task: str) -> None:
 
 
 def check_points(rule: StoppingRule | None, theirs: Scores, settings: Settings) -> None:
-    """Refuse a rule in points or per cent if the metric does not run from 0 to 1.
+    """Refuse a stopping rule in points or per cent if the metric's range is not [0, 1].
 
     Args:
         rule: when the run that grows stops.
@@ -208,8 +208,8 @@ def check_points(rule: StoppingRule | None, theirs: Scores, settings: Settings) 
             check_unit(name, value, scale, theirs.metric)
 
 
-def carried(questions: Questions, other: Scores, option: str) -> tuple[tuple[str, ...], str] | None:
-    """Return the clusters for a run that names none, taken from the run it is compared with.
+def clusters_of_other(questions: Questions, other: Scores, option: str) -> tuple[tuple[str, ...], str] | None:
+    """Return the clusters of a run that names none, taken from the run that it is compared with.
 
     They draw the order of the questions, so every row of the new run has them as well.
 
@@ -233,20 +233,20 @@ def carried(questions: Questions, other: Scores, option: str) -> tuple[tuple[str
             f"whole clusters of both: name one way with {option}, or ask all questions"
         )
     labels = [f"{other.task}: question {i} alone" for i in range(len(questions))]
-    pairing = pair(questions, other.questions)
+    pairing = pair_questions(questions, other.questions)
     for i, j in zip(pairing.rows_a, pairing.rows_b, strict=True):
         labels[i] = other.clusters[j]
     return tuple(labels), other.cluster_spec or "cluster"
 
 
 def about_clusters(what: str, spec: str, against: str, option: str, *, refused: bool = False) -> Note:
-    """Return notes on the clusters of the run compared with.
+    """Return a note that a run takes, or refuses, the clusters of the run that it is compared with.
 
     Args:
         what: the task or tasks.
-        spec: the clusters in words (see `carried`).
+        spec: the clusters in words (see `clusters_of_other`).
         against: name of the run compared with.
-        option: see `carried`.
+        option: see `clusters_of_other`.
         refused: whether the user said `none`, so that they are not used.
     """
     if refused:
@@ -262,14 +262,14 @@ def about_clusters(what: str, spec: str, against: str, option: str, *, refused: 
     return Note("clusters_of_the_other", said).of(what)
 
 
-def recorded(block: object) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the stopping and drawing that a `noise` block records, without entries that we did not write."""
+def read_block(block: object) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the records of early stopping and of drawn questions in a log's `noise` block, valid ones only."""
     entries = block if isinstance(block, Mapping) else {}
-    return objects(entries.get("sequential"), Sequential), objects(entries.get("drawn"), Drawn)
+    return valid_objects(entries.get("sequential"), Sequential), valid_objects(entries.get("drawn"), Drawn)
 
 
-def objects(rows: object, kind: type[Any]) -> list[dict[str, Any]]:
-    """Return the objects among these rows that have all fields of this kind, each with a value of its type."""
+def valid_objects(rows: object, kind: type[Any]) -> list[dict[str, Any]]:
+    """Return the rows that have all fields of the dataclass `kind`, with values of the right types."""
     types, declared = get_type_hints(kind), fields(kind)
     required = {field.name for field in declared if field.default is MISSING}
     listed = rows if isinstance(rows, Sequence) and not isinstance(rows, str) else ()

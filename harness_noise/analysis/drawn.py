@@ -37,7 +37,7 @@ class DrawnFrom:
     of: Sample
 
     def by_key(self) -> tuple[FloatArray, Design]:
-        """Return both in the order of the questions' names."""
+        """Return the differences and their design in the order of the questions' names."""
         return in_order(self.d, self.plan, self.of.by_key())
 
 
@@ -62,12 +62,12 @@ class OneDifference:
 
     @property
     def rng(self) -> np.random.Generator:
-        """The random numbers of the seed, from their start."""
+        """Random number generator, started anew from the settings' seed."""
         return np.random.default_rng(self.settings.seed)
 
     @cached_property
     def distribution(self) -> Distribution | None:
-        """The bootstrap distribution, read with the closed-form variance. None where it cannot be resampled."""
+        """Bootstrap distribution of the difference, scaled to its closed-form variance. None if not resampled."""
         from ..stats.resampling import bootstrap
 
         minus = self.samples[1].by_key() if len(self.samples) > 1 else None
@@ -78,14 +78,14 @@ class OneDifference:
 
     @cached_property
     def studentised(self) -> FloatArray | None:
-        """The t statistics of resamples, with their own standard errors. None where it cannot be resampled."""
+        """t statistics of the resamples, with their own standard errors. None if it cannot be resampled."""
         from ..stats.resampling import studentised
 
         return studentised(*self.samples[0].by_key(), self.settings.resamples, self.rng)
 
 
-def asked_for(of: Differences, samples: Samples, settings: Settings) -> decision.Test:
-    """Return the test and the interval of one difference that were asked for.
+def chosen_test(of: Differences, samples: Samples, settings: Settings) -> decision.Test:
+    """Return the test and the interval that the settings choose for one difference.
 
     Sign and permutation tests have no interval of their own, so they call a difference by p. So does the wild
     bootstrap, whose interval holds the nulls that it does not reject.
@@ -103,17 +103,17 @@ def asked_for(of: Differences, samples: Samples, settings: Settings) -> decision
 
 
 def test_of_t(drawn: OneDifference) -> decision.Test:
-    """Return Student's t."""
+    """Return Student's t as the test of one difference."""
     return decision.Test()
 
 
 def test_of_sign(drawn: OneDifference) -> decision.Test:
-    """Return the sign test."""
+    """Return the sign test of one difference."""
     return by_sign(drawn.of)
 
 
 def test_of_permutation(drawn: OneDifference) -> decision.Test:
-    """Return the permutation test."""
+    """Return the sign-flip permutation test of one difference."""
     from ..stats.resampling import sign_flip_p
 
     p = np.array([sign_flip_p(*drawn.samples[0].by_key(), drawn.settings.resamples, drawn.rng)])
@@ -121,7 +121,7 @@ def test_of_permutation(drawn: OneDifference) -> decision.Test:
 
 
 def test_of_wild(drawn: OneDifference) -> decision.Test:
-    """Return the wild bootstrap, with its interval unless t's is asked for."""
+    """Return the wild bootstrap test of one difference, with its interval unless t's is asked for."""
     from ..stats.resampling import by_wild, wild_test
 
     if not drawn.varies:
@@ -131,7 +131,7 @@ def test_of_wild(drawn: OneDifference) -> decision.Test:
 
 
 def test_of_bootstrap(drawn: OneDifference) -> decision.Test:
-    """Return the bootstrap test, with its interval unless another is asked for."""
+    """Return the bootstrap test of one difference, with its interval unless another is asked for."""
     if not drawn.varies:
         return decision.Test()
     if drawn.distribution is None:
@@ -140,7 +140,7 @@ def test_of_bootstrap(drawn: OneDifference) -> decision.Test:
 
 
 def test_of_bootstrap_t(drawn: OneDifference) -> decision.Test:
-    """Return the test with p < 1 − level if the interval of the studentised bootstrap excludes the null."""
+    """Return the bootstrap-t test of one difference: p < 1 − level if the bootstrap-t interval excludes the null."""
     from ..stats.resampling import bootstrap_t_p
 
     if not drawn.varies:
@@ -154,12 +154,12 @@ def test_of_bootstrap_t(drawn: OneDifference) -> decision.Test:
 
 
 def limits_of_t(drawn: OneDifference, test: decision.Test) -> decision.Test:
-    """Return the test, beside which t's limits stand."""
+    """Return the test unchanged, because t's limits are the default."""
     return test
 
 
 def limits_of_bootstrap(drawn: OneDifference, test: decision.Test) -> decision.Test:
-    """Return the test with the limits of the bootstrap. Without any, and without t's p, if nothing can be resampled."""
+    """Return the test with bootstrap limits of the difference. No limits if it cannot be resampled."""
     if not drawn.varies:
         return test
     found = drawn.distribution
@@ -170,7 +170,7 @@ def limits_of_bootstrap(drawn: OneDifference, test: decision.Test) -> decision.T
 
 
 def limits_of_bootstrap_t(drawn: OneDifference, test: decision.Test) -> decision.Test:
-    """Return the test with the limits of the studentised bootstrap.
+    """Return the test with bootstrap-t limits of the difference.
 
     Raises:
         InputError: of a difference of scores, or of few clusters; it names another interval.
@@ -202,13 +202,13 @@ def _check_measure(samples: Samples) -> None:
         side.of.check_studentised(side.plan)
 
 
-def has_no_signs(of: Sample) -> str:
-    """Return why no question has a sign, or ""."""
+def why_no_signs(of: Sample) -> str:
+    """Return the reason why the sign test does not apply (a ratio of sums), or "" if it applies."""
     return f"{of.name}: no question has a ratio of sums, so none has a sign: use `test='t'`" if of.ratio else ""
 
 
 def by_bootstrap(distribution: Distribution, settings: Settings, method: Method = "bca") -> decision.Test:
-    """Return the interval of one bootstrap distribution, and its p if the bootstrap is the test."""
+    """Return the interval that a bootstrap distribution gives, with its p-value if the bootstrap is the test."""
 
     def at(null: float) -> FloatArray:
         return np.array([distribution.p_value(null, method)])

@@ -31,11 +31,11 @@ from ..stats.contrast import Design, question_stats
 from ..stats.partial import Part, positions_look_random
 from ..stats.sequential import critical_values
 from .comparison import matched_scores
-from .drawing import objects
+from .drawing import valid_objects
 from .observed import Observed, observe_samples
 from .partial import part_of, with_all_of_b
 from .ranges import score_range
-from .references import benchmark_order, block_of, joined, same_run, within
+from .references import benchmark_order, chances_within, same_run, stacked_regression, stratum_of
 from .sample import Sample, align, group_parts, group_shares, is_scored, scored_pairs
 from .sequential import (
     ALL_ASKED,
@@ -55,8 +55,8 @@ PINNED = ("se", "missing", "cluster", "repeats_are")
 """Settings that change the standard error of a look, which must be that of the looks before it."""
 
 
-def beside(path: str | Path) -> Path:
-    """Return the file of the looks at a run."""
+def looks_path(path: str | Path) -> Path:
+    """Return the path of the file that keeps the looks at a run."""
     place = Path(path)
     return place.with_name(place.name + LOOKS)
 
@@ -69,7 +69,7 @@ def observe(
     *,
     references: Sequence[Run] = (),
 ) -> Observed:
-    """Return A − B from A's answers so far, and from B's and the references' answers to all questions.
+    """Return A − B as a look sees it, from A's answers so far and from all answers of B and the references.
 
     While A has answered a part only, its mean is the regression estimate from B and the references; see `from_part`.
 
@@ -88,7 +88,7 @@ def observe(
     both = align(parts_a, parts_b, shares)
     baseline, clusters = fingerprints(both)
     plain = replace(observe_samples(both.a, both.b, settings, group), baseline=baseline, clusters=clusters)
-    parts_a = [within(part_a, part_b) for part_a, part_b in zip(parts_a, parts_b, strict=True)]
+    parts_a = [chances_within(part_a, part_b) for part_a, part_b in zip(parts_a, parts_b, strict=True)]
     if plain.estimate is None or not plain.se:
         return plain
     unequal = any(part.chances is not None for part in parts_a)
@@ -102,20 +102,20 @@ def observe(
     blocks = []
     for part_a, part_b in zip(parts_a, parts_b, strict=True):
         try:
-            block = block_of(part_a, references, part_b, part_b if part_a.clusters is None else part_a)
+            block = stratum_of(part_a, references, part_b, part_b if part_a.clusters is None else part_a)
         except InputError:  # questions that B lacks: only those that both have answered count
             if unequal:
                 raise
             return plain
         assert block is not None
         blocks.append(block.of_known())
-    return with_all_of_b(plain, *joined(blocks, shares, drawn=True))
+    return with_all_of_b(plain, *stacked_regression(blocks, shares, drawn=True))
 
 
 def look(
     run_a: Run, run_b: Run, settings: Settings, looks: Looks, memory: Path, references: Sequence[Run] = ()
 ) -> tuple[Sequential, ...]:
-    """Return the next look at A, which grows, for everything that both runs measured, kept in the file `memory`.
+    """Take the next look at a growing run A against B, and keep it in the file `memory`.
 
     A look at as many answers as the last one is that look again. What was decided once stays so; that it cannot be
     decided is no decision, and a run that goes on may still decide it.
@@ -152,7 +152,7 @@ def look(
         name = group.name if group is not None else parts_a[0].task
         key = (name, parts_a[0].metric, parts_a[0].scorer)
         taken, before = stored.get(key, (NONE_TAKEN, None))
-        n, total = _asked(parts_a, parts_b, before)
+        n, total = _count_answered(parts_a, parts_b, before)
         if before is not None and before.decision not in (NOT_DECIDED, CANNOT, ALL_ASKED):
             row = before
         else:
@@ -171,7 +171,7 @@ def look(
 def _next(
     rule: StoppingRule, taken: Taken, before: Sequential | None, n: int, total: int, observed: Observed
 ) -> tuple[Taken, Sequential]:
-    """Return the look after `before`, that one again where no answer came since."""
+    """Return the look after `before`, or `before` itself if no answer came since."""
     progress = whole_questions(n, total, observed)
     if before is not None and before.n_asked == n and before.n_answers in (None, progress.answers):
         return taken, before
@@ -186,7 +186,7 @@ def _next(
 
 
 def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settings: Settings) -> Comparison:
-    """Return the comparison with the looks' estimate, interval, p and decision in every row.
+    """Return the comparison with the looks' estimate, interval, p-value and decision in every row.
 
     The plain interval and p hold for a run without earlier looks; whatever reads a row (headline, verdict,
     sentence) must not take them for the answer. Rows without looks, metrics that are no mean of question scores,
@@ -240,8 +240,7 @@ def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settin
 
 
 def comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores], Group | None]]:
-    """Return the scores of every task, and of every group's tasks, that both runs measured as a mean of question
-    scores."""
+    """Return the scores of every task and group that both runs measured."""
     matched, _ = matched_scores(run_a, run_b, alone=not run_a.groups)
     out: list[tuple[list[Scores], list[Scores], Group | None]] = [([a], [b], None) for a, b in matched]
     for group in run_a.groups:
@@ -251,8 +250,8 @@ def comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores]
     return out
 
 
-def _asked(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before: Sequential | None) -> tuple[int, int]:
-    """Return questions that A has answered, and those of B."""
+def _count_answered(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before: Sequential | None) -> tuple[int, int]:
+    """Return how many questions A has answered, and how many B. Refuse fewer of A than at the last look."""
     n = sum(_answered(part_a, part_b) for part_a, part_b in zip(parts_a, parts_b, strict=True))
     if before is not None and n < before.n_asked:
         raise InputError(
@@ -263,7 +262,7 @@ def _asked(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before: Sequent
 
 
 def _answered(part_a: Scores, part_b: Scores) -> int:
-    """Return questions of B that A has answered, which must not be the first ones of the benchmark."""
+    """Return how many questions of B A has answered. Refuse the first questions of the benchmark as no random part."""
     both = scored_pairs(part_a, part_b).rows_b
     order = benchmark_order(part_b.questions)
     place = {int(i): at for at, i in enumerate(order)}
@@ -279,14 +278,14 @@ def _answered(part_a: Scores, part_b: Scores) -> int:
 
 
 def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Taken, Sequential | None]]:
-    """Return what is known of earlier looks, by task, metric and scorer."""
+    """Read what a file keeps of earlier looks, by task, metric and scorer."""
     if not memory.exists():
         return {}
     try:
         with opened(memory) as file:
             content = loads(file.read(LARGEST))
         tasks: dict[tuple[str, ...], tuple[Taken, Sequential | None]] = {
-            _key(task["key"]): (_taken(**task["taken"]), _found(task["found"])) for task in content["tasks"]
+            _key(task["key"]): (_taken_of(**task["taken"]), _sequential_of(task["found"])) for task in content["tasks"]
         }
         wrong = [name for name, value in head.items() if name not in ABOUT and content[name] != value]
     except OSError as error:
@@ -309,18 +308,18 @@ def _key(names: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _found(values: Any) -> Sequential:
-    """Return the looks of a file, each value of its field's type.
+def _sequential_of(values: Any) -> Sequential:
+    """Return the look that a file's values describe, with the type of every value checked.
 
     Raises:
         ValueError: a value of another kind.
     """
-    (found,) = objects([values], Sequential)
+    (found,) = valid_objects([values], Sequential)
     return Sequential(**found)
 
 
-def _taken(info: list[float], fractions: list[float], residual: float | None) -> Taken:
-    """Return the looks in a file.
+def _taken_of(info: list[float], fractions: list[float], residual: float | None) -> Taken:
+    """Return the looks taken so far that a file's values describe. Refuse fractions that do not rise.
 
     Raises:
         ValueError, TypeError: no numbers that rise.
@@ -355,7 +354,7 @@ class Pair:
         shares: list[float] | None = None,
         settings: Settings | None = None,
     ) -> Pair:
-        """Return the contrast A − B of one task, or of a group's tasks with these weights.
+        """Return the paired scores A and B of one task, or of a group's tasks, ready for looks.
 
         Raises:
             InputError: no question in common, or questions that are clustered in two crossed ways.
@@ -377,13 +376,13 @@ class Pair:
         return cls(a, b, plan, settings, np.empty((len(a), 0)))
 
     def order(self, rule: StoppingRule) -> Order:
-        """Return the rule's order of A's answers."""
+        """Return the order in which the rule asks for A's answers."""
         clusters = self.plan.clusters if self.plan.clustered else None
         tasks = self.plan.strata if self.plan.strata.any() else None
         return rule.order(len(self.a), clusters, tasks, repeats=self.a.stats.count)
 
     def observed(self, answers: IntArray) -> Observed:
-        """Return what a look at A − B sees after this many of A's answers to each of the (n,) questions."""
+        """Return what a look at A − B sees after this many of A's answers to each of the n questions."""
         rows = np.flatnonzero(answers)
         a, b = self.a.take(rows), self.b.take(rows)
         values = np.where(np.arange(a.values.shape[1]) < answers[rows, None], a.values, np.nan)
@@ -395,7 +394,7 @@ class Pair:
         return with_all_of_b(plain, a.stats.mean, part, self.references, self.b.stats.mean)
 
     def run(self, rule: StoppingRule) -> Look:
-        """Return the last look, in the rule's order."""
+        """Take looks in the rule's order until the rule stops, and return the last one."""
         order, look = self.order(rule), None
         for number in range(1, len(order.ends) + 1):
             look = rule.look(order, look, self.observed(order.answers(number)))
@@ -405,7 +404,7 @@ class Pair:
         return look
 
     def replay(self, rule: StoppingRule, orders: int = ORDERS) -> Replay:
-        """Return what the looks would have done in many random orders."""
+        """Return what the looks would have decided, and after how many answers, in many random orders."""
         last = [self.run(replace(rule, seed=rule.seed + k)) for k in range(orders)]
         words = Counter(look.decision or NOT_DECIDED for look in last)
         answers = np.array([look.progress.answers for look in last], dtype=np.float64)

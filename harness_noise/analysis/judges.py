@@ -19,7 +19,7 @@ MANY_PAIRS = 30
 
 
 def with_judge(row: Estimate, part: Scores) -> Estimate:
-    """Return the row of these scores with the judge's noise, where verdicts on the same text differ."""
+    """Return the row with the judge's own noise, if the judge gave different verdicts on equal texts."""
     gradings = part.gradings
     if gradings is None or part.texts is None:
         return row
@@ -43,7 +43,7 @@ def with_judge(row: Estimate, part: Scores) -> Estimate:
 
 
 def _noise_of_answers(values: FloatArray, gradings: Gradings) -> JudgeNoise | None:
-    """Return the noise on answers to one question with one text, and on answers that the same judge graded again."""
+    """Return the judge's noise on equal answers to one question, and its noise on answers graded again."""
     n, K = values.shape
     hashes, codes = np.unique(gradings.texts, return_inverse=True)
     codes = codes.reshape(n, K) + len(hashes) * np.arange(n)[:, None]
@@ -54,12 +54,12 @@ def _noise_of_answers(values: FloatArray, gradings: Gradings) -> JudgeNoise | No
 
 
 def _noise(verdicts: FloatArray, codes: IntArray) -> JudgeNoise | None:
-    """Return the noise of (n, K, V) verdicts, by the (n, K) number of the text that they are on."""
+    """Return the judge's noise from (n, K, V) verdicts, given the (n, K) number of the text of each."""
     return judge_noise(verdicts.ravel(), np.repeat(codes.ravel(), verdicts.shape[2]))
 
 
 def judge_notes(rows: Iterable[Estimate]) -> list[Note]:
-    """Return one sentence for every row whose judge is noisy, if enough texts were graded twice to show it."""
+    """Return a note for every row whose judge is noisy, if enough texts were graded twice to show it."""
     notes = []
     for row in rows:
         flips = row.judge_flips

@@ -16,7 +16,7 @@ from ..data.questions import Questions, TextsBelow
 from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError
 from ..stats.contrast import Contrast, Design, contrast
-from .sample import Sample, align, is_scored, sample, scored_pairs, stack_rows, taken
+from .sample import Sample, align, is_scored, sample, scored_pairs, scores_of_rows, stack_rows
 
 Runs: TypeAlias = tuple[Run] | tuple[Run, Run]
 
@@ -39,21 +39,21 @@ class WithFields:
 
     @property
     def about(self) -> dict[str, Any]:
-        """The fields of a result's row for it: task, metric, scorer and models."""
+        """Fields that name a result's row: task, metric, scorer and models."""
         first, models = self.parts[0], [run.model for run in self.runs]
         of_models = {"model_a": models[0], "model_b": models[1] if len(models) > 1 else None}
         scale = {"_zero_one": are_zero_one(self.parts)}
         return {"task": first.task, "metric": first.metric, "scorer": first.scorer, **of_models, **scale}
 
     def samples(self) -> list[Sample]:
-        """Return each run's question statistics, with the clusters that they share."""
+        """Return the sample of each run, on the questions and clusters that the runs share."""
         if len(self.parts) == 1:
             return [sample(self.parts)]
         both = align(self.parts[:1], self.parts[1:], None)
         return [both.a, both.b]
 
     def contrast(self, who: str) -> tuple[Contrast, list[Sample], Design]:
-        """Return the means of the questions, or their differences, with what they are made of and the design.
+        """Return the contrast (mean or difference), the runs' samples and the design. Refuse crossed clusters.
 
         Raises:
             InputError: clusters in two crossed ways; `who` says what does not know these.
@@ -69,12 +69,14 @@ class WithFields:
         return contrast(stats, coefficients, plan.strata), samples, plan
 
     def take(self, rows: IntArray) -> WithFields:
-        """Return some of the questions."""
-        return replace(self, parts=tuple(taken(part, rows) for part in self.parts), fields=self.fields.take(rows))
+        """Return the questions in these rows only."""
+        return replace(
+            self, parts=tuple(scores_of_rows(part, rows) for part in self.parts), fields=self.fields.take(rows)
+        )
 
 
 def with_fields(parts: Sequence[Scores], runs: Runs) -> WithFields | None:
-    """Return the fields of the questions that all `parts` have scored, None if no fields were read.
+    """Return the questions that all `parts` have scored, with scores and fields. None if no fields were read.
 
     If both runs have a field, the values of the first are used.
     """
@@ -89,13 +91,12 @@ def with_fields(parts: Sequence[Scores], runs: Runs) -> WithFields | None:
     ]
     if not of_parts:
         return None
-    kept = [taken(part, rows) for part, rows in zip(parts, at, strict=True)]
-    return WithFields(tuple(replace(part, questions=kept[0].questions) for part in kept), runs, _merged(of_parts))
+    kept = [scores_of_rows(part, rows) for part, rows in zip(parts, at, strict=True)]
+    return WithFields(tuple(replace(part, questions=kept[0].questions) for part in kept), runs, _merge_fields(of_parts))
 
 
-def together(tables: Sequence[WithFields], group: Group) -> WithFields:
-    """Return the questions of a group's tasks as one sample. A field that a task lacks has no value for its
-    questions."""
+def stack_tasks(tables: Sequence[WithFields], group: Group) -> WithFields:
+    """Return the questions of a group's tasks as one sample, with the union of their fields."""
     specs = dict.fromkeys(spec for table in tables for spec in table.fields.values)
     values = {
         spec: [value for table in tables for value in table.fields.values.get(spec, [None] * len(table))]
@@ -110,7 +111,7 @@ def together(tables: Sequence[WithFields], group: Group) -> WithFields:
 
 
 def _stacked(parts: Sequence[Scores], group: Group) -> Scores:
-    """Return the scores of a group's tasks stacked as one table, with the clusters of the group's row."""
+    """Return the scores of a group's tasks stacked into one table, with the clusters of the group's row."""
     whole = sample(parts)
     of_task = [part.task for part in parts for _ in part.questions.keys]
     keys = [key for part in parts for key in part.questions.keys]
@@ -136,16 +137,15 @@ def _stacked(parts: Sequence[Scores], group: Group) -> Scores:
 
 
 def _texts_below(parts: Sequence[Scores]) -> TextsBelow | None:
-    """Return the texts of the answers to all tasks, None if those of one task are unknown."""
+    """Return the texts of the answers to all tasks stacked, None if one task's texts are unknown."""
     sources = [part.answers for part in parts if part.answers is not None]
     if len(sources) < len(parts):
         return None
     return TextsBelow(tuple(sources), tuple((len(part.values), part.values.shape[1]) for part in parts))
 
 
-def _merged(of_runs: Sequence[Fields]) -> Fields:
-    """Return the fields of A, and those that only B has, because two harnesses know different things of one
-    question."""
+def _merge_fields(of_runs: Sequence[Fields]) -> Fields:
+    """Return the fields of A, and those fields that only B has."""
     values: dict[str, Sequence[Value]] = {}
     for fields in reversed(of_runs):
         values |= {key: column for key, column in fields.values.items() if any(value is not None for value in column)}
@@ -153,8 +153,8 @@ def _merged(of_runs: Sequence[Fields]) -> Fields:
     return Fields(values, tuple(auto), tuple(dict.fromkeys(name for fields in of_runs for name in fields.names)))
 
 
-def numbers(values: Sequence[Value]) -> FloatArray | None:
-    """Return (n,) the values as numbers, NaN for a question without one, or None if some values are not numbers."""
+def numbers_or_none(values: Sequence[Value]) -> FloatArray | None:
+    """Return (n,) field values as numbers, NaN for missing ones. None if some values are not numbers."""
     parsed = [numeral(value) for value in values]
     present = [number for number, value in zip(parsed, values, strict=True) if value is not None]
     if not present or None in present:
@@ -162,13 +162,13 @@ def numbers(values: Sequence[Value]) -> FloatArray | None:
     return np.array(parsed, dtype=np.float64)
 
 
-def text_of(value: object) -> str:
-    """Return the text of a value, as the name of a slice or a level."""
+def level_text(value: object) -> str:
+    """Return a field's value as text, to name a slice or a level."""
     return number_text(value) if isinstance(value, float) else str(value)
 
 
 def check_known(tables: Iterable[WithFields], specs: Sequence[str], option: str) -> None:
-    """Refuse a SPEC that no question of any task has.
+    """Refuse a field that no question of any task has.
 
     Raises:
         InputError: lists the fields that there are.
@@ -184,6 +184,6 @@ def check_known(tables: Iterable[WithFields], specs: Sequence[str], option: str)
 
 
 def field_names(tables: Iterable[WithFields]) -> str:
-    """Return the names of the existing fields, for a message."""
+    """Return the names of all fields that the questions have, as text for a message."""
     names = dict.fromkeys(name for table in tables for name in table.fields.names)
     return ", ".join(list(names)[:40]) or "(none)"

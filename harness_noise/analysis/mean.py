@@ -12,9 +12,9 @@ import numpy as np
 from .. import choices
 from ..arrays import FloatArray
 from ..choices import INTERVALS, WILSON, T
-from ..data.clusters import in_words
-from ..data.native_values import agreed, are_zero_one
-from ..data.notes import Note, merged
+from ..data.clusters import spec_in_words
+from ..data.native_values import agree_on_metrics, are_zero_one
+from ..data.notes import Note, merge_notes
 from ..data.scores import Group, Run, Scores, Skipped, causes_of
 from ..errors import InputError, some_of
 from ..io.joining import check_clusters
@@ -52,8 +52,7 @@ __all__ = ["analyze_run", "analyze_runs", "estimate_scores", "looks_of"]
 
 
 def _chance_varies(data: Sample) -> bool:
-    """Return True if scores are corrected for chances that differ, so that their mean is not a function of the raw
-    mean."""
+    """Return True if the chances of guessing differ, so that the corrected mean is no function of the raw mean."""
     corrected = any("chance_corrected" in part.diagnostics for part in data.parts)
     varies = any("chance_varies" in part.diagnostics for part in data.parts)
     return varies or (corrected and len({part.bounds for part in data.parts}) > 1)
@@ -62,8 +61,7 @@ def _chance_varies(data: Sample) -> bool:
 def _chosen(
     data: Sample, of: OneMean, settings: Settings, ends: intervals.RangeEnds | None, *, zero: bool
 ) -> choices.IntervalMethod | None:
-    """Return the interval asked for, or the default (Wilson for a metric with a range, else t), or None if there is
-    none.
+    """Return the interval method: the one asked for, else Wilson's or t's by default. None if none fits.
 
     Raises:
         InputError: it is not for these answers.
@@ -82,8 +80,7 @@ def _chosen(
 
 
 def _distribution(data: Sample, noise: Estimated, settings: Settings) -> resampling.Distribution | None:
-    """Return the bootstrap distribution of a mean, with the spread of its standard error, None if it cannot be
-    resampled."""
+    """Return the bootstrap distribution of a mean, scaled to its standard error. None if it cannot be resampled."""
     from ..stats import resampling
 
     d, plan = in_order(noise.c.d, noise.plan, data.by_key())
@@ -92,7 +89,7 @@ def _distribution(data: Sample, noise: Estimated, settings: Settings) -> resampl
 
 
 def _studentised(data: Sample, noise: Estimated, settings: Settings) -> FloatArray | None:
-    """Return resampled t statistics of a mean, None if it cannot be resampled."""
+    """Return the t statistics of a mean's resamples, for bootstrap-t. None if it cannot be resampled."""
     from ..stats import resampling
 
     d, plan = in_order(noise.c.d, noise.plan, data.by_key())
@@ -101,7 +98,7 @@ def _studentised(data: Sample, noise: Estimated, settings: Settings) -> FloatArr
 
 
 def _interval(data: Sample, noise: Estimated, settings: Settings, ends: intervals.RangeEnds | None) -> Interval:
-    """Return the interval that was asked for, or the default."""
+    """Return the interval of a mean: the one asked for, or the default."""
     m, plan, level = noise.m, noise.plan, settings.level
     se, df, zero = math.sqrt(m.variance.item()), m.df.item(), bool(m.zero_variance[0])
     of = OneMean(
@@ -139,7 +136,7 @@ def _interval(data: Sample, noise: Estimated, settings: Settings, ends: interval
 
 
 def _interval_of_one(data: Sample, m: Moments, settings: Settings, ends: intervals.RangeEnds) -> Interval:
-    """Return Wilson's interval of one right or wrong question, which has no standard error, else an empty interval."""
+    """Return Wilson's interval of a single right or wrong question, else an empty interval."""
     if len(data) != 1 or settings.questions_are == "fixed" or data.corrected is not None:
         return Interval()
     low, high = ends.bounds
@@ -148,7 +145,7 @@ def _interval_of_one(data: Sample, m: Moments, settings: Settings, ends: interva
 
 
 def _binomial_answers(data: Sample, noise: Estimated, settings: Settings, ends: intervals.RangeEnds) -> float:
-    """Return the number of 0/1 answers, the most that a mean can know, infinite if the number sets no limit.
+    """Return the number of 0/1 answers that caps the effective sample size of a mean, infinite for no cap.
 
     A vote has one value per question but is made of more answers than are known, so their number is no cap. With fixed
     questions only the answers' own variance is left, which no number of answers caps.
@@ -165,7 +162,7 @@ from."""
 
 
 def _run_codes(data: Sample, m: Moments, ends: intervals.RangeEnds | None, interval: Interval) -> set[str]:
-    """Return the diagnostics that only the scores of one run show."""
+    """Return the diagnostics that a mean's skewness, and its scores at the ends of the range, call for."""
     codes = {"skewed"} if interval.moved else set()
     if ends is not None and interval.name != "none" and not np.isnan(m.variance[0]):
         unequal = short_of(m.df[0], min(HEAVY_DF, (m.n_clusters[0] - 1) / 2))
@@ -221,7 +218,7 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
         "repeats_max": int(data.n_answers.max(initial=0)),
         "n_missing": sum(part.n_missing for part in parts),
         "missing": causes_of(parts),
-        "cluster": in_words(data.cluster_spec) if clustered else None,
+        "cluster": spec_in_words(data.cluster_spec) if clustered else None,
         "diagnostics": tuple(sorted(codes)),
         "range": bounds,
         "unit": first.unit,
@@ -234,7 +231,7 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
 
 
 def _ends_of(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> intervals.RangeEnds | None:
-    """Return where the scores, or what corrects them, lie in their range, None without a range."""
+    """Return how the scores (or correcting labels) lie between the ends of their range. None without a range."""
     if bounds is None:
         return None
     if data.corrected is None:
@@ -244,8 +241,7 @@ def _ends_of(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> 
 
 
 def analyze_run(run: Run, settings: Settings) -> Analysis:
-    """Return all estimates of one run, in the order of the run: tasks, groups, corpus metrics, then what was
-    skipped."""
+    """Return all estimates of one run: tasks, groups, corpus metrics, then metrics that were skipped."""
     estimates = [with_judge(estimate_of([part], run, settings), part) for part in run.scores]
     notes = [*run.notes, *named_repeats(run.scores, settings), *judge_notes(estimates)]
     for part, row in zip(run.scores, estimates, strict=True):
@@ -272,7 +268,7 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
 
 
 def _without_range(rows: Iterable[Estimate]) -> list[Note]:
-    """Return a note on the metrics without an interval, because scores of only 0 (or only 1) may be on any scale."""
+    """Return a note on metrics without an interval, because all scores are 0 or all 1 and the range is unknown."""
     constant = [row for row in rows if "zero_variance" in row.diagnostics and row.mean in (0.0, 1.0)]
     names = dict.fromkeys(f"{row.task} {row.metric}".strip() for row in constant if row.range is None)
     said = (
@@ -283,7 +279,7 @@ def _without_range(rows: Iterable[Estimate]) -> list[Note]:
 
 
 def _skipped(run: Run, skip: Group | Skipped, settings: Settings) -> Estimate:
-    """Return the row of a metric that has only the harness's own value."""
+    """Return the row of a metric of which only the harness's own value is known."""
     native = np.array([skip.native], dtype=np.float64)
     m = replace(undefined_moments(np.zeros(1), np.zeros(1)), mean=native)
     fields = mean_fields(skip.key, run, m, settings, Interval(), clustered=False)
@@ -296,20 +292,19 @@ Further: TypeAlias = Callable[[Run, Settings], tuple[Sequence[Estimate], Sequenc
 
 
 def analyze_runs(runs: Iterable[Run], settings: Settings, further: Further | None = None) -> Analysis:
-    """Return all estimates of several runs, one run after the other, each followed by its `further` ones."""
+    """Return the estimates of several runs, one run after the other, with the rows that `further` adds to each."""
     settings.check("analyze")
-    runs, notes = agreed(list(runs))
+    runs, notes = agree_on_metrics(list(runs))
     check_clusters(settings.cluster, runs)
     parts = [analyze_run(run, settings) for run in runs]
     more = [([], []) if further is None else further(run, settings) for run in runs]
     estimates = tuple(row for part, (rows, _) in zip(parts, more, strict=True) for row in (*part.estimates, *rows))
-    notes_ = merged(*(part.notes for part in parts), *(said for _, said in more), notes, _other_tasks(runs))
+    notes_ = merge_notes(*(part.notes for part in parts), *(said for _, said in more), notes, _other_tasks(runs))
     return Analysis(settings.to_dict(), estimates, notes_, **looks_of(runs))
 
 
 def _other_tasks(runs: Sequence[Run]) -> list[Note]:
-    """Return a note on every group that several runs have with different tasks, so that their means are of other
-    questions."""
+    """Return a note on every group that consists of different tasks in different runs."""
     tasks: dict[tuple[str, str, str], dict[frozenset[str], str]] = {}
     for run in runs:
         for group in run.groups:
@@ -328,7 +323,7 @@ def _other_tasks(runs: Sequence[Run]) -> list[Note]:
 
 
 def looks_of(runs: Sequence[Run]) -> dict[str, Any]:
-    """Return the records of stopping early that runs have, as fields of an Analysis."""
+    """Return the runs' records of early stopping and drawn questions, as fields of an `Analysis`."""
     if not any(run.sequential or run.drawn for run in runs):
         return {}
     from ..results.sequential import Drawn, Sequential
@@ -340,5 +335,5 @@ def looks_of(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def estimate_scores(scores: Scores, settings: Settings) -> Estimate:
-    """Return the estimate of scores that come from an array."""
+    """Return the mean of scores that come from an array, with its noise."""
     return estimate_of([scores], Run(model="", name="", harness="array"), settings)

@@ -78,22 +78,22 @@ class Observed:
 
     @property
     def scale(self) -> Scale:
-        """The scale of messages."""
+        """Scale on which messages show the numbers: points for 0/1 scores."""
         return PERCENT if self.zero_one else Scale()
 
     def amount(self, value: float) -> str:
-        """Return a difference or a standard error as text, to two digits of the standard error."""
+        """Return a difference or a standard error as text with its unit."""
         return self.scale.text(value, decimals(self.se, value), unit=True)
 
     @property
     def z(self) -> float | None:
-        """The estimate over its standard error, as a z with the p-value of that t."""
+        """z statistic of the estimate that has the p-value of its t statistic. None if not known."""
         if self.estimate is None or not self.se or self.df is None:
             return None
         return normal_z(self.estimate / self.se, self.df)
 
     def limits(self, low: float, high: float) -> tuple[float, float]:
-        """Return the limits that are `low` normal standard errors below the estimate, and `high` (negative: above).
+        """Return the confidence limits that lie `low` and `high` normal standard errors below the estimate.
 
         On the scale of t, away from 0 no nearer than those of the extended sample, and within the range.
         """
@@ -112,7 +112,7 @@ class Observed:
 
 
 def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | None = None) -> Observed:
-    """Return A − B of one task, or of the tasks of a group, over the questions that both have answered by now.
+    """Return A − B of one task or group over the questions that both have answered so far.
 
     Args:
         a: of the run that grows.
@@ -136,7 +136,7 @@ def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | Non
     plain = Observed(
         **names,
         estimate=finite(m.mean.item()),
-        se=_of_equal(of) if equal else finite(math.sqrt(m.variance.item())),
+        se=_se_if_constant(of) if equal else finite(math.sqrt(m.variance.item())),
         df=math.inf if equal else finite(m.df.item()),
         units=int(m.n_clusters[0]),
         far=None if equal else of.far,
@@ -148,7 +148,7 @@ def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | Non
 
 
 def _with_answers(plain: Observed, a: QuestionStats, b: QuestionStats, weights: FloatArray) -> Observed:
-    """Return a look with how many answers A gave, and which share of the variance more of them would lower.
+    """Return a look with A's number of answers and the share of the variance that more answers would lower.
 
     That share is known from questions with two answers of A; while there are too few, B's stand for them.
 
@@ -171,8 +171,8 @@ def _with_answers(plain: Observed, a: QuestionStats, b: QuestionStats, weights: 
     return replace(plain, answers=int(a.count.sum()), repeats=float(fewer.mean()), prediction=share)
 
 
-def _of_equal(of: Differences) -> float | None:
-    """Return a standard error where every difference is the same.
+def _se_if_constant(of: Differences) -> float | None:
+    """Return a standard error for differences that are all equal, derived from the exact sign test. None if unknown.
 
     The exact sign test says how likely that is; where all differences are 0, the interval of Bonett & Price.
     """
@@ -186,7 +186,7 @@ def _of_equal(of: Differences) -> float | None:
 
 
 def observe_mean(parts: Sequence[Scores], settings: Settings, group: Group | None = None) -> Observed:
-    """Return the mean of one task, or of the tasks of a group, over the questions that were answered by now."""
+    """Return the mean of one task or group over the questions that were answered so far."""
     _check(settings)
     row = estimate_of(parts, Run(model="", name="", harness=""), settings, group=group)
     ci = None if row.ci_low is None or row.ci_high is None else (row.ci_low, row.ci_high)
@@ -238,7 +238,7 @@ class EnoughRepeats:
 
 
 def repeats_enough(part: Scores, settings: Settings) -> EnoughRepeats:
-    """Return whether more answers per question would pay, decided over all questions, never for each by its own.
+    """Return whether more answers per question would lower the noise enough to pay, decided over all questions.
 
     They do not where var_prediction/K is at most `REPEATS_SHARE` of V, or where the answers never differ. One answer
     per question says nothing, so K ≥ 2; a K chosen for a question by its own answers would bias the mean.

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..results.rows import COULD, LARGEST, MISSING, UNADJUSTED, UNCLUSTERED, Difference
 from ..settings import Settings
 from .difference import Compared, run_difference
-from .rows import SCORED, RowDecision, decided
+from .rows import SCORED, RowDecision, decide_rows
 
 
 def would_change(
@@ -24,7 +24,7 @@ def would_change(
     settings: Settings,
     others: Sequence[tuple[str, Callable[[], RowDecision]]] = (),
 ) -> Difference:
-    """Return the row with the changes that would change its verdict (`Difference._would_change`), each computed.
+    """Return the row with a list of the other defensible choices that would change its verdict.
 
     Args:
         row: a family of its own, or one whose adjusted p is its p.
@@ -39,13 +39,13 @@ def would_change(
     found += [UNADJUSTED] if "not_after_adjustment" in row.diagnostics else []
     for name, make in (*_clusters(what, settings), *others):
         with suppress(InputError):
-            (other,) = decided([make()], settings)
+            (other,) = decide_rows([make()], settings)
             found += [name] if other.verdict != row.verdict else []
     return replace(row, _would_change=tuple(dict.fromkeys(found)))
 
 
 def _clusters(what: Compared, settings: Settings) -> Iterator[tuple[str, Callable[[], RowDecision]]]:
-    """Yield the row without clusters and the row without the largest cluster, nothing if it has no clusters."""
+    """Yield two recomputed rows: without clusters, and without the largest cluster. Nothing if there are none."""
     held = [part for part in what.parts if part.clusters is not None]
     if not held or settings.questions_are == "fixed":
         return
@@ -63,7 +63,7 @@ def _clusters(what: Compared, settings: Settings) -> Iterator[tuple[str, Callabl
 
 
 def _without(part: Scores, cluster: str) -> Scores:
-    """Return the scores without the questions of a cluster. A side without clusters loses them by pairing."""
+    """Return the scores without the questions of one cluster."""
     if part.clusters is None:
         return replace(part, answers=None, gradings=None)
     kept = np.flatnonzero(np.asarray(part.clusters, dtype=object) != cluster)

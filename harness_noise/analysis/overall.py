@@ -14,7 +14,7 @@ from functools import partial
 from typing import TypeAlias
 
 from ..choices import CLOPPER_PEARSON
-from ..data.notes import Note, merged
+from ..data.notes import Note, merge_notes
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError, some_of
 from ..results.rows import OVERALL, SCORED_DIFFERENTLY, WEIGHTS, Comparison, Difference, Estimate
@@ -22,12 +22,12 @@ from ..settings import Settings
 from ..stats.combine import Combined
 from ..stats.decision import Skew
 from .combine import other_methods
-from .comparison import compared_of, in_part
+from .comparison import compared_of, note_partial_group
 from .difference import Compared, run_difference
 from .mean import estimate_of
 from .otherwise import would_change
 from .ranges import Ends, score_range
-from .rows import SCORED, RowDecision, decided
+from .rows import SCORED, RowDecision, decide_rows
 from .sample import group_parts, is_scored, scored_pairs
 
 Measure: TypeAlias = tuple[str, str]
@@ -43,7 +43,7 @@ class Top:
     group: Group | None = None
 
     def within(self, sizes: Mapping[str, int]) -> dict[str, float]:
-        """Return the weight of each of its tasks that has a question. They sum to 1."""
+        """Return the weights of a top-level row's tasks that have questions. They sum to 1."""
         weights: Sequence[float] = [float(sizes.get(task, 0)) for task in self.tasks]
         if self.group is not None and self.group.weights is not None:
             weights = self.group.weights
@@ -56,7 +56,7 @@ class Top:
 
 
 def top_level(tasks: Iterable[str], groups: Iterable[Group]) -> list[Top]:
-    """Return the rows that no other row sums up, of one metric and scorer: groups, then tasks in no group.
+    """Return the tasks and groups that lie in no other group, of one metric and scorer.
 
     Of groups within groups only the outermost counts.
     """
@@ -69,7 +69,7 @@ def top_level(tasks: Iterable[str], groups: Iterable[Group]) -> list[Top]:
 
 
 def overall_group(tops: Sequence[Top], measure: Measure, sizes: Mapping[str, int], settings: Settings) -> Group:
-    """Return the group of all tasks with the weights that the settings give their top-level rows.
+    """Return the group of all tasks, with the weights that the settings give their top-level rows.
 
     Args:
         tops: the top-level rows.
@@ -92,7 +92,7 @@ def overall_group(tops: Sequence[Top], measure: Measure, sizes: Mapping[str, int
 
 
 def top_shares(names: Sequence[str], counts: Sequence[int], settings: Settings) -> list[float]:
-    """Return the weight of each top-level row. They sum to 1.
+    """Return the weight of each top-level row (task or group) in the overall mean. They sum to 1.
 
     Args:
         names: of the rows.
@@ -118,8 +118,8 @@ def top_shares(names: Sequence[str], counts: Sequence[int], settings: Settings) 
     return [weight / total for weight in each]
 
 
-def problem_of(tops: Sequence[tuple[Top, Sequence[Scores]]], settings: Settings) -> str:
-    """Return why these rows have no common mean, "" if they have one."""
+def why_no_mean(tops: Sequence[tuple[Top, Sequence[Scores]]], settings: Settings) -> str:
+    """Return the reason why top-level rows have no common mean, "" if they have one."""
     ways = {top.name: parts[0].higher_is_better is not False for top, parts in tops}
     if len(set(ways.values())) > 1:
         lower = [name for name, higher in ways.items() if not higher]
@@ -166,10 +166,10 @@ class TopRows:
         return [(top, [part for task in top.tasks for part in self.parts[task]]) for top in self.tops]
 
     def why_not(self, settings: Settings) -> str | None:
-        """Return why there is no overall row, "" if none is expected, None if there is one."""
+        """Return the reason why there is no overall row, "" if none is expected, None if there is one."""
         if len(self.tops) < 2 or settings.weights == "none" or any(top.name == OVERALL for top in self.tops):
             return ""
-        return problem_of(self.scored(), settings) or None
+        return why_no_mean(self.scored(), settings) or None
 
 
 def by_tops(
@@ -198,40 +198,40 @@ def by_tops(
 
 
 def rows_of_run(run: Run) -> dict[Measure, TopRows]:
-    """Return what one run has, by metric and scorer."""
+    """Return the top-level rows of one run, by metric and scorer."""
     members = [(group, group_parts(run, group)) for group in run.groups]
     groups = [(group, None if parts is None else [(part,) for part in parts]) for group, parts in members]
     return by_tops([(part,) for part in run.scores], groups)
 
 
-def _settled(settings: Settings) -> Settings:
-    """Return the settings with an interval that a weighted mean has."""
+def _with_interval_of_mean(settings: Settings) -> Settings:
+    """Return the settings with an interval method that a weighted mean can have."""
     return replace(settings, interval="auto") if settings.interval == CLOPPER_PEARSON.name else settings
 
 
 def overall_estimates(run: Run, settings: Settings) -> tuple[list[Estimate], list[Note]]:
-    """Return the overall row of every metric and scorer that two top-level rows of a run have, and notes."""
+    """Return the overall mean of a run for every metric with two or more top-level rows, and notes."""
     rows: list[Estimate] = []
     notes: list[Note] = []
     for measure, found in rows_of_run(run).items():
         why = found.why_not(settings)
         if why is not None:
-            notes += no_row(measure, why)
+            notes += no_row_note(measure, why)
             continue
         sizes = {task: int(is_scored(part).sum()) for task, (part,) in found.parts.items()}
         group = overall_group(found.tops, measure, sizes, settings)
         try:
             parts = [found.parts[task][0] for task in group.tasks]
-            rows.append(estimate_of(parts, run, _settled(settings), group=group))
+            rows.append(estimate_of(parts, run, _with_interval_of_mean(settings), group=group))
         except InputError as error:
-            notes += no_row(measure, str(error))
+            notes += no_row_note(measure, str(error))
             continue
         notes += _without(measure, found)
     return rows, notes
 
 
-def no_row(measure: Measure, why: str) -> list[Note]:
-    """Return a note on why there is no overall row, none if no user would expect one."""
+def no_row_note(measure: Measure, why: str) -> list[Note]:
+    """Return a note on why there is no overall row, [] if no user would expect one."""
     return [Note("no_overall", f"{_measure_words(measure)}: no overall row: {why}")] if why else []
 
 
@@ -243,7 +243,7 @@ def _without(measure: Measure, found: TopRows) -> list[Note]:
 
 
 def unknown_weights(runs: Iterable[Run], settings: Settings) -> list[Note]:
-    """Return a note on what a file of weights names and no run has: its weight is spread over the others."""
+    """Return a note on tasks that a file of weights names and that no run has."""
     runs = list(runs)
     have = {part.task for run in runs for part in (*run.scores, *run.parts, *run.skipped, *run.corpus)}
     have |= {group.name for run in runs for group in run.groups}
@@ -256,7 +256,7 @@ def unknown_weights(runs: Iterable[Run], settings: Settings) -> list[Note]:
 
 
 def _measure_words(measure: Measure) -> str:
-    """Return "metric scorer" for a note, without a scorer that is none."""
+    """Return "metric scorer" as text, without a scorer called none."""
     return " ".join(name for name in measure if name != "none")
 
 
@@ -278,7 +278,7 @@ Rows: TypeAlias = Sequence[tuple[Difference, Skew | None]]
 def overall_differences(
     pairs: Sequence[tuple[Run, Run]], settings: Settings, rows: Sequence[Rows] = ()
 ) -> tuple[list[Difference], list[Combined], list[Note]]:
-    """Return A − B over all top-level rows of each metric and scorer, other methods for the same, and notes.
+    """Return A − B over all tasks of each metric for pairs of runs, the same by other methods, and notes.
 
     The rows of one metric and scorer are a family, as the pairs of an arena's board are. That of one pair is alone in
     it, so that its adjusted p is its p.
@@ -294,16 +294,18 @@ def overall_differences(
         found, said = _of_pair(a, b, settings, own)
         each += found
         notes += said
-    out = decided([row.own for row in each], settings)
+    out = decide_rows([row.own for row in each], settings)
     others = [method for whole, row in zip(out, each, strict=True) for method in other_methods(whole, row.tops)]
     if len(pairs) == 1:
         shown = zip(out, each, strict=True)
-        out = [would_change(whole, row.own, row.what, _settled(settings), row.ways) for whole, row in shown]
+        out = [
+            would_change(whole, row.own, row.what, _with_interval_of_mean(settings), row.ways) for whole, row in shown
+        ]
     return out, others, notes
 
 
 def _of_pair(a: Run, b: Run, settings: Settings, rows: Rows) -> tuple[list[_OverallRow], list[Note]]:
-    """Return the overall rows of two runs, and notes."""
+    """Return the overall differences of two runs, and notes."""
     compared, _ = compared_of(a, b)
     sides = [tuple(zip(what.parts_a, what.parts_b, strict=True)) for what in compared]
     found = by_tops(
@@ -315,18 +317,18 @@ def _of_pair(a: Run, b: Run, settings: Settings, rows: Rows) -> tuple[list[_Over
     for measure, of_measure in found.items():
         why = of_measure.why_not(settings)
         if why is not None:
-            notes += no_row(measure, why)
+            notes += no_row_note(measure, why)
             continue
         group = overall_group(of_measure.tops, measure, _common_sizes(of_measure, settings), settings)
         parts = [of_measure.parts[task] for task in group.tasks]
         parts_a, parts_b = ([both[side] for both in parts] for side in (0, 1))
-        only = [_lone(run, measure, there) for run, there in ((a, parts_a), (b, parts_b))]
+        only = [_not_in_overall(run, measure, there) for run, there in ((a, parts_a), (b, parts_b))]
         left_out = [sum(int(is_scored(part).sum()) for part in lone) for lone in only]
         what = Compared(parts_a, parts_b, a, b, group, (left_out[0], left_out[1]))
         try:
-            row, said = run_difference(what, _settled(settings))
+            row, said = run_difference(what, _with_interval_of_mean(settings))
         except InputError as error:
-            notes += no_row(measure, str(error))
+            notes += no_row_note(measure, str(error))
             continue
         if any(part.verdict == SCORED_DIFFERENTLY for part, _ in rows if (part.metric, part.scorer) == measure):
             row = replace(row, codes=row.codes | {SCORED})  # what is withheld of a task is withheld of all of them
@@ -334,41 +336,41 @@ def _of_pair(a: Run, b: Run, settings: Settings, rows: Rows) -> tuple[list[_Over
         keys = {(top.name, *measure) for top in of_measure.tops}
         tops = [(part, skew) for part, skew in rows if part.key in keys]
         out.append(_OverallRow(row, what, _other_weights(of_measure, measure, a, b, settings), tops))
-        notes += [*said, *in_part(what, only, "overall_in_part")]
+        notes += [*said, *note_partial_group(what, only, "overall_in_part")]
     return out, notes
 
 
 def _other_weights(
     found: TopRows, measure: Measure, a: Run, b: Run, settings: Settings
 ) -> list[tuple[str, Callable[[], RowDecision]]]:
-    """Return the row with other weights of the tasks, equal or by size."""
+    """Return functions that compute the overall row with other task weights: equal, and by size."""
 
     def weighted(other: Settings) -> RowDecision:
         group = overall_group(found.tops, measure, _common_sizes(found, other), other)
         sides = [found.parts[task] for task in group.tasks]
         what = Compared([part for part, _ in sides], [part for _, part in sides], a, b, group)
-        return run_difference(what, _settled(other))[0]
+        return run_difference(what, _with_interval_of_mean(other))[0]
 
     others = (replace(settings, weights="equal"), replace(settings, weights="size"))
     return [(WEIGHTS, partial(weighted, other)) for other in others if other.weights != settings.weights]
 
 
-def _lone(run: Run, measure: Measure, there: Sequence[Scores]) -> list[Scores]:
-    """Return what a run has of a metric and scorer, and its overall row does not."""
+def _not_in_overall(run: Run, measure: Measure, there: Sequence[Scores]) -> list[Scores]:
+    """Return the scores of a run under a metric that its overall row does not include."""
     tasks = {part.task for part in there}
     of_measure = (part for part in (*run.scores, *run.parts) if (part.metric, part.scorer) == measure)
     return [part for part in of_measure if part.task not in tasks]
 
 
 def _common_sizes(found: TopRows, settings: Settings) -> dict[str, int]:
-    """Return how many questions of each task are compared."""
+    """Return the number of questions of each task that the overall row compares."""
     if settings.unpaired:
         return {task: sum(int(is_scored(part).sum()) for part in both) for task, both in found.parts.items()}
     return {task: len(scored_pairs(*both).rows_a) for task, both in found.parts.items()}
 
 
 def with_differences(result: Comparison, pairs: Sequence[tuple[Run, Run]], settings: Settings) -> Comparison:
-    """Return the comparison of these pairs with an overall row of each. Adjusted p-values of other rows stay."""
+    """Return the comparison with an overall row for each pair of runs."""
     each: list[Rows] = []
     left = deque(zip(result.comparisons, result.skews or (None,) * len(result.comparisons), strict=True))
     for a, b in pairs:
@@ -385,5 +387,5 @@ def with_differences(result: Comparison, pairs: Sequence[tuple[Run, Run]], setti
         families=(*families, *(OVERALL for _ in rows)),
         skews=(*result.skews, *(None for _ in rows)),
         combined=tuple(combined),
-        notes=merged(result.notes, notes, unknown_weights((run for pair in pairs for run in pair), settings)),
+        notes=merge_notes(result.notes, notes, unknown_weights((run for pair in pairs for run in pair), settings)),
     )

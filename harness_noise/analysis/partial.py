@@ -32,14 +32,14 @@ def part_of(
     drawn: bool = False,
     chances: FloatArray | None = None,
 ) -> Part:
-    """Return the part of n questions. `shares` are the weights of the strata in the order in which they appear."""
+    """Return the subset of a benchmark's n questions that lies in these rows, with clusters and task weights."""
     codes = np.arange(n) if clusters is None else cluster_codes(clusters)[0]
     tasks = np.zeros(n, dtype=np.intp) if strata is None else cluster_codes(strata)[0]
     return Part(rows, codes, tasks, None if shares is None else np.asarray(shares, dtype=np.float64), drawn, chances)
 
 
 def drawn_by_key(part: Part, rows: IntArray) -> Part:
-    """Return the part with its clusters numbered in another order of the questions: by their names.
+    """Return the subset with its clusters numbered in the order of the questions' names, not of the file.
 
     Which questions are predicted together is drawn by these numbers, and must not depend on the order of a file.
     """
@@ -76,7 +76,7 @@ def full_benchmark(
     against: FloatArray | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> FullBenchmark:
-    """Return the mean of a whole benchmark by `estimate_from_part`, from question means.
+    """Estimate the mean of a whole benchmark from the question means of a random subset and reference runs.
 
     Args:
         y: (m,) question means.
@@ -120,8 +120,7 @@ def full_benchmark(
 
 
 def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None) -> Observed:
-    """Return the look with A's mean by regression on B and the references, where A has answered a part of B's
-    questions.
+    """Return the look with A's mean over all of B's questions, estimated by regression on B and the references.
 
     `residual` is that of a regression of single answers, as `information` reads it: what averaging over A's answers
     has taken away already, no regression takes away again.
@@ -151,7 +150,7 @@ def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, aga
 
 
 def _codes(values: FloatArray, part: Part, df: float, *, difference: bool) -> set[str]:
-    """Return codes for an uncertain standard error: nothing varies, few clusters, or few with an unusual score."""
+    """Return the diagnostics of an uncertain standard error: nothing varies, few clusters, few unusual scores."""
     kinds, which, counts = np.unique(np.round(values, 12), return_inverse=True, return_counts=True)
     others = len(np.unique(part.clusters[part.asked][which != counts.argmax()]))
     flags = {

@@ -27,7 +27,7 @@ from ..stats.decision import Differences, Test, decide, p_beyond
 from ..stats.intervals import Limits, critical, t_limits, wilson
 from ..stats.tolerances import ROUNDING
 from .mean import analyze_run
-from .rows import RowDecision, decided
+from .rows import RowDecision, decide_rows
 
 DOUBTED = "not_these_questions"
 NOT_THESE = (
@@ -51,7 +51,7 @@ class Published:
             raise InputError(f"`answers_b` {K:g} is not a number of answers to each question, 1 or more, or inf")
 
     def noise(self, row: Estimate, level: float) -> FloatArray:
-        """Return how far the number may be too high and too low, and its standard error.
+        """Return how far the published number may be too high and too low, and its standard error.
 
         Args:
             row: the mean that it is held against, which has a range.
@@ -69,13 +69,13 @@ class Published:
         return width * np.array([share - ends.low, ends.high - share, math.sqrt(share * (1 - share) / self.n)])
 
     def beside(self, row: Estimate, level: float) -> Estimate:
-        """Return the mean with the standard error, degrees of freedom and limits of its distance from the number."""
+        """Return the row of (mean − published number): standard error, degrees of freedom and limits."""
         if row.mean is None or row.ci_low is None or row.ci_high is None or row.range is None:
             return row
-        return beside(row, self.noise(row, level), level, same_questions=self.answers is not None)
+        return distance_with_noise(row, self.noise(row, level), level, same_questions=self.answers is not None)
 
     def doubt(self, run: Run, row: Estimate) -> tuple[str, ...]:
-        """Return the code of a number that cannot be a mean of right or wrong answers to these questions."""
+        """Return a diagnostic if the number cannot be a mean of right or wrong answers to these questions."""
         part = next((part for part in run.scores if part.key == row.key), None)
         if self.answers is None or part is None or row.range is None:
             return ()
@@ -89,8 +89,8 @@ class Published:
         return (DOUBTED,) if abs(round(share * total) / total - share) > rounding + ROUNDING else ()
 
 
-def beside(row: Estimate, noise: FloatArray, level: float, *, same_questions: bool) -> Estimate:
-    """Return a mean with standard error, degrees of freedom and limits of its distance from a number [Zou, eq. 3].
+def distance_with_noise(row: Estimate, noise: FloatArray, level: float, *, same_questions: bool) -> Estimate:
+    """Return a mean's distance from a noisy number: standard error, degrees of freedom, limits [Zou, eq. 3].
 
     Args:
         row: the mean.
@@ -115,7 +115,7 @@ def beside(row: Estimate, noise: FloatArray, level: float, *, same_questions: bo
 
 
 def check_value(number: Published, row: Estimate, name: str) -> None:
-    """Refuse a number that cannot be a mean of this metric.
+    """Refuse a published number that is not finite or lies outside the metric's range.
 
     Raises:
         InputError: it is not finite or lies outside the range.
@@ -127,7 +127,7 @@ def check_value(number: Published, row: Estimate, name: str) -> None:
 
 
 def check_mean(name: str, value: float, scale: tuple[float, float] | None, metric: str) -> None:
-    """Refuse a value outside the range of a metric.
+    """Refuse a value outside the metric's range.
 
     Args:
         name: of the parameter.
@@ -148,7 +148,7 @@ def check_mean(name: str, value: float, scale: tuple[float, float] | None, metri
 
 
 def compare_number(run: Run, number: Published, settings: Settings) -> Comparison:
-    """Return A − B of a run and a published number.
+    """Compare a run with a published number.
 
     Args:
         run: A.
@@ -177,12 +177,12 @@ def compare_number(run: Run, number: Published, settings: Settings) -> Compariso
             f"{row.task} {row.metric}: the noise of a published number is known only of scores in a known range: give "
             "it as `range=(LOW, HIGH)`"
         )
-    own = decided([_row(row, number, settings, number.doubt(run, row))], settings)
+    own = decide_rows([_row(row, number, settings, number.doubt(run, row))], settings)
     return Comparison(settings.to_dict(), tuple(own), analysis.notes)
 
 
 def _row(row: Estimate, number: Published, settings: Settings, doubt: tuple[str, ...]) -> RowDecision:
-    """Return the row of one mean less a number, before its verdict."""
+    """Return the row of (mean − published number), before its verdict."""
     both, level = number.beside(row, settings.level), settings.level
     mean, low, high, se = (math.nan if x is None else x for x in (both.mean, both.ci_low, both.ci_high, both.se))
     df = math.inf if both.df is None else both.df
@@ -228,7 +228,7 @@ def _row(row: Estimate, number: Published, settings: Settings, doubt: tuple[str,
 
 
 def hint(value: float) -> str:
-    """Return what to add to a number whose questions are not named."""
+    """Return advice on how to compare a bare number whose questions are not named."""
     return (
         f"{value:g} is a published number. If it is of the same questions, say how many answers it had to each: "
         "`answers_b=K` (inf if it was greedy). If it is of N other questions: `n=N`"

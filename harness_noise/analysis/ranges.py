@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..arrays import FloatArray
 from ..choices import IntervalMethod
-from ..data.matching import pair
+from ..data.matching import pair_questions
 from ..data.measures import UNBOUNDED
 from ..data.scores import Scores
 from ..data.units import is_proportion
@@ -24,7 +24,7 @@ from ..stats.tolerances import SLACK
 
 
 def hull(ranges: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
-    """Return the range that holds all of them. None where one is not known."""
+    """Return the smallest range that holds all these ranges. None if one is not known."""
     limits = [bounds for bounds in ranges if bounds is not None]
     if not limits or len(limits) < len(ranges):
         return None
@@ -32,7 +32,7 @@ def hull(ranges: Sequence[tuple[float, float] | None]) -> tuple[float, float] | 
 
 
 def name_of(parts: Sequence[Scores]) -> str:
-    """Return task and metric, for messages."""
+    """Return "task, metric" as text, for messages."""
     return ", ".join(filter(None, (parts[0].task, parts[0].metric)))
 
 
@@ -47,13 +47,13 @@ class Ends(NamedTuple):
 
     @classmethod
     def of(cls, parts: Sequence[Scores]) -> Ends:
-        """Return the ends of all scores. Corrected values may lie beyond the range that the scores have."""
+        """Return the lowest and highest score of these parts. For corrected scores, their declared range."""
         each = [x.bounds or () if x.corrected is not None else x.values for x in parts]
         return cls.seen(parts, each, hull([part.bounds for part in parts]))
 
     @classmethod
     def seen(cls, parts: Sequence[Scores], values: Sequence[ArrayLike], bounds: tuple[float, float] | None) -> Ends:
-        """Return the ends of some values that were made of these scores."""
+        """Return the lowest and highest of some values that were made of these scores."""
         scores = [np.asarray(x, dtype=np.float64) for x in values]
         low = float(np.fmin.reduce([np.fmin.reduce(x, axis=None, initial=np.nan) for x in scores]))
         high = float(np.fmax.reduce([np.fmax.reduce(x, axis=None, initial=np.nan) for x in scores]))
@@ -61,7 +61,7 @@ class Ends(NamedTuple):
 
 
 def widths(runs: Sequence[Ends], settings: Settings) -> FloatArray:
-    """Return (M, M) how wide the range is that the scores of each two runs can take. NaN where they may be anything."""
+    """Return (M, M) widths of the range that the scores of two runs can take. NaN if unlimited or unknown."""
     kinds: dict[tuple[object, ...], list[int]] = {}
     for i, run in enumerate(runs):
         kinds.setdefault(run[1:], []).append(i)
@@ -74,7 +74,7 @@ def widths(runs: Sequence[Ends], settings: Settings) -> FloatArray:
 
 
 def score_range(samples: Sequence[Ends], settings: Settings) -> tuple[float, float] | None:
-    """Return the lowest and highest possible score of one metric, None if scores may be anything.
+    """Return the lowest and highest possible score of a metric: given, declared or guessed. None if unknown.
 
     What `--range` says counts, then what the adapters declare. If neither says anything, scores that all
     lie in [0, 1] are taken to have that range, unless they are all 0 or all 1 and the metric's name does not
@@ -97,7 +97,7 @@ def score_range(samples: Sequence[Ends], settings: Settings) -> tuple[float, flo
             return bounds
         if settings.range is None and any(sample.bounds is None for sample in samples):
             return None
-        raise InputError(outside(samples[0].name, low, high, bounds, said=settings.range is not None))
+        raise InputError(outside_message(samples[0].name, low, high, bounds, said=settings.range is not None))
     if low < 0 or high > 1:
         return None
     constant = low == high and low in (0.0, 1.0)
@@ -105,7 +105,7 @@ def score_range(samples: Sequence[Ends], settings: Settings) -> tuple[float, flo
 
 
 def check_margin(settings: Settings, parts: Iterable[Scores]) -> None:
-    """Refuse a margin that the metric of these scores cannot have.
+    """Refuse an equivalence margin as wide as the metric's range.
 
     Raises:
         InputError: a margin as large as the whole range.
@@ -117,7 +117,7 @@ def check_margin(settings: Settings, parts: Iterable[Scores]) -> None:
 
 
 def scales_differ(parts_a: Iterable[Scores], parts_b: Iterable[Scores]) -> bool:
-    """Return whether the scores of one run lie in [0, 1] and those of the other look like percentages."""
+    """Return True if one run's scores lie in [0, 1] and the other's look like percentages."""
     ends = []
     for parts in (parts_a, parts_b):
         values = np.concatenate([np.empty(0), *(part.values[np.isfinite(part.values)] for part in parts)])
@@ -126,8 +126,8 @@ def scales_differ(parts_a: Iterable[Scores], parts_b: Iterable[Scores]) -> bool:
     return min(ends)[0] >= 0 and 0 < small <= 1 and lowest >= 0 and 20 < large <= 100
 
 
-def outside(name: str, low: float, high: float, bounds: tuple[float, float], *, said: bool) -> str:
-    """Return the message for scores that are not in their range."""
+def outside_message(name: str, low: float, high: float, bounds: tuple[float, float], *, said: bool) -> str:
+    """Return the message that scores lie outside their range."""
     whose = f"`range=({bounds[0]:g}, {bounds[1]:g})`" if said else f"the declared range [{bounds[0]:g}, {bounds[1]:g}]"
     return (
         f"{name}: the scores go from {low:g} to {high:g}, which is not within {whose}. Give the lowest and the "
@@ -142,12 +142,12 @@ Range = tuple[float, float]
 
 
 def mean_if_missing(parts: Sequence[Scores], shares: Sequence[float] | None, bounds: Range | None) -> Range | None:
-    """Return the means if every missing answer had the lowest score, and the highest.
+    """Return the mean if every missing answer had the lowest score, and if every one had the highest.
 
     None where nothing is missing, the ends of the range are not known, or the scores do not tell which of the
     answers they lack were asked for.
     """
-    if bounds is None or not _told(parts):
+    if bounds is None or not _missing_are_located(parts):
         return None
     low, high = (_mean(parts, shares, end) for end in bounds)
     return low, high
@@ -161,14 +161,16 @@ def difference_if_missing(
     *,
     unpaired: bool = False,
 ) -> Range | None:
-    """Return the lowest and highest A − B that the missing answers could make, over the questions that both were asked.
+    """Return the lowest and highest A − B that the missing answers could make.
 
     None as for a mean.
     """
-    if bounds is None or not _told([*parts_a, *parts_b]):
+    if bounds is None or not _missing_are_located([*parts_a, *parts_b]):
         return None
     if not unpaired:
-        shared = [pair(part_a.questions, part_b.questions) for part_a, part_b in zip(parts_a, parts_b, strict=True)]
+        shared = [
+            pair_questions(part_a.questions, part_b.questions) for part_a, part_b in zip(parts_a, parts_b, strict=True)
+        ]
         parts_a = [part.take(rows.rows_a) for part, rows in zip(parts_a, shared, strict=True)]
         parts_b = [part.take(rows.rows_b) for part, rows in zip(parts_b, shared, strict=True)]
     low, high = (_mean(parts_a, shares, x) - _mean(parts_b, shares, y) for x, y in (bounds, bounds[::-1]))
@@ -180,28 +182,28 @@ BETWEEN = 9
 
 
 def are_graded(parts: Iterable[Scores], bounds: Range) -> bool:
-    """Return whether some scores are neither the lowest nor the highest."""
+    """Return True if some scores are neither the lowest nor the highest possible."""
     return any(not np.isin(part.values[~np.isnan(part.values)], bounds).all() for part in parts)
 
 
-def _told(parts: Sequence[Scores]) -> bool:
-    """Return whether answers are missing, and it is known which."""
+def _missing_are_located(parts: Sequence[Scores]) -> bool:
+    """Return True if answers are missing and their places are known."""
     return any(part.n_missing > part.n_zero for part in parts) and all(part.lost is not None for part in parts)
 
 
 def fill(part: Scores, value: float) -> Scores:
-    """Return the scores with this value for all that are missing."""
+    """Return the scores with this value in place of all missing answers."""
     return replace(part, values=filled_scores(part, value), native=None, n_missing=0, missing={})
 
 
 def filled_scores(part: Scores, value: float) -> FloatArray:
-    """Return the scores with one value in place of those that are missing."""
+    """Return the (n, K) score array with one value in place of all missing answers."""
     lost = part.lost
     return part.values if lost is None else np.where(lost, value, part.values)
 
 
 def _mean(parts: Sequence[Scores], shares: Sequence[float] | None, value: float) -> float:
-    """Return the mean over those of the tasks that have a question, with one score for all that are missing."""
+    """Return the weighted mean over tasks with one value in place of all missing answers."""
     weights = shares or [float(len(part.values)) for part in parts]
     means = [question_stats(filled_scores(part, value)).mean for part in parts]
     used = [(float(np.nanmean(mean)), w) for mean, w in zip(means, weights, strict=True) if w > 0]
@@ -210,7 +212,7 @@ def _mean(parts: Sequence[Scores], shares: Sequence[float] | None, value: float)
 
 
 def check_range(where: str, chosen: IntervalMethod, bounds: tuple[float, float] | None) -> None:
-    """Refuse an interval of a share for a metric without a range.
+    """Refuse an interval method for shares if the metric has no range.
 
     Raises:
         InputError: it says how to give one.

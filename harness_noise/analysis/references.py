@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..data.matching import pair
+from ..data.matching import pair_questions
 from ..data.native_values import are_zero_one
 from ..data.notes import Note
 from ..data.questions import by_name
@@ -36,10 +36,10 @@ NEARLY_ALL = 0.95
 """Share of a task's questions that a run must have answered for its mean to count as known."""
 
 
-def of_runs(
+def full_means(
     runs: Sequence[Run], references: Sequence[Run], settings: Settings, *, refuse: bool = True
 ) -> tuple[tuple[FullRow, ...], list[Note]]:
-    """Return the means of whole benchmarks, for everything that a run and a reference measured, and notes.
+    """Return runs' estimated means of whole benchmarks, from random subsets and reference runs, and notes.
 
     Args:
         runs: of which each has answered a part of the questions, drawn at random.
@@ -53,18 +53,17 @@ def of_runs(
     return _estimates([(run, None) for run in runs], references, settings, refuse=refuse)
 
 
-def of_pairs(
+def full_differences(
     pairs: Sequence[tuple[Run, Run]], references: Sequence[Run], settings: Settings
 ) -> tuple[tuple[FullRow, ...], list[Note]]:
-    """Return the differences A − B on whole benchmarks: A's mean, which B and the references predict, minus B's
-    mean."""
+    """Return differences A − B on whole benchmarks, from A's random subset, B and reference runs, and notes."""
     return _estimates(pairs, references, settings, refuse=True)
 
 
 def _estimates(
     pairs: Sequence[tuple[Run, Run | None]], references: Sequence[Run], settings: Settings, *, refuse: bool
 ) -> tuple[tuple[FullRow, ...], list[Note]]:
-    """Return the rows of runs, each by itself or minus another, and notes."""
+    """Return the whole-benchmark rows of runs, each by itself or minus another run, and notes."""
     rows: list[FullRow] = []
     notes: list[Note] = []
     for run, base in pairs:
@@ -84,7 +83,7 @@ def _estimates(
 
 
 def same_run(run: Run, other: Run) -> bool:
-    """Return True if two runs are one run, given twice."""
+    """Return True if two runs come from the same path and model, that is, are one run given twice."""
     return bool(run.path) and run.path == other.path and run.model == other.model
 
 
@@ -116,7 +115,7 @@ def _checked(
 
 
 def _tasks(run: Run) -> list[tuple[list[Scores], str, list[float] | None]]:
-    """Return every task of a run, and every group if the run has all its tasks."""
+    """Return the scores of every task of a run, and of every group that the run has completely."""
     out: list[tuple[list[Scores], str, list[float] | None]] = [([part], part.task, None) for part in run.scores]
     for group in run.groups:
         parts = group_parts(run, group)
@@ -135,8 +134,8 @@ def _row(
     *,
     refuse: bool,
 ) -> tuple[FullRow | None, list[Note]]:
-    """Return one row and notes. The row is None if no reference has measured it, or all its questions were asked."""
-    all_blocks = [block_of(part if b is None else within(part, b), references, b) for part, b in both]
+    """Return one whole-benchmark row and notes. None if no reference measured the task, or every question was asked."""
+    all_blocks = [stratum_of(part if b is None else chances_within(part, b), references, b) for part, b in both]
     blocks = [block for block in all_blocks if block is not None]
     (run, base), (first, _) = runs, both[0]
     if len(blocks) < len(all_blocks) or not (base or shared_names(blocks)):
@@ -163,7 +162,7 @@ def _row(
             )
     drawn = {record["task"]: record["n_total"] for record in run.drawn}
     by_name = all(drawn.get(part.task) == size for (part, _), size in zip(both, sizes, strict=True))
-    y, part, X, b = joined(blocks, shares, drawn=by_name)
+    y, part, X, b = stacked_regression(blocks, shares, drawn=by_name)
     if len(part.asked) >= len(X):
         said = f"{what}: {run.model} has answered all {len(X):,} questions of the references"
         return None, [*notes, Note("answered_all", said, name)]
@@ -193,7 +192,7 @@ def _of_two_parts(
     runs: tuple[Run, Run],
     settings: Settings,
 ) -> FullRow | None:
-    """Return A − B of two runs that have answered different random subsets of one task.
+    """Return A − B of two runs that have answered different random subsets of one task. None if not possible.
 
     None for a group, without a reference, for questions that were drawn with different probabilities, or for parts that
     are too small, not random or have split a cluster.
@@ -201,7 +200,7 @@ def _of_two_parts(
     (first, other), *more = both
     if more or other is None:
         return None
-    sides = [block_of(part, references, None) for part in (first, other)]
+    sides = [stratum_of(part, references, None) for part in (first, other)]
     if any(side is None or side.unequal or not side.names for side in sides):
         return None
     a, b = (side for side in sides if side is not None)
@@ -209,7 +208,7 @@ def _of_two_parts(
         return None  # of one part the references say nothing that the pairs do not
     drawn = [{record["task"]: record["n_total"] for record in run.drawn}.get(name) == len(a.X) for run in runs]
     (y_a, part_a, X, _), (y_b, part_b, _, _) = (
-        joined([side], None, drawn=known) for side, known in zip((a, b), drawn, strict=True)
+        stacked_regression([side], None, drawn=known) for side, known in zip((a, b), drawn, strict=True)
     )
     parts = [part for part in (part_a, part_b) if len(part.asked) < len(X)]
     if not all(part.drawn or positions_look_random(part) for part in parts):
@@ -253,11 +252,10 @@ def shared_names(blocks: Sequence[Stratum]) -> list[str]:
     return [name for name in blocks[0].names if all(name in block.names for block in blocks)]
 
 
-def joined(
+def stacked_regression(
     blocks: Sequence[Stratum], shares: list[float] | None, *, drawn: bool
 ) -> tuple[FloatArray, Part, FloatArray, FloatArray | None]:
-    """Return the regression's data over all tasks: y, the subset, the references' means, those of what is
-    subtracted."""
+    """Return the regression's data stacked over tasks: question means y, the subset, references X, base run."""
     names = shared_names(blocks)
     start = np.cumsum([0, *(len(block.X) for block in blocks)])
     rows = np.concatenate([block.asked + at for block, at in zip(blocks, start, strict=False)])
@@ -298,7 +296,7 @@ class Stratum:
     """(N,) names of the questions."""
 
     def of_known(self) -> Stratum:
-        """Return the questions that the subtracted run has answered, as if they were all."""
+        """Return the stratum restricted to the questions that the subtracted run has answered."""
         assert self.b is not None
         answered = np.isfinite(self.b)
         place, both = np.cumsum(answered) - 1, answered[self.asked]
@@ -314,10 +312,10 @@ class Stratum:
         )
 
 
-def block_of(
+def stratum_of(
     part: Scores, references: Sequence[Run], against: Scores | None, clustered_as: Scores | None = None
 ) -> Stratum | None:
-    """Return the subset among all questions of its task, None if no reference nor `against` has measured it.
+    """Return one task's answered subset among all its questions, with the references' means. None without references.
 
     Args:
         part: the scores of the run that has answered a part.
@@ -337,7 +335,7 @@ def block_of(
     order = benchmark_order(whole.questions)
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.arange(len(order))
-    same = pair(part.questions, whole.questions)
+    same = pair_questions(part.questions, whole.questions)
     if len(same.rows_a) < len(part.questions):
         lost = len(part.questions) - len(same.rows_a)
         raise InputError(
@@ -351,7 +349,7 @@ def block_of(
     labels = [f"\x1f{part.task}\x1f{i}" for i in range(len(order))]  # of all tasks that are taken together
     by = clustered_as or (part if whole.clusters is None else whole)
     if by.clusters is not None:  # of the questions that were not asked the part knows nothing
-        shared = pair(by.questions, whole.questions)
+        shared = pair_questions(by.questions, whole.questions)
         for i, j in zip(shared.rows_a, shared.rows_b, strict=True):
             labels[place[j]] = f"{by.cluster_spec}\x1f{by.clusters[i]}"
     return Stratum(
@@ -368,8 +366,8 @@ def block_of(
     )
 
 
-def within(part: Scores, other: Scores) -> Scores:
-    """Return the part with its probabilities of being drawn among the questions of the run that it was drawn from."""
+def chances_within(part: Scores, other: Scores) -> Scores:
+    """Return the scores with the probabilities of being drawn from `other`'s questions, of which they are a subset."""
     mine, theirs = part.chances or {}, other.chances or {}
     inside = {key: chance / theirs[key] for key, chance in mine.items() if key in theirs}
     if not inside or len(inside) < len(mine) or max(inside.values()) > 1 + 1e-9:
@@ -379,7 +377,7 @@ def within(part: Scores, other: Scores) -> Scores:
 
 
 def _chances(part: Scores, rows: IntArray, n: int) -> FloatArray:
-    """Return (m,) probability with which each of these questions of a part was drawn, and had been asked by now."""
+    """Return (m,) the probability with which each answered question was drawn and asked."""
     if part.chances is None or len(rows) == n:
         return np.full(len(rows), len(rows) / n)
     drawn = [part.chances.get(part.questions.keys[i]) for i in rows]
@@ -407,7 +405,7 @@ def expected_scores(
         for part in (*run.scores, *run.parts):
             names = (None, part.metric, f"{part.metric},{part.scorer}")
             if part.task == task and part.bounds is not None and metric in names:
-                shared, column = pair(questions, part.questions), np.full(len(questions), np.nan)
+                shared, column = pair_questions(questions, part.questions), np.full(len(questions), np.nan)
                 low, high = part.bounds
                 column[shared.rows_a] = (question_stats(part.values).mean[shared.rows_b] - low) / (high - low)
                 columns.append(column)
@@ -419,7 +417,7 @@ def expected_scores(
 
 
 def benchmark_order(questions: Questions) -> IntArray:
-    """Return the order of a benchmark's questions: by number if keys are numbers, else as they were read."""
+    """Return the order of a benchmark's questions: by number if the keys are numbers, else as read."""
     try:
         numbers = [int(key) for key in questions.keys]
     except ValueError:

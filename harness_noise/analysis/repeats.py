@@ -12,15 +12,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..arrays import AnyArray, IntArray
-from ..data.matching import joint_clusters, numbers_rows, same_partition, union
-from ..data.notes import Note, merged
+from ..data.matching import ids_are_numbers, joint_clusters, same_partition, union_of_questions
+from ..data.notes import Note, merge_notes
 from ..data.run_names import differ_in_number, without_run
 from ..data.scores import CorpusScores, Gradings, Group, OnQuestions, Run, Scores, Skipped, all_alike, causes_of
 from ..errors import InputError
 
 
 def as_repeats(runs: Sequence[Run]) -> list[Run]:
-    """Join the runs of each model: the repeats of all its runs, task by task and question by question.
+    """Join the runs of each model into one run, whose repeats are the repeats of all its runs.
 
     A question that only some runs have keeps the repeats it has; of what only one run measured, that run's
     are all there are. The order of models is kept. Where every run is of another model, a note says so.
@@ -38,7 +38,7 @@ def as_repeats(runs: Sequence[Run]) -> list[Run]:
 
 
 def _nothing_joined(models: Sequence[str]) -> Note:
-    """Return a note if every run is of another model, so that none were joined."""
+    """Return a note that no runs were joined, because every run is of another model."""
     named = ", ".join(models[:3]) + (f" and {len(models) - 3} more" if len(models) > 3 else "")
     said = (
         f"`as_repeats` joined nothing: every run is of another model ({named}). Give the runs of one model one name "
@@ -48,7 +48,7 @@ def _nothing_joined(models: Sequence[str]) -> Note:
 
 
 def _without_number(run: Run) -> Run:
-    """Return the run without the number of a run in its model's name, where that is the name of its file."""
+    """Return the run with the run number removed from its model's name, if the name is that of its file."""
     name = Path(run.path)
     while name.suffix and name.stem != run.model:
         name = name.with_suffix("")
@@ -57,8 +57,8 @@ def _without_number(run: Run) -> Run:
     return run if stem is None else replace(run, model=stem or name.parent.name or run.model)
 
 
-def once(runs: Sequence[Run]) -> tuple[list[Run], list[Note]]:
-    """Return the runs without those read twice from one file, as overlapping folders give them, and a note."""
+def without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[Note]]:
+    """Return the runs without those that were read twice from one file, and a note."""
     kept: dict[tuple[str, ...], Run] = {}
     notes = []
     for i, run in enumerate(runs):
@@ -70,8 +70,8 @@ def once(runs: Sequence[Run]) -> tuple[list[Run], list[Note]]:
     return list(kept.values()), notes
 
 
-def copies(runs: Sequence[Run]) -> list[Note]:
-    """Return notes on runs read from one file or folder, or from files that are equal byte for byte."""
+def copy_notes(runs: Sequence[Run]) -> list[Note]:
+    """Return notes on runs that were read from one file, or from files that are equal byte for byte."""
     notes = []
     sizes: dict[int | str, list[Run]] = {}
     for run in runs:
@@ -90,18 +90,18 @@ def copies(runs: Sequence[Run]) -> list[Note]:
 
 
 def is_one_run(run: Run, other: Run) -> bool:
-    """Return whether two runs are one: of one file or folder, or of a copy of the file that says when it was made.
+    """Return True if two runs come from one file, or from copies of a file that says when it was made.
 
     Equal files without a date may be of two runs: a model that always answers alike writes equal tables.
     """
     if not (run.path and other.path):
         return False
     one = realpath(run.path) == realpath(other.path)
-    return (one or bool(run.date)) and bool(copies((run, other)))
+    return (one or bool(run.date)) and bool(copy_notes((run, other)))
 
 
 def _copied(run: Run, other: Run) -> bool:
-    """Return whether two runs have the same scores, of one path or of two files of one size with equal bytes."""
+    """Return True if two runs have the same scores and come from one path or from files with equal bytes."""
     values = [[part.values for part in side.scores] for side in (run, other)]
     alike = len(values[0]) == len(values[1]) and all(
         np.array_equal(a, b, equal_nan=True) for a, b in zip(*values, strict=True)
@@ -112,15 +112,15 @@ def _copied(run: Run, other: Run) -> bool:
 
 
 def _join(runs: Sequence[Run]) -> Run:
-    runs, twice = once(runs)
+    runs, twice = without_copies(runs)
     first = runs[0]
-    notes = list(merged(*(run.notes for run in runs), twice, copies(runs)))
+    notes = list(merge_notes(*(run.notes for run in runs), twice, copy_notes(runs)))
     if len(runs) == 1:
         return replace(first, notes=tuple(notes))
     for run in runs[1:]:
         _check_ids(first, run)
-    scores = _joined([run.scores for run in runs], first, notes)
-    parts = _joined([run.parts for run in runs], first, notes)
+    scores = _join_scores([run.scores for run in runs], first, notes)
+    parts = _join_scores([run.parts for run in runs], first, notes)
     corpus = by_what(part for run in runs for part in run.corpus)
     groups = by_what(group for run in runs for group in run.groups)
     skipped = by_what(skip for run in runs for skip in run.skipped)
@@ -142,7 +142,7 @@ def _join(runs: Sequence[Run]) -> Run:
 
 
 def _check_ids(first: Run, second: Run) -> None:
-    """Refuse to take two files for repeats if only row numbers suggest that their questions are the same.
+    """Refuse to join two files as repeats if only row numbers suggest that their questions are the same.
 
     A harness says its task, texts say the questions, and names that differ in a number alone say that it is a run's.
 
@@ -158,7 +158,7 @@ def _check_ids(first: Run, second: Run) -> None:
         each = (part.questions, other.questions)
         if any(questions.kind != "question" for questions in each):  # an instance of a benchmark, an id of a harness
             continue
-        if all(numbers_rows(questions.keys) for questions in each) and any(x.inputs is None for x in each):
+        if all(ids_are_numbers(questions.keys) for questions in each) and any(x.inputs is None for x in each):
             raise InputError(
                 f"{first.path} and {second.path} cannot be taken for repeats: their ids only number the questions, "
                 "and no texts tell whether these are the same. If each file is a task, say `columns={'task': '@file'}`."
@@ -170,15 +170,15 @@ T = TypeVar("T", Scores, CorpusScores, Group, Skipped)
 
 
 def by_what(items: Iterable[T]) -> dict[tuple[str, str, str], list[T]]:
-    """Return (task or group, metric, scorer) → its items, in their order."""
+    """Return a dictionary of items by (task or group, metric, scorer)."""
     out: dict[tuple[str, str, str], list[T]] = {}
     for item in items:
         out.setdefault(item.key, []).append(item)
     return out
 
 
-def _joined(runs: Sequence[Sequence[Scores]], first: Run, notes: list[Note]) -> tuple[Scores, ...]:
-    """Return everything that was measured, with the repeats of all runs that measured it."""
+def _join_scores(runs: Sequence[Sequence[Scores]], first: Run, notes: list[Note]) -> tuple[Scores, ...]:
+    """Return all scores of several runs, each with the repeats of every run that measured it."""
     measured = by_what(_distinct(part) for scores in runs for part in scores)
     most = max(map(len, measured.values()), default=0)
     for (task, metric, _), parts in measured.items():
@@ -188,7 +188,7 @@ def _joined(runs: Sequence[Sequence[Scores]], first: Run, notes: list[Note]) -> 
 
 
 def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[Note]) -> Scores:
-    """Return the repeats of all parts, the questions that the first one lacks at the end."""
+    """Return the repeats of all parts in one table. Questions that the first part lacks come last."""
     first = parts[0]
     on, rows = _on_all_questions(parts, run, notes)
     n = len(on["questions"])
@@ -218,11 +218,11 @@ def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[Note]) -> Score
 
 
 def _join_corpus(parts: Sequence[CorpusScores], run: Run, notes: list[Note]) -> CorpusScores:
-    """Return the answers of several runs as the repeats of a metric that is not a mean."""
+    """Return one corpus metric whose repeats are the answers of several runs."""
     first = parts[0]
     if len(parts) == 1 or (first.stats is None and not first.records):
         return first  # for a name the arena needs no more
-    alike = [part for part in parts if _summed(part) == _summed(first)]
+    alike = [part for part in parts if _n_sums(part) == _n_sums(first)]
     if len(alike) < len(parts):
         said = f"only {len(alike)} of {len(parts)} runs have it"
         notes.append(Note("not_in_all_runs", said).of(first.task, first.metric))
@@ -230,19 +230,21 @@ def _join_corpus(parts: Sequence[CorpusScores], run: Run, notes: list[Note]) -> 
     n = len(on["questions"])
     stats = _joined_repeats([part.stats for part in alike], rows, n, np.nan)
     records = (
-        () if stats is not None else _joined_repeats([_table(part.records) for part in alike], rows, n, None).tolist()
+        ()
+        if stats is not None
+        else _joined_repeats([_record_table(part.records) for part in alike], rows, n, None).tolist()
     )
     n_missing = sum(part.n_missing for part in alike)
     return replace(first, **on, stats=stats, records=tuple(map(tuple, records)), native=None, n_missing=n_missing)
 
 
-def _summed(part: CorpusScores) -> int | None:
-    """Return how many sums over questions a metric is made of. None where it is called on records."""
+def _n_sums(part: CorpusScores) -> int | None:
+    """Return the number of sums that a corpus metric is made of. None if it is called on records."""
     return None if part.stats is None else part.stats.shape[2]
 
 
-def _table(records: Sequence[Sequence[Any]]) -> AnyArray:
-    """Return (n, K) records, None where there is none."""
+def _record_table(records: Sequence[Sequence[Any]]) -> AnyArray:
+    """Return (n, K) records in an object array, None where there is none."""
     out = np.full((len(records), max(map(len, records))), None, dtype=object)
     for i, row in enumerate(records):
         for k, record in enumerate(row):
@@ -253,12 +255,12 @@ def _table(records: Sequence[Sequence[Any]]) -> AnyArray:
 def _on_all_questions(
     parts: Sequence[OnQuestions], run: Run, notes: list[Note]
 ) -> tuple[dict[str, Any], list[IntArray]]:
-    """Return the questions of all parts with their clusters, as fields, and the rows there of each part's questions.
+    """Return the union of the parts' questions with clusters, as fields, and each part's row numbers in it.
 
     Raises:
         InputError: a part shares no question with those before it.
     """
-    questions, rows, said = union([part.questions for part in parts])
+    questions, rows, said = union_of_questions([part.questions for part in parts])
     notes += [note.of(parts[0].task) for note in said]
     if not all(np.isin(at, np.concatenate(rows[:k])).any() for k, at in enumerate(rows) if k):
         raise InputError(
@@ -269,7 +271,7 @@ def _on_all_questions(
 
 
 def _joined_repeats(arrays: Sequence[AnyArray | None], rows: Sequence[IntArray], n: int, blank: object) -> Any:
-    """Return (n, K, …) the repeats of all parts, `blank` for a question that one lacks, None if a part has none."""
+    """Return (n, K, …) the parts' arrays side by side, filled with `blank`. None if a part has no array."""
     present = [array for array in arrays if array is not None]
     if len(present) < len(arrays):
         return None
@@ -280,7 +282,7 @@ def _joined_repeats(arrays: Sequence[AnyArray | None], rows: Sequence[IntArray],
 
 
 def _distinct(scores: Scores) -> Scores:
-    """Return a run that gave one answer K times has one repeat to offer, not K."""
+    """Return the scores with one repeat if the run gave one answer K times, else unchanged."""
     if "identical_repeats" not in scores.diagnostics:
         return scores
     rest = tuple(code for code in scores.diagnostics if code != "identical_repeats")
@@ -290,7 +292,7 @@ def _distinct(scores: Scores) -> Scores:
 def _clusters(
     parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: int, run: Run, notes: list[Note]
 ) -> tuple[tuple[str, ...] | None, str | None]:
-    """Return the clusters of the joined questions, by the first part that names them, and its SPEC."""
+    """Return the cluster labels of the joined questions, from the first part that has labels, and their SPEC."""
     named = [k for k, part in enumerate(parts) if part.clusters is not None]
     if not named:
         return None, parts[0].cluster_spec

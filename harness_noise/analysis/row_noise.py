@@ -46,11 +46,11 @@ class Noise:
 
     @property
     def start(self) -> Variances:
-        """The variances that a plan starts from."""
+        """Return the variances that a plan starts from: the upper limits if known, else the estimates."""
         return self.variances if self.upper is None else self.upper
 
     def amount(self, value: float) -> str:
-        """Return a difference as text, in points if the scores are 0 or 1: "2 points", 0.02."""
+        """Return a difference as text, in points if the scores are 0 or 1: "2 points", "0.02"."""
         return (PERCENT if self.zero_one else Scale()).given(float(f"{value:.3g}"))
 
 
@@ -60,7 +60,7 @@ def noise_of(
     scale: tuple[float, float] | None = None,
     assurance: float = 0.8,
 ) -> Noise:
-    """Return the noise of a mean or a difference.
+    """Return the variances per question of a mean or a difference, for planning.
 
     Args:
         row: the mean, or A − B.
@@ -101,14 +101,14 @@ def noise_of(
 
 
 def _repeats(row: Estimate | Difference) -> int | None:
-    """Return the answers per question, where all questions of all runs have as many."""
+    """Return the answers per question, None unless all questions of all runs have equally many."""
     if isinstance(row, Difference):
         return row.repeats_a if row.repeats_a == row.repeats_b else None
     return row.repeats_max if row.repeats_min == row.repeats_max else None
 
 
 def _label_noise(row: Estimate | Difference, scale: tuple[float, float] | None, assurance: float) -> Noise:
-    """Return the noise of human labels and the share that the judge predicts, from a row that labels correct.
+    """Return the noise of human labels and the share of it that the judge predicts, from a corrected row.
 
     Both from the variances of the corrected mean and of the labels alone: that of the labels is σ²/m.
     """

@@ -43,7 +43,7 @@ class Interval:
 def mean_fields(
     key: tuple[str, str, str], run: Run, m: Moments, settings: Settings, interval: Interval, *, clustered: bool
 ) -> dict[str, Any]:
-    """Return the fields of a row that follow from its task, metric and scorer, its moments and its interval.
+    """Return the fields of a mean's row: what it is of, its moments, noise and interval.
 
     An interval that does not hold its own estimate is never written, whatever made it.
     """
@@ -73,8 +73,10 @@ def mean_fields(
 NO_DIRECTION = "the run does not say whether higher or lower is better. Higher is taken to be better"
 
 
-def about(parts_a: Sequence[OnQuestions], parts_b: Sequence[OnQuestions], run_a: Run, run_b: Run) -> dict[str, Any]:
-    """Return the fields that name what a row compares of two runs."""
+def compared_fields(
+    parts_a: Sequence[OnQuestions], parts_b: Sequence[OnQuestions], run_a: Run, run_b: Run
+) -> dict[str, Any]:
+    """Return the fields of a row that name what is compared: task, metric, scorer, models and runs."""
     first, other = parts_a[0], parts_b[0]
     return {
         "task": first.task,
@@ -120,16 +122,16 @@ class RowDecision:
 
     @classmethod
     def of(cls, own: Decision, codes: Iterable[str], *, skew: Skew | None = None, **fields: Any) -> RowDecision:
-        """Return the row of one decided difference, with these fields of a `Difference`."""
+        """Return the row of one difference and its decision, with further fields of a `Difference`."""
         return cls(fields, frozenset(codes), own, skew=skew)
 
     def named(self, **fields: Any) -> RowDecision:
-        """Return the row with these fields, too."""
+        """Return the row with these fields added or replaced."""
         return replace(self, fields={**self.fields, **fields})
 
 
 def _if_missing(row: RowDecision, code: int, ahead: bool, size: int, settings: Settings) -> str | None:
-    """Return what the missing answers of a row can do to its verdict.
+    """Return a code for what the missing answers of a row could do to its verdict. None without missing ones.
 
     Its family may change, too: a difference must survive Bonferroni's adjustment, which is never less than Holm's.
 
@@ -158,11 +160,11 @@ def _if_missing(row: RowDecision, code: int, ahead: bool, size: int, settings: S
     # whether two limits lie within a margin hangs on more than one t
     if code not in (decision.A, decision.B) and settings.margin is not None:
         return NOT_KNOWN
-    return COULD_NOT if row.filled.reach.rises or _far(row.filled, code, times, settings) else NOT_KNOWN
+    return COULD_NOT if row.filled.reach.rises or _is_far(row.filled, code, times, settings) else NOT_KNOWN
 
 
-def _far(filled: Filled, code: int, times: int, settings: Settings) -> bool:
-    """Return whether t is far enough from its critical value, whatever the scores are."""
+def _is_far(filled: Filled, code: int, times: int, settings: Settings) -> bool:
+    """Return True if t stays on its side of the critical value, whatever the missing scores are."""
     low, high = filled.reach.low, filled.reach.high
     nearest = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
     p_most, p_least = (2 * special.stdtr(filled.rows[0].fields["df"], -t) for t in (nearest, max(abs(low), abs(high))))
@@ -174,8 +176,8 @@ def _a_ahead(row: RowDecision) -> bool:
     return bool(((row.fields["diff"] or 0.0) > 0) == (row.fields["higher_is_better"] is not False))
 
 
-def decided(rows: Sequence[RowDecision], settings: Settings) -> list[Difference]:
-    """Return the rows with their adjusted p-values and the verdicts that follow from them."""
+def decide_rows(rows: Sequence[RowDecision], settings: Settings) -> list[Difference]:
+    """Return the rows as differences, with adjusted p-values and the verdicts that follow."""
     if not rows:
         return []
     ahead, families = [_a_ahead(row) for row in rows], Counter(row.family for row in rows)
@@ -198,7 +200,7 @@ def decided(rows: Sequence[RowDecision], settings: Settings) -> list[Difference]
 
 
 def _verdict(row: RowDecision, verdicts: decision.Verdicts, i: int) -> str:
-    """Return the verdict of the i-th row."""
+    """Return the verdict of row number i as text."""
     if SCORED in row.codes:
         return SCORED_DIFFERENTLY
     if row.recorded and not verdicts.lost_to_adjustment[i]:
@@ -222,7 +224,7 @@ class Evidence:
 
 
 def row_of(evidence: Evidence, codes: Iterable[str], settings: Settings, **fields: Any) -> RowDecision:
-    """Return the row of a difference, with these diagnostics and further fields."""
+    """Return the row of a difference, before its verdict, with these diagnostics and further fields."""
     codes, skew = set(codes), None
     if evidence.of.far is not None and not np.isnan(evidence.of.far.mean[0]):
         codes.add("few_flips")

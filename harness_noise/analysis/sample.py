@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 from ..arrays import BoolArray, FloatArray, IntArray, Labels, picked, rows_of
 from ..choices import TESTS
 from ..data.across import clusters_across
-from ..data.clusters import CROSS, both_ways, in_words
+from ..data.clusters import CROSS, spec_in_words, split_crossed
 from ..data.corrected import Correction, stack_corrections
 from ..data.doubled import DOUBLED
-from ..data.matching import Pairing, pair, same_partition
-from ..data.native_values import MISMATCH, fitting, is_reproduced, native_mean, reproduces
+from ..data.matching import Pairing, pair_questions, same_partition
+from ..data.native_values import MISMATCH, fitting_bounds, is_reproduced, native_mean, reproduces
 from ..data.notes import Note
 from ..data.questions import Questions, QuestionText, by_name
 from ..data.scores import Group, Run, Scores
@@ -101,7 +101,7 @@ class Sample:
 
     @property
     def runs_of_one(self) -> float:
-        """See `Scores`."""
+        """Largest `runs_of_one` of the sample's scores."""
         return max(part.runs_of_one for part in self.parts)
 
     @property
@@ -111,17 +111,17 @@ class Sample:
 
     @property
     def between_tasks(self) -> bool:
-        """True if the tasks are the sample."""
+        """True if the tasks themselves are the clusters."""
         return len(self.parts) > 1 and all(part.cluster_spec == "task" for part in self.parts)
 
     @property
     def n_answers(self) -> IntArray:
-        """(n,) scored answers of each question, before any correction."""
+        """(n,) number of scored answers to each question. If labels correct a judge, the judge's."""
         return self.stats.count if self.corrected is None else self.corrected.n_answers
 
     @property
     def ends(self) -> Ends:
-        """All that `score_range` looks at."""
+        """Lowest and highest value of the sample, from which the metric's range is guessed."""
         return Ends.seen(self.parts, [self.values], self.bounds)
 
     def take(self, index: IntArray) -> Sample:
@@ -137,7 +137,7 @@ class Sample:
         )
 
     def by_key(self) -> IntArray:
-        """Return (n,) its rows by the names of tasks and questions: the order for what is drawn at random.
+        """Return (n,) row numbers sorted by the names of tasks and questions, for random draws.
 
         What is drawn must not depend on the order in which a file lists its questions.
         """
@@ -147,13 +147,13 @@ class Sample:
 
     @property
     def empty(self) -> bool:
-        """Nothing to estimate: no question at all, none of a task that has a fixed weight, or an undefined ratio."""
+        """True if nothing can be estimated: no questions, a weighted task without any, or an undefined ratio."""
         if len(self) == 0 or self.shares is None or self.undefined:
             return len(self) == 0 or self.undefined
         return bool((np.bincount(self.strata, minlength=len(self.shares)) == 0).any())
 
     def check_test(self, settings: Settings) -> None:
-        """Refuse a test that is not for these scores.
+        """Refuse a test that does not fit these scores.
 
         Raises:
             InputError: as the test says.
@@ -162,7 +162,7 @@ class Sample:
             raise InputError(why)
 
     def check_studentised(self, plan: Design) -> None:
-        """Refuse a bootstrap-t of few clusters.
+        """Refuse a bootstrap-t interval of too few clusters.
 
         Raises:
             InputError: says how many it needs.
@@ -175,7 +175,7 @@ class Sample:
             )
 
     def design(self) -> Design:
-        ways = both_ways(self.labels)
+        ways = split_crossed(self.labels)
         if ways is not None:
             return with_crossed(self._plan(None), *ways)
         plan = self._plan(self.labels)
@@ -185,7 +185,7 @@ class Sample:
         return replace(plan, clusters=codes, n_clusters=n_tasks, clustered=True, between_tasks=True)
 
     def _plan(self, labels: Sequence[str] | None) -> Design:
-        """Return the design with clusters of one kind.
+        """Return the design of the questions with these cluster labels and the tasks' weights.
 
         Weights that leave a task without a question are those by size.
         """
@@ -194,7 +194,7 @@ class Sample:
 
 
 def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sample:
-    """Stack the scores of one task, or of the tasks of a group. Questions without a score are dropped."""
+    """Stack the scores of one task, or of a group's tasks, without questions that have no score."""
     whole = stack(parts, shares)
     return linearised(whole if whole.stats.count.all() else whole.take(np.flatnonzero(whole.stats.count)))
 
@@ -203,7 +203,7 @@ RATIO_UNDEFINED = "ratio_undefined"
 
 
 def linearised(data: Sample) -> Sample:
-    """Return a ratio of sums R = Σx/Σy as the mean of its linearised values R + (x − R·y)/ȳ [Cochran1977, §6.4].
+    """Return a ratio of sums as the mean of its linearised values R + (x − R·y)/ȳ [Cochran1977, §6.4].
 
     Sums are weighted as the questions are. It is undefined where the 95% t interval of ȳ contains 0. Any other sample
     is returned as it is.
@@ -224,7 +224,7 @@ def linearised(data: Sample) -> Sample:
 
 
 def stack(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sample:
-    """Return all questions of one task, or of the tasks of a group, with a score or without. Clusters cross tasks."""
+    """Stack all questions of one task, or of a group's tasks, whether they have a score or not."""
     values = stack_rows([part.values for part in parts])
     try:
         stats = question_stats(values)
@@ -250,15 +250,15 @@ def stack(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sam
 
 
 def is_scored(part: Scores) -> BoolArray:
-    """Return (n,) the questions with a score, be it infinite, which is refused later."""
+    """Return (n,) True for questions with at least one score."""
     first = ~np.isnan(part.values[:, :1].ravel())  # most often there is no missing answer to look past
     whole = first.all() and len(first) == len(part.values)  # unless there is no answer at all
     return np.asarray(first if whole else ~np.isnan(part.values).all(axis=1))
 
 
 def scored_pairs(part_a: Scores, part_b: Scores) -> Pairing:
-    """Return which questions of A are which of B, of those that both have scored."""
-    pairing = pair(part_a.questions, part_b.questions)
+    """Match the questions of A and B that both runs have scored."""
+    pairing = pair_questions(part_a.questions, part_b.questions)
     scored_a, scored_b = is_scored(part_a), is_scored(part_b)
     if scored_a.all() and scored_b.all():
         return pairing
@@ -267,7 +267,7 @@ def scored_pairs(part_a: Scores, part_b: Scores) -> Pairing:
 
 
 def texts_of(part: Scores, rows: Sequence[int], notes: list[Note], otherwise: str) -> Sequence[QuestionText]:
-    """Return the log's words of the questions in these rows, none and a note if the log cannot be read."""
+    """Read the texts of the questions in these rows from the log. Empty texts and a note if it cannot be read."""
     if part.questions.log is not None and rows:
         try:
             return part.questions.log.read(rows, part.scorer)
@@ -276,8 +276,8 @@ def texts_of(part: Scores, rows: Sequence[int], notes: list[Note], otherwise: st
     return [QuestionText()] * len(rows)
 
 
-def taken(part: Scores, rows: Sequence[int] | IntArray) -> Scores:
-    """Return the scores of some questions. The harness's own value is not of these."""
+def scores_of_rows(part: Scores, rows: Sequence[int] | IntArray) -> Scores:
+    """Return the scores of the questions in these rows, without the harness's own value."""
     out = part.take(rows)
     codes = (code for code in out.diagnostics if code != DOUBLED or out.questions.doubles)
     return replace(out, native=None, diagnostics=tuple(codes))
@@ -296,7 +296,7 @@ class Aligned:
 
 
 def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[float] | None) -> Aligned:
-    """Reduce each task to the questions that both runs scored."""
+    """Reduce two runs' tasks to the questions that both runs scored, in one order."""
     kept_a, kept_b, notes = [], [], []
     only_a = only_b = 0
     prompts = False
@@ -310,8 +310,8 @@ def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[flo
         if part_a.questions.prompts is not None and part_b.questions.prompts is not None:
             pa, pb = part_a.questions.prompts, part_b.questions.prompts
             prompts |= any(pa[i] != pb[j] for i, j in zip(rows_a, rows_b, strict=True))
-        mine = _at(part_a, rows_a)
-        theirs = _at(part_b, rows_b, mine.questions)
+        mine = _take_rows(part_a, rows_a)
+        theirs = _take_rows(part_b, rows_b, mine.questions)
         if mine.clusters and theirs.clusters and not same_partition(mine.clusters, theirs.clusters):
             said = "the two runs cluster the questions differently. The clusters of A are used"
             notes.append(Note("clusters_differ", said).of(part_a.task))
@@ -324,16 +324,16 @@ def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[flo
     return Aligned(a, b, only_a, only_b, prompts, tuple(notes))
 
 
-def _at(part: Scores, rows: Sequence[int], questions: Questions | None = None) -> Scores:
-    """Return the scores of some questions as `Scores.take` does, and the scores themselves if these are all of them."""
+def _take_rows(part: Scores, rows: Sequence[int], questions: Questions | None = None) -> Scores:
+    """Return the scores of the questions in these rows, or the same object if these are all rows in order."""
     if len(rows) < len(part.questions) or list(rows) != list(range(len(rows))):
         return part.take(rows, questions)
     return part if questions is None or questions is part.questions else replace(part, questions=questions)
 
 
 def in_order_of(questions: Questions, part: Scores) -> FloatArray:
-    """Return (n, K) the scores of these n questions, NaN where `part` has none."""
-    same = pair(questions, part.questions)
+    """Return (n, K) scores of `part` in the order of these n questions, NaN for questions that it lacks."""
+    same = pair_questions(questions, part.questions)
     out = np.full((len(questions), part.values.shape[1]), np.nan)
     out[same.rows_a] = part.values[same.rows_b]
     return out
@@ -348,25 +348,25 @@ def stack_rows(blocks: Sequence[FloatArray]) -> FloatArray:
 
 
 def members_of(run: Run, group: Group, tasks: Iterable[str]) -> list[Scores]:
-    """Return the scores that a run has of these tasks, by the metric and scorer of a group."""
+    """Return a run's scores of these tasks, under the group's metric and scorer."""
     wanted = (group.metric, group.scorer)
     by_task = {part.task: part for part in (*run.parts, *run.scores) if (part.metric, part.scorer) == wanted}
     return [by_task[task] for task in tasks if task in by_task]
 
 
 def group_parts(run: Run, group: Group) -> list[Scores] | None:
-    """Return the scores that a group averages. None where the run does not have them all."""
+    """Return the scores of all tasks of a group, None if the run lacks one of them."""
     parts = members_of(run, group, group.tasks)
     return parts if parts and len(parts) == len(group.tasks) else None
 
 
 def own_group(run: Run, group: Group) -> Group:
-    """Return a group with the value that this run reports for it. None where it reports none."""
+    """Return a group with the value that this run reports for it, None if it reports none."""
     return replace(group, native=next((own.native for own in run.groups if own.key == group.key), None))
 
 
 def codes_of(parts: Sequence[Scores], group: Group | None = None) -> set[str]:
-    """Return the diagnostics that one run's scores bring along, and whether they reproduce the harness's own value.
+    """Return the diagnostics of one run's scores, with `mean_mismatch` if the harness's value is not reproduced.
 
     Args:
         parts: of one task, or of the tasks of a group.
@@ -383,7 +383,7 @@ def codes_of(parts: Sequence[Scores], group: Group | None = None) -> set[str]:
 
 
 def group_shares(parts: Sequence[Scores], group: Group | None) -> list[float] | None:
-    """Return the fixed weights of a group's tasks. None: by size."""
+    """Return the fixed weights of a group's tasks. None if tasks count by their sizes."""
     if group is None:
         return None
     if group.weights is not None:
@@ -418,7 +418,7 @@ class Estimated:
     """The runs' own means and variances, if the kernel of each by itself has no more than these."""
 
     def terms(self, settings: Settings) -> Terms:
-        """Return what the upper limit of the data noise is made of."""
+        """Return the terms of the upper limit of the data noise."""
         m = self.of_questions
         if self.limit is None:
             return terms(self.c, self.plan, m.variance, m.df, settings.se)
@@ -428,7 +428,7 @@ class Estimated:
 def kernel(
     runs: Sequence[Sample], coefficients: Sequence[float], plan: Design, settings: Settings, *, first: bool = False
 ) -> Estimated:
-    """Return the kernel on samples of the same questions, with the run component where repeats are runs.
+    """Compute the contrast of samples on the same questions, with the variance between runs if repeats are runs.
 
     Where the last of several samples has runs of one configuration, the others are one more run of it.
 
@@ -476,21 +476,21 @@ def kernel(
     codes = {code for code, has in flags.items() if has[0]}
     if not of_runs and new is None:
         codes = codes.union(*(_moving_together(*both, first=first) for both in zip(runs, components, strict=True)))
-    if not fixed and wider_outside(runs[0], c, plan, of_questions, settings):
+    if not fixed and is_noisier_by_outer(runs[0], c, plan, of_questions, settings):
         codes.add("inner_clusters")
     said = {} if corrected is None else corrected.fields(m, plan)
     return Estimated(c, plan, m, of_questions, frozenset(codes), said, limit, spread, each)
 
 
-def alone(whole: Estimated, runs: Sequence[Sample], settings: Settings) -> list[Moments]:
-    """Return the mean and the variance of each run by itself, on the questions of a contrast of them."""
+def each_alone(whole: Estimated, runs: Sequence[Sample], settings: Settings) -> list[Moments]:
+    """Return the moments of each run by itself, on the questions of their contrast."""
     if whole.alone is None:
         return [kernel([run], [1.0], whole.plan, settings).m for run in runs]
     return [rows_of(whole.alone, np.s_[i : i + 1]) for i in range(len(runs))]
 
 
 def _within_runs(run: Sample, component: RunComponent | None, plan: Design) -> QuestionStats:
-    """Return the question statistics after the run means are taken out.
+    """Return the question statistics after each run's mean is taken out. Refuse if the run variance is unknown.
 
     Raises:
         InputError: the variance between runs is not known.
@@ -516,8 +516,8 @@ def correction_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> Corr
     return corrected[0].contrast(corrected, coefficients) if corrected else None
 
 
-def wider_outside(data: Sample, c: Contrast, plan: Design, m: Moments, settings: Settings) -> bool:
-    """Return whether clustering by a field that contains the clusters would make the standard error clearly larger."""
+def is_noisier_by_outer(data: Sample, c: Contrast, plan: Design, m: Moments, settings: Settings) -> bool:
+    """Return True if clusters by a field that contains the clusters would raise the standard error clearly."""
     if len(data.parts) > 1 or data.labels is None or plan.crossed is not None:
         return False
     for outer in (data.parts[0].outer or {}).values():
@@ -531,20 +531,20 @@ def wider_outside(data: Sample, c: Contrast, plan: Design, m: Moments, settings:
 
 
 def outer_note(part: Scores, codes: Iterable[str]) -> list[Note]:
-    """Return advice on `inner_clusters`, with the names of the fields, none if the row lacks this code."""
+    """Return a note that the clusters lie within wider ones, named by field. [] without that diagnostic."""
     if part.outer is None or "inner_clusters" not in codes:
         return []
     fields = ", ".join(map(repr, part.outer))
     said = (
-        f"{part.task} {part.metric}: each cluster ({in_words(part.cluster_spec)}) lies within one value of {fields}, "
-        f"whose questions vary together, too: use {parameter('cluster', next(iter(part.outer)))}, unless these "
-        "values are all there are"
+        f"{part.task} {part.metric}: each cluster ({spec_in_words(part.cluster_spec)}) lies within one value of "
+        f"{fields}, whose questions vary together, too: use {parameter('cluster', next(iter(part.outer)))}, unless "
+        "these values are all there are"
     )
     return [Note("inner_clusters", said, part.task)]
 
 
 def _moving_together(run: Sample, component: RunComponent | None, *, first: bool) -> set[str]:
-    """Return the codes of a run whose answers move together by an F test, or whose first answers differ (`first`)."""
+    """Return the diagnostics of a run whose repeats move together, or whose first answers differ, by F tests."""
     if component is None:
         return set()
 
@@ -559,12 +559,12 @@ def _moving_together(run: Sample, component: RunComponent | None, *, first: bool
 
 
 def fixed_questions(settings: Settings) -> bool:
-    """Return whether only the answers vary, and not which questions were asked."""
+    """Return True if the questions are fixed, so that only the answers are random."""
     return of_choice("questions_are", settings.questions_are, {"population": False, "fixed": True})
 
 
 def named_repeats(parts: Iterable[Scores], settings: Settings) -> list[Note]:
-    """Return a sentence for each column of prompts or seeds whose answers are computed as if they were independent."""
+    """Return a note for each column of prompts or seeds whose repeats are treated as independent."""
     names = {part.repeats_named: None for part in parts if part.values.shape[1] > 1}
     return [
         Note(
@@ -579,7 +579,7 @@ def named_repeats(parts: Iterable[Scores], settings: Settings) -> list[Note]:
 
 
 def empty_moments(data: Sample, settings: Settings) -> tuple[Moments, str]:
-    """Return the moments of a sample with nothing to estimate, and the code that says why."""
+    """Return the moments of a sample with nothing to estimate, and the diagnostic that says why."""
     n, G = len(data), len(data) if settings.questions_are == "fixed" else data.design().n_clusters
     code = RATIO_UNDEFINED if data.undefined else "too_few_questions"
     return undefined_moments(np.array([float(n)]), np.array([float(G)])), code
@@ -633,7 +633,7 @@ def as_scores(
     holes = np.isnan(array)
     if missing not in ("drop", "zero"):
         raise InputError(f"`missing` {missing!r}: arrays do not say why an answer is missing. Use 'drop' or 'zero'")
-    fields.setdefault("bounds", fitting((0.0, 1.0), array))
+    fields.setdefault("bounds", fitting_bounds((0.0, 1.0), array))
     seen = stopped_at(array, fields["bounds"], lower_is_better=fields.get("higher_is_better") is False)
     fields.setdefault("stops_on", None if seen is None else seen.how)
     if missing == "zero":
@@ -642,7 +642,7 @@ def as_scores(
         task=fields.pop("task", ""),
         metric=fields.pop("metric", "score"),
         scorer=fields.pop("scorer", "none"),
-        questions=_numbered(n),
+        questions=_numbered_questions(n),
         values=array,
         clusters=labels,
         n_missing=int(holes.sum()),
@@ -652,13 +652,13 @@ def as_scores(
 
 
 @lru_cache(maxsize=4)
-def _numbered(n: int) -> Questions:
-    """Return n questions that have numbers for names: those of two arrays are the same ones."""
+def _numbered_questions(n: int) -> Questions:
+    """Return n questions named 0, 1, 2, …, so that questions of two arrays match by position."""
     return Questions(tuple(map(str, range(n))))
 
 
 def _labels(name: str, labels: Labels, n: int) -> tuple[str, ...]:
-    """Return (n,) labels as text."""
+    """Return (n,) cluster labels as text. Refuse anything but one label for each question."""
     if isinstance(labels, (str, bytes, int, float)) or not hasattr(labels, "__iter__"):
         hint = ". Did you mean `level`?" if isinstance(labels, float) else ""
         raise ValueError(f"`{name}` {labels!r}: give a label for each of the {n} questions{hint}")

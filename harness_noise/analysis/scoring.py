@@ -30,7 +30,7 @@ _FIRST = 10
 
 
 def scored_differently(found: EqualAnswers | None) -> bool:
-    """Return whether so many equal answers are scored differently that the scoring differs and not the models."""
+    """Return True if so many equal answers are scored differently that the scoring, not the model, differs."""
     return found is not None and found.n_differ >= max(FEWEST, SHARE * found.n_equal)
 
 
@@ -44,8 +44,8 @@ class Checked:
     """The flips of a judge, if one gave the scores, None if none is known."""
 
 
-def joined(each: Iterable[Checked]) -> Checked:
-    """Return the check of a group's tasks together. If some are scored differently, it is about only those."""
+def join_checks(each: Iterable[Checked]) -> Checked:
+    """Return the checks of a group's tasks joined into one. If some tasks are scored differently, only those count."""
     found = list(each)
     equal = [one.equal for one in found if one.equal is not None]
     equal = [one for one in equal if scored_differently(one)] or equal
@@ -67,13 +67,13 @@ class Shared:
 
 
 def has_texts(part: Scores) -> bool:
-    """Return whether these are scores of single answers whose texts are known, or can be read."""
+    """Return True if these are scores of single answers whose texts are known or can be read."""
     plain = part.unit is None and part.per is None and part.corrected is None
     return plain and (part.answers is not None or part.texts is not None)
 
 
 def scoring_of(a: Scores, b: Scores) -> Checked:
-    """Return the check of the equal answers of two runs to one task, metric and scorer."""
+    """Check whether two runs give equal answers equal scores, on one task, metric and scorer."""
     if not (has_texts(a) and has_texts(b)):
         return Checked()
     pairing = scored_pairs(a, b)
@@ -94,18 +94,18 @@ def check_scoring(parts: Sequence[Scores], pairs: Sequence[Shared]) -> list[Chec
     asked = [pair for pair in pairs if texts[pair.a].usable and texts[pair.b].usable and len(pair.rows_a)]
     differ = {id(pair): _scores_differ(parts[pair.a], parts[pair.b], pair) for pair in asked}
     asked = [pair for pair in asked if differ[id(pair)].any()]
-    _read(texts, ((pair, _spread(len(pair.rows_a), _FIRST)) for pair in asked))
+    _read(texts, ((pair, _spread_places(len(pair.rows_a), _FIRST)) for pair in asked))
     asked = [pair for pair in asked if texts[pair.a].any and texts[pair.b].any]
     probes = {id(pair): _probed(differ[id(pair)]) for pair in asked}
     _read(texts, ((pair, probes[id(pair)]) for pair in asked))
-    asked = [pair for pair in asked if _counted(texts, pair, probes[id(pair)])[1]]
+    asked = [pair for pair in asked if _count_equal(texts, pair, probes[id(pair)])[1]]
     _read(texts, ((pair, np.arange(len(pair.rows_a))) for pair in asked))
-    found = {id(pair): _checked(texts, pair) for pair in asked}
+    found = {id(pair): _check_of_pair(texts, pair) for pair in asked}
     return [found.get(id(pair), Checked()) for pair in pairs]
 
 
 def _scores_differ(a: Scores, b: Scores, pair: Shared) -> BoolArray:
-    """Return (m,) the shared questions to which some score of A is not a score of B."""
+    """Return (m,) True for shared questions on which the scores of A and B differ."""
     x, y = a.values[pair.rows_a], b.values[pair.rows_b]
     if x.shape == y.shape:
         return np.asarray(_differ_beyond_rounding(x, y).any(axis=1))
@@ -116,18 +116,18 @@ def _scores_differ(a: Scores, b: Scores, pair: Shared) -> BoolArray:
 
 
 def _differ_beyond_rounding(x: FloatArray, y: FloatArray) -> BoolArray:
-    """Return which scores differ by more than a rounding. A missing one differs from none."""
+    """Return True where two scores differ by more than rounding. A missing score differs from none."""
     return np.asarray(np.abs(x - y) > SLACK * np.maximum(1.0, np.abs(x)))
 
 
-def _spread(n: int, most: int) -> IntArray:
-    """Return at most this many of n places, spread over all of them."""
+def _spread_places(n: int, most: int) -> IntArray:
+    """Return at most `most` of n places, spread evenly."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
 
 
 def _probed(differ: BoolArray) -> IntArray:
     places = np.flatnonzero(differ)
-    return np.asarray(places[_spread(len(places), PROBED)])
+    return np.asarray(places[_spread_places(len(places), PROBED)])
 
 
 FEWEST_ALIKE, OTHERS = 20, 0.5
@@ -135,7 +135,7 @@ FEWEST_ALIKE, OTHERS = 20, 0.5
 
 
 def alike_note(a: Scores, b: Scores) -> Note | None:
-    """Say that two runs have the same scores on every question though their answers differ.
+    """Return a note if two runs have equal scores on every question although their answers differ. None if not.
 
     The scores may then be a property of the questions, as a column of difficulties or of points to be had is. None:
     they are not, or not known to be.
@@ -179,11 +179,11 @@ class _Texts:
 
     @property
     def any(self) -> bool:
-        """True if an answer that has been read has a text."""
+        """True if an answer that was read has a text."""
         return bool(self.hashes[self.known].any())
 
     def read(self, rows: IntArray) -> None:
-        """Read the answers to these questions. A run that cannot be read any more has none."""
+        """Read the answers' texts for the questions in these rows. Without a readable log, there are none."""
         wanted = np.unique(rows[~self.known[rows]])
         if not len(wanted) or self.part.answers is None:
             return
@@ -195,7 +195,7 @@ class _Texts:
 
 
 def _read(texts: Sequence[_Texts], wanted: Iterable[tuple[Shared, IntArray]]) -> None:
-    """Read the answers to some of the questions of pairs, of each run at once."""
+    """Read the answers' texts for some shared questions of several pairs, each run at once."""
     rows: dict[int, list[IntArray]] = {}
     for pair, places in wanted:
         rows.setdefault(pair.a, []).append(pair.rows_a[places])
@@ -205,7 +205,7 @@ def _read(texts: Sequence[_Texts], wanted: Iterable[tuple[Shared, IntArray]]) ->
 
 
 def _sides(texts: Sequence[_Texts], pair: Shared, places: IntArray) -> list[tuple[HashArray, FloatArray]]:
-    """Return the (m, K) texts and scores of A and of B on some of their questions. 0 where an answer has no score."""
+    """Return the (m, K) text hashes and scores of A and of B on some shared questions. Hash 0 without a score."""
     out = []
     for run, rows in ((pair.a, pair.rows_a[places]), (pair.b, pair.rows_b[places])):
         values = texts[run].part.values[rows]
@@ -213,8 +213,8 @@ def _sides(texts: Sequence[_Texts], pair: Shared, places: IntArray) -> list[tupl
     return out
 
 
-def _counted(texts: Sequence[_Texts], pair: Shared, places: IntArray) -> tuple[int, int, float]:
-    """Return the number of equal answers, of those scored differently, and the sum of (a − b)²/2 over them."""
+def _count_equal(texts: Sequence[_Texts], pair: Shared, places: IntArray) -> tuple[int, int, float]:
+    """Return the number of equal answers, of those scored differently, and the sum of (a − b)²/2 over the latter."""
     (text_a, a), (text_b, b) = _sides(texts, pair, places)
     if a.shape == b.shape:
         equal = (text_a == text_b) & (text_a != 0)
@@ -229,10 +229,10 @@ def _counted(texts: Sequence[_Texts], pair: Shared, places: IntArray) -> tuple[i
     return n_equal, n_differ, squares
 
 
-def _checked(texts: Sequence[_Texts], pair: Shared) -> Checked:
-    """Return the check of all equal answers of two runs, after they have been read."""
+def _check_of_pair(texts: Sequence[_Texts], pair: Shared) -> Checked:
+    """Return the check of all equal answers of two runs, whose texts have been read."""
     every = np.arange(len(pair.rows_a))
-    n_equal, n_differ, squares = _counted(texts, pair, every)
+    n_equal, n_differ, squares = _count_equal(texts, pair, every)
     judged = any(texts[run].part.judged for run in (pair.a, pair.b))
     if not (judged or any(_in_two_ways(*side) for side in _sides(texts, pair, every))):
         return Checked(EqualAnswers(n_equal=n_equal, n_differ=n_differ))
@@ -249,7 +249,7 @@ def _checked(texts: Sequence[_Texts], pair: Shared) -> Checked:
 
 
 def _in_two_ways(texts: HashArray, values: FloatArray) -> bool:
-    """Return whether one run scores one text of a question in two ways."""
+    """Return True if one run gives one text of a question two different scores."""
     order = np.argsort(texts, axis=1, kind="stable")
     texts, values = np.take_along_axis(texts, order, axis=1), np.take_along_axis(values, order, axis=1)
     same = (texts[:, 1:] == texts[:, :-1]) & (texts[:, 1:] != 0)
@@ -263,18 +263,18 @@ def said_of(found: EqualAnswers) -> str:
 
 
 def differently_note(about: str, found: EqualAnswers) -> Note:
-    """Return one sentence on two runs whose verdict is withheld."""
+    """Return the note on two runs whose verdict is withheld because equal answers are scored differently."""
     return Note("scored_differently", f"{about}: {said_of(found)}: the scoring differs, not the models")
 
 
 def equal_note(about: str, found: EqualAnswers) -> Note:
-    """Return a note on equal answers that are scored differently but are too few to withhold the verdict."""
+    """Return the note on equal answers scored differently that are too few to withhold the verdict."""
     said = f"{about}: {said_of(found)} by the two runs, so a small part of A − B is the scoring"
     return Note("some_scored_differently", said)
 
 
 def judge_note(about: str, found: JudgeFlips) -> Note:
-    """Return one sentence on the judge's noise between two runs."""
+    """Return the note on the judge's own noise between two runs."""
     said = (
         f"{about}: the judge scores {found.n_flips:,} of {found.n_same_text:,} equal answers differently in the two "
         "runs, which is its own noise"
@@ -286,7 +286,7 @@ _LONGEST = 60
 
 
 def other_versions(a: Scores, b: Scores) -> list[str]:
-    """Return what scored the answers of one run and not of the other: task version, packages, options of the scorer."""
+    """Return in words how the scoring of two runs differs: task version, packages, options of the scorer."""
     pairs = [("task version", a.version, b.version)]
     pairs += [(what, value, b.scored_with[what]) for what, value in a.scored_with.items() if what in b.scored_with]
     differ = [(what, *both) for what, *both in pairs if all(both) and both[0] != both[1]]
@@ -298,6 +298,6 @@ def _short(text: str) -> str:
 
 
 def version_note(task: str, differ: Sequence[str]) -> Note:
-    """Return one sentence on what the two runs were scored with."""
+    """Return the note that two runs were scored with other versions or options."""
     said = f"the two runs were scored with other versions or options: {some_of(list(differ), 4, '; ')}"
     return Note(OTHER_VERSION, said).of(task)

@@ -34,13 +34,13 @@ from ..stats.sequential import (
     Spending,
     critical_values,
     drift_for_power,
+    error_spent,
     exits_above,
     find_root,
     futility_bounds,
     information,
     mixture_boundaries,
     predictive_power,
-    spent,
     stagewise_shifts,
     student_t,
 )
@@ -118,31 +118,29 @@ class Order:
 
     @property
     def blocks(self) -> list[IntArray]:
-        """Indexes of the questions of each block, one for each answer."""
+        """Return the question of every answer, block by block in the order of asking."""
         return np.split(self.question, self.ends[:-1])
 
     def pairs(self, number: int) -> tuple[IntArray, IntArray]:
-        """Return (question, number of its answer) of a block's answers in the order of asking. Blocks are counted from
-        1."""
+        """Return the (question, number of the answer) of every answer in block `number`, counted from 1."""
         block = slice(*(0, *self.ends)[number - 1 : number + 1])
         return self.question[block], self.which[block]
 
     def asked(self, look: int) -> IntArray:
-        """Return the indexes of the questions that have been asked at a look, in their order. Looks are counted
-        from 1."""
+        """Return the questions that have been asked by look `look` (counted from 1), in the order of asking."""
         block = slice((0, *self.ends)[look])
         return np.asarray(self.question[block][self.which[block] == 1])
 
     def answers(self, look: int) -> IntArray:
-        """Return (n,) answers of each question that have been asked for at a look."""
+        """Return (n,) the number of answers to each question that have been asked for by look `look`."""
         return np.bincount(self.question[: (0, *self.ends)[look]], minlength=1 + int(self.question.max()))
 
     def first_look_after(self, number: int) -> Order:
-        """Return the order with its first `number` blocks as one."""
+        """Return the order with its first `number` blocks joined into one."""
         return replace(self, ends=self.ends[number - 1 :], units=self.units[number - 1 :])
 
     def progress(self, look: int) -> Progress:
-        """Return how much has been asked at a look."""
+        """Return how many questions and answers have been asked for by look `look`."""
         last = len(self.ends)
         each = self.answers(last)
         return Progress(
@@ -225,7 +223,7 @@ class StoppingRule:
         order: str = "breadth",
         **choices: Any,
     ) -> StoppingRule:
-        """Return the rule that a user writes: `decided` or `se=0.01`, with `20` or `anytime` looks.
+        """Return the stopping rule that a user writes: `decided` or `se=0.01`, with `20` or `anytime` looks.
 
         Args:
             until: see there.
@@ -258,7 +256,7 @@ class StoppingRule:
 
     @property
     def name(self) -> str:
-        """All that the results call it."""
+        """Name of the rule in results."""
         if self.se is not None:
             return "se"
         return "confidence sequence" if self.looks == "anytime" else "group-sequential"
@@ -272,7 +270,7 @@ class StoppingRule:
         repeats: ArrayLike | None = None,
         shuffled: bool = False,
     ) -> Order:
-        """Return random blocks of whole clusters, every task in proportion.
+        """Return a random order of the questions in blocks of whole clusters, every task in proportion.
 
         Clusters that touch the same tasks are drawn in a random order and spread evenly, so that each block holds
         about its share of every task. With fewer clusters than looks can use there are fewer looks.
@@ -323,7 +321,7 @@ class StoppingRule:
         return MOST_BLOCKS if self.se is not None or self.looks == "anytime" else self.looks
 
     def _looks_possible(self, units: int, once: float, what: str) -> int:
-        """Return how many looks have enough questions (clusters). `once` is the share of asking each question once."""
+        """Return the number of looks for which there are enough questions (clusters). Refuse if there are too few."""
         count = min(self._most(), int(units / once + 1e-9) // FEWEST_UNITS)
         if self._most() > 1 and count < 2:
             raise InputError(
@@ -333,7 +331,7 @@ class StoppingRule:
         return count
 
     def cannot_save(self, order: Order) -> str | None:
-        """Return a warning before the first question if so few clusters leave nothing to save, else None."""
+        """Return a warning that so few clusters leave nothing to save by stopping early, else None."""
         looks = len(order.ends)
         if self._most() < 3 or looks > 2:
             return None
@@ -344,7 +342,7 @@ class StoppingRule:
         )
 
     def look(self, order: Order, before: Look | None, observed: Observed) -> Look:
-        """Return the next look.
+        """Take the next look at a run, and return it with its decision.
 
         Args:
             order: of this run.
@@ -366,15 +364,14 @@ class StoppingRule:
 
 
 def whole_questions(n: int, total: int, observed: Observed) -> Progress:
-    """Return the progress of a run that has all answers of n of its questions."""
+    """Return the progress of a run that has answered n of its questions completely."""
     answers = observed.answers or n
     every = answers if n >= total else round(answers / n * total)
     return Progress(n, total, answers, every, max(1, round(answers / n)), observed.repeats)
 
 
 def _information_by(first: BoolArray, which: IntArray, n: int) -> FloatArray:
-    """Return the share of the full design's information after each answer, if half of the variance is
-    prediction noise."""
+    """Return the share of the information after each answer, if half of the variance is prediction noise."""
     m = np.cumsum(first)
     gone = np.cumsum(np.where(first, 1.0, 1 / which - 1 / np.maximum(which - 1, 1)))
     out: FloatArray = m / n / (1 - ASSUMED_PREDICTION * (1 - gone / m))
@@ -383,7 +380,7 @@ def _information_by(first: BoolArray, which: IntArray, n: int) -> FloatArray:
 
 
 def _cuts(share: FloatArray, whole: IntArray, first: int, count: int) -> list[int]:
-    """Return the answers after which a look is taken, at equal steps of information.
+    """Return the numbers of answers after which looks are taken, at equal steps of information.
 
     A giant cluster may fill several.
     """
@@ -400,12 +397,12 @@ def _cuts(share: FloatArray, whole: IntArray, first: int, count: int) -> list[in
 
 
 def last_unit(ends: IntArray, target: float) -> int:
-    """Return the unit with which this many questions are reached."""
+    """Return the index of the unit (question or cluster) with which `target` questions are reached."""
     return min(int(np.searchsorted(ends, target - 1e-9)), len(ends) - 1)
 
 
 def proportional(codes: IntArray, units: int, tasks: Labels | None, rng: np.random.Generator) -> IntArray:
-    """Return (units,) rank of each cluster: random, but systematic over the tasks that it touches."""
+    """Return (units,) random ranks of the clusters, spread evenly over the tasks."""
     drawn = rng.permutation(units)
     sizes = np.bincount(codes, minlength=units).astype(np.float64)
     stratum = tasks_touched(codes, units, tasks)
@@ -420,7 +417,7 @@ def proportional(codes: IntArray, units: int, tasks: Labels | None, rng: np.rand
 
 
 def tasks_touched(codes: IntArray, units: int, tasks: Labels | None) -> IntArray:
-    """Return (units,) code of the set of tasks that each cluster has questions of."""
+    """Return (units,) a code for the set of tasks in which each cluster has questions."""
     touched: list[set[int]] = [set() for _ in range(units)]
     of_task = np.zeros(len(codes), dtype=np.intp) if tasks is None else cluster_codes(tasks)[0]
     for code, task in zip(codes.tolist(), of_task.tolist(), strict=True):
@@ -464,16 +461,16 @@ class Look:
 
     @property
     def stop(self) -> bool:
-        """True if no more is asked."""
+        """True if the run may end here: decided, or complete."""
         return self.decision is not None or self.progress.complete
 
     @property
     def fraction(self) -> float | None:
-        """Share of the full design's information that is there."""
+        """Share of the full design's information at this look, from 0 to 1. None if no z was computed."""
         return self.taken.fractions[-1] if self.z is not None else None
 
     def bounds(self, alpha: float, taken: Taken | None = None) -> tuple[float, ...]:
-        """Return the critical |z| of all looks up to this one, of a two-sided procedure of level `alpha`."""
+        """Return the critical |z| of all looks up to this one, for a two-sided procedure of level `alpha`."""
         taken = taken or self.taken
         if self.rule.looks == "anytime":
             full = taken.info[-1] if taken.fractions[-1] == 1 else max(self.full, RISE * taken.info[-1])
@@ -482,7 +479,7 @@ class Look:
 
     @cached_property
     def decision(self) -> str | None:
-        """A verdict, or None to go on."""
+        """Verdict that ends the run at this look, or None to go on."""
         o, rule = self.observed, self.rule
         if rule.se is not None:
             if o.units >= FEWEST_FOR_SE and o.se and o.se <= rule.se:
@@ -502,13 +499,13 @@ class Look:
         return CANNOT if rule.futility and self._hopeless() else None
 
     def _at_the_end(self, alpha: float) -> float:
-        """Return the critical |z| of the full design, with no look before it."""
+        """Return the critical |z| of the full design if the next look is the last."""
         info = max(self.full, RISE * self.taken.info[-1])
         return self.bounds(alpha, Taken((*self.taken.info, info), (*self.taken.fractions, 1.0)))[-1]
 
     @cached_property
     def chance(self) -> float | None:
-        """Predictive probability that the full design decides. None where futility is off, or cannot be judged."""
+        """Probability that the complete run will decide, given this look. None if it is not judged."""
         o, rule, t = self.observed, self.rule, self.fraction
         if not rule.futility or self.z is None or t is None or not o.se:
             return None
@@ -519,7 +516,7 @@ class Look:
         return predictive_power(self.z, t, self._at_the_end(self.alpha), within)
 
     def _hopeless(self) -> bool:
-        """Return whether the rest cannot decide it."""
+        """Return True if the remaining answers are unlikely to decide the comparison."""
         o, chance = self.observed, self.chance
         if chance is None or not o.se:
             return False
@@ -532,7 +529,7 @@ class Look:
         return self.z is not None and abs(self.z) < inner[-1]
 
     def report(self) -> tuple[float | None, float | None, float | None]:
-        """Estimate and limits that are valid if it ends here."""
+        """Return the estimate and limits that are valid if the run ends at this look."""
         o, rule = self.observed, self.rule
         if o.estimate is None or not o.se or o.df is None:
             return o.estimate, None, None
@@ -548,7 +545,7 @@ class Look:
         return o.estimate - o.se * student_t(middle, o.df), *o.limits(low, high)
 
     def p_value(self) -> float | None:
-        """Return two-sided p of no difference that allows for the looks."""
+        """Return the two-sided p-value of no difference, corrected for the looks."""
         if self.z is None:
             return None
         if self.decision in (*BETTER, ALL_ASKED):
@@ -564,7 +561,7 @@ class Look:
 
     @cached_property
     def sequential(self) -> Sequential:
-        """All that may be reported if it ends here."""
+        """Record of the look, as results report it if the run ends here."""
         o, p, rule = self.observed, self.progress, self.rule
         estimate, low, high = self.report()
         return Sequential(
@@ -596,16 +593,16 @@ class Look:
         )
 
     def alpha_spent(self) -> float:
-        """Return two-sided error that these looks may spend."""
+        """Return the two-sided error that the looks so far may have spent."""
         if self.rule.se is not None or not self.taken.fractions:
             return 0.0
         if self.rule.looks == "anytime":
             return self.alpha
-        return 2 * spent(self.taken.fractions[-1], self.alpha / 2, self.rule.spending)
+        return 2 * error_spent(self.taken.fractions[-1], self.alpha / 2, self.rule.spending)
 
     @property
     def message(self) -> str:
-        """look 3 of 20, 300 of 1,000 questions, A − B 4.1 points, boundary 5.2 points."""
+        """Sentence such as: look 3 of 20, 300 of 1,000 questions, A − B 4.1 points, boundary 5.2 points."""
         o, p = self.observed, self.progress
         of = "" if self.looks == "anytime" else f" of {self.looks}"
         text = f"look {self.number}{of}, {p.n:,} of {p.total:,} questions"
@@ -624,7 +621,7 @@ class Look:
         return text if self.decision is None else f"{text}: {o.scale.verdict(self.decision)}"
 
     def _what_it_takes(self) -> str:
-        """Return how much larger a benchmark would decide the difference seen, with 80% power."""
+        """Return words on how much larger a benchmark would decide the observed difference with 80% power."""
         o = self.observed
         if not o.estimate or not o.se:
             return ""

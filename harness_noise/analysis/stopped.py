@@ -34,7 +34,7 @@ _AS_LOOKED = ("test", "interval", "se", "questions_are", "repeats_are", "unpaire
 
 
 def looks_of(run: Run) -> dict[Key, Sequential]:
-    """Return what made the run stop for a difference, by task or group, metric and scorer."""
+    """Return the last looks that a run has recorded for differences, by task or group, metric and scorer."""
     looks = (Sequential(**row) for row in run.sequential)
     return {look.key: look for look in looks if look.rule != "se"}
 
@@ -47,7 +47,7 @@ class Fingerprints(NamedTuple):
 
 
 def fingerprints(both: Aligned) -> Fingerprints:
-    """Return hashes of B's question means and of A's clusters, by A's names of the questions, whatever their order."""
+    """Return hashes of B's question means and of A's clusters, which recognise a comparison later."""
     a, b = both.a, both.b
     names = [key for _, keys in b.keys for key in keys]
     means = np.round(b.stats.mean, 9) + 0.0  # −0.0 is 0
@@ -63,7 +63,7 @@ def _hash(value: object) -> str:
 
 
 def is_of(look: Sequential, what: Compared, settings: Settings, *, mirrored: bool = False) -> bool:
-    """Return True if a difference is the one for which a run was stopped, by the last look's record of it and of B.
+    """Return True if a difference is the one for which a run was stopped, recognised by the recorded hashes.
 
     Args:
         look: the last one. One without a hash of B tells by the difference alone.
@@ -86,12 +86,12 @@ def is_of(look: Sequential, what: Compared, settings: Settings, *, mirrored: boo
 
 
 def _as_seen(part: Scores) -> Scores:
-    """Return the scores that the last look has seen."""
+    """Return the scores that the last look saw, without later ones."""
     return part if part.late is None else replace(part, values=np.where(part.late, np.nan, part.values))
 
 
 def as_recorded(row: RowDecision, what: Compared, settings: Settings) -> RowDecision:
-    """Return the row with the looks' record, if the difference is the one for which a run was stopped.
+    """Return the row with the looks' estimate, interval, p and verdict, if the run was stopped for this difference.
 
     Estimate, interval, p and verdict are then those of the stage-wise analysis, and the fixed-n figures stand in
     `unadjusted`. Any other row stays as it is, with `stopped_early` where a run stopped.
@@ -146,7 +146,7 @@ def _column(value: float | None) -> FloatArray:
 
 
 def _mirrored(look: Sequential) -> Sequential:
-    """Return the look at A − B as one at B − A."""
+    """Return the record of a look at A − B turned into one at B − A."""
 
     def minus(value: float | None) -> float | None:
         return None if value is None else -value

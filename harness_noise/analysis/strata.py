@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..data.notes import Note, merged
+from ..data.notes import Note, merge_notes
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError, some_of
-from .known import text_of
+from .known import level_text
 from .overall import Top
-from .sample import is_scored, taken
+from .sample import is_scored, scores_of_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class _Strata:
 
 
 def with_strata(run: Run, field: str, weights: Mapping[str, float]) -> Run:
-    """Return the run with the mean of each task as that of its strata, with these weights.
+    """Return the run with each task's mean taken over strata of its questions, with these weights.
 
     Every task becomes a group of its strata, which the group kernel knows: residuals are taken within each stratum, and
     clusters across them. Questions without the field, or with a value that has no weight, are left out and counted. The
@@ -60,17 +60,17 @@ def with_strata(run: Run, field: str, weights: Mapping[str, float]) -> Run:
     said = f"{some_of(lost, 3)}: of all questions alike, as it is no mean over them"
     notes += [Note("no_strata", said)] if lost else []
     parts = tuple(part for cut in kept.values() for part in cut.parts)
-    return replace(run, scores=(), parts=parts, groups=tuple(groups), notes=merged(run.notes, notes))
+    return replace(run, scores=(), parts=parts, groups=tuple(groups), notes=merge_notes(run.notes, notes))
 
 
 def _strata_of(part: Scores, field: str, weights: Mapping[str, float], notes: list[Note]) -> _Strata | None:
-    """Return the strata of one task. None, and a note, if it has none."""
+    """Return one task cut into strata by a field. None, and a note, if no question has the field."""
     fields, about = part.questions.fields, f"{part.task} {part.metric}"
     values = None if fields is None else fields.values.get(field)
     if values is None or all(value is None for value in values):
         notes.append(Note("no_strata", f"{about}: left out: its questions have no {field}", part.task))
         return None
-    texts = np.array(["" if value is None else text_of(value) for value in values], dtype=object)
+    texts = np.array(["" if value is None else level_text(value) for value in values], dtype=object)
     scored = is_scored(part)
     rows = {value: np.flatnonzero((texts == value) & scored) for value, weight in weights.items() if weight > 0}
     there = {value: index for value, index in rows.items() if len(index)}
@@ -86,12 +86,12 @@ def _strata_of(part: Scores, field: str, weights: Mapping[str, float], notes: li
         said = f"{about}: {unweighted:,} questions have no {field} with a weight and are left out"
         notes.append(Note("no_strata", said, part.task))
     total = sum(weights[value] for value in there)
-    strata = (replace(taken(part, index), task=f"{part.task}[{value}]") for value, index in there.items())
+    strata = (replace(scores_of_rows(part, index), task=f"{part.task}[{value}]") for value, index in there.items())
     return _Strata(tuple(strata), tuple(weights[value] / total for value in there))
 
 
 def _regrouped(group: Group, cuts: Mapping[tuple[str, str, str], _Strata]) -> Group | None:
-    """Return the group over the strata of its tasks. None if a task has none."""
+    """Return a group of tasks as a group over the strata of its tasks. None if a task has no strata."""
     each = [cuts.get((task, group.metric, group.scorer)) for task in group.tasks]
     sizes = {task: _size(cut.parts) for task, cut in zip(group.tasks, each, strict=True) if cut is not None}
     if len(sizes) < len(group.tasks):

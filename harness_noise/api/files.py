@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .. import extras
 from ..data.measures import SCORE
 from ..data.native_values import means_as_text as means_as_text
-from ..data.notes import Note, merged
+from ..data.notes import Note, merge_notes
 from ..data.scores import Run
 from ..errors import InputError, check_kind
 from ..io import registry
@@ -245,7 +245,7 @@ def export(
         written = export.again() if form is None else export.as_(form)
     if place.left_out:
         export.notes.append(Note("left_out", links_note(place)))
-    return Exported(tuple(dict.fromkeys(written)), merged(export.notes), tuple(dict.fromkeys(export.means)))
+    return Exported(tuple(dict.fromkeys(written)), merge_notes(export.notes), tuple(dict.fromkeys(export.means)))
 
 
 class _Export:
@@ -319,11 +319,11 @@ class _Export:
     def analyze(self, run: Run) -> Analysis:
         """Return the analysis that an adapter asks for of a run that it writes."""
         from ..analysis.mean import analyze_run
-        from ..data.native_values import checked
+        from ..data.native_values import check_native
         from ..io.first_answers import first_answers, with_stops
         from ..io.measures import measured
 
-        run = first_answers(measured(with_stops(checked(run)), self.request.options))
+        run = first_answers(measured(with_stops(check_native(run)), self.request.options))
         result = analyze_run(run, self.request.settings)
         self.notes += result.notes
         rows = [row for row in result.estimates if {"skipped_metric", "mean_mismatch"}.isdisjoint(row.diagnostics)]

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from ..data import clusters
-from ..data.measures import SCORE, parsed
+from ..data.measures import SCORE, parse_measures
 from ..data.only import Condition
 from ..data.scores import ReadOptions, Run
 from ..errors import InputError, check_kind, is_now
@@ -219,7 +219,7 @@ class Request:
         reading |= {name: dict(choices.get(name) or {}) for name in ("groups", "columns")}
         formats, correction = choices.get("format_file"), _correction(choices, chosen, own)
         reading |= {
-            "measures": parsed(reading["measures"]),
+            "measures": parse_measures(reading["measures"]),
             "apart": as_repeats or bool(choices.get("apart")),
             "follow_links": bool(choices.get("follow_links")),
             "format_file": None if formats is None else str(formats),
@@ -367,7 +367,7 @@ def _parsed(choices: Mapping[str, Any]) -> dict[str, Any]:
     cluster, only = choices.get("cluster"), choices.get("only")
     return {
         **choices,
-        "cluster": None if cluster is None else clusters.joined(map(clusters.UserSpec, names(cluster))),
+        "cluster": None if cluster is None else clusters.combine_specs(map(clusters.UserSpec, names(cluster))),
         "only": None if only is None else names(only),
         "weights": weights_of(choices.get("weights")),
         "chance": chance_of(choices.get("chance")),

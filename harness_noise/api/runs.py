@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from ..data.measures import HIGHER, SCORE
-from ..data.notes import Note, merged
+from ..data.notes import Note, merge_notes
 from ..data.scores import Run
 from ..errors import InputError, check_count
 from ..extras import module_of
@@ -124,13 +124,13 @@ def analyze(
     request.check_measures(complete=whole)
     runs = request.prepared(request.runs(sources, some=True))
     result = analyze_runs(runs, request.settings, overall_estimates)
-    result = replace(result, notes=merged(result.notes, unknown_weights(runs, request.settings)))
+    result = replace(result, notes=merge_notes(result.notes, unknown_weights(runs, request.settings)))
     if by:
         result = module_of("by").slices_of_runs(runs, by, request.settings).beside(result)
     if known := request.complete(whole):
-        from ..analysis.references import of_runs
+        from ..analysis.references import full_means
 
-        rows, notes = of_runs(runs, known, request.settings)
+        rows, notes = full_means(runs, known, request.settings)
         result = replace(result, full_benchmark=rows, notes=(*result.notes, *notes))
     return result
 
@@ -259,9 +259,9 @@ def _of_pairs(
     if by:
         result = module_of("by").slices_of_pairs(pairs, by, settings).beside(result)
     if known:
-        from ..analysis.references import of_pairs
+        from ..analysis.references import full_differences
 
-        rows, notes = of_pairs(pairs, known, settings)
+        rows, notes = full_differences(pairs, known, settings)
         result = replace(result, full_benchmark=rows, notes=(*result.notes, *notes))
     return result
 
@@ -280,7 +280,7 @@ def _looked(
     if result.slices:
         raise InputError("`looks` corrects rows for repeated looks, but slices are not: leave `looks` or `by` out")
     settings.check("looks")
-    memory = growing.beside(pairs[0][0].path)
+    memory = growing.looks_path(pairs[0][0].path)
     looks_taken = growing.look(*pairs[0], settings, StoppingRule.parse("decided", looks=looks).looks, memory, complete)
     note = Note("looks_kept", f"the looks at {pairs[0][0].model} are kept in {memory}")
     return growing.judged_by_looks(replace(result, notes=(*result.notes, note)), looks_taken, settings)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import IntArray
-from .clusters import CROSS, both_ways
+from .clusters import CROSS, split_crossed
 from .questions import CONTENT_KEYS, Questions
 from .scores import OnQuestions
 
@@ -18,7 +18,7 @@ _WORDS = 0.5
 
 
 def clusters_across(parts: Sequence[OnQuestions]) -> tuple[tuple[str, ...] | None, str | None]:
-    """Return the cluster of every question of the tasks, one task below the other, and where the clusters come from.
+    """Return one cluster label for every question of several tasks, and the SPEC that the clusters come from.
 
     Two tasks share a cluster if it has one label by one SPEC in both, or if both ask one of its questions: a question
     with the same words, or with the same hash of the whole document. Numbers and names are no such sign. The clusters
@@ -37,14 +37,14 @@ def clusters_across(parts: Sequence[OnQuestions]) -> tuple[tuple[str, ...] | Non
     labels = _by_label(parts)
     if shared is None or any(part.cluster_spec == "task" for part in parts):
         return labels, spec
-    if both_ways(labels) is not None:  # two relations already, and both cross tasks
+    if split_crossed(labels) is not None:  # two relations already, and both cross tasks
         return labels, spec
     return _components(labels, shared), f"{spec}, {SAME_QUESTION}" if named and spec else SAME_QUESTION
 
 
 def _by_label(parts: Sequence[OnQuestions]) -> tuple[str, ...]:
-    """Return the label of every question: equal ones in two tasks are one if both come from one SPEC."""
-    crossed = any(both_ways(part.clusters) is not None for part in parts)
+    """Return a cluster label for every question of several tasks. One label by one SPEC is one cluster in all tasks."""
+    crossed = any(split_crossed(part.clusters) is not None for part in parts)
     labels: list[str] = []
     for t, part in enumerate(parts):
         if part.clusters is None:
@@ -53,12 +53,12 @@ def _by_label(parts: Sequence[OnQuestions]) -> tuple[str, ...]:
             spec = f"{part.cluster_spec}\x1f"
             own = [CROSS.join(spec + way for way in label.split(CROSS)) for label in part.clusters]
         # a task with one way of clustering among crossed ones: the same clusters both ways
-        labels += [label + CROSS + label for label in own] if crossed and both_ways(own) is None else own
+        labels += [label + CROSS + label for label in own] if crossed and split_crossed(own) is None else own
     return tuple(labels)
 
 
 def _words(questions: Questions) -> Sequence[str] | None:
-    """Return what is equal for questions with the same words, whatever task asks them. None if that is not known."""
+    """Return for each question a string that identifies the question's text in any task. None if texts are unknown."""
     if questions.kind in CONTENT_KEYS:
         return questions.keys
     if questions.documents is not None:  # reading them takes long, and the keys are names
@@ -70,7 +70,7 @@ def _words(questions: Questions) -> Sequence[str] | None:
 
 
 def _shared(parts: Sequence[OnQuestions]) -> list[str | None] | None:
-    """Return the words of every question that two tasks ask, None for any other. None if there is no such question."""
+    """Return for each question the text that another task asks, too, or None. None for all if no question is shared."""
     words = [_words(part.questions) for part in parts]
     seen: set[str] = set()
     twice: set[str] = set()
@@ -87,7 +87,7 @@ def _shared(parts: Sequence[OnQuestions]) -> list[str | None] | None:
 
 
 def _components(labels: Sequence[str], shared: Sequence[str | None]) -> tuple[str, ...]:
-    """Return the labels, with one label for all clusters that shared questions connect."""
+    """Return the cluster labels, with one common label for clusters that are connected by shared questions."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -104,7 +104,7 @@ def _components(labels: Sequence[str], shared: Sequence[str | None]) -> tuple[st
 
 
 def tasks_together(parts: Sequence[OnQuestions]) -> IntArray:
-    """Return a code for each task, the same for tasks that share a cluster or a question, by however many others.
+    """Return a code for each task. Tasks have one code if they share a cluster or question, directly or by other tasks.
 
     Args:
         parts: one for each task.

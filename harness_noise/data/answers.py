@@ -30,19 +30,19 @@ from .clusters import (
     ClusterSpec,
     FieldReader,
     MissingFieldError,
-    carried,
+    check_one_cluster,
+    clusters_of_file,
     label_or_none,
     labeller,
-    one_cluster,
-    resolved,
+    resolve_for_task,
     text_label,
     value_of,
 )
 from .measures import numeric_fields, usage_of
-from .native_values import compared, fitting
+from .native_values import drop_other_native, fitting_bounds
 from .notes import Note, no_cluster_known
 from .numbers import is_rounded, number_of, refuse_rounded, refuse_score
-from .places import AnswerPlaces, numbered
+from .places import AnswerPlaces, number_within_question
 from .questions import AnswerTexts, Questions, content_hash, excerpt, occurrences
 from .scores import Gradings, ReadOptions, Run, Scores, Skipped, Usage
 
@@ -85,7 +85,7 @@ class MetricAnswers:
     """Answers that repeat another one and are left out."""
 
     def append(self, question: str, value: float) -> None:
-        """Add one answer."""
+        """Add one answer: its question and its score."""
         self.places.append(self.keys.setdefault(question, len(self.keys)))
         self.values.append(value)
 
@@ -121,7 +121,7 @@ class MetricAnswers:
         return out
 
     def _kept(self, where: object, labels: Sequence[Repeat]) -> list[int]:
-        """Return the numbers of the answers that are not duplicates.
+        """Return the numbers of the answers that do not repeat an earlier answer.
 
         Raises:
             InputError: the same answer has two scores, or two usages.
@@ -145,11 +145,11 @@ class MetricAnswers:
         return list(first_of.values())
 
     def at(self, number: int) -> str:
-        """Return the line of an answer, for messages."""
+        """Return words for the line of a file that holds answer number `number`, for messages."""
         return _line_words(self.lines[number] if len(self.lines) else 0)
 
     def _grid(self, where: object) -> IntArray:
-        """Return the (n, K) numbers of the answers, −1 for none.
+        """Return the (n, K) table that holds for each question and repeat the number of its answer, −1 for none.
 
         Labels of repeats that questions share are columns, in their order; labels that they do not share (a seed
         drawn for each answer) only say the order.
@@ -158,7 +158,7 @@ class MetricAnswers:
         places = np.array(self.places, dtype=np.intp)
         if any(label is not None for label in self.repeats):
             labels = self.labels()
-            order = {label: j for j, label in enumerate(_in_order({*labels}))}
+            order = {label: j for j, label in enumerate(_sorted_repeats({*labels}))}
             shared, columns = len(order), np.array([order[label] for label in labels])
             if not np.diff(np.sort(places * shared + columns)).all():  # a question has a label twice
                 kept = self._kept(where, labels)
@@ -166,7 +166,7 @@ class MetricAnswers:
                 self.take(kept)
                 places, columns = places[kept], columns[kept]
         if not 0 < shared <= 2 * int(self.counts().max(initial=0)):
-            columns = numbered(places, columns)
+            columns = number_within_question(places, columns)
         return AnswerPlaces.of(places, len(self.keys), where, columns).fill(np.arange(len(places)), -1)
 
     def scores(
@@ -181,7 +181,7 @@ class MetricAnswers:
         bounds: tuple[float, float] | None = None,
         **fields: Any,
     ) -> Scores:
-        """Return the Scores of these answers.
+        """Return the `Scores` that these answers make.
 
         Args:
             where: the file or run, for messages.
@@ -197,7 +197,7 @@ class MetricAnswers:
             InputError: answers contradict each other, or nearly every question lacks nearly every repeat.
         """
         numbers = self._grid(where)
-        missing, zero, scores = counted(self.values, self.causes, options.missing)
+        missing, zero, scores = count_missing(self.values, self.causes, options.missing)
         values = np.append(scores, nan)[numbers]
         texts = np.append(np.array(self.answered, np.uint64), np.uint64(0))[numbers] if len(self.answered) else None
         return Scores(
@@ -214,18 +214,18 @@ class MetricAnswers:
             usage=self._usage(options.usage, numbers),
             answers=None if texts is None else HashedTexts(texts),
             gradings=self._gradings(texts, values),
-            bounds=fitting(bounds, values),
+            bounds=fitting_bounds(bounds, values),
             **fields,
         )
 
     def _gradings(self, texts: HashArray | None, values: FloatArray) -> Gradings | None:
-        """Return the (n, K) texts that were graded, None if no two answers to a question have different scores."""
+        """Return the (n, K) texts that a judge graded. None if no question has two different scores."""
         if texts is None or not (np.fmin.reduce(values, axis=1) < np.fmax.reduce(values, axis=1)).any():
             return None
         return Gradings(np.where(np.isnan(values), np.uint64(0), texts))
 
     def _usage(self, names: Sequence[str], numbers: IntArray) -> dict[str, Usage]:
-        """Return the measures of the answers with these (n, K) numbers. −1 stands for an answer that does not exist."""
+        """Return the measures (cost, tokens, …) of the answers in an (n, K) table of answer numbers, −1 for none."""
         out = {}
         for name in names:
             logged = [usage.get(name, "not_logged") for usage in self.usage]
@@ -234,8 +234,7 @@ class MetricAnswers:
         return out
 
     def _factors(self, names: tuple[str, ...], numbers: list[list[int]]) -> dict[str, tuple[tuple[str, ...], ...]]:
-        """Return factor → (n, K) levels, from the number of each answer. An answer that does not exist has the level
-        ""."""
+        """Return for each factor its (n, K) levels, from the (n, K) table of answer numbers. "" without an answer."""
         levels = [*self.levels, ("",) * len(names)]
         return {name: tuple(tuple(levels[j][i] for j in row) for row in numbers) for i, name in enumerate(names)}
 
@@ -247,11 +246,11 @@ class HashedTexts:
     texts: HashArray
 
     def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Return the hashes of the answers to these questions."""
+        """Return the hashes of the texts of the answers to the questions in these rows."""
         return self.texts[list(rows)]
 
     def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> AnswerTexts:
-        """Return itself, because it has no strings to share."""
+        """Return the object unchanged, because hashes hold no strings that runs could share."""
         return self
 
 
@@ -290,10 +289,10 @@ def levels_of(
     return tuple(levels)
 
 
-def counted(
+def count_missing(
     values: Sequence[float] | FloatArray, causes: Mapping[int, str], missing: str
 ) -> tuple[int, int, FloatArray]:
-    """Return the number of missing answers, the number of those that count as 0, and the scores with these zeros.
+    """Return how many answers are missing, how many of those count as 0, and the scores with these zeros filled in.
 
     Args:
         values: scores by the number of the answer, NaN where one has none.
@@ -309,7 +308,7 @@ def counted(
 
 
 def zeros_for_missing(run: Run, missing: str) -> Run:
-    """Return a run that knows no causes, in which a missing answer that counts as 0 is 0 and stays counted.
+    """Return the run with 0 in place of missing scores, if the user lets missing answers count as 0.
 
     Args:
         run: what was read, whose missing answers are NaN.
@@ -330,8 +329,8 @@ def _line_words(line: int) -> str:
     return f" on line {line}" if line else ""
 
 
-def _in_order(repeats: set[Repeat]) -> list[Repeat]:
-    """Return the repeats in order: numbers by value, texts by the alphabet."""
+def _sorted_repeats(repeats: set[Repeat]) -> list[Repeat]:
+    """Return repeat labels in order: numbers by value, texts by the alphabet."""
     try:
         return sorted(repeats, key=lambda repeat: (float(repeat), str(repeat)))
     except ValueError:
@@ -397,7 +396,7 @@ class Answers:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, where: object, options: ReadOptions | None = None, **how: Any) -> Answers:
-        """Return the answers of one model: one a row, in columns of fixed names. `how` goes to `Answers`.
+        """Return the answers of one model that a data frame holds: one answer a row, in columns of fixed names.
 
         Args:
             frame: the columns `question` and `score`, and if they are there `task`, `metric`, `scorer`, `repeat`,
@@ -491,8 +490,7 @@ class Answers:
             answers.usage.append(usage_of(fields, names, self.file, line, cause))
 
     def describe(self, task: str, metric: str, scorer: str, **fields: Any) -> None:
-        """Record what the harness says of a metric: `native` (its own mean), `higher_is_better`, `bounds`, … of
-        `Scores`.
+        """Record what the harness says of a metric: its own mean (`native`), `higher_is_better`, `bounds`, ….
 
         `native_of_answers=True`: the harness's mean is that of all answers, however many each question has, in which
         a missing one counts as 0.
@@ -524,7 +522,7 @@ class Answers:
                 repeats_are_runs=self.repeats_are_runs,
                 **fields,
             )
-            out.append(compared(part) if of_answers else part)
+            out.append(drop_other_native(part) if of_answers else part)
             if answers.twice:
                 again = in_words(answers.twice, "answer repeats", "answers repeat")
                 said = f"{again} another answer and {are(answers.twice)} left out"
@@ -532,7 +530,7 @@ class Answers:
         return tuple(out)
 
     def _unmeasured(self) -> set[tuple[str, str, str]]:
-        """Return the metrics that no answer has, without a known cause, although the answers have others."""
+        """Return the metrics that score no answer at all, in tasks whose answers other metrics score."""
         scored = {what for what, answers in self._metrics.items() if any(value == value for value in answers.values)}
         tasks = {what[0] for what in scored}
         return {what for what, answers in self._metrics.items() if what[0] in tasks and not answers.causes} - scored
@@ -556,10 +554,10 @@ class Answers:
         return Run(model=model, harness=harness, scores=scores, notes=tuple(dict.fromkeys(self.notes)), **more)
 
     def _labelled(self, task: str) -> tuple[Callable[[Doc], str | None], str | None]:
-        """Return a function from a document to its cluster, and the name of the clusters."""
+        """Return a function from a question's document to its cluster label, and the SPEC of the clusters."""
         if self._spec is None:
             return (lambda doc: label_or_none(doc.get(CLUSTER))), CLUSTER
-        wanted, named = resolved(self._spec, task, self.auto)
+        wanted, named = resolve_for_task(self._spec, task, self.auto)
         if wanted is None:
             if self._spec.for_task(task) == "auto":
                 self.notes.append(no_cluster_known(task))
@@ -567,18 +565,18 @@ class Answers:
         return labeller(wanted, task), named
 
     def _ask(self, seen: _Asked, question: str, doc: Doc, line: int) -> None:
-        """Record a document's facts about a question that is new."""
+        """Record a new question: the cluster, text and fields that its document gives."""
         at = f"{self.file}{f', line {line}' if line else ''}"
-        seen.labels[question] = _field_of(seen.label, doc, f"{at}: cluster")
+        seen.labels[question] = _user_field(seen.label, doc, f"{at}: cluster")
         seen.lines[question], seen.last = line, doc
         if self._key is not None:
-            seen.keys[question] = _field_of(self._key, doc, f"{at}: question")
+            seen.keys[question] = _user_field(self._key, doc, f"{at}: question")
         words = None if self.text is None else doc.get(self.text)
         if isinstance(words, str) and words.strip():
             seen.inputs[question], seen.texts[question] = content_hash(words), excerpt(words)
 
     def _ask_again(self, seen: _Asked, question: str, doc: Doc, line: int) -> None:
-        """Refuse a further document of a question that puts it into another cluster."""
+        """Refuse a further answer to a question if its document puts the question into another cluster."""
         seen.last, before = doc, seen.labels[question]
         try:
             label = seen.label(doc)
@@ -586,12 +584,12 @@ class Answers:
             return
         if label != before and label is not None:
             lines = _line_words(seen.lines[question]), _line_words(line)
-            one_cluster(self.file, question, (before, lines[0]), (label, lines[1]))
+            check_one_cluster(self.file, question, (before, lines[0]), (label, lines[1]))
 
     def _clusters(self, task: str, seen: _Asked) -> dict[str, str]:
-        """Return question → label, empty if only some questions have one."""
+        """Return the cluster label of each question of a task. Empty if only some questions have one."""
         natural = (lambda: self.auto(task)) if self._spec is None else (lambda: None)
-        labels = carried(task, [*seen.labels.values()], self.notes, natural)
+        labels = clusters_of_file(task, [*seen.labels.values()], self.notes, natural)
         return {} if labels is None else dict(zip(seen.labels, labels, strict=True))
 
     def _questions(self, task: str, seen: _Asked, answers: MetricAnswers) -> Questions:
@@ -614,7 +612,7 @@ _NAMES = ("question", "task", "metric", "scorer", "repeat")
 
 
 def _name_in(column: str, doc: Doc, where: str) -> str | None:
-    """Return a row's cell as a name, None if it is empty. 1.0 of a column with gaps is "1"."""
+    """Return a table cell as a name: 1.0 is "1", an empty cell None."""
     value = doc.get(column)
     if is_rounded(value):
         refuse_rounded(column, value, where)
@@ -625,7 +623,7 @@ def _name_in(column: str, doc: Doc, where: str) -> str | None:
 
 
 def _with_mean_measures(docs: Sequence[Doc]) -> Doc:
-    """Return the first document of a question, with the means of its answers' measures, such as costs and lengths."""
+    """Return the first document of a question, with numeric fields (cost, length) averaged over its answers."""
     measured: dict[str, list[float]] = {}
     for doc in docs:
         for name, value in doc.items():
@@ -635,8 +633,8 @@ def _with_mean_measures(docs: Sequence[Doc]) -> Doc:
     return {**docs[0], **means}
 
 
-def _field_of(get: Callable[[Doc], Any], doc: Doc, what: str) -> Any:
-    """Return a document's value at a field that the user named."""
+def _user_field(get: Callable[[Doc], Any], doc: Doc, what: str) -> Any:
+    """Return a document's value at a field that the user named. Refuse a field that is not there."""
     try:
         return get(doc)
     except MissingFieldError as error:

@@ -53,11 +53,11 @@ class FileSpec:
 
     @property
     def is_template(self) -> bool:
-        """True if it names no field or path. It is then only ever shown."""
+        """True if the SPEC is a template, not a field or path. Templates from files are shown and never run."""
         return len(self.text) > _LONGEST_SPEC or any(mark in self.text for mark in ("{{", "{%", "{#"))
 
     def for_task(self, *names: str) -> FileSpec | None:
-        """Return the part of the SPEC for the first of these names of one task that has a part."""
+        """Return the part of the SPEC for one task, which may have several names. None if there is no such part."""
         if len(self.text) > _LONGEST_SPEC:
             return self
         parsed = ClusterSpec.parse(UserSpec(self.text))  # which only takes it apart
@@ -116,7 +116,7 @@ class ClusterSpec:
 
 
 def check_tasks(spec: ClusterSpec, tasks: Iterable[str], option: str = "`cluster`") -> None:
-    """Refuse a SPEC of a task that is not there: it would be ignored in silence.
+    """Refuse a SPEC for a task that the run does not have, because the SPEC would be ignored without a word.
 
     Args:
         spec: the user's.
@@ -135,9 +135,10 @@ def check_tasks(spec: ClusterSpec, tasks: Iterable[str], option: str = "`cluster
             )
 
 
-def resolved(spec: ClusterSpec, task: str, natural: Callable[[str], str | None]) -> tuple[UserSpec | None, str | None]:
-    """Return the meaning of a SPEC for one task: what to look up in its documents (see `labeller`), and its name in
-    words.
+def resolve_for_task(
+    spec: ClusterSpec, task: str, natural: Callable[[str], str | None]
+) -> tuple[UserSpec | None, str | None]:
+    """Return the SPEC that applies to one task, and its name in words. (None, None) for no clusters.
 
     Args:
         spec: the user's.
@@ -158,7 +159,7 @@ def resolved(spec: ClusterSpec, task: str, natural: Callable[[str], str | None])
 
 
 def ways_of(spec: str) -> list[UserSpec]:
-    """Return the SPECs of a crossed SPEC `A*B` (or, as results show it, `A × B`). Any other SPEC is its only one."""
+    """Split a crossed SPEC `A*B` into the SPECs A and B. Any other SPEC is returned alone."""
     ways, start = list[UserSpec](), 0
     for match in _WAYS.finditer(spec):
         if match["cross"] is not None:
@@ -178,13 +179,13 @@ def _check_ways(spec: str) -> None:
         )
 
 
-def in_words(spec: str | None) -> str | None:
-    """Return a SPEC as results name it: `template × language` for a crossed one."""
+def spec_in_words(spec: str | None) -> str | None:
+    """Return a SPEC as results show it: `template × language` for a crossed one."""
     return None if spec is None else " × ".join(ways_of(spec))
 
 
-def joined(specs: Iterable[UserSpec]) -> UserSpec | None:
-    """Return one SPEC of several `--cluster`: two for one task, or two for all, are crossed.
+def combine_specs(specs: Iterable[UserSpec]) -> UserSpec | None:
+    """Combine the SPECs of several `--cluster` options into one. Two for one task are crossed.
 
     Raises:
         InputError: SPECs for all tasks beside TASK=SPEC.
@@ -205,8 +206,8 @@ def joined(specs: Iterable[UserSpec]) -> UserSpec | None:
     return UserSpec(written) if written else None
 
 
-def both_ways(labels: Sequence[str] | None) -> tuple[list[str], list[str]] | None:
-    """Return the labels of each way if all are crossed (see CROSS), None for ordinary labels."""
+def split_crossed(labels: Sequence[str] | None) -> tuple[list[str], list[str]] | None:
+    """Split crossed labels `a × b` into a list of each way's labels. None if the labels are not crossed."""
     if not labels or any(label.count(CROSS) != 1 for label in labels):
         return None
     pairs = [label.split(CROSS) for label in labels]
@@ -214,7 +215,7 @@ def both_ways(labels: Sequence[str] | None) -> tuple[list[str], list[str]] | Non
 
 
 def all_or_none(labels: Sequence[str | None]) -> tuple[tuple[str, ...] | None, int]:
-    """Return the clusters that a run carries, None unless every question has one, and how many lack one then.
+    """Return the labels if every question has one, else None, and how many questions lack one.
 
     It is 0 if no question has one: then nothing is lacking.
     """
@@ -222,10 +223,10 @@ def all_or_none(labels: Sequence[str | None]) -> tuple[tuple[str, ...] | None, i
     return (named, 0) if named and len(named) == len(labels) else (None, len(labels) - len(named) if named else 0)
 
 
-def carried(
+def clusters_of_file(
     task: str, labels: Sequence[str | None], notes: list[Note], natural: Callable[[], str | None] = lambda: None
 ) -> tuple[str, ...] | None:
-    """Return the clusters that a run carries and that nobody has named, None unless every question has one.
+    """Return the cluster labels that a run's file itself gives, with a note if only some questions have one.
 
     What a user names has to be there. What a run carries in part is left out with a note, as no run is lost by it.
 
@@ -243,8 +244,10 @@ def carried(
     return found
 
 
-def one_cluster(where: object, question: str, before: tuple[str | None, str], now: tuple[str | None, str]) -> None:
-    """Refuse a question that two of its answers put into two clusters.
+def check_one_cluster(
+    where: object, question: str, before: tuple[str | None, str], now: tuple[str | None, str]
+) -> None:
+    """Refuse a question whose answers put the question into two different clusters.
 
     Args:
         where: the file or run, for the message.
@@ -274,7 +277,7 @@ class OuterFields:
 
     @property
     def is_open(self) -> bool:
-        """True if some field may still contain the clusters."""
+        """True if some field may still turn out to group the clusters."""
         return self._values is None or bool(self._values)
 
     def add_all(
@@ -284,7 +287,7 @@ class OuterFields:
         fields: Iterable[str],
         column: Callable[[str], Sequence[Any]],
     ) -> None:
-        """Add many questions' documents, column by column. The first document has these fields."""
+        """Add the documents of many questions, column by column."""
         if self._values is None:
             self._values = {field: {} for field in fields}
         if not self._values:
@@ -298,7 +301,7 @@ class OuterFields:
                     break
 
     def found(self) -> dict[str, dict[str, str]]:
-        """Return field → cluster label → value, for fields with at least `FEWEST_OUTER` values and fewer than clusters.
+        """Return the fields that group clusters: field → cluster label → value.
 
         Where most clusters hold one question, every property of a question would be such a field: there are none.
         """
@@ -311,7 +314,7 @@ class OuterFields:
 
 
 def labeller(spec: Spec, task: str | None = None) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function from a document to its cluster label. Of a crossed SPEC, to both labels joined by CROSS.
+    """Return a function from a question's document to its cluster label by a SPEC.
 
     A field whose name is the whole SPEC comes first; of the SPEC `task` it is the `task`, where one is given.
 
@@ -350,12 +353,12 @@ def labeller(spec: Spec, task: str | None = None) -> Callable[[Mapping[str, Any]
 
 
 def is_plain(spec: str) -> bool:
-    """Return whether a SPEC is a field or a path, which has a value and not only a label."""
+    """Return True if a SPEC is one field or path, not a template and not crossed."""
     return len(ways_of(spec)) == 1 and "{{" not in spec and "{%" not in spec
 
 
 def value_of(spec: str, doc: Mapping[str, Any]) -> Any:
-    """Return a document's value at a field or a dotted path. A field with the whole SPEC as its name comes first.
+    """Return a document's value at a field or at a dotted path.
 
     Raises:
         MissingFieldError: the document lacks it.
@@ -397,7 +400,7 @@ def _template(spec: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def plain_label(value: Any) -> str:
-    """Return a value's label along one way of clustering (1.0 → "1.0"), with the sign of crossed ones replaced.
+    """Return a value as a cluster label (1.0 → "1.0"), without the sign that separates crossed labels.
 
     Raises:
         FinalError: the value is nested too deeply.
@@ -406,7 +409,7 @@ def plain_label(value: Any) -> str:
 
 
 def label_or_none(value: Any) -> str | None:
-    """Return the label of a field's value, None if the field is empty: None, NaN or a blank text.
+    """Return a field's value as a cluster label, None if the field is empty (None, NaN or blank).
 
     Spaces around a text do not count, as in the cells of a table.
     """
@@ -418,7 +421,7 @@ _OF_JSON = (bool, int, float, list, tuple, dict, type(None))
 
 
 def text_label(value: Any) -> str:
-    """Return a label for any value: what JSON has as canonical JSON, text and everything else (a date) as its text.
+    """Return any value as a text label: JSON values as canonical JSON, others by `str`.
 
     Raises:
         FinalError: the value is nested too deeply.
@@ -451,7 +454,7 @@ class Fields:
     """The fields that there are, for messages."""
 
     def take(self, rows: Iterable[int]) -> Fields:
-        """Return the fields of some of the questions."""
+        """Return the field values of the questions in these rows only."""
         kept = list(rows)
         return replace(self, values={key: picked(column, kept) for key, column in self.values.items()})
 
@@ -478,7 +481,7 @@ class FieldReader:
                 self._get[text] = partial(value_of, spec) if is_plain(spec) else labeller(spec)
 
     def add(self, doc: Mapping[str, Any]) -> None:
-        """Add the next question's document."""
+        """Read the fields of the next question's document."""
         self._names.update(dict.fromkeys(map(str, doc)))
         for text, column in self.columns.items():
             try:
@@ -494,14 +497,14 @@ class FieldReader:
         self.n += 1
 
     def fields(self) -> Fields:
-        """Return what was found."""
+        """Return the values of all questions that were added, by field."""
         kept = {name: by_question for name, (by_question, texts) in self.auto.items() if len(texts) <= MOST_VALUES}
         auto = {name: [by_question.get(i) for i in range(self.n)] for name, by_question in kept.items()}
         return Fields(auto | self.columns, tuple(kept), tuple(self._names))
 
 
 def _scalars(doc: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Value]]:
-    """Return the texts, numbers and truth values of a document and of the objects in it."""
+    """Yield the texts, numbers and truth values of a document and of nested objects, with dotted names."""
     for key, value in doc.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):
@@ -529,5 +532,5 @@ def _value(value: Any) -> Value:
 
 
 def numeral(value: Value) -> float | None:
-    """Return the number that a value is, also one written as text. None where it is none."""
+    """Return a field value as a number, also if the number is written as text. None if the value is not a number."""
     return numbers.numeral(value) if isinstance(value, str) else value

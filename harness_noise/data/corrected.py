@@ -25,7 +25,7 @@ class Correction(ABC):
     """The refusal of a group of tasks of which only some are corrected."""
 
     def spread(self, rows: IntArray, n: int) -> Correction:
-        """Return the columns of n questions, of which these are some. Of the others nothing is known."""
+        """Return columns for n questions of which these are the ones in `rows`. All others are unknown."""
         out = blank(type(self), n)
         put(out, rows, self)
         return out

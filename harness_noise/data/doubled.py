@@ -17,8 +17,8 @@ DOUBLED = "doubled_questions"
 """The code of a row some of whose questions are the same, and in no cluster together."""
 
 
-def doubles(*columns: Sequence[str] | None) -> tuple[tuple[int, ...], ...]:
-    """Return the rows that are equal in all columns, two or more each. None if a column is not known.
+def find_doubles(*columns: Sequence[str] | None) -> tuple[tuple[int, ...], ...]:
+    """Return groups of rows that are equal in all columns, two rows or more in each group.
 
     Args:
         *columns: (n,) hashes of parts of the input, "" for one that is not known.
@@ -37,7 +37,7 @@ def doubles(*columns: Sequence[str] | None) -> tuple[tuple[int, ...], ...]:
 
 
 def clusters_with_doubles(questions: Questions, clusters: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return (n,) the clusters, with those as one that hold a question of the same input. None if that is no change.
+    """Return (n,) cluster labels in which questions with the same input share a cluster. None if nothing changes.
 
     Crossed clusters are left alone.
     """
@@ -60,7 +60,7 @@ def clusters_with_doubles(questions: Questions, clusters: Sequence[str] | None) 
 
 
 def n_doubled(questions: Questions) -> int:
-    """Return how many questions repeat an earlier one."""
+    """Return the number of questions whose input repeats an earlier question's."""
     once = clusters_with_doubles(questions, None)
     return 0 if once is None else len(once) - len(set(once))
 
@@ -69,16 +69,16 @@ LEAST = 0.01
 """Share by which doubled questions must be able to raise the variance. One pair among more than 200 cannot."""
 
 
-def _matter(questions: Questions) -> bool:
-    """Return whether doubled questions that always score alike would raise the variance of the mean by `LEAST`."""
+def _doubles_matter(questions: Questions) -> bool:
+    """Return True if so many questions are doubled that the variance of the mean could rise by `LEAST`."""
     return sum(len(same) * (len(same) - 1) for same in questions.doubles) >= LEAST * len(questions)
 
 
-def marked(run: Run) -> Run:
-    """Return the run with `doubled_questions` on all scores whose doubled questions are in several clusters."""
+def mark_doubled(run: Run) -> Run:
+    """Return the run with the diagnostic `doubled_questions` on scores whose doubles are in several clusters."""
 
     def coded(part: Scores) -> Scores:
-        if DOUBLED in part.diagnostics or not part.questions.doubles or not _matter(part.questions):
+        if DOUBLED in part.diagnostics or not part.questions.doubles or not _doubles_matter(part.questions):
             return part
         if clusters_with_doubles(part.questions, part.clusters) is None:
             return part

@@ -31,8 +31,8 @@ class Pairing:
     note: Note | None = None
 
 
-def pair(a: Questions, b: Questions, apart: str = "left out") -> Pairing:
-    """Match two runs' questions: by key, verified by content where both have it, else by content.
+def pair_questions(a: Questions, b: Questions, apart: str = "left out") -> Pairing:
+    """Match the questions of two runs by key, verified by content where both runs have texts, else by content.
 
     Automatic ids are worth nothing after a shuffle, so one id with two texts sends the whole
     matching to the content. A document's hash changes with a field that another version adds, so
@@ -45,7 +45,7 @@ def pair(a: Questions, b: Questions, apart: str = "left out") -> Pairing:
     if hashed and len(rows[0]) == min(len(a), len(b)):  # before the texts are asked for, which may have to be read
         return Pairing(*rows, by=a.kind)
     if a.inputs is None or b.inputs is None:
-        return _unverified(a, b, rows)
+        return _pairs_by_key(a, b, rows)
     if hashed:
         by_text = _match(occurrences(a.inputs), occurrences(b.inputs))
         if len(by_text[0]) <= len(rows[0]):
@@ -55,15 +55,15 @@ def pair(a: Questions, b: Questions, apart: str = "left out") -> Pairing:
             f"only {_share(len(rows[0]))} a {a.kind} and {len(by_text[0])} their text: matched by text",
         )
         return Pairing(*by_text, by="content", note=note)
-    return _verified(a, b, rows, apart)
+    return _verified_pairs(a, b, rows, apart)
 
 
 def _share(n: int) -> str:
     return counted(n, "question shares", "questions share")
 
 
-def _unverified(a: Questions, b: Questions, rows: Rows) -> Pairing:
-    """Return the pairs by key of two runs one of which has no texts.
+def _pairs_by_key(a: Questions, b: Questions, rows: Rows) -> Pairing:
+    """Return the pairs of questions with equal keys, if one run has no texts to verify them by.
 
     Its keys may be the texts of the other's questions.
     """
@@ -73,7 +73,7 @@ def _unverified(a: Questions, b: Questions, rows: Rows) -> Pairing:
         texts_a, texts_b = (side.inputs or tuple(map(content_hash, side.keys)) for side in (a, b))
         return Pairing(*_match(occurrences(texts_a), occurrences(texts_b)), by="content")
     note = None
-    if numbers_rows([a.keys[i] for i in rows[0]]):
+    if ids_are_numbers([a.keys[i] for i in rows[0]]):
         note = Note(
             "paired_by_number",
             f"{counted(len(rows[0]), 'question is', 'questions are')} paired by ids that only number them. One of the "
@@ -82,8 +82,8 @@ def _unverified(a: Questions, b: Questions, rows: Rows) -> Pairing:
     return Pairing(*rows, by=a.kind, note=note)
 
 
-def _verified(a: Questions, b: Questions, rows: Rows, apart: str) -> Pairing:
-    """Return the pairs by key whose texts agree, or those by text where these are more."""
+def _verified_pairs(a: Questions, b: Questions, rows: Rows, apart: str) -> Pairing:
+    """Return the pairs with equal keys and equal texts, or all pairs with equal texts if those are more."""
     assert a.inputs is not None
     assert b.inputs is not None
     same = _equal(a.inputs, b.inputs, rows)
@@ -95,7 +95,7 @@ def _verified(a: Questions, b: Questions, rows: Rows, apart: str) -> Pairing:
     by_content = _match(_content(a, b), _content(b, a))
     what = a.kind if a.kind == b.kind != "question" else "id"
     clash = f"{_share(len(rows[0]) - agree)} a{'n' * (what == 'id')} {what} but not their text"
-    if 2 * max(agree, len(by_content[0])) < len(rows[0]) and not numbers_rows([a.keys[i] for i in rows[0]]):
+    if 2 * max(agree, len(by_content[0])) < len(rows[0]) and not ids_are_numbers([a.keys[i] for i in rows[0]]):
         named = Note("matched_by_name", f"{clash}: matched by {what}, which is a name. Is it the same question?")
         return Pairing(*rows, by=a.kind, note=named)
     if len(by_content[0]) > agree:
@@ -111,9 +111,8 @@ _DENSE = 10
 """Numbers in a range at most this many times as long as their count are counters."""
 
 
-def numbers_rows(keys: Sequence[str]) -> bool:
-    """Return True if most ids only number the questions (`7`, `q7`, `test/7`), so that other questions may have the
-    same."""
+def ids_are_numbers(keys: Sequence[str]) -> bool:
+    """Return True if most ids are mere numbers (`7`, `q7`, `test/7`), which other questions may have, too."""
     frames: dict[str, list[int]] = {}
     for key in map(_plain_number, keys):
         match = _LAST_NUMBER.search(key)
@@ -123,15 +122,15 @@ def numbers_rows(keys: Sequence[str]) -> bool:
     return 2 * sum(len(n) for n in counted if max(n) - min(n) < _DENSE * len(n)) > len(keys)
 
 
-def known_pairs(a: Questions, b: Questions) -> bool:
-    """Return whether questions of two runs that `pair` matches are known to be the same, and no numbers that agree."""
+def pairs_are_certain(a: Questions, b: Questions) -> bool:
+    """Return True if matched questions are known to be the same, not only to have the same number."""
     if a.kind == b.kind in CONTENT_KEYS or None not in (a.inputs, b.inputs):
         return True
-    return not any(_short(side.keys) and numbers_rows(side.keys) for side in (a, b))
+    return not any(_are_short(side.keys) and ids_are_numbers(side.keys) for side in (a, b))
 
 
-def _short(keys: Sequence[str]) -> bool:
-    """Return whether most keys are too short to be the question itself, which may have numbers in it."""
+def _are_short(keys: Sequence[str]) -> bool:
+    """Return True if most keys are too short to be the text of a question."""
     return 2 * sum(len(key.split()) < _SENTENCE for key in keys) > len(keys)
 
 
@@ -144,13 +143,13 @@ _DECIMAL = re.compile(r"0*(\d+?)(?:\.0+)?")
 
 
 def _plain_number(key: str) -> str:
-    """Return `7` for `007` and `7.0`, as spreadsheets and data frames write them, and any other key as it is."""
+    """Return a numeric key in its shortest form (`007` and `7.0` → `7`), any other key unchanged."""
     match = _DECIMAL.fullmatch(key)
     return key if match is None else match[1]
 
 
 def _match_ids(a: Sequence[str], b: Sequence[str]) -> Rows:
-    """Match ids. Numbers written in two ways (`7`, `007`, `7.0`) match by their value."""
+    """Return the rows of equal ids in two runs. Numbers are equal by value (`7`, `007`, `7.0`)."""
     rows = _match(a, b)
     if len(rows[0]) == min(len(a), len(b)) or not (a and b and _DECIMAL.fullmatch(a[0]) and _DECIMAL.fullmatch(b[0])):
         return rows
@@ -162,7 +161,7 @@ def _match_ids(a: Sequence[str], b: Sequence[str]) -> Rows:
 
 
 def same_partition(a: Sequence[Hashable], b: Sequence[Hashable]) -> bool:
-    """Return whether two lists of labels of the same questions form the same clusters, whatever they are called."""
+    """Return True if two lists of labels group the questions in the same way, under whatever names."""
     pairs = set(zip(a, b, strict=True))
     return len(pairs) == len({x for x, _ in pairs}) == len({y for _, y in pairs})
 
@@ -179,7 +178,7 @@ def _content(a: Questions, b: Questions) -> Sequence[str]:
 
 
 def _match(a: Sequence[str], b: Sequence[str]) -> Rows:
-    """Return rows of equal keys, which are unique in each. Most runs have the same ones in the same order."""
+    """Return the rows of equal keys in two lists of unique keys."""
     if a == b:
         return list(range(len(a))), list(range(len(b)))
     where = dict(zip(b, range(len(b)), strict=True))
@@ -187,12 +186,11 @@ def _match(a: Sequence[str], b: Sequence[str]) -> Rows:
     return [i for i, j in enumerate(rows_b) if j is not None], [j for j in rows_b if j is not None]
 
 
-def union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], list[Note]]:
-    """Return all questions of several runs, each once, the row there of every run's questions, and notes of the
-    matching.
+def union_of_questions(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], list[Note]]:
+    """Return the union of several runs' questions, each run's row numbers in it, and notes of the matching.
 
-    Each run is matched by `pair` to the questions found so far, and what is not found is added behind them. Where keys
-    are hashes of whole questions, texts need not be read.
+    Each run is matched by `pair_questions` to the questions found so far, and what is not found is added behind them.
+    If keys are hashes of whole questions, texts need not be read.
     """
     whole = questions[0]
     rows: list[IntArray] = []
@@ -201,7 +199,7 @@ def union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], li
         if other is whole:
             rows.append(np.arange(len(whole)))
             continue
-        pairing = pair(whole, other, "taken for different questions")
+        pairing = pair_questions(whole, other, "taken for different questions")
         if pairing.note is not None:
             notes.append(pairing.note)
         at = np.full(len(other), -1, dtype=np.intp)
@@ -210,12 +208,12 @@ def union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], li
         at[new] = len(whole) + np.arange(len(new))
         rows.append(at)
         if len(new):
-            whole = _extended(whole, other, new.tolist())
+            whole = _with_new_questions(whole, other, new.tolist())
     return whole, rows, notes
 
 
-def _extended(q: Questions, r: Questions, new: Sequence[int]) -> Questions:
-    """Return the questions with new ones of another run. A hash that only one of them knows is dropped."""
+def _with_new_questions(q: Questions, r: Questions, new: Sequence[int]) -> Questions:
+    """Return the questions plus the rows `new` of another run's. Hashes known for only one run are dropped."""
 
     def more(a: Sequence[str] | None, b: Sequence[str] | None) -> tuple[str, ...] | None:
         return None if a is None or b is None else (*a, *(b[j] for j in new))
@@ -233,7 +231,7 @@ def _extended(q: Questions, r: Questions, new: Sequence[int]) -> Questions:
 
 
 def _more_fields(fields: Fields, others: Fields | None, new: Sequence[int]) -> Fields:
-    """Return the fields of all questions, of which new ones may have none."""
+    """Return the field values of the questions plus those of another run's new ones, None if unknown."""
     values = {} if others is None else others.values
     nothing = [None] * len(new)
     added = {spec: [values[spec][j] for j in new] if spec in values else nothing for spec in fields.values}
@@ -241,7 +239,7 @@ def _more_fields(fields: Fields, others: Fields | None, new: Sequence[int]) -> F
 
 
 def joint_clusters(parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: int) -> list[str | None]:
-    """Return (n,) the cluster of each question of a `union`, as the first run with clusters calls it.
+    """Return (n,) cluster labels of a union of questions, as the first run that has labels names them. None if unknown.
 
     None: no run knows.
     """
@@ -255,7 +253,7 @@ def joint_clusters(parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: in
 
 
 def pair_runs(part_a: Scores, part_b: Scores) -> tuple[Scores, Scores, Note]:
-    """Align the repeats of two models that share a cause, so that column j of both is one run.
+    """Reorder the repeats of two models so that column j of both is the same run (prompt, seed, judge).
 
     Runs are matched by the label of a factor (prompt, seed, judge) that both carry and that tells the runs of each
     apart; else by position. Runs that only one of the two has are left out.
@@ -299,7 +297,7 @@ def pair_runs(part_a: Scores, part_b: Scores) -> tuple[Scores, Scores, Note]:
 
 
 def _run_labels(part: Scores) -> dict[str, tuple[str, ...]]:
-    """Return factor → its label in each column, for the factors with one label in each and another in each."""
+    """Return for each factor that has one level per run the level of every column."""
     out = {}
     for name, rows in (part.factors or {}).items():
         if any(len(row) != part.values.shape[1] for row in rows):

@@ -48,8 +48,8 @@ PRICED = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tok
 """The measures from which a cost is computed, if prices are given."""
 
 
-def parsed(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the measures, each once.
+def parse_measures(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of measures that a user gave, checked and each once.
 
     Raises:
         InputError: a name is empty, or a ratio has not two parts.
@@ -65,8 +65,8 @@ def parsed(names: Iterable[str]) -> tuple[str, ...]:
     return out
 
 
-def to_read(measures: Iterable[str], *, prices: bool = False) -> tuple[str, ...]:
-    """Return the fields to read of each answer besides its score, for the measures that were asked for."""
+def fields_to_read(measures: Iterable[str], *, prices: bool = False) -> tuple[str, ...]:
+    """Return the fields that a reader must read of every answer for these measures, besides the score."""
     parts = [part for name in measures for part in name.removesuffix(HIGHER).split("/")]
     names = dict.fromkeys(part for part in parts if part != SCORE and not OF_REPEATS.fullmatch(part))
     return tuple(names | dict.fromkeys(PRICED if prices and "cost" in names else ()))
@@ -97,7 +97,7 @@ def usage_of(
     cached = any(map(_is_true, map(answer.get, CACHED)))
     out: dict[str, Any] = {}
     for name in names:
-        spelling, raw = _spelt(name, answer)
+        spelling, raw = _find_measure(name, answer)
         if spelling is None or (cached and name in UNITS):
             out[name] = "cached" if cached else "not_logged"
             continue
@@ -109,7 +109,7 @@ def usage_of(
             kind = "a negative" if isfinite(value) else "an infinite"
             raise InputError(f"{at}: {spelling} is {value:g}: {kind} {name} cannot be. Correct it, or leave it empty")
         out[name] = value
-    if any(_number(_spelt(name, answer)[1]) == 0 for name in _NO_CALL):
+    if any(_number(_find_measure(name, answer)[1]) == 0 for name in _NO_CALL):
         # no call has no input: the answer is one that was kept
         out |= {name: "cached" for name in out if UNITS.get(name) in ("tokens", "$")}
     return out
@@ -123,7 +123,7 @@ def usages(
     lines: Sequence[int],
     causes: Sequence[str],
 ) -> list[dict[str, Any]]:
-    """Return `usage_of` of n answers of which the fields are given by columns, and each spelling is looked up once.
+    """Return the measures of n answers whose fields are given as columns, like `usage_of` of each.
 
     Args:
         columns: field → what each answer has there; those that `spellings` names count.
@@ -158,13 +158,13 @@ _NO_CALL = ("input_tokens", "total_tokens")
 
 
 def spellings(names: Sequence[str]) -> list[str]:
-    """Return all fields that `usage_of` looks at, to find these measures."""
+    """Return every field name under which these measures may be found in an answer."""
     each = [text for name in (*names, *_NO_CALL) for text in (name, *SPELLINGS.get(name, ()))]
     return [*dict.fromkeys((*each, *CACHED))]
 
 
 def _plain_numbers(cells: Sequence[Any]) -> list[float] | None:
-    """Return the finite numbers that cells are, NaN where there is none. None if a cell is anything else."""
+    """Return the cells as finite numbers, NaN for empty ones. None if a cell is anything else."""
     try:
         plain = {*map(type, cells)} <= {int, float, str} and "" not in cells
         out = [*map(float, cells)] if plain else [float(cell) if _there(cell) else nan for cell in cells]
@@ -173,22 +173,22 @@ def _plain_numbers(cells: Sequence[Any]) -> list[float] | None:
     return None if inf in out or -inf in out else out
 
 
-def _spelt(name: str, answer: Mapping[str, Any]) -> tuple[str | None, Any]:
-    """Return the answer's name of a measure and its value, (None, None) if it lacks the measure."""
+def _find_measure(name: str, answer: Mapping[str, Any]) -> tuple[str | None, Any]:
+    """Return the name under which an answer has a measure, and the value. (None, None) without the measure."""
     for text in (name, *SPELLINGS.get(name, ())):
-        value = _found(text, answer)
+        value = _at_path(text, answer)
         if _there(value):
             return text, value
     return None, None
 
 
-def _found(name: str, answer: Mapping[str, Any]) -> Any:
-    """Return the value of a field, or at the end of a dotted path."""
+def _at_path(name: str, answer: Mapping[str, Any]) -> Any:
+    """Return an answer's value at a field or at a dotted path, None if there is none."""
     if name in answer or "." not in name:
         return answer.get(name)
     first, _, rest = name.partition(".")
     inner = answer.get(first)
-    return _found(rest, inner) if isinstance(inner, Mapping) else None
+    return _at_path(rest, inner) if isinstance(inner, Mapping) else None
 
 
 def numeric_fields(answer: Mapping[str, Any]) -> list[str]:

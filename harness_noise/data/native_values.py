@@ -17,7 +17,7 @@ from .units import PERCENT, Scale, is_proportion
 
 
 def are_zero_one(parts: Sequence[Scores]) -> bool:
-    """Return whether all these scores are 0 or 1 (right or wrong), or shares of right answers: shown in per cent.
+    """Return True if all these scores are right or wrong (0 or 1) or shares of right answers, shown in per cent.
 
     A part that holds one value alone, 0 or 1, says nothing. The other parts say it, or a 0 here and a 1 there.
     """
@@ -32,7 +32,7 @@ def _scored(part: Scores) -> FloatArray:
 
 
 def _zero_one(part: Scores) -> bool | None:
-    """Return whether scores are right or wrong. None if they are all 0 or all 1, which a count may be, too."""
+    """Return True if scores are right or wrong, False if not, None if all are equal and could be counts."""
     if part.unit is not None or part.per is not None:
         return False
     if part.of_right:
@@ -53,16 +53,16 @@ def _zero_one(part: Scores) -> bool | None:
     return True if part.bounds is not None or (len(x) and (x != x[0]).any()) else None
 
 
-def fitting(bounds: tuple[float, float] | None, values: FloatArray) -> tuple[float, float] | None:
-    """Return the range that a metric of this name has, or None if the scores show that it has another."""
+def fitting_bounds(bounds: tuple[float, float] | None, values: FloatArray) -> tuple[float, float] | None:
+    """Return the range that a metric's name implies, or None if a score lies outside."""
     scored = values[~np.isnan(values)]
     if bounds is None or (len(scored) and not (bounds[0] <= scored.min() and scored.max() <= bounds[1])):
         return None
     return bounds
 
 
-def close(ours: float, native: float, tolerance: float = 1e-9) -> bool:
-    """Return True if two values are equal up to the rounding of a sum."""
+def nearly_equal(ours: float, native: float, tolerance: float = 1e-9) -> bool:
+    """Return True if two values are equal up to the rounding error of a sum."""
     return abs(ours - native) <= tolerance * max(1.0, abs(native))
 
 
@@ -71,7 +71,7 @@ _ROUNDED = 9
 
 
 def reproduces(ours: float, native: float, *, percent: bool = True) -> bool:
-    """Return True if our mean equals the value that a harness reports, on the scale and with the digits of that value.
+    """Return True if our mean equals the harness's value up to the digits (or percent) the harness shows.
 
     0.269230769… is 0.2692 rounded, and 26.92 in percent.
 
@@ -101,14 +101,14 @@ MISMATCH = "mean_mismatch"
 
 
 def mean_of_questions(values: FloatArray) -> float:
-    """Return the mean over questions of their means over repeats, from (n, K) scores with NaN if missing, or NaN."""
+    """Return the mean over questions of each question's mean over repeats. NaN without any score."""
     count = (~np.isnan(values)).sum(axis=1)
     scored = count > 0
     return float((np.nansum(values, axis=1)[scored] / count[scored]).mean()) if scored.any() else np.nan
 
 
 def native_mean(part: Scores) -> float | None:
-    """Return the mean that the harness itself would report, over all repeats or over repeat 0, None without a score."""
+    """Return the mean that the harness would report of these scores: over all repeats, or over repeat 0 only."""
     mean = mean_of_questions(part.values[:, :1] if part.native_is_first else part.values)
     return None if mean != mean else mean
 
@@ -119,8 +119,8 @@ def is_reproduced(part: Scores) -> bool:
     return ours is None or part.native is None or reproduces(ours, part.native)
 
 
-def compared(part: Scores) -> Scores:
-    """Return the scores without the harness's own mean, if that is right but of other answers than theirs.
+def drop_other_native(part: Scores) -> Scores:
+    """Return the scores without the harness's mean if that is a mean over answers, not over questions.
 
     It is the mean over answers, however many each question has, where missing ones are left out or count as 0.
     """
@@ -138,14 +138,14 @@ def means_as_text(part: Scores, *means: float | None) -> str:
     return " and ".join(f"{scale.times * mean:.4g}{scale.level}" for mean in means if mean is not None)
 
 
-def checked(run: Run) -> Run:
-    """Return the run with `doubled_questions` and `mean_mismatch` on all scores that need them.
+def check_native(run: Run) -> Run:
+    """Return the run with the diagnostics `doubled_questions` and `mean_mismatch` on the scores that need them.
 
     Mean mismatch is on all scores whose mean is not the harness's own value, and a note that says so.
 
     The code stays with the scores in whatever is made of them: comparisons, pairs, slices.
     """
-    run = doubled.marked(run)
+    run = doubled.mark_doubled(run)
     odd = [part for part in (*run.scores, *run.parts) if not is_reproduced(part)]
     if not odd:
         return run
@@ -172,8 +172,8 @@ UNNAMED = "mean"
 """The metric of scores whose mean several native values equal."""
 
 
-def agreed(runs: Sequence[Run]) -> tuple[list[Run], list[Note]]:
-    """Return the runs with one metric for the same scorer of the same task, and notes on scores that fit several.
+def agree_on_metrics(runs: Sequence[Run]) -> tuple[list[Run], list[Note]]:
+    """Return the runs with one common metric name and range for each scorer, and notes where several fit.
 
     A run that scores 0 throughout cannot tell its win rate from its mean reward; a run beside it can (`Scores.names`).
     Nor can it tell a share from a percentage: it takes the range from 0 to 1 that the scores of the others have.
@@ -189,7 +189,7 @@ def agreed(runs: Sequence[Run]) -> tuple[list[Run], list[Note]]:
 
 
 def _on_one_range(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs with a range for scores that are all 0 or all 1, where other scores of theirs lie from 0 to 1."""
+    """Return the runs with the range [0, 1] for scores that are all 0 or all 1, if other runs' scores lie between."""
     ends: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for run in runs:
         for part in run.scores:
@@ -205,7 +205,7 @@ def _on_one_range(runs: Sequence[Run]) -> list[Run]:
 
 
 def _ends(part: Scores) -> tuple[float, float]:
-    """Return the lowest and highest score. They may be anything where a range is known, or there is no score."""
+    """Return the lowest and the highest score. (−∞, ∞) if the range is known already, or without a score."""
     if part.bounds is not None or part.corrected is not None or not part.values.size:
         return -np.inf, np.inf
     low, high = float(np.fmin.reduce(part.values, axis=None)), float(np.fmax.reduce(part.values, axis=None))
@@ -213,7 +213,7 @@ def _ends(part: Scores) -> tuple[float, float]:
 
 
 def _unproven(task: str, scorer: str, names: Sequence[str]) -> Note:
-    """Return a note on native values that may or may not be the mean of the scores."""
+    """Return a note that the harness's reported value may not be the mean of the scores."""
     others = [name for name in names if name != UNNAMED]
     if len(others) > 1:
         said = (
@@ -229,8 +229,8 @@ def _unproven(task: str, scorer: str, names: Sequence[str]) -> Note:
 
 
 def agreed_pairs(pairs: Sequence[tuple[Run, Run]]) -> tuple[list[tuple[Run, Run]], list[Note]]:
-    """Return the pairs of runs with metric names that all of them allow (see `agreed`), and notes."""
-    runs, notes = agreed([run for pair in pairs for run in pair])
+    """Return the pairs of runs with metric names on which all of them agree, and notes."""
+    runs, notes = agree_on_metrics([run for pair in pairs for run in pair])
     return list(zip(runs[::2], runs[1::2], strict=True)), notes
 
 

@@ -152,7 +152,7 @@ NOTES: dict[str, str] = {
 
 
 def register(**codes: str) -> None:
-    """Add codes that are not the core's own."""
+    """Add further note codes to the register, for an extra."""
     NOTES.update(codes)
 
 
@@ -208,15 +208,15 @@ class Note:
 
     @property
     def place(self) -> int:
-        """Its place among other notes: 0 if its code is grave, 2 if all is mostly as it should be, else 1."""
+        """Sort key among notes: 0 for a grave code, 1 for others, 2 for routine ones."""
         return 0 if self.code in GRAVE else 2 if self.code in ROUTINE else 1
 
     def of(self, task: str, *more: str) -> Note:
-        """Return the note of a task (and its metric), with these names before the sentence."""
+        """Return the note with a task's (and metric's) name before the sentence."""
         return Note(self.code, f"{', '.join((task, *more))}: {self._text}", task)
 
     def reworded(self, words: Callable[[str], str]) -> Note:
-        """Return the note in other words, such as with flags for parameters."""
+        """Return the note with the sentence changed by `words`, for example to name flags in place of parameters."""
         return Note(self.code, words(self._text), self.task)
 
     def to_dict(self) -> dict[str, Any]:
@@ -225,19 +225,19 @@ class Note:
 
 
 def texts(notes: Iterable[Note]) -> list[str]:
-    """Return the sentences of notes, for a person, from `Note.as_text`."""
+    """Return the sentences of several notes."""
     return [note.as_text() for note in notes]
 
 
 def no_cluster_known(task: str, fields: Sequence[str] | None = None) -> Note:
-    """Return a note that `auto` found no clusters. `fields` are those of the documents, where they are known."""
+    """Return the note that `auto` knows no clusters for a task."""
     has = "" if fields is None else f". Its samples have {', '.join(fields[:8]) or 'no metadata'}"
     said = f"no natural cluster is known: the questions count as independent{has}"
     return Note("no_cluster_known", said).of(task)
 
 
 def not_all_clustered(task: str, bare: int, n: int, named: str = "`cluster`") -> Note:
-    """Return a note that only some of the n questions have a cluster. `named` is how a user names a cluster."""
+    """Return the note that only some questions have a cluster, so that no clusters are used."""
     said = (
         f"{bare} of {n} questions carry no cluster, so none is used and the questions count as independent. Name one "
         f"with {named}"
@@ -246,12 +246,12 @@ def not_all_clustered(task: str, bare: int, n: int, named: str = "`cluster`") ->
 
 
 def natural_clusters(task: str, spec: str, named: str = "`cluster='auto'`") -> Note:
-    """Return that the questions have clusters by a known SPEC, which were not asked for."""
+    """Return the note that a task's questions have well-known clusters, which the user has not asked for."""
     return Note("natural_clusters", f"the questions have natural clusters, {spec}: ask with {named}").of(task)
 
 
-def unread(found: Sequence[tuple[str, int, int]]) -> Note:
-    """Return how many of the answers that score 0 hold nothing that could be scored.
+def empty_answers(found: Sequence[tuple[str, int, int]]) -> Note:
+    """Return the note on how many of the answers that score 0 are empty or could not be parsed.
 
     Args:
         found: what was scored, its answers that score 0, and those of them that are empty or were not parsed.
@@ -260,6 +260,6 @@ def unread(found: Sequence[tuple[str, int, int]]) -> Note:
     return Note("unread", f"of the answers that score 0, these are empty or were not parsed: {each}")
 
 
-def merged(*groups: Iterable[Note]) -> tuple[Note, ...]:
-    """Return all notes once, in order."""
+def merge_notes(*groups: Iterable[Note]) -> tuple[Note, ...]:
+    """Return all notes of several groups, each once, in order of first appearance."""
     return tuple(dict.fromkeys(note for group in groups for note in group))

@@ -24,7 +24,7 @@ _SHOWN = 60
 
 
 def number_of(value: Any, words: Callable[[str], float | None] = lambda text: None) -> float | None:
-    """Return the number of one raw value, NaN if there is no score, None if it is not a number.
+    """Return a raw score as a number: NaN if there is no score, None if the value is not a number.
 
     Args:
         value: as a harness, a file or a scorer has it. A scalar of numpy or torch is its number.
@@ -47,7 +47,7 @@ def number_of(value: Any, words: Callable[[str], float | None] = lambda text: No
 
 
 def numeral(text: str) -> float | None:
-    """Return the finite number that a text is, None if it is not one. To Python, 1_0 is 10: here it is not a number."""
+    """Return the finite number that a text spells, None if the text is not a number (`1_0` is not)."""
     try:
         number = float(text)
     except ValueError:
@@ -56,18 +56,18 @@ def numeral(text: str) -> float | None:
 
 
 def finite(value: Any) -> float | None:
-    """Return a number that a harness reports of itself, such as a mean, None if it is not a finite number."""
+    """Return a reported value (such as a harness's mean) as a float, None if it is not a finite number."""
     number = None if isinstance(value, (bool, str)) else number_of(value)
     return number if number is not None and isfinite(number) else None
 
 
 def is_rounded(name: Any) -> bool:
-    """Return True if a name is a float so large that it may be another whole number, rounded: two ids would be one."""
+    """Return True if an id is a float too large to be exact, so that two ids may have become one."""
     return isinstance(name, float) and abs(name) >= _EXACT
 
 
 def numbers_of(values: Sequence[Any]) -> FloatArray | None:
-    """Return many numbers and truth values at once, NaN for None. Return None if there are other values."""
+    """Return many numbers and truth values as one float array, NaN for None. None if there are other values."""
     if not {*map(type, values)} <= _PLAIN:
         return None
     try:
@@ -94,12 +94,12 @@ def number_texts(numbers: FloatArray) -> list[str]:
 
 
 def is_infinite(values: FloatArray) -> bool:
-    """Return True if one of these scores is infinite or beyond `HUGE`."""
+    """Return True if a score is infinite or beyond `HUGE`."""
     return bool((np.abs(values) > HUGE).any())
 
 
-def score(value: Any, where: object, words: Callable[[str], float | None] = lambda text: None) -> float | None:
-    """Return the number of one raw value, None if there is no score.
+def score_of(value: Any, where: object, words: Callable[[str], float | None] = lambda text: None) -> float | None:
+    """Return a raw value as a score, None if there is no score. Refuse texts, lists and infinite numbers.
 
     Raises:
         InputError: it is something else: a text, a list, an infinite number.
@@ -111,7 +111,7 @@ def score(value: Any, where: object, words: Callable[[str], float | None] = lamb
 
 
 def refuse_score(value: Any, where: object) -> NoReturn:
-    """Refuse a raw value that is not a finite number.
+    """Raise an error that a raw value is not a finite number, and say where the value stands.
 
     Raises:
         InputError: says where the value stands.
@@ -121,7 +121,7 @@ def refuse_score(value: Any, where: object) -> NoReturn:
 
 
 def refuse_rounded(what: str, name: Any, where: object) -> NoReturn:
-    """Refuse a name that a float has rounded (see `is_rounded`).
+    """Raise an error that an id is a float too large to be exact (see `is_rounded`).
 
     Raises:
         InputError: says what it names, and where it stands.

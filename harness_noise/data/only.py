@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import BoolArray, picked
 from ..errors import FinalError, InputError, some_of
 from .clusters import Value, numeral
-from .doubled import DOUBLED, marked
+from .doubled import DOUBLED, mark_doubled
 from .notes import Note
 from .scores import CorpusScores, OnQuestions, Run, Scores
 
@@ -40,7 +40,7 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Parse the condition in a text.
+        """Parse a condition such as `level >= 3`.
 
         Raises:
             InputError: it says none.
@@ -51,7 +51,7 @@ class Condition:
         return cls(text.strip(), match["field"], match["sign"].replace("==", "="), match["value"])
 
     def met_by(self, values: Sequence[Value]) -> BoolArray:
-        """Return (n,) which questions meet the condition. One without a value never does.
+        """Return (n,) True for questions whose value meets the condition. Questions without a value do not.
 
         Numbers are compared as numbers and ISO dates as dates, if all values and the user's are; else as text.
 
@@ -85,7 +85,7 @@ def _shown(values: Sequence[Value]) -> list[str]:
 
 
 def _date(value: Value) -> datetime | None:
-    """Return the moment that an ISO date stands for, in UTC if it names its zone. None if it is none."""
+    """Return the moment that an ISO date names, in UTC if the date has a zone. None for any other value."""
     if not isinstance(value, str) or not re.match(r"\d{4}-\d\d-\d\d", value):
         return None
     try:
@@ -97,7 +97,7 @@ def _date(value: Value) -> datetime | None:
 
 
 def with_only(run: Run, texts: Sequence[str]) -> Run:
-    """Return the run with the questions that meet every condition.
+    """Return the run reduced to the questions that meet every condition.
 
     A task without such a question is left out, and a note says so. What a harness reports itself is of all questions,
     and is left out.
@@ -118,9 +118,9 @@ def with_only(run: Run, texts: Sequence[str]) -> Run:
             known = [part.questions.fields for part in parts if part.questions.fields is not None]
             have = some_of(list(dict.fromkeys(name for fields in known for name in fields.names)), 20) or "none"
             raise FinalError(f"{run.name}: `only` {condition.text!r}: no question has it. The fields are {have}")
-    rows = {id(part): _rows(part, conditions) for part in parts}
+    rows = {id(part): _rows_that_meet(part, conditions) for part in parts}
     kept: dict[str, list[Any]] = {
-        name: [_taken(part, rows[id(part)]) for part in getattr(run, name) if len(rows.get(id(part), ()))]
+        name: [_only_rows(part, rows[id(part)]) for part in getattr(run, name) if len(rows.get(id(part), ()))]
         for name in ("scores", "parts", "corpus")
     }
     if not any(kept.values()):
@@ -142,7 +142,7 @@ def with_only(run: Run, texts: Sequence[str]) -> Run:
         sequential=(),
         notes=(*run.notes, *notes),
     )
-    return marked(some)
+    return mark_doubled(some)
 
 
 def _values(part: OnQuestions, condition: Condition) -> Sequence[Value]:
@@ -150,8 +150,8 @@ def _values(part: OnQuestions, condition: Condition) -> Sequence[Value]:
     return () if fields is None else fields.values.get(condition.field, ())
 
 
-def _rows(part: OnQuestions, conditions: Sequence[Condition]) -> list[int]:
-    """Return the rows of the questions that meet all conditions."""
+def _rows_that_meet(part: OnQuestions, conditions: Sequence[Condition]) -> list[int]:
+    """Return the row numbers of the questions that meet all conditions."""
     met = np.ones(len(part.questions), dtype=np.bool_)
     for condition in conditions:
         values = _values(part, condition)
@@ -159,8 +159,8 @@ def _rows(part: OnQuestions, conditions: Sequence[Condition]) -> list[int]:
     return [int(row) for row in np.flatnonzero(met)]
 
 
-def _taken(part: Scores | CorpusScores, rows: list[int]) -> Scores | CorpusScores:
-    """Return some questions with all that is known of them. The harness's own value is not of these."""
+def _only_rows(part: Scores | CorpusScores, rows: list[int]) -> Scores | CorpusScores:
+    """Return the scores of the questions in these rows, without the harness's own value, which is of all questions."""
     questions = part.questions
     columns: dict[str, Any] = {name: picked(getattr(questions, name), rows) for name in ("keys", "targets", "prompts")}
     columns["inputs"], columns["texts"] = picked(questions.inputs, rows), picked(questions.texts, rows)

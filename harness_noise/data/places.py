@@ -16,7 +16,7 @@ _SPARSE = 64
 
 
 def check_grid(n: int, K: int, answers: int, what: object) -> None:
-    """Refuse an (n, K) table that would be all but empty: one question with a million repeats among a million.
+    """Refuse an (n, K) table that would be nearly empty, such as a million questions with a million repeats.
 
     Args:
         n: questions.
@@ -35,8 +35,8 @@ def check_grid(n: int, K: int, answers: int, what: object) -> None:
         )
 
 
-def numbered(rows: IntArray, order: IntArray | None = None) -> IntArray:
-    """Return the number of each answer among the answers to its question.
+def number_within_question(rows: IntArray, order: IntArray | None = None) -> IntArray:
+    """Return (N,) numbers that count the answers to each question: 0, 1, 2, … within the question.
 
     Args:
         rows: (N,) question of each answer.
@@ -61,29 +61,29 @@ class AnswerPlaces:
 
     @classmethod
     def of(cls, rows: IntArray, n: int, where: object, columns: IntArray | None = None) -> AnswerPlaces:
-        """Return the places of answers to n questions. Without columns they are numbered as they came.
+        """Return the places of answers in an (n, K) table. Without `columns`, repeats are numbered as they came.
 
         Raises:
             InputError: nearly every question lacks nearly every repeat.
         """
-        columns = numbered(rows) if columns is None else columns
+        columns = number_within_question(rows) if columns is None else columns
         K = int(columns.max(initial=-1)) + 1
         check_grid(n, K, len(rows), where)
         return cls(rows, columns, (n, K))
 
     def fill(self, values: AnyArray, empty: Any = np.nan) -> AnyArray:
-        """Return the (n, K) table of (N,) values."""
+        """Return the (n, K) table that holds (N,) values at the answers' places."""
         table = np.full(self.shape, empty, dtype=values.dtype)
         table[self.rows, self.columns] = values
         return table
 
     @property
     def repeats(self) -> int:
-        """The columns of the table, K."""
+        """Number of columns K of the table."""
         return self.shape[1]
 
     @property
     def asked(self) -> BoolArray | None:
-        """(n, K) True for answers that there are, None if there are all."""
+        """(n, K) True where there is an answer, None if there is one everywhere."""
         there: BoolArray = self.fill(np.ones(len(self.rows), dtype=np.bool_), False)
         return None if there.all() else there

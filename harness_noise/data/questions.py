@@ -23,7 +23,7 @@ class TextSource(Protocol):
     """The place where the texts of a run's questions can be read. It can be pickled."""
 
     def read(self) -> tuple[Sequence[str] | None, Sequence[str] | None]:
-        """Return `inputs` and `texts` of the `Questions`.
+        """Read the columns `inputs` and `texts` of a `Questions`.
 
         Raises:
             InputError: they cannot be read, or are no longer what the run was read from.
@@ -47,7 +47,7 @@ class AnswerSource(Protocol):
     """The place where questions, targets and answers can be read again. It can be pickled."""
 
     def read(self, rows: Sequence[int], scorer: str) -> Sequence[QuestionText]:
-        """Return texts of the questions in these rows of the `Questions`, in this order.
+        """Read the texts, targets and answers of the questions in these rows.
 
         Raises:
             InputError: it cannot be read, or is no longer what the run was read from.
@@ -59,7 +59,7 @@ class AnswerTexts(Protocol):
     """The place where the texts of a run's answers can be read again, to find equal ones. It can be pickled."""
 
     def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Read the (m, K) hashes of the answers to these questions. 0 where an answer has no text, or more than one.
+        """Read the (m, K) hashes of the answers' texts, for the questions in these rows. 0 for an unknown text.
 
         Equal hashes mean that a scorer saw the same: text, target and choices.
 
@@ -69,7 +69,7 @@ class AnswerTexts(Protocol):
         ...
 
     def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> AnswerTexts:
-        """Return the same with the first of equal sequences of strings, so that many runs hold each only once."""
+        """Return the object with equal sequences of strings replaced by the first one, to save memory."""
         ...
 
 
@@ -84,12 +84,12 @@ class SomeTexts:
     """An index of the columns, None for all."""
 
     def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Read the hashes of the answers to these questions."""
+        """Read the (m, K) hashes of the answers' texts, for the questions in these rows."""
         found = self.source.hashes(rows if self.rows is None else [self.rows[row] for row in rows])
         return found if self.columns is None else found[:, self.columns]
 
     def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> SomeTexts:
-        """Return the same of what the source shares."""
+        """Return the object with equal sequences of strings in its source replaced by the first one."""
         return SomeTexts(self.source.shared(first), self.rows, self.columns)
 
 
@@ -102,7 +102,7 @@ class TextsBelow:
     """(n, K) of each."""
 
     def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Read the hashes of the answers to these questions. 0 where a task has fewer than the most of one."""
+        """Read the (m, K) hashes of the answers' texts, for rows of several tasks stacked. 0 for an unknown text."""
         wanted, start = np.asarray(rows, dtype=np.intp), 0
         out = np.zeros((len(wanted), max(K for _, K in self.shapes)), dtype=np.uint64)
         for source, (n, K) in zip(self.sources, self.shapes, strict=True):
@@ -113,7 +113,7 @@ class TextsBelow:
         return out
 
     def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> TextsBelow:
-        """Return the same of what the sources share."""
+        """Return the object with equal sequences of strings in all sources replaced by the first one."""
         return TextsBelow(tuple(source.shared(first) for source in self.sources), self.shapes)
 
 
@@ -159,7 +159,7 @@ class Questions:
             object.__delattr__(self, "texts")
 
     def _check(self) -> None:
-        """Check that keys are unique, and that every sequence has one item for each.
+        """Check that the keys are unique and that every column has one item for each question.
 
         Raises:
             FaultyScoresError: says which.
@@ -176,7 +176,7 @@ class Questions:
     if not TYPE_CHECKING:  # it would hide misspelt names
 
         def __getattr__(self, name: str) -> Any:
-            """Return what has not been read yet."""
+            """Read `inputs` and `texts` from the documents on first use."""
             if name not in ("inputs", "texts"):
                 raise AttributeError(name)
             if (documents := self.documents) is not None:
@@ -199,22 +199,22 @@ class Questions:
 
     @property
     def read_inputs(self) -> Sequence[str] | None:
-        """`inputs`, if they are there without a look into the documents."""
+        """The texts of the questions (`inputs`) if they are in memory, None if they would have to be read."""
         return None if self.documents is not None else self.inputs
 
     def doubled(self, rows: Sequence[int] | IntArray) -> tuple[tuple[int, ...], ...]:
-        """Return `doubles` of some of the questions. A number is a place in `rows`."""
+        """Return the groups of questions with equal input among these rows, as places in `rows`."""
         place = {int(row): i for i, row in enumerate(rows)}
         left = (tuple(place[row] for row in same if row in place) for same in self.doubles)
         return tuple(same for same in left if len(same) > 1)
 
     def at(self, rows: Sequence[int]) -> Questions:
-        """Return some of the questions, by their numbers: their keys, and the hashes that verify a match."""
+        """Return the questions in these rows: their keys, and the hashes that verify a match."""
         columns = (picked(column, rows) for column in (self.inputs, self.targets))
         return Questions(picked(self.keys, rows), self.kind, *columns)
 
     def shown(self) -> Sequence[str] | None:
-        """Return `texts`, or None if they can no longer be read. No result depends on them."""
+        """Return the questions' `texts`, or None if the texts can no longer be read."""
         try:
             return self.texts
         except InputError:
@@ -226,7 +226,7 @@ _SHOWN = 80
 
 
 def excerpt(text: str) -> str:
-    """Return the beginning of a question, in one line, for `Questions.texts`."""
+    """Return the beginning of a question's text in one line."""
     short = text[: _SHOWN + 1]
     if not (short.isprintable() and "  " not in short and short == short.strip()):
         short = " ".join(text[: 2 * _SHOWN].split())
@@ -245,7 +245,7 @@ def content_hash(text: str) -> str:
 
 
 def text_hash(text: str) -> int:
-    """Return a hash of 64 bits, equal for equal texts, 0 for a text without a word, which is not an answer."""
+    """Return a 64-bit hash of an answer's text, 0 for a blank text."""
     if not text.strip():
         return 0
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -301,22 +301,22 @@ class Hashes(Sequence[str]):
             self.append(text)
 
     def replace(self, index: int, text: str) -> None:
-        """Put another string in the place of one."""
+        """Replace the string at an index by another string."""
         self._odd[index] = text
 
     def odd(self) -> Iterable[str]:
-        """Return the texts that are not packed."""
+        """Return the strings that are not hashes of the common width and so are kept as text."""
         return self._odd.values()
 
     def distinct(self) -> int:
-        """Return how many different strings there are."""
+        """Return the number of different strings."""
         import numpy as np
 
         hashes = np.frombuffer(self._data, f"V{self._width or 1}")
         return len(np.unique(np.delete(hashes, list(self._odd)))) + len(set(self._odd.values()))
 
     def maybe_repeated(self) -> Sequence[int]:
-        """Return the rows whose string may come more than once, by its first digits, without unpacking any."""
+        """Return the rows whose string may occur more than once, judged by the first digits only."""
         import numpy as np
 
         if self._width < _DIGITS:
@@ -356,17 +356,17 @@ class Hashes(Sequence[str]):
 
 
 def maybe_repeated(strings: Sequence[str]) -> Sequence[int]:
-    """Return the rows of strings that may come more than once: all of those that are not packed."""
+    """Return the rows whose string may occur more than once. All rows if the strings are not packed hashes."""
     return strings.maybe_repeated() if isinstance(strings, Hashes) else range(len(strings))
 
 
 def distinct_strings(strings: Sequence[str]) -> int:
-    """Return how many different strings there are, without unpacking packed ones."""
+    """Return the number of different strings, without unpacking packed hashes."""
     return strings.distinct() if isinstance(strings, Hashes) else len(set(strings))
 
 
 def _unhexed(text: str) -> bytes | None:
-    """Return the bytes of a text of lower-case hexadecimal digits, None for any other."""
+    """Return the bytes that a lower-case hexadecimal text spells, None for any other text."""
     try:
         data = bytes.fromhex(text)
     except ValueError:
@@ -375,5 +375,5 @@ def _unhexed(text: str) -> bytes | None:
 
 
 def by_name(key: str) -> tuple[int, str]:
-    """Return a question's sort key by its name: numbers by size, whatever the order of a file."""
+    """Return a key that sorts question names: shorter names first, so that numbers are in order of size."""
     return len(key), key

@@ -10,16 +10,16 @@ _RUN = re.compile(
 
 
 def run_number(name: str) -> str | None:
-    """Return the number of the run in a name. None if there is none."""
+    """Return the number of the run in a file's name (`run_1` → "1"), None if the name has none."""
     match = _RUN.search(name)
     return None if match is None else match[2]
 
 
 def without_run(name: str) -> str | None:
-    """Return a name without the number of a run in it, "" if it is nothing else. None if it has none."""
+    """Return a file's name without its run number, "" if nothing is left, None if the name has no run number."""
     return None if _RUN.search(name) is None else re.sub(r"[-_. ]+$|^[-_. ]+", "", _RUN.sub("", name))
 
 
 def differ_in_number(first: str, second: str) -> bool:
-    """Return whether two paths are the same but for numbers in them."""
+    """Return True if two paths are equal except for numbers in them."""
     return re.sub(r"\d+", "#", first) == re.sub(r"\d+", "#", second)

@@ -19,7 +19,7 @@ from ..errors import FaultyScoresError, InputError, NotThereError, some_of
 from ..settings import counts_as_zero
 from .clusters import UserSpec
 from .corrected import Correction
-from .measures import to_read
+from .measures import fields_to_read
 from .notes import NO_ERROR_BAR, Note
 from .questions import AnswerTexts, Questions, SomeTexts
 
@@ -84,12 +84,12 @@ class Measured:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Task, metric and scorer."""
+        """(task, metric, scorer)."""
         return self.task, self.metric, self.scorer
 
     @property
     def title(self) -> str:
-        """Task, metric and scorer for people, as far as there are any."""
+        """Task, metric and scorer in one text for people, without empty ones."""
         return " / ".join(name for name in self.key if name and name != "none")
 
 
@@ -219,7 +219,7 @@ class Scores(OnQuestions):
 
     @property
     def lost(self) -> BoolArray | None:
-        """(n, K) True for answers that were asked for and have no score, None if it is unknown which they are."""
+        """(n, K) True for answers that were asked for and have no score. None if their places are unknown."""
         holes = self._holes()
         return holes if int(holes.sum()) == self.n_missing - self.n_zero else None
 
@@ -239,7 +239,7 @@ class Scores(OnQuestions):
         return holes if self.n_missing > self.n_zero else np.zeros_like(holes)
 
     def arrays(self, change: Callable[[FloatArray], FloatArray]) -> dict[str, Any]:
-        """Return the fields with something for each answer after `change`, which may add empty rows or columns.
+        """Return the fields that hold something for each answer, with every array changed by `change`.
 
         `change` is what is done to each array of numbers. Texts have no NaN for an answer that is not there, so that
         `gradings` and `answers` are left out.
@@ -253,7 +253,7 @@ class Scores(OnQuestions):
         return of_answers | {"gradings": None, "answers": None}
 
     def answers_at(self, rows: Sequence[int] | IntArray | None = None, columns: Any = None) -> dict[str, Any]:
-        """Return the fields with something for each answer, for some questions or some of the answers to each."""
+        """Return the fields that hold something for each answer, for these rows and columns only."""
         index = np.s_[:, columns] if rows is None else rows
         gradings = None if self.gradings is None else rows_of(self.gradings, index)
         at = None if rows is None else np.asarray(rows, dtype=np.intp).tolist()
@@ -263,7 +263,7 @@ class Scores(OnQuestions):
         return found | {"n_missing": n_missing, "n_zero": 0, "missing": {}}
 
     def take(self, rows: Sequence[int] | IntArray, questions: Questions | None = None) -> Scores:
-        """Return the scores of some questions, in this order, with everything known of each question but factors.
+        """Return the scores of the questions in these rows, with all that is known of them but factors.
 
         `questions` are the same ones as another run names them. Of their answers those are missing that were asked for.
         """
@@ -283,7 +283,7 @@ class Scores(OnQuestions):
 
 
 def _n_missing(holes: BoolArray, index: Any, n: int) -> int:
-    """Return how many of n missing answers may be in a part of them. Those of unknown place may be in any part."""
+    """Return how many of n missing answers may lie in a part of the table. Ones of unknown place count in any part."""
     return min(int(holes[index].sum()), n) + max(0, n - int(holes.sum()))
 
 
@@ -318,7 +318,7 @@ class CorpusScores(OnQuestions):
         OnQuestions.__post_init__(self)
 
     def take(self, rows: Sequence[int], questions: Questions) -> CorpusScores:
-        """Return some of the questions, in this order, without the harness's own value.
+        """Return the questions in these rows, without the harness's own value, which is of all questions.
 
         Args:
             rows: their numbers.
@@ -340,7 +340,7 @@ class CorpusScores(OnQuestions):
 
 
 def causes_of(parts: Iterable[Scores]) -> dict[str, int]:
-    """Return how many answers of all these scores are missing, by cause."""
+    """Return how many answers are missing in all these scores, by cause."""
     return dict(sum((Counter(part.missing) for part in parts), Counter()))
 
 
@@ -361,7 +361,7 @@ class Group:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Name, metric and scorer."""
+        """(name, metric, scorer)."""
         return self.name, self.metric, self.scorer
 
     def over(self, tasks: Sequence[str]) -> Group:
@@ -471,11 +471,11 @@ class ReadOptions:
 
     @property
     def usage(self) -> tuple[str, ...]:
-        """The fields of each answer that a reader looks for besides its score."""
-        return to_read(self.measures, prices=bool(self.prices)) if self.measures else ()
+        """Fields that a reader looks for in every answer besides the score."""
+        return fields_to_read(self.measures, prices=bool(self.prices)) if self.measures else ()
 
     def question_field(self, where: object) -> UserSpec | None:
-        """Return the field that names the question, in a format that is not a table and has no other column to choose.
+        """Return the field that the user named as the question, None if the user named none.
 
         Raises:
             InputError: `columns` names another one, which nothing would obey.

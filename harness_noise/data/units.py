@@ -14,7 +14,7 @@ ROUNDING = 1e-12
 
 
 def is_proportion(metric: str) -> bool:
-    """Return True if a metric's name means right or wrong: acc_norm, exact_match, correct, pass@1, … ."""
+    """Return True if a metric's name means a share of right answers: acc_norm, exact_match, correct, pass@1, …."""
     words = set(re.split(r"[^a-z0-9]+", metric.lower()))
     return bool(words & {"acc", "accuracy", "em", "correct", "match", "pass", "passed"})
 
@@ -45,7 +45,7 @@ def equivalent(margin: float) -> str:
 
 
 def margin_of(verdict: str) -> float | None:
-    """Return the margin of a verdict that `equivalent` has made, None of any other one."""
+    """Return the margin in a verdict such as "equivalent within 0.02", None for other verdicts."""
     return float(verdict.removeprefix(_EQUIVALENT)) if verdict.startswith(_EQUIVALENT) else None
 
 
@@ -60,7 +60,7 @@ class Scale:
     """Unit after a difference or a standard error that is shown alone."""
 
     def digits(self, digits: int) -> int:
-        """Return the decimals on this scale, from those on the metric's own scale."""
+        """Return the number of decimals on this scale, from the number on the metric's own scale."""
         return digits if self.times == 1 else max(0, digits - 2)
 
     def text(
@@ -73,7 +73,7 @@ class Scale:
         sign: bool = False,
         bound: float | None = None,
     ) -> str:
-        """Return a number as text: every screen, sentence, note and page takes it from here.
+        """Return a number as text on this scale, with its unit and sign.
 
         Args:
             value: on the metric's scale.
@@ -91,12 +91,12 @@ class Scale:
         return f"{text}{self.size}" if unit else text
 
     def given(self, value: float) -> str:
-        """Return a difference as the user gave it, with its unit: "1 point", "2.5 points"."""
+        """Return a difference as text with its unit, in the digits that the user gave: "1 point", "2.5 points"."""
         text = f"{self.times * value:.6g}".replace("-", "−")
         return f"{text} point" if self.size == " points" and text in ("1", "−1") else f"{text}{self.size}"
 
     def verdict(self, words: str) -> str:
-        """Return a verdict, whose margin is on this scale: "equivalent within 2 points"."""
+        """Return a verdict with its margin on this scale: "equivalent within 2 points"."""
         margin = margin_of(words)
         return words if margin is None else f"{_EQUIVALENT}{self.given(margin)}"
 
@@ -124,7 +124,7 @@ def number(value: float | None, digits: int) -> str:
 
 
 def limit(value: float, digits: int, bound: float = 0.0) -> str:
-    """Return an interval limit with enough decimals to show on which side of a bound it lies."""
+    """Return an interval limit as text, with enough decimals to show on which side of `bound` the limit lies."""
     while digits < MOST_DECIMALS and abs(value - bound) > ROUNDING and round(value - bound, digits) == 0:
         digits += 1
     return number(value, digits)

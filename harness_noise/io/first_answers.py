@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..data.notes import Note, merged
+from ..data.notes import Note, merge_notes
 from ..data.scores import Run, Scores
 from ..errors import of_choice
 
@@ -50,7 +50,7 @@ def first_answers(run: Run) -> Run:
         scores=tuple(map(first_of, run.scores)),
         parts=tuple(map(first_of, run.parts)),
         groups=tuple(replace(x, native=None) if tasks.keys() & set(x.tasks) else x for x in run.groups),
-        notes=merged(run.notes, notes),
+        notes=merge_notes(run.notes, notes),
     )
 
 

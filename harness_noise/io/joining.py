@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..data.clusters import ClusterSpec, UserSpec, check_tasks
-from ..data.notes import Note, merged
+from ..data.notes import Note, merge_notes
 from ..data.scores import CorpusScores, Group, ReadOptions, Run, Scores, Skipped
 from ..errors import FinalError, InputError, NotThereError, are, counted, some_of
 from .paths import is_url
@@ -35,7 +35,7 @@ def usable(answers: Sequence[Run | InputError], place: object, *, strict: bool =
     if errors and not runs:
         raise InputError(f"{place}: none of its {len(errors)} files can be used. The first: {errors[0]}")
     notes = [Note("left_out", f"left out: {left_out_message(error, runs)}") for error in errors]
-    return [replace(run, notes=merged(run.notes, notes)) for run in runs] if notes else runs
+    return [replace(run, notes=merge_notes(run.notes, notes)) for run in runs] if notes else runs
 
 
 def runs_and_errors(answers: Iterable[Run | InputError]) -> tuple[list[Run], list[InputError]]:
@@ -117,7 +117,7 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
             return list(runs)
         owners[key] = counting
     kept = [run for run in runs if any(owners[run.harness, task] is run for task in tasks_of(run))]
-    notes = merged(*(run.notes for run in kept), _said(owners, having))
+    notes = merge_notes(*(run.notes for run in kept), _said(owners, having))
     if len(kept) == 1:
         return [replace(kept[0], notes=notes)]
     where = _common([run.path for run in kept], place)
@@ -199,11 +199,11 @@ def _equal(a: Run, b: Run, task: str) -> bool:
 
 def _same_questions(first: Run, second: Run, task: str) -> bool:
     """Return whether two runs of a task have a question in common, as far as they tell."""
-    from ..data.matching import pair
+    from ..data.matching import pair_questions
 
     a, b = (next((part.questions for part in run.scores if part.task == task), None) for run in (first, second))
     try:
-        return a is None or b is None or bool(pair(a, b).rows_a)
+        return a is None or b is None or bool(pair_questions(a, b).rows_a)
     except InputError:  # their texts cannot be read any more
         return True
 
@@ -311,7 +311,7 @@ def with_causes(run: Run, missing: str) -> Run:
             have = f"the causes that it has are {', '.join(there)}" if there else "it says no cause of any"
             text = f"`missing` with {cause!r} changes nothing, because no answer is missing for this cause: {have}"
             notes.append(Note("missing_without_cause", f"{run.name}: {text}"))
-    return replace(run, notes=merged(run.notes, notes)) if notes else run
+    return replace(run, notes=merge_notes(run.notes, notes)) if notes else run
 
 
 def check_clusters(cluster: str | None, runs: Iterable[Run]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .. import extras
-from ..data.native_values import agreed, checked
+from ..data.native_values import agree_on_metrics, check_native
 from ..data.notes import Note
 from ..data.only import with_only
 from ..data.scores import ReadOptions, Run, with_groups
@@ -193,7 +193,7 @@ def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> 
         table: Any = load("table")
         name = name_of(path)
         of_frame = table.read_columns(name, columns_of(path), single)
-        return chosen([checked(replace(run, path="")) for run in of_frame], name, options)
+        return chosen([check_native(replace(run, path="")) for run in of_frame], name, options)
     path = cast("PathInput", path)
     with inside(resolve_path(path), follow=options.follow_links) as place:
         claims = _claims(path)
@@ -233,7 +233,7 @@ def chosen(runs: Sequence[Run], path: PathInput, options: ReadOptions) -> list[R
     Raises:
         NotThereError: no run has what was asked for.
     """
-    runs, _ = agreed(runs)
+    runs, _ = agree_on_metrics(runs)
     if not options.apart:
         runs = joined(runs, path)
     return those_with((partial(asked_of, run, options) for run in runs), path)
@@ -286,7 +286,7 @@ def _joined(
 ) -> list[Run | InputError]:
     try:
         runs = adapter.join(path, parts, options)
-        return [run if isinstance(run, InputError) else _shown(checked(run)) for run in runs]
+        return [run if isinstance(run, InputError) else _shown(check_native(run)) for run in runs]
     except FaultyScoresError as error:
         return [_faulty(adapter, path, error)]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..data.native_values import checked
+from ..data.native_values import check_native
 from ..data.scores import ReadOptions, Run
 from ..errors import InputError
 from . import registry as adapters
@@ -47,7 +47,7 @@ def runs_of(source: Source | Named, options: ReadOptions) -> list[Run]:
         fields = bool(options.fields) and all(part.questions.fields is None for part in source.scores)
         has_usage = set(options.usage) <= {name for part in source.scores for name in (part.metric, *part.usage)}
         if options.cluster is None and not refill and not fields and (has_usage or not source.path):
-            return adapters.asked_of(checked(source), options)
+            return adapters.asked_of(check_native(source), options)
         if not source.path:
             what = "missing answers can be counted as wrong" if refill else "clusters can be chosen"
             what = "what is known of its questions can be read" if fields else what

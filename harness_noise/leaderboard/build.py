@@ -15,13 +15,13 @@ from scipy.sparse.csgraph import connected_components
 
 from ..analysis.known import WithFields
 from ..analysis.mean import analyze_run
-from ..analysis.overall import Measure, by_tops, no_row, overall_group, unknown_weights
-from ..analysis.repeats import copies, once
-from ..analysis.sample import members_of, own_group, taken
+from ..analysis.overall import Measure, by_tops, no_row_note, overall_group, unknown_weights
+from ..analysis.repeats import copy_notes, without_copies
+from ..analysis.sample import members_of, own_group, scores_of_rows
 from ..arrays import BoolArray, FloatArray, columns_of
-from ..data.matching import Pairing, pair
-from ..data.native_values import agreed
-from ..data.notes import Note, merged
+from ..data.matching import Pairing, pair_questions
+from ..data.native_values import agree_on_metrics
+from ..data.notes import Note, merge_notes
 from ..data.questions import occurrences
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError, some_of
@@ -69,8 +69,8 @@ def arena(
             unknown baseline, or settings that only `compare` has.
     """
     settings.check("arena")
-    runs, twice = once(runs)
-    runs, unnamed = agreed(runs)
+    runs, twice = without_copies(runs)
+    runs, unnamed = agree_on_metrics(runs)
     check_clusters(settings.cluster, runs)
     if len(runs) < 2:
         have = f"only {runs[0].model} ({runs[0].name})" if runs else "no run"
@@ -78,7 +78,7 @@ def arena(
     names = distinct_names(runs)
     runs, names, chosen = _baseline_last(runs, names, baseline)
     boards, tasks, remarks = _boards(runs, names, settings, top, by)
-    said = merged(*(run.notes for run in runs), twice, unnamed, copies(runs), remarks, _corpus_notes(runs))
+    said = merge_notes(*(run.notes for run in runs), twice, unnamed, copy_notes(runs), remarks, _corpus_notes(runs))
     of_tasks = [(board, part) for board, part in zip(boards, tasks, strict=True) if part is not None]
     across = across_tasks(of_tasks, settings)
     result = Arena(settings.to_dict(), tuple(boards), chosen, said, across_tasks=across)
@@ -202,7 +202,7 @@ def _overall(benchmarks: Measurements, n_runs: int, settings: Settings) -> tuple
         rows = found.get(measure)
         why = "" if rows is None else rows.why_not(settings)
         if rows is None or why is not None:
-            notes += no_row(measure, why or "")
+            notes += no_row_note(measure, why or "")
             continue
         sizes = {task: max(len(part.questions) for part in sides) for task, sides in rows.parts.items()}
         group = overall_group(rows.tops, measure, sizes, settings)
@@ -245,7 +245,7 @@ def _same_elsewhere(old: Sequence[MeasuredRun], new: Sequence[MeasuredRun]) -> b
     apart = {entry.run.harness for entry in old}.isdisjoint(entry.run.harness for entry in new)
     a, b = old[0].parts[0], new[0].parts[0]
     opposed = {a.higher_is_better, b.higher_is_better} == {True, False}
-    return single and apart and not opposed and bool(pair(a.questions, b.questions).rows_a)
+    return single and apart and not opposed and bool(pair_questions(a.questions, b.questions).rows_a)
 
 
 def distinct_names(runs: Sequence[Run]) -> tuple[str, ...]:
@@ -465,7 +465,7 @@ def _steps(models: tuple[Model, ...], pairs: Pairs) -> tuple[Step, ...]:
     """Return adjacent sizes of every model family that the names show, the larger minus the smaller."""
     families: dict[str, list[tuple[float, int]]] = {}
     for i, model in enumerate(models):
-        size = benchmark.size_of(model.model)
+        size = benchmark.size_in_name(model.model)
         if size is not None:
             families.setdefault(size[0], []).append((size[1], i))
     gains, ses = pairs.sign * pairs.columns["diff"], pairs.columns["se_total"]
@@ -497,7 +497,7 @@ def pair_slices(
         return ()
     alone = replace(settings, adjust="none")
     questions = widest.parts[0].questions
-    places = [pair(questions, entry.parts[0].questions) for entry in measured]
+    places = [pair_questions(questions, entry.parts[0].questions) for entry in measured]
     out = []
     for field, value, keys in slices:
         chosen = [key in keys for key in questions.keys]
@@ -527,4 +527,4 @@ def _slices(task: WithFields, by: Sequence[str]) -> Iterator[tuple[str, str, fro
 
 def _taken_by(part: Scores, same: Pairing, chosen: Sequence[bool]) -> Scores:
     rows = sorted(j for i, j in zip(same.rows_a, same.rows_b, strict=True) if chosen[i])
-    return taken(part, np.array(rows, dtype=np.intp))
+    return scores_of_rows(part, np.array(rows, dtype=np.intp))

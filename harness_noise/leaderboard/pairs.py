@@ -26,8 +26,8 @@ from ..analysis.sample import (
 )
 from ..arrays import AnyArray, BoolArray, FloatArray, IntArray, blank, put, rows_of
 from ..choices import TESTS
-from ..data.clusters import CROSS, in_words
-from ..data.matching import joint_clusters, union
+from ..data.clusters import CROSS, spec_in_words
+from ..data.matching import joint_clusters, union_of_questions
 from ..data.native_values import are_zero_one
 from ..data.notes import Note
 from ..data.questions import Questions
@@ -146,7 +146,7 @@ def _on_union(parts: Sequence[Scores]) -> _Task:
     each = [part.questions for part in parts]
     textless = [of_run.documents is None and of_run.inputs is None for of_run in each]
     order = sorted(range(len(parts)), key=lambda m: (textless[m], -len(each[m])))
-    questions, ordered, said = union([each[m] for m in order])
+    questions, ordered, said = union_of_questions([each[m] for m in order])
     rows, N = [ordered[place] for place in np.argsort(order)], len(questions)
     notes = [note.of(parts[0].task) for note in said]
     with_clusters = [part for part in parts if part.clusters is not None]
@@ -262,7 +262,7 @@ def pairs_of(
         "estimand": next((x.corrected.estimand for x in board.samples if x.corrected is not None), settings.estimand),
         "level": settings.level,
         "test": settings.test,
-        "cluster": in_words(board.cluster_spec) if plan.clustered and not fixed else None,
+        "cluster": spec_in_words(board.cluster_spec) if plan.clustered and not fixed else None,
     }
     width = widths([Ends.of(items) for items in parts], settings)[a, b]
     numbers, verdicts = decided(c, board.table, common, width, settings)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
-from ..analysis.rows import RowDecision, decided
+from ..analysis.rows import RowDecision, decide_rows
 from ..arrays import HUGE
 from ..choices import REFERENCE
 from ..data.questions import Questions
@@ -303,7 +303,7 @@ def compare(
         var_data=data,
         var_prediction=prediction,
     )
-    result = decided([row], settings)[0]
+    result = decide_rows([row], settings)[0]
     if profile.scale is None or result.ci_low is None or result.ci_high is None:
         return result
     return replace(result, ci_low=max(result.ci_low, -1.0), ci_high=min(result.ci_high, 1.0))

@@ -17,7 +17,7 @@ from ..analysis.scoring import (
     differently_note,
     equal_note,
     has_texts,
-    joined,
+    join_checks,
     judge_note,
     other_versions,
     scored_differently,
@@ -74,7 +74,7 @@ def scoring_of_pairs(measured: Sequence[MeasuredRun], rows: Sequence[Sequence[In
     pairs = list(zip(columns.a.tolist(), columns.b.tolist(), strict=True))
     by_task = [[entry.parts[t] for entry in measured] for t in range(len(rows))]
     each = [check_scoring(parts, _shared(parts, at, pairs)) for parts, at in zip(by_task, rows, strict=True)]
-    found = [joined(of_pair) for of_pair in zip(*each, strict=True)]
+    found = [join_checks(of_pair) for of_pair in zip(*each, strict=True)]
     other = [list(dict.fromkeys(what for x in by_task for what in other_versions(x[i], x[j]))) for i, j in pairs]
     flags = {
         SCORED: np.array([scored_differently(x.equal) for x in found], dtype=np.bool_),

@@ -35,7 +35,7 @@ _POINTS = 1500
 
 @cache
 def _quantiles(df: int) -> FloatArray:
-    """Return (1500,) midpoint quantiles of χ²."""
+    """Return the quantiles of the χ² distribution with `df` at the midpoints of 1,500 steps of equal probability."""
     return np.asarray(special.chdtri(df, 1 - (np.arange(_POINTS) + 0.5) / _POINTS))
 
 
@@ -59,11 +59,11 @@ class RunSpread:
 
     @property
     def variance(self) -> float:
-        """c · max(b − w, 0) [Searle, §4.5], the plug-in estimate of what runs add to the variance of the difference."""
+        """Variance that runs add to a difference from the baselines' mean: c · max(b − w, 0) [Searle, §4.5]."""
         return self.share * max(0.0, self.between - self.within)
 
     def tail(self, distance: float, variance: float, df: float) -> float:
-        """Return the mean of T_df(distance/√(variance + v)) over the possible v: p of a null that lies so far below.
+        """Return the one-sided p-value of a null `distance` below the estimate, averaged over variances of runs.
 
         Args:
             distance: of the estimate from the null.
@@ -76,7 +76,7 @@ class RunSpread:
         return float(special.stdtr(df, t).mean())
 
     def reach(self, variance: float, df: float, level: float) -> float:
-        """Return the half-width of the two-sided interval: the distance whose tail is 0.5 + level/2."""
+        """Return the half-width of the two-sided interval of this level, over the possible variances between runs."""
         from scipy.optimize import brentq  # not on the way of every command
 
         def missing(distance: float) -> float:
@@ -91,7 +91,7 @@ class RunSpread:
 def run_spread(
     values: FloatArray, component: RunComponent, plan: Design, estimator: Estimator, scale: float
 ) -> RunSpread:
-    """Return the variance between runs as the baseline runs show it.
+    """Estimate how much the runs of one configuration differ by more than their answers, from R baseline runs.
 
     Args:
         values: (n, R) of the baseline, a column for each run; every question is there in all of them.
@@ -107,7 +107,7 @@ def run_spread(
 
 
 def with_new_run(m: Moments, spread: RunSpread, level: float) -> Moments:
-    """Return the moments with what one more run differs by from the mean of R runs.
+    """Return the moments of (new run − mean of R baseline runs), with the variance between runs added.
 
     The standard error is the plug-in estimate. Its degrees of freedom are those with which t has the limits of
     `by_runs` at this level, so that what is said of power has them, too.
@@ -122,7 +122,7 @@ def with_new_run(m: Moments, spread: RunSpread, level: float) -> Moments:
 
 
 def _freedom(times: float, level: float, most: float) -> float:
-    """Return the degrees of freedom whose critical value of t this is, `most` at most."""
+    """Return the degrees of freedom whose two-sided critical value of t at this level is `times`, at most `most`."""
     from scipy.optimize import brentq
 
     def farther(log_df: float) -> float:
@@ -133,7 +133,7 @@ def _freedom(times: float, level: float, most: float) -> float:
 
 
 def by_runs(of: Differences, questions: Moments, spread: RunSpread, few: ExtendedSample | None) -> Test:
-    """Return the fiducial test of one difference from the mean of R runs, with its limits.
+    """Return the test and interval of (new run − mean of R baseline runs), with the variance between runs (fiducial).
 
     Args:
         of: the difference.

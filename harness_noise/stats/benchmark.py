@@ -16,8 +16,7 @@ BLOCK = 2_000_000
 
 
 def kendall_tau(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return Kendall's tau-b of each question's scores with the models' means over all other questions, and its
-    p-value.
+    """Return each question's Kendall tau-b with the models' means over the other questions, and the p-values.
 
     The question itself is left out of the mean (item against the rest): with it, noise alone correlates
     with itself and averages above 0.
@@ -58,7 +57,7 @@ def kendall_tau(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _concordance(x: AnyArray, y: AnyArray) -> FloatArray:
-    """Return (N,) Σ over pairs of columns of sign(x_a − x_b) sign(y_a − y_b), from ranks within rows, −1 if masked."""
+    """Return for each of N questions the concordant minus the discordant pairs of models, from ranks (−1: masked)."""
     out = np.zeros(len(x))
     # small numbers are compared fast, and nothing is above or below NaN
     columns, others = (np.ascontiguousarray(np.where(r < 0, np.nan, r).T, np.float32) for r in (x, y))
@@ -68,12 +67,12 @@ def _concordance(x: AnyArray, y: AnyArray) -> FloatArray:
 
 
 def _signs(columns: AnyArray, a: int) -> AnyArray:
-    """Return (a, N) sign(x_a − x_b) for every column b before a."""
+    """Return (a, N) signs of x_a − x_b, between column a and every column b before column a."""
     return np.asarray((columns[a] > columns[:a]).view(np.int8) - (columns[a] < columns[:a]).view(np.int8))
 
 
 def _ties(ranks: AnyArray, levels: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return (N,) Σ t(t − 1), Σ t(t − 1)(t − 2) and Σ t(t − 1)(2t + 5) over the groups of t columns of one rank."""
+    """Return three sums over the t tied models of each question: Σ t(t − 1), Σ t(t − 1)(t − 2), Σ t(t − 1)(2t + 5)."""
     N = len(ranks)
     flat = (np.arange(N)[:, None] * (levels + 1) + ranks + 1).ravel()
     t = np.bincount(flat, minlength=N * (levels + 1)).reshape(N, levels + 1)[:, 1:].astype(np.float64)
@@ -96,7 +95,7 @@ def suspects(tau: FloatArray, low: FloatArray) -> BoolArray:
 
 
 def fit_beta(values: FloatArray) -> tuple[float, float] | None:
-    """Return (a, b) of the Beta distribution with the mean and variance of `values`, None if there is none."""
+    """Return (a, b) of the Beta distribution with the mean and variance of `values`, or None if there is none."""
     mean, var = float(values.mean()), float(values.var())
     widest = mean * (1 - mean)
     if not SLACK * widest < var < (1 - SLACK) * widest:  # all alike, or nothing but 0 and 1
@@ -108,8 +107,8 @@ def fit_beta(values: FloatArray) -> tuple[float, float] | None:
 _SIZE = re.compile(r"(?<![\w.])(?:(\d+)x)?(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", re.IGNORECASE)
 
 
-def size_of(name: str) -> tuple[str, float] | None:
-    """Return (family, parameters in billions) where a model's name gives its size: `llama-3-8b` → `llama-3-*`, 8.
+def size_in_name(name: str) -> tuple[str, float] | None:
+    """Return (family, billions of parameters) from a model's name: `llama-3-8b` → (`llama-3-*`, 8).
 
     Names without a size, or with several, have none.
     """

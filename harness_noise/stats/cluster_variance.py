@@ -45,28 +45,28 @@ def leverage_factor(leverage: FloatArray, estimator: Estimator) -> FloatArray:
 
 
 def small_sample_factor(G: FloatArray, estimator: Estimator) -> FloatArray:
-    """Return what V is multiplied by: G/(G − 1) in CR1, else 1."""
+    """Return the factor of the variance for G clusters: G/(G − 1) in CR1, else 1."""
     factors: FloatArray = ESTIMATORS[estimator].call("small_sample", G)
     return factors
 
 
-def ones(of: FloatArray) -> FloatArray:
-    """Return ones in the shape of leverages, or of numbers of clusters."""
+def no_adjustment(of: FloatArray) -> FloatArray:
+    """Return factors of 1, for variance estimators that adjust neither leverages nor numbers of clusters."""
     return np.ones_like(of)
 
 
-def of_clusters(G: FloatArray) -> FloatArray:
-    """Return G/(G − 1)."""
+def cr1_factor(G: FloatArray) -> FloatArray:
+    """Return CR1's small-sample factor G/(G − 1) for G clusters."""
     return G / (G - 1)
 
 
-def square_root(leverage: FloatArray) -> FloatArray:
-    """Return (1 − h)^(−1/2) [Bell]."""
+def cr2_factor(leverage: FloatArray) -> FloatArray:
+    """Return CR2's factor (1 − h)^(−1/2) of the residuals of a cluster with leverage h [Bell]."""
     return np.asarray(1 / np.sqrt(1 - leverage))
 
 
-def jackknife(leverage: FloatArray) -> FloatArray:
-    """Return (1 − h)^(−1) [Bell]."""
+def cr3_factor(leverage: FloatArray) -> FloatArray:
+    """Return CR3's (jackknife) factor (1 − h)^(−1) of the residuals of a cluster with leverage h [Bell]."""
     return 1 / (1 - leverage)
 
 
@@ -75,7 +75,7 @@ OF_RESIDUALS: Estimator = CR2.name
 
 
 def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Variance | None:
-    """Return the variance of Σ a_i d_i from the residuals `e` = d_i − (mean of its task). None with G < 2.
+    """Return the clustered variance of a weighted mean, from residuals `e` within tasks. None if G < 2.
 
     CR2 for a weighted mean of task means, clusters crossing tasks:
     V = Σ_c [Σ_t (w_t/n_t) (1 − n_ct/n_t)^(−1/2) Σ_{i∈c∩t} e_i]², which for one task is
@@ -93,7 +93,7 @@ def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2"
 
 
 def cluster_scores(E: FloatArray, plan: Design, estimator: Estimator = "cr2") -> FloatArray | None:
-    """Return (M, G) scores S of M contrasts on the same questions: V = diag(SSᵀ), of their differences by SSᵀ.
+    """Return (M, G) cluster scores S of M contrasts on the same questions: their covariance matrix is SSᵀ.
 
     Args:
         E: (M, n) residuals of each, as in `clustered_variance`.
@@ -130,7 +130,7 @@ class Cells:
     """The `factors` that were asked for, by estimator."""
 
     def take(self, rows: IntArray | BoolArray) -> Cells:
-        """Return the designs of some contrasts."""
+        """Return the designs of the contrasts in these rows only."""
         if len(self.sizes) == 1:
             return self
         shares = None if self.shares is None else self.shares[rows]
@@ -138,46 +138,46 @@ class Cells:
 
     @cached_property
     def n_clusters(self) -> FloatArray:
-        """(Q,) clusters that have a question."""
+        """(Q,) numbers of clusters with at least one question."""
         return np.asarray((self.by_cluster(self.sizes) > 0).sum(axis=1).astype(np.float64))
 
     @cached_property
     def task_sizes(self) -> FloatArray:
-        """(Q, T) n_t."""
+        """(Q, T) numbers of questions in each task."""
         return self.by_task(self.sizes)
 
     @cached_property
     def leverage(self) -> FloatArray:
-        """(Q, C) n_ct/n_t. 0 in a task without questions."""
+        """(Q, C) share of its task's questions that a cell (cluster × task) holds. 0 in a task without questions."""
         return np.asarray(self.sizes / np.maximum(self.task_sizes, SMALLEST)[:, self.strata])
 
     @cached_property
     def identified(self) -> BoolArray:
-        """(Q,) at least two clusters in every task."""
+        """(Q,) True if every task has at least two clusters, so that a variance can be estimated."""
         whole = (self.sizes == self.task_sizes[:, self.strata]) & (self.sizes > 0)
         return np.asarray((self.n_clusters > 1) & ~whole.any(axis=1))
 
     def by_cluster(self, values: FloatArray) -> FloatArray:
-        """Return (…, G) sums over the (…, C) cells of each cluster."""
+        """Return (…, G) sums over the cells of every cluster, of values that the (…, C) cells have."""
         G = int(self.clusters[-1]) + 1 if len(self.clusters) else 0
         return values if len(self.clusters) == G else sum_by(self.clusters, values, G)
 
     def by_task(self, values: FloatArray) -> FloatArray:
-        """Return (…, T) sums over the (…, C) cells of each task."""
+        """Return (…, T) sums over the cells of every task, of values that the (…, C) cells have."""
         return sum_by(self.strata, values, self.weights.shape[1])
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Return (P, C) sums by cell of (P, n) values."""
+        """Return (P, C) sums of the questions' (P, n) values over each cell (cluster × task)."""
         out = values if self.of is None else sum_by(self.of, values, self.sizes.shape[1])
         return out if self.shares is None else out * self.shares
 
     def weighted_sums(self, values: FloatArray) -> FloatArray:
-        """Return (P, G) sums of the clusters' values, each counted as much as in the mean."""
+        """Return (P, G) sums of the questions' values over each cluster, weighted as in the mean."""
         weights = self.weights[:, self.strata] if self.shares is None else np.ones((1, 1))
         return self.by_cluster(self.sums(values) * weights)
 
     def factors(self, estimator: Estimator) -> FloatArray:
-        """Return (Q, C) what the residual sum of a cell counts for in the score of its cluster."""
+        """Return (Q, C) factors by which the estimator multiplies the residual sum of a cell in its cluster's score."""
         if estimator not in self.known:
             small = np.sqrt(small_sample_factor(self.n_clusters, estimator))
             factors = self.weights[:, self.strata] * leverage_factor(self.leverage, estimator) * small[:, None]
@@ -189,14 +189,14 @@ class Cells:
         return self.by_cluster(sums * self.factors(estimator))
 
     def variances(self, e: FloatArray, estimator: Estimator) -> FloatArray:
-        """Return (P,) variances from (P, n) residuals. NaN where they are not identified."""
+        """Return (P,) clustered variances of P means, from (P, n) residuals. NaN if a task has under two clusters."""
         with np.errstate(invalid="ignore", divide="ignore"):
             S = self.scores(self.sums(e), estimator)
             return np.where(self.identified, np.einsum("pg,pg->p", S, S), np.nan)
 
     @cached_property
     def df(self) -> FloatArray:
-        """(Q,) Satterthwaite's degrees of freedom under working independence [Bell].
+        """(Q,) Satterthwaite degrees of freedom of the clustered variance, under working independence [Bell].
 
         P_cd = Σ_t a_t² s_ct s_dt (n_ct δ_cd − n_ct n_dt/n_t) = diag(D) − U Uᵀ; both traces without P.
         """
@@ -211,8 +211,7 @@ class Cells:
             return satterthwaite((D - uu).sum(axis=1), (D * D - 2 * D * uu).sum(axis=1) + norm)
 
     def _gram_norm2(self, U: FloatArray) -> FloatArray:
-        """Return (Q,) ‖UᵀU‖² = ‖UUᵀ‖² (Frobenius) of the sparse G × T matrices U, from the smaller product, in
-        blocks."""
+        """Return (Q,) squared Frobenius norms ‖UUᵀ‖² of sparse G × T matrices U, computed in blocks."""
         from scipy.sparse import csr_array
 
         ways, shape = [self.clusters, self.strata], [int(self.clusters[-1]) + 1, self.weights.shape[1]]
@@ -224,7 +223,7 @@ class Cells:
 
 
 def cells(plan: Design, shown: BoolArray | None = None) -> Cells:
-    """Return the questions of a design by cluster × task.
+    """Return the questions of a design counted by cell (cluster × task).
 
     Where the tasks are the sample, one cell and cluster for each.
 
@@ -256,7 +255,7 @@ def _cells(plan: Design, shown: BoolArray | None) -> Cells:
 
 
 def task_weights(plan: Design, shown: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
-    """Return (Q, T) weights of one question of each task in the mean, and (Q, T) the questions that there are.
+    """Return (Q, T) weights of one question of each task in the mean, and (Q, T) numbers of questions.
 
     NaN where a task with a share of its own has no question.
     """
@@ -280,7 +279,7 @@ def _task_weights(plan: Design, shown: BoolArray | None) -> tuple[FloatArray, Fl
 
 
 def satterthwaite(trace: FloatArray | float, trace2: FloatArray | float) -> FloatArray:
-    """Return tr(P)²/tr(P²), as a whole number if only rounding keeps it from being one (balanced clusters)."""
+    """Return Satterthwaite's degrees of freedom tr(P)²/tr(P²), rounded to an integer if that near."""
     with np.errstate(invalid="ignore", divide="ignore"):
         df = np.asarray(trace**2 / trace2)
         whole = np.rint(df)
@@ -288,7 +287,7 @@ def satterthwaite(trace: FloatArray | float, trace2: FloatArray | float) -> Floa
 
 
 def crossed_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Variance | None:
-    """Return the variance of Σ a_i d_i under `plan.crossed`.
+    """Return the variance of a weighted mean whose questions are clustered in two crossed ways (`plan.crossed`).
 
     None where either way has a task with fewer than two clusters.
 
@@ -335,7 +334,7 @@ def _one_way(e: FloatArray, plan: Design, codes: IntArray, estimator: Estimator)
 
 
 def _interaction(e: FloatArray, plan: Design, cell: IntArray) -> Variance | None:
-    """Return the variance that A ∩ B alone adds, by least squares of e on the effects of A, of B and of the tasks.
+    """Return the variance that the cells A ∩ B of two crossed clusterings add to the variances by A and by B.
 
     It is scaled to be unbiased for independent questions of equal variance. The way with more clusters is eliminated
     from the normal equations first, so that the system is no larger than the other way. None without any residual.

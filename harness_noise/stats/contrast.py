@@ -44,7 +44,7 @@ class QuestionStats:
         return replace(self, mean=self.mean[index], var=self.var[index], count=self.count[index])
 
     def runs(self, index: IntArray) -> QuestionStats:
-        """Return the statistics of some of P runs, (P, n)."""
+        """Return the question statistics of the runs with these indices, of (P, n) statistics."""
         flags = [np.broadcast_to(x, len(self.count))[index] for x in (self.identical, self.answers_differ)]
         return QuestionStats(self.mean[index], self.var[index], self.count[index], *flags)
 
@@ -101,7 +101,7 @@ def contrast(
     strata: IntArray,
     shown: BoolArray | None = None,
 ) -> Contrast:
-    """Build the contrast Σ_r a_r m_ri of `runs`, all on the same n questions.
+    """Build the contrast Σ_r a_r m_r (a difference or a mean) of several runs on the same n questions.
 
     Args:
         runs: statistics of each run, (n,) or (P, n); every question needs a score in each, or is not `shown`.
@@ -128,7 +128,7 @@ def contrast(
 
 
 def _variances(run: QuestionStats, strata: IntArray, shown: BoolArray | None) -> FloatArray:
-    """Return (…, n) s². A question with one answer has the mean of its task's others, 0 if these are too few."""
+    """Return each question's variance over answers. A question with one answer borrows its task's mean variance."""
     single = run.count < 2
     s2 = np.where(single, 0.0, run.var)
     if single.all() or not single.any():
@@ -142,8 +142,7 @@ def _variances(run: QuestionStats, strata: IntArray, shown: BoolArray | None) ->
 def _borrowing(
     run: QuestionStats, strata: IntArray, shown: BoolArray | None
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Return (…, T) questions with two answers or more, (…, T) with one, and (…) True if the former suffice in every
-    task."""
+    """Count each task's questions with several answers and with one, and say if the former are enough."""
     T, several = int(strata.max(initial=0)) + 1, run.count >= 2
     here = np.ones_like(several) if shown is None else shown
     repeated, lone = (sum_by(strata, which & here, T) for which in (several, ~several))
@@ -153,11 +152,11 @@ def _borrowing(
 def repeat_codes(
     runs: Sequence[QuestionStats], strata: IntArray, shown: BoolArray | None = None
 ) -> dict[str, BoolArray]:
-    """Return diagnostic code → (P,) True for contrasts of these runs whose repeats need it.
+    """Return (P,) flags by diagnostic code, of contrasts whose repeated answers are missing, too few or identical.
 
     Where no question, or too few, have two answers (`single_repeat`), or where all answers of a run agree on every
     question (`identical_repeats`; `identical_scores_only` where they are known to differ in their words), data and
-    prediction noise cannot be told apart: see `split_known`. The arguments are those of `contrast`.
+    prediction noise cannot be told apart: see `noise_can_be_split`. The arguments are those of `contrast`.
     """
     each: list[dict[str, Any]] = []
     for run in runs:
@@ -178,14 +177,14 @@ def repeat_codes(
 
 
 def any_repeat_codes(each: Sequence[Mapping[str, BoolArray]]) -> dict[str, BoolArray]:
-    """Return the codes of contrasts of several runs, from `repeat_codes` of each."""
+    """Merge the `repeat_codes` of several runs: a contrast has a diagnostic if one of its runs has."""
     out = {code: np.atleast_1d(np.any([codes[code] for codes in each], axis=0)) for code in each[0]}
     out["identical_scores_only"] &= ~out["identical_repeats"]
     return out
 
 
-def split_known(codes: Mapping[str, BoolArray]) -> BoolArray:
-    """Return (P,) True if data and prediction noise can be separated, by their `repeat_codes`."""
+def noise_can_be_split(codes: Mapping[str, BoolArray]) -> BoolArray:
+    """Return (P,) True if data noise and prediction noise can be separated, judged by `repeat_codes`."""
     return ~(codes["single_repeat"] | codes["identical_repeats"] | codes["identical_scores_only"])
 
 
@@ -214,7 +213,7 @@ class Design:
 
 
 def once(plan: Design, name: str, make: Callable[[], Found]) -> Found:
-    """Return what `make` computes from a design. It runs only on the first call with this name."""
+    """Return what `make` computes from a design, from the design's cache under this name after the first call."""
     if name not in plan.known:
         plan.known[name] = make()
     found: Found = plan.known[name]
@@ -245,7 +244,7 @@ def design(
 
 
 def with_crossed(plan: Design, first: Labels, second: Labels) -> Design:
-    """Return the design with clusters in two crossed ways.
+    """Return the design with its questions clustered in two crossed ways, by `first` and by `second`.
 
     `clusters` is the way with fewer, of as many the more unequal.
     """
@@ -256,26 +255,26 @@ def with_crossed(plan: Design, first: Labels, second: Labels) -> Design:
 
 
 def sub_design(plan: Design, rows: IntArray) -> Design:
-    """Return the design of some of the questions, none of whose weighted tasks is empty."""
+    """Return the design of only the questions in `rows`. Every task with a weight must keep a question."""
     part = design(len(rows), plan.clusters[rows], plan.strata[rows], plan.shares)
     part = replace(part, clustered=plan.clustered, between_tasks=plan.between_tasks)
     return part if plan.crossed is None else with_crossed(part, *(codes[rows] for codes in plan.crossed))
 
 
 def in_order(d: FloatArray, plan: Design, rows: IntArray) -> tuple[FloatArray, Design]:
-    """Return values and design of the questions in another order. Clusters are numbered anew, as they come."""
+    """Return values and design with the questions in the order of `rows`, clusters numbered anew."""
     return d[..., rows], sub_design(plan, rows)
 
 
 def cluster_codes(labels: Labels) -> tuple[IntArray, int]:
-    """Return codes 0 … G−1 of cluster labels, in order of first appearance, and G."""
+    """Return codes 0 … G−1 for cluster labels, in order of first appearance, and the number G of clusters."""
     values = labels.tolist() if isinstance(labels, np.ndarray) else labels
     index = {label: code for code, label in enumerate(dict.fromkeys(values))}
     return np.fromiter(map(index.__getitem__, values), np.intp, len(values)), len(index)
 
 
 def sum_by(codes: IntArray, values: FloatArray | BoolArray | IntArray, size: int) -> FloatArray:
-    """Return (…, size) sums of the (…, n) values with the same code."""
+    """Return (…, size) sums of the (…, n) values that have the same code."""
     if size == 1:
         return np.asarray(np.add.reduce(values, axis=-1, keepdims=True, dtype=np.float64))
     if values.ndim == 1 or len(values) == 1:

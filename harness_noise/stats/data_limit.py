@@ -62,13 +62,13 @@ class Terms:
     """The clusters' sizes, for each contrast or for all of them, empty for clusters of one size."""
 
     def row(self, i: int) -> Terms:
-        """Return the terms of one contrast."""
+        """Return the terms of contrast number i alone."""
         names = ("variance", "answers", "df", "flips", "n_clusters", "spread")
         shares = self.shares[i : i + 1] if len(self.shares) > 1 else self.shares
         return Terms(**{name: getattr(self, name)[i : i + 1] for name in names}, shares=shares)
 
     def upper(self, alpha: float = ALPHA) -> FloatArray:
-        """Return (P,) the limit of the data variance. NaN where it is not above 0, or nothing is known."""
+        """Return (P,) one-sided upper limits of the data variance at level 1 − alpha. NaN if none above 0 is known."""
         V, W, df = self.variance, self.answers, self.df
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             of_flips = 2 * self.flips / np.maximum(1 - self.flips / self.n_clusters, 0.0)
@@ -90,8 +90,7 @@ def terms(
     estimator: Estimator,
     shown: BoolArray | None = None,
 ) -> Terms:
-    """Return the terms of contrasts, each of its own questions unless all are `shown`, by the crossed way with fewer
-    clusters.
+    """Return what the upper limit of the data variance is made of, for P contrasts.
 
     Args:
         c: the contrasts, (n,) or (P, n).
@@ -131,7 +130,7 @@ def terms(
 
 
 def _sizes(shares: FloatArray) -> Shares:
-    """Return the distinct shares of clusters in the mean. Empty where they are one, or not known."""
+    """Return the distinct shares of clusters in the mean and how many clusters have each. () if all are equal."""
     if len(shares) < 2 or np.isnan(shares).any() or np.ptp(shares) <= SLACK * float(shares.max()):
         return ()
     values, counts = np.unique(np.round(shares, 12), return_counts=True)
@@ -140,7 +139,7 @@ def _sizes(shares: FloatArray) -> Shares:
 
 @lru_cache(maxsize=64)
 def _relative(shares: Shares) -> FloatArray:
-    """Return (20,000,) sorted draws of V over its expectation's scale, if clusters are all that matters.
+    """Return 20,000 sorted random draws of an estimated variance over its expectation, if only clusters vary.
 
     V*(z) = Σ_c a_c² (z_c − Σ_k a_k z_k)²/(1 − a_c) / Σ_c a_c², z independent standard normal. The clusters of one size
     have a mean and a sum of squares of their own, which is all that V* knows of them.
@@ -155,7 +154,7 @@ def _relative(shares: Shares) -> FloatArray:
 
 
 def _quantile(shares: Shares, alpha: float) -> float:
-    """Return q_α of V*, NaN if clusters have one size."""
+    """Return the α quantile of the estimated variance over its expectation. NaN if all clusters have one size."""
     return float(np.quantile(_relative(shares), alpha)) if shares else math.nan
 
 
@@ -168,11 +167,11 @@ class DataLimit:
         self._parts = tuple(parts)
 
     def parts(self) -> Sequence[Terms]:
-        """Return what it is made of: one, or two that are independent."""
+        """Return the terms of the limit: of one row, or of two independent parts that are added."""
         return self._parts
 
     def upper(self, alpha: float = ALPHA) -> float:
-        """Return the limit of the data variance. NaN where it is not known. Of a sum X + √Σ(u − X)² [Zou]."""
+        """Return the upper limit of the data variance at level 1 − alpha, or NaN. Two parts are added by [Zou]."""
         each = [(part.upper(alpha).item(), (part.variance - part.answers).item()) for part in self.parts()]
         if len(each) == 1:
             return each[0][0]
@@ -180,15 +179,15 @@ class DataLimit:
         return up if up > 0 and not all(math.isnan(u) for u, _ in each) else math.nan
 
     def above(self, alpha: float = ALPHA) -> float:
-        """Return how far the limit lies above the estimate."""
+        """Return the distance from the estimated data variance to its upper limit."""
         return self.upper(alpha) - sum((part.variance - part.answers).item() for part in self.parts())
 
     def without_answers(self) -> DataLimit:
-        """Return the limit of V itself, where the answers' part of it is not known."""
+        """Return the limit of the total variance, for rows whose answer noise is not known."""
         return DataLimit([replace(part, answers=np.zeros_like(part.answers)) for part in self.parts()])
 
 
 def chi_square(variance: float, df: float, answers: float = 0.0) -> DataLimit:
-    """Return the limit of a variance of which nothing but its degrees of freedom is known."""
+    """Return the upper limit of a variance of which only the degrees of freedom are known."""
     one, unknown = np.ones(1), np.full(1, math.nan)
     return DataLimit([Terms(variance * one, answers * one, df * one, unknown, unknown, 0 * one)])

@@ -39,8 +39,8 @@ difference, and shifts far less.
 """
 
 
-def words(margin: float | None) -> tuple[str, ...]:
-    """Return the verdicts by code, with the margin's where there is one."""
+def verdicts_by_code(margin: float | None) -> tuple[str, ...]:
+    """Return the printed verdicts in the order of their codes, with "equivalent" if there is a margin."""
     return WORDS if margin is None else (*WORDS, equivalent(margin))
 
 
@@ -87,7 +87,7 @@ class Test:
 
 
 def by_sign(of: Differences) -> Test:
-    """Return the sign test as the test of P differences. Where nothing differs nothing is shown, p = 1.
+    """Return the sign test of P differences as a `Test`. If no question differs, p = 1.
 
     A few large differences can make the mean negative while A leads on more questions: then neither is called better.
     """
@@ -128,13 +128,13 @@ class Decision:
     """(P, 4) `OneSided` of each."""
 
     def numbers(self) -> dict[str, FloatArray]:
-        """Return the columns that a result shows, by their names."""
+        """Return the columns that a result shows: limits, statistic, p-value, smallest detectable difference."""
         names = ("ci_low", "ci_high", "statistic", "p_value", "mde")
         return {name: getattr(self, name) for name in names}
 
 
 def decide(of: Differences, settings: Settings, test: Test | None = None) -> Decision:
-    """Return the interval, p-value and two one-sided tests of each difference by itself.
+    """Return the interval, the p-value and the two one-sided tests of each difference, not adjusted for others.
 
     The interval is t's, or the test's own where it has one, and reaches its far limit. A difference is called by its
     interval, or by p where the test says so. Where nothing varies there is no t: the interval is a small-sample rule's
@@ -192,7 +192,7 @@ def decide(of: Differences, settings: Settings, test: Test | None = None) -> Dec
 def _beyond(
     of: Differences, se: FloatArray, varies: BoolArray, bound: float, p: FloatArray, test: Test, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (P,) one-sided p-values that are small where the differences lie below `bound`, and above it.
+    """Return (P,) one-sided p-values for differences below `bound` (small if below), and for those above.
 
     At 0 they are halves of the two-sided p. Elsewhere they are the test's own there; where few questions differ, on the
     side away from 0, no smaller than those of the extended sample, whose limit counts there. So p < (1 − level)/2
@@ -225,18 +225,18 @@ def _beyond(
 
 
 def _halves(p: FloatArray, side: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the one-sided p-values of a two-sided one: small below where `side` is −1, above where it is 1."""
+    """Split two-sided p-values into one-sided ones: p/2 on the side of the estimate, 1 − p/2 on the other."""
     below = np.where(side < 0, p / 2, np.where(side > 0, 1 - p / 2, 0.5))
     return np.where(np.isnan(p), np.nan, below), np.where(np.isnan(p), np.nan, 1 - below)
 
 
 def two_one_sided(level: float) -> float:
-    """Return 1 − 2α, the level of the interval that two one-sided tests of level α use."""
+    """Return the level 1 − 2α of the interval that decides two one-sided tests of level α."""
     return max(0.0, 2 * level - 1)
 
 
 def _limits(of: Differences, se: FloatArray, varies: BoolArray, level: float, test: Test) -> Limits[FloatArray]:
-    """Return the limits of the test, or t's, widened to the far ones, within the metric's range, NaN if there are none.
+    """Return the confidence limits of P differences, clipped to the metric's range. NaN if there are none.
 
     If nothing varies, they are those of the small-sample rule.
     """
@@ -254,23 +254,23 @@ def _limits(of: Differences, se: FloatArray, varies: BoolArray, level: float, te
 
 
 def _no_rounding(limits: FloatArray) -> FloatArray:
-    """Return the limits with 0 in place of rounding: what excludes 0 by 1e-17 does not exclude it."""
+    """Return the limits, with 0 in place of limits that differ from 0 by rounding error only."""
     return np.where(np.abs(limits) <= ROUNDING, 0.0, limits)
 
 
 def noise_flags(df: FloatArray, *, zero: BoolArray, var_data: FloatArray) -> dict[str, BoolArray]:
-    """Return the diagnostics that a variance and its degrees of freedom give reason for, as (P,) columns."""
+    """Return (P,) flags by diagnostic: few clusters, no variance at all, a negative data variance."""
     return {"few_clusters": short_of(df, FEW_DF), "zero_variance": zero, "negative_data_variance": var_data < 0}
 
 
 def noise_codes(df: float, *, zero: bool = False, var_data: float = math.nan) -> set[str]:
-    """Return `noise_flags` of one mean or difference. NaN is "not identified"."""
+    """Return the diagnostics of one mean or difference: few clusters, no variance at all, a negative data variance."""
     flags = noise_flags(np.asarray(df), zero=np.asarray(zero), var_data=np.asarray(var_data))
     return {code for code, has in flags.items() if has}
 
 
 def adjusted(p: ArrayLike, method: str, families: Sequence[Hashable] | None = None) -> FloatArray:
-    """Return the adjusted p-values, over those that are known of each family. NaN stays NaN.
+    """Return p-values adjusted for multiple tests (Holm, Benjamini–Hochberg or not) within each family. NaN stays NaN.
 
     Args:
         p: (P,) p-values.
@@ -294,7 +294,7 @@ class Verdicts:
     p_adjusted: FloatArray
     """NaN where the p-value itself is."""
     codes: IntArray
-    """Verdicts, into `words`."""
+    """Verdicts, into `verdicts_by_code`."""
     words: tuple[str, ...]
     lost_to_adjustment: BoolArray
     """True if the single interval (test) shows a difference and the adjusted p does not."""
@@ -303,7 +303,7 @@ class Verdicts:
 def apply_adjustment(
     own: Decision, a_better: BoolArray, settings: Settings, families: Sequence[Hashable] | None = None
 ) -> Verdicts:
-    """Return the verdicts, from p adjusted over the family of each difference.
+    """Return the verdicts on P differences, from p-values adjusted within families.
 
     Args:
         own: what each says for itself.
@@ -316,11 +316,11 @@ def apply_adjustment(
         lost = own.separable & (p >= 1 - settings.level) & (p > own.p)
     codes = np.where(own.separable & ~lost, np.where(a_better, A, B), np.where(own.equivalent, EQUIVALENT, SAME))
     shown = np.where(np.isnan(own.p_value), np.nan, p)
-    return Verdicts(shown, codes.astype(np.intp), words(settings.margin), lost)
+    return Verdicts(shown, codes.astype(np.intp), verdicts_by_code(settings.margin), lost)
 
 
 def two_sided(low: ArrayLike, high: ArrayLike, level: float) -> FloatArray:
-    """Return two-sided p of 0 for a normal interval that is symmetric about its centre.
+    """Return the two-sided p-value of 0 that a symmetric normal interval of this level implies.
 
     Consistent with it at `level`.
     """
@@ -330,7 +330,7 @@ def two_sided(low: ArrayLike, high: ArrayLike, level: float) -> FloatArray:
 
 
 def p_beyond(estimate: ArrayLike, limit: ArrayLike, df: ArrayLike, level: float, bound: float) -> FloatArray:
-    """Return one-sided p of "the truth is not below `bound`", read off the upper limit of the interval of `level`.
+    """Return the one-sided p-value against "the truth is at least `bound`", derived from an interval's upper limit.
 
     The t statistic (estimate − bound)/s, with s the half-width on that side over t's critical value: the
     standard error itself where the interval is t's; for any other interval, bootstrap or small-sample,
@@ -345,7 +345,7 @@ def p_beyond(estimate: ArrayLike, limit: ArrayLike, df: ArrayLike, level: float,
 
 
 def welch_p(x: FloatArray, y: FloatArray) -> float:
-    """Return two-sided p of Welch's test that two independent samples, of two values or more each, have one mean."""
+    """Return the two-sided p-value of Welch's test that two independent samples have one mean."""
     a, b = x.var(ddof=1) / len(x), y.var(ddof=1) / len(y)
     gap = float(x.mean() - y.mean())
     if a + b <= ROUNDING**2:
@@ -369,12 +369,12 @@ class Skew:
     """−γ/(2√G), which skewness γ adds to the expectation of t [Johnson]."""
 
     def turned(self) -> Skew:
-        """Return the skewness of the values with the other sign."""
+        """Return the skewness of the negated values."""
         return Skew(-self.third, self.spread, -self.shift)
 
 
 def skew_of(sums: FloatArray) -> Skew | None:
-    """Return the skewness of (G,) centred values of questions, or sums of clusters. None where they do not vary."""
+    """Return one row's share in the joint skewness test, from (G,) centred cluster sums. None if nothing varies."""
     scale = float(np.abs(sums).max(initial=0.0))
     if scale <= SMALLEST:
         return None
@@ -386,7 +386,7 @@ def skew_of(sums: FloatArray) -> Skew | None:
 
 
 def skewed_alike(rows: Sequence[Skew]) -> bool:
-    """Return whether the rows share a skewness that is significant and shifts the z of all rows together too far."""
+    """Return True if the rows share a significant skewness that moves the z of all rows together too far."""
     spread = sum(row.spread for row in rows)
     if not spread > 0:
         return False
@@ -396,7 +396,7 @@ def skewed_alike(rows: Sequence[Skew]) -> bool:
 
 
 def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:
-    """Return (…,) two-sided p of the exact sign test (McNemar). NaN where nothing differs.
+    """Return (…,) two-sided p-values of the exact sign test (McNemar) of wins against losses. NaN without either.
 
     Args:
         wins: questions on which A is ahead, ties dropped; where they have clusters, clusters by the sign of their sums,

@@ -47,7 +47,7 @@ class ExtendedSample:
 
 
 def effective_flips(sums: FloatArray) -> FloatArray:
-    """Return (…,) n_f = (Σ S_c²)²/Σ S_c⁴ of (…, G) cluster sums: m equal ones among zeros give m. NaN if all are 0."""
+    """Return (…,) effective numbers of differing clusters, (Σ S²)²/Σ S⁴. m equal sums among zeros give m."""
     top = np.abs(sums).max(axis=-1, keepdims=True, initial=0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         squares = (sums / top) ** 2
@@ -55,7 +55,7 @@ def effective_flips(sums: FloatArray) -> FloatArray:
 
 
 def level_sums(deviations: FloatArray, mean: FloatArray, spread: FloatArray) -> FloatArray:
-    """Return (…, G) cluster sums as they were if all clusters had one size. Where they have, the sums themselves.
+    """Return (…, G) cluster sums, rescaled as if all clusters had one size.
 
     The deviations are brought to one variance under working independence, and each cluster gets the same share of the
     mean back: independent questions with a difference of any size have G/3 effective flips, whatever the sizes.
@@ -72,7 +72,7 @@ def level_sums(deviations: FloatArray, mean: FloatArray, spread: FloatArray) -> 
 
 
 def are_few(n_f: FloatArray, G: FloatArray | float) -> BoolArray:
-    """Return whether so few flips call for the far limit.
+    """Return True where so few clusters differ that the far limit of the interval is extended.
 
     A count on the boundary is not few, however it was rounded.
     """
@@ -93,17 +93,17 @@ class Extension:
         self.spread = squares * (1 - self.shares)
 
     def level_sums(self, sums: FloatArray) -> FloatArray:
-        """Return (P, G) what flips are counted by, from (P, C) sums of the cells. Linear in them."""
+        """Return (P, G) cluster sums as if all clusters had one size, from (P, C) sums by cell."""
         return level_sums(*self._deviations(sums), self.spread)
 
     def _deviations(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return (P, G) deviations of the clusters' weighted sums from the mean, and (P,) that mean over G."""
+        """Return (P, G) deviations of the clusters' weighted sums from their mean, and (P,) that mean."""
         S = self.cells.by_cluster(sums * self.cells.weights[:, self.cells.strata])
         mean = S.sum(axis=1)
         return S - mean[:, None] * self.shares, mean / self.cells.n_clusters
 
     def __call__(self, sums: FloatArray) -> ExtendedSample:
-        """Return the extended samples of P differences from their (P, C) cell sums. NaN where the flips are not few."""
+        """Return P samples with two pseudo-clusters added, from (P, C) sums by cell. NaN if enough clusters differ."""
         with np.errstate(invalid="ignore", divide="ignore"):
             deviations, mean = self._deviations(sums)
             few = are_few(effective_flips(level_sums(deviations, mean, self.spread)), self.cells.n_clusters)
@@ -113,7 +113,7 @@ class Extension:
         return out
 
     def _extend(self, design: Cells, sums: FloatArray, top: FloatArray) -> ExtendedSample:
-        """Return the samples whose pseudo-clusters deviate by `top`."""
+        """Return the samples with two pseudo-clusters added, which deviate from the mean by `top`."""
         n_t, T = design.task_sizes, design.weights.shape[1]
         G = design.n_clusters[:, None]
         grown = 1 + 2 / G
@@ -140,7 +140,7 @@ class Limits(Generic[Number]):
     high: Number
 
     def widened_to(self, estimate: ArrayLike, far: ExtendedSample | None, level: float) -> Limits[FloatArray]:
-        """Return these limits, but no nearer than that of the extended sample on the side away from 0.
+        """Return these limits, with the one away from 0 moved out to the extended sample's if that is farther.
 
         None, or NaN in it, leaves the limits to the last digit; where the estimate is 0 both are far ones.
         """
@@ -155,34 +155,34 @@ class Limits(Generic[Number]):
         )
 
     def exclude(self, value: float = 0.0) -> BoolArray:
-        """Return True if `value` lies outside, False without an interval."""
+        """Return True if `value` lies outside the interval, False if `value` lies inside or there is no interval."""
         return np.asarray((self.low > value) | (self.high < value))
 
     def hold(self, estimate: ArrayLike) -> BoolArray:
-        """Return True if the estimate lies between the limits, to rounding, or if there is no interval."""
+        """Return True if the estimate lies within the limits, up to rounding, or if there is no interval."""
         estimate = np.asarray(estimate, dtype=np.float64)
         slack = SLACK * np.maximum(1.0, np.abs(estimate))
         return np.asarray(~((self.low > estimate + slack) | (self.high < estimate - slack)))
 
     def within(self, margin: float) -> BoolArray:
-        """Return two one-sided tests [Schuirmann] of level α: the (1 − 2α) interval lies inside ±margin."""
+        """Return True if the interval lies inside ±margin (equivalence by two one-sided tests [Schuirmann])."""
         return np.asarray((-margin < self.low) & (self.high < margin))
 
 
 def critical(level: float, df: ArrayLike = math.inf) -> FloatArray:
-    """Return two-sided critical value of Student's t. The normal one for infinite df."""
+    """Return the two-sided critical value of Student's t for a confidence level, the normal one for infinite df."""
     return np.asarray(special.stdtrit(np.asarray(df, dtype=np.float64), 0.5 + level / 2))
 
 
 def t_limits(estimate: ArrayLike, se: ArrayLike, df: ArrayLike, level: float) -> Limits[FloatArray]:
-    """Return estimate ± t·se."""
+    """Return the t intervals estimate ± t·se, of arrays."""
     estimate = np.asarray(estimate, dtype=np.float64)
     half = critical(level, df) * np.asarray(se)
     return Limits(estimate - half, estimate + half)
 
 
 def t_interval(mean: float, se: float, df: float, level: float) -> Limits[float]:
-    """Return `t_limits` of one mean."""
+    """Return the t interval mean ± t·se of one mean."""
     ends = t_limits(mean, se, df, level)
     return Limits(float(ends.low), float(ends.high))
 
@@ -228,37 +228,37 @@ class OneMean:
 
     @property
     def t(self) -> float:
-        """The critical value."""
+        """The critical value of Student's t at this level and these degrees of freedom."""
         return float(critical(self.level, self.df))
 
 
 def t_of_mean(of: OneMean) -> Limits[float]:
-    """Return `t_interval`."""
+    """Return the t interval of a mean."""
     return t_interval(of.mean, of.se, of.df, of.level)
 
 
-def tail_of_t(of: OneMean) -> float:
-    """Return how far skewness moves the limit of a symmetric interval."""
+def tail_shift_of_t(of: OneMean) -> float:
+    """Return how many standard errors skewness moves a limit of the t interval of a mean."""
     return tail_shift(of.skewness, 0.0, of.t, of.least)
 
 
 def wilson_of_mean(of: OneMean) -> Limits[float]:
-    """Return `wilson`."""
+    """Return the Wilson score interval of a mean, on its effective number of answers."""
     return wilson(of.share, of.size, of.t)
 
 
-def tail_of_wilson(of: OneMean) -> float:
-    """Return how far skewness moves the limit, beyond that of a binomial share."""
+def tail_shift_of_wilson(of: OneMean) -> float:
+    """Return how many standard errors skewness beyond a binomial's moves a limit of the Wilson interval of a mean."""
     return tail_shift(of.skewness, binomial_skewness(of.share, of.size), of.t)
 
 
 def clopper_pearson_of_mean(of: OneMean) -> Limits[float]:
-    """Return `clopper_pearson`."""
+    """Return the exact binomial (Clopper–Pearson) interval of a mean of 0/1 answers."""
     return clopper_pearson(of.share, of.answers, of.level)
 
 
-def not_exact(of: OneMean) -> str:
-    """Return why the answers are not a binomial sample, or ""."""
+def why_not_binomial(of: OneMean) -> str:
+    """Return the reason why a Clopper–Pearson interval does not fit (no binomial sample), or "" if it fits."""
     if of.exact:
         return ""
     return (
@@ -268,12 +268,12 @@ def not_exact(of: OneMean) -> str:
 
 
 def korn_graubard_of_mean(of: OneMean) -> Limits[float]:
-    """Return `korn_graubard`."""
+    """Return the Korn–Graubard interval of a mean of clustered or repeated 0/1 answers."""
     return korn_graubard(of.share, of.size, of.answers, of.df, of.level)
 
 
 def of_mean(choice: IntervalMethod, of: OneMean) -> tuple[Limits[float] | None, float]:
-    """Return the limits of a mean on its own scale, and how far a long tail moves one of them, in standard errors."""
+    """Return a mean's interval by the chosen method, and how many standard errors skewness moves one of its limits."""
     ends: Limits[float] | None = choice.call("of_mean", of)
     if ends is None:
         return None, 0.0
@@ -283,7 +283,7 @@ def of_mean(choice: IntervalMethod, of: OneMean) -> tuple[Limits[float] | None, 
         assert of.bounds is not None
         width = of.bounds[1] - of.bounds[0]
     if choice.tail_moves:
-        ends = moved(ends, shift * of.se / width)
+        ends = with_moved_limit(ends, shift * of.se / width)
     if choice.on_share:
         assert of.bounds is not None
         return rescaled(within(ends, 0.0, 1.0), of.bounds), shift
@@ -291,13 +291,13 @@ def of_mean(choice: IntervalMethod, of: OneMean) -> tuple[Limits[float] | None, 
 
 
 def binomial_skewness(p: float, n: float) -> float:
-    """Return the skewness of a share p of n independent 0/1 answers, which Wilson's interval allows for."""
+    """Return the skewness of the share p of right answers among n independent 0/1 answers."""
     variance = n * p * (1 - p)
     return (1 - 2 * p) / math.sqrt(variance) if variance > 0 else 0.0
 
 
 def tail_shift(skewness: float, allowed: float, critical: float, least: float = SKEWED) -> float:
-    """Return how far a limit is moved out towards the long tail, in standard errors: up if above 0, 0 for none.
+    """Return how many standard errors skewness moves a confidence limit out, up if above 0, 0 for none.
 
     A Studentised mean of skewness γ has the quantile t + γ(1 + 2t²)/6 where Student's has t [Hall, eq. 2.38].
     Only the limit that becomes farther by it is moved.
@@ -314,25 +314,25 @@ def tail_shift(skewness: float, allowed: float, critical: float, least: float = 
     return left * (1 + 2 * critical**2) / 6
 
 
-def moved(interval: Limits[float], by: float) -> Limits[float]:
-    """Return the interval with its upper limit moved up, or its lower one down where `by` is below 0."""
+def with_moved_limit(interval: Limits[float], by: float) -> Limits[float]:
+    """Return the interval with the upper limit raised by `by`, or with the lower limit lowered if `by` is negative."""
     return Limits(interval.low + min(by, 0.0), interval.high + max(by, 0.0))
 
 
 def in_range(mean: ArrayLike, bounds: tuple[float, float]) -> FloatArray:
-    """Return means inside their range: what an estimator puts beyond an end, or within rounding of one, is that end."""
+    """Return means clipped to the metric's range, with rounding error at its ends removed."""
     low, high = bounds
     slack, mean = SLACK * (high - low), np.asarray(mean, dtype=np.float64)
     return np.where(mean > high - slack, high, np.where(mean < low + slack, low, mean))
 
 
 def within(interval: Limits[float], low: float, high: float) -> Limits[float]:
-    """Return the part of an interval that lies in [low, high]."""
+    """Return the part of a confidence interval that lies in [low, high]."""
     return Limits(max(low, interval.low), min(high, interval.high))
 
 
 def binomial_size(p: float, se: float, n_answers: float, n_clusters: int, mixed: int) -> float:
-    """Return how many independent 0/1 answers determine a mean p in [0, 1] as well as its standard error: p(1 − p)/se².
+    """Return the effective sample size p(1 − p)/se²: how many independent 0/1 answers give this standard error.
 
     The effective sample size of [Korn], with what few failures leave unknown.
 
@@ -358,7 +358,7 @@ def binomial_size(p: float, se: float, n_answers: float, n_clusters: int, mixed:
 
 
 def clopper_pearson(p: float, n: float, level: float) -> Limits[float]:
-    """Return the exact binomial interval, n and p·n possibly fractional [Korn]."""
+    """Return the exact binomial interval of a share p of n answers, where n and p·n may be fractions [Korn]."""
     alpha = 1 - level
     x = p * n
     low = 0.0 if x <= 0 else float(special.betaincinv(x, n - x + 1, alpha / 2))
@@ -367,13 +367,13 @@ def clopper_pearson(p: float, n: float, level: float) -> Limits[float]:
 
 
 def korn_graubard(p: float, n_effective: float, n_answers: float, df: float, level: float) -> Limits[float]:
-    """Return Clopper–Pearson at n_eff · (z/t_df)², capped at the number of answers [Korn]."""
+    """Return the Clopper–Pearson interval at the effective sample size n_eff · (z/t_df)², at most n_answers [Korn]."""
     n = min(n_effective * float(critical(level) / critical(level, df)) ** 2, n_answers)
     return clopper_pearson(p, n, level)
 
 
 def rescaled(interval: Limits[float], bounds: tuple[float, float]) -> Limits[float]:
-    """Return an interval on [0, 1] as one on [low, high]."""
+    """Return an interval of a share in [0, 1] as an interval on the scale [low, high]."""
     low, high = bounds
     width = high - low
     return Limits(low + width * interval.low, min(high, low + width * interval.high))
@@ -428,7 +428,7 @@ class RangeEnds:
 
 
 def range_ends(values: FloatArray, mean: FloatArray, plan: Design, bounds: tuple[float, float]) -> RangeEnds:
-    """Return how (n, K) scores with these means lie between the ends of their range."""
+    """Return what (n, K) scores show of the ends of their range, such as the clusters that leave an end."""
     low, high = bounds
     scored = values[~np.isnan(values)]
     with np.errstate(invalid="ignore"):

@@ -34,7 +34,7 @@ UNTOLD = Reach()
 
 
 def t_reach(low: FloatArray, high: FloatArray, plan: Design, estimator: Estimator) -> Reach:
-    """Return what t of a mean could be.
+    """Return the range of t statistics that a mean could have, whatever the missing scores are.
 
     Args:
         low: (n,) the lowest difference of each question that the missing scores allow.
@@ -50,7 +50,7 @@ def t_reach(low: FloatArray, high: FloatArray, plan: Design, estimator: Estimato
     middle, reach = (design.sums(x[None, :])[0] for x in ((low + high) / 2, (high - low) / 2))
 
     def of_task(values: FloatArray) -> FloatArray:
-        """Return (C,) sums over the task of each cell."""
+        """Return for each cell (cluster × task) the sum of `values` over the cell's task."""
         return np.asarray(design.by_task(values[None, :])[0, design.strata])
 
     # a cell's residual sum falls by its share of what its task's sum rises by

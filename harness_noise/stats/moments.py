@@ -27,7 +27,17 @@ from scipy import special
 from ..arrays import BoolArray, FloatArray, IntArray, blank, rows_of
 from ..settings import Estimator
 from .cluster_variance import Cells, cells, crossed_variance, leverage_factor, task_weights
-from .contrast import Contrast, Design, QuestionStats, contrast, once, question_stats, repeat_codes, split_known, sum_by
+from .contrast import (
+    Contrast,
+    Design,
+    QuestionStats,
+    contrast,
+    noise_can_be_split,
+    once,
+    question_stats,
+    repeat_codes,
+    sum_by,
+)
 from .data_limit import Terms, terms
 from .intervals import Extension
 from .tolerances import ROUNDING, SKEWED_MEASURE, SMALLEST
@@ -76,7 +86,7 @@ def contrast_moments(
     shown: BoolArray | None = None,
     alone: bool = False,
 ) -> OfContrasts:
-    """Return the contrasts of some runs, their moments, the codes of their repeats, and what limits the data noise.
+    """Return contrasts of some runs with their means, variances, noise split, repeat diagnostics and data-noise limit.
 
     Data noise is V − Σ a_i² w_i, the small-K correction of [Wang, §3.3]; it may be negative. Prediction noise is
     Σ a_i² v_i, at one answer per question; total noise V + Σ a_i² Σ_r a_r² s² (1 − 1/k) is their sum where they are
@@ -97,7 +107,7 @@ def contrast_moments(
     """
     c, codes = contrast(runs, coefficients, plan.strata, shown), repeat_codes(runs, plan.strata, shown)
     each = np.stack([c.d, *(run.mean for run in runs)]) if alone else c.d
-    identified, m, by_itself = split_known(codes), mean_variance(each, plan, estimator, shown), None
+    identified, m, by_itself = noise_can_be_split(codes), mean_variance(each, plan, estimator, shown), None
     if alone:
         m, by_itself = rows_of(m, np.s_[:1]), rows_of(m, np.s_[1:])
     weights, _ = task_weights(plan, shown)
@@ -117,14 +127,14 @@ def contrast_moments(
     with np.errstate(invalid="ignore", divide="ignore"):
         each_run = zip(runs, coefficients, strict=True)
         shares = ((run, (weights[:, plan.strata] * a) ** 2 / np.maximum(run.count, 1)) for run, a in each_run)
-        df = 1 / sum(_spread(run, share, plan, shown, w) for run, share in shares)
+        df = 1 / sum(_inverse_df_of_answer_noise(run, share, plan, shown, w) for run, share in shares)
     w, df, v = (np.where(varies, x, np.nan) for x in (w, df, v))
     m = replace(undefined_moments(m.n, m.n), mean=m.mean, variance=w, df=df, var_prediction=v, var_total=v)
     return OfContrasts(c, m, codes, None)
 
 
 def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: BoolArray | None = None) -> Moments:
-    """Return the weighted means of (P, n) values, or of (n,), and their variances. Nothing of repeats."""
+    """Return the weighted means of (P, n) values and their variances, with no split into kinds of noise."""
     d = np.atleast_2d(d)
     P, n = d.shape
     weights, counts = task_weights(plan, shown)
@@ -141,7 +151,7 @@ def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: Bool
     residual = np.broadcast_to(means - mean[:, None], d.shape) if plan.between_tasks else e
     if shown is not None:
         e, residual = (np.where(shown, x, 0.0) for x in (e, residual))
-    G = np.broadcast_to(_clusters_of(plan, shown), P)
+    G = np.broadcast_to(_count_clusters(plan, shown), P)
     if n == 0:
         return undefined_moments(np.zeros(P), G)
     V, df = _variance(residual, plan, cells(plan, shown), estimator)
@@ -168,15 +178,15 @@ def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: Bool
     )
 
 
-def _clusters_of(plan: Design, shown: BoolArray | None) -> FloatArray:
-    """Return (Q,) clusters that have a question."""
+def _count_clusters(plan: Design, shown: BoolArray | None) -> FloatArray:
+    """Return (Q,) numbers of clusters with at least one question."""
     if shown is None:
         return once(plan, "clusters", lambda: np.array([np.count_nonzero(np.bincount(plan.clusters))], np.float64))
     return np.asarray((sum_by(plan.clusters, shown, plan.n_clusters) > 0).sum(axis=1).astype(np.float64))
 
 
 def _variance(e: FloatArray, plan: Design, by_cell: Cells, estimator: Estimator) -> tuple[FloatArray, FloatArray]:
-    """Return (P,) V and degrees of freedom from residuals. NaN where they are not identified."""
+    """Return (P,) variances of means and their degrees of freedom, from residuals. NaN if not identified."""
     if plan.crossed is None:
         return by_cell.variances(e, estimator), np.broadcast_to(by_cell.df, len(e))
     each = [crossed_variance(row, plan, estimator) for row in e]
@@ -189,10 +199,10 @@ def undefined_moments(n: FloatArray, n_clusters: FloatArray) -> Moments:
     return replace(blank(Moments, len(n)), n=n, n_clusters=n_clusters)
 
 
-def _spread(
+def _inverse_df_of_answer_noise(
     run: QuestionStats, shares: FloatArray, plan: Design, shown: BoolArray | None, whole: FloatArray
 ) -> FloatArray:
-    """Return (P,) Σ (c_i s²_i/V)²/(k_i − 1), where Σ c_i s²_i is what this run adds to V, the `whole`.
+    """Return (P,) one run's part of 1/df for the variance `whole`: Σ (c_i s²_i/V)²/(k_i − 1) over its questions.
 
     It is free of the scale of the scores, of which it would take the fourth power. The share of questions with one
     answer, which borrow the mean s² of the others of their task, goes to these.
@@ -215,14 +225,14 @@ def _spread(
 
 
 def gap_of_runs(run: QuestionStats, plan: Design, var_prediction: float, level: float) -> float:
-    """Return how far two runs with one answer per question differ at most with this probability, by answers alone.
+    """Return the largest difference that answer noise alone makes between two runs of one model, at this level.
 
     t √2 √(Σ c_i² s²_i), the repeatability limit of ISO 5725-6, with the degrees of freedom of this sum of variances
     [Satterthwaite]. NaN if the prediction noise is not identified, or 0.
     """
     if not var_prediction > 0:
         return math.nan
-    df = 1 / float(_spread(run, plan.weights[None] ** 2, plan, None, np.array([var_prediction]))[0])
+    df = 1 / float(_inverse_df_of_answer_noise(run, plan.weights[None] ** 2, plan, None, np.array([var_prediction]))[0])
     return float(special.stdtrit(df, (1 + level) / 2)) * math.sqrt(2 * var_prediction)
 
 
@@ -246,32 +256,32 @@ class RunComponent:
 
     @property
     def variance(self) -> float:
-        """σ²_run, raw: it may be negative."""
+        """Variance between runs σ²_run, not cut off at 0, so possibly negative."""
         return self.between - self.residual
 
     def spread(self, scale: float) -> float:
-        """Return Σ V²/df of the two mean squares, for the degrees of freedom of a sum [Satterthwaite]."""
+        """Return Σ V²/df of the two mean squares, which Satterthwaite's degrees of freedom of a sum need."""
         between = (scale * self.between) ** 2 / (self.runs - 1)
         return between + (scale * self.residual) ** 2 / self.df_residual
 
     @property
     def p_value(self) -> float | None:
-        """F test of σ²_run = 0. None without any residual."""
+        """p-value of the F test that all runs have one mean. None if nothing is left besides the run effects."""
         return self._p(self.means, self.runs - 1)
 
     @property
     def first_p_value(self) -> float | None:
-        """F test of one contrast, that run 0 has the mean of the others. None without any residual."""
+        """p-value of the F test that run 0 has the mean of the other runs. None without any residual."""
         others = np.full(self.runs - 1, self.means[1:].mean())
         return self._p(np.append(self.means[0], others), 1)
 
     @property
     def others_p_value(self) -> float | None:
-        """F test of σ²_run = 0 without run 0. None without any residual, or with fewer than two others."""
+        """p-value of the F test that all runs but run 0 have one mean. None for under two, or without residuals."""
         return self._p(self.means[1:], self.runs - 2)
 
     def _p(self, means: FloatArray, df: int) -> float | None:
-        """Return the F test's p that runs with these means, which differ in `df` directions, have one mean."""
+        """Return the F test's p-value that runs with these means have one mean (`df` numerator degrees of freedom)."""
         if self.residual <= ROUNDING**2 or df < 1:
             return None
         between = float(((means - means.mean()) ** 2).sum()) / df
@@ -279,7 +289,7 @@ class RunComponent:
 
 
 def run_component(values: FloatArray, weights: FloatArray, strata: IntArray) -> RunComponent | None:
-    """Return the run component of (n, K) scores whose column j is one run.
+    """Return the variance component between runs, from (n, K) scores whose column j is run j.
 
     Run means come from the questions that every run has scored; None with K < 2, or with fewer than
     two such questions in a task.
@@ -317,13 +327,13 @@ def run_component(values: FloatArray, weights: FloatArray, strata: IntArray) -> 
 
 
 def without_run_means(values: FloatArray, strata: IntArray, component: RunComponent) -> QuestionStats:
-    """Return question statistics of (n, K) scores after the run means are taken out. Their `var` estimates σ²_res."""
+    """Return question statistics of (n, K) scores after each run's mean effect has been subtracted."""
     stats = question_stats(values - component.effects[strata])
     return QuestionStats(stats.mean, stats.var * component.correction[strata], stats.count)
 
 
 def shared_noise_p(values: FloatArray, plan: Design, shown: BoolArray) -> FloatArray:
-    """Return (P,) p of the F test that one run's repeats move together, on each of P sets of its questions.
+    """Return (P,) p-values of the F test that a run's repeats move together, on P sets of questions.
 
     What `run_component` has as `p_value`, from sums: with e the run means less their mean, the variance that is left
     within a question when e is taken out adds up to Σ s²_i − n Σ e²/(K − 1). 1 where nothing is left, and NaN where too
@@ -358,7 +368,7 @@ def shared_noise_p(values: FloatArray, plan: Design, shown: BoolArray) -> FloatA
 
 
 def moving_together_p(values: FloatArray) -> FloatArray:
-    """Return (P,) p of the F test that repeats move together, as `RunComponent.p_value` has it, of one task.
+    """Return (P,) p-values of the F test that the K repeats of a run move together, for P runs on one task.
 
     NaN without any residual.
 
@@ -375,7 +385,7 @@ def moving_together_p(values: FloatArray) -> FloatArray:
 
 
 def with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:
-    """Add the variance between runs to what independent answers give [Searle, §4.5].
+    """Add the variance between runs to moments that were computed for independent answers [Searle, §4.5].
 
     For one run se² = (MS_q + MS_run − MS_res)/(nK) with Satterthwaite's degrees of freedom over its
     three mean squares; with clusters V takes the place of MS_q/(nK). One of them is subtracted, which
@@ -399,8 +409,7 @@ def with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequ
 
 
 def skewness(d: FloatArray, plan: Design) -> float:
-    """Return the mean's skewness: that of the clusters' `level_sums` of residuals, as of a sample (G₁ [Cramér]), over
-    √G.
+    """Return the skewness of a mean, estimated from its cluster sums (G₁ [Cramér] over √G).
 
     0 for questions clustered in two crossed ways, and where there are fewer than three clusters.
     """
@@ -415,7 +424,7 @@ def skewness(d: FloatArray, plan: Design) -> float:
 
 
 def ratio_skewness(z: FloatArray, y: FloatArray, plan: Design) -> float:
-    """Return what a denominator that varies adds to the skewness of a Studentised ratio, −3 cov(z̄, ȳ)/(se(z̄) ȳ).
+    """Return the skewness that a varying denominator ȳ adds to a Studentised ratio, −3 cov(z̄, ȳ)/(se(z̄) ȳ).
 
     A ratio and its standard error have ȳ and the estimated R in common: where se is taken at the estimate, and not at
     the true R as in Fieller's theorem, t becomes t + cov(z̄, ȳ)/(se(z̄) ȳ) t², and a skewness γ changes t by −γ t²/3.
@@ -434,7 +443,7 @@ def ratio_skewness(z: FloatArray, y: FloatArray, plan: Design) -> float:
 
 
 def _level_sums(d: FloatArray, plan: Design) -> FloatArray:
-    """Return (G,) `level_sums` of the clusters' residuals. Of questions by themselves: their residuals over n."""
+    """Return (G,) sums of residuals by cluster, as if all clusters had one size."""
     sizes = np.maximum(np.bincount(plan.strata), 1)
     means = (np.bincount(plan.strata, weights=d) / sizes)[plan.strata]
     by_cell = cells(plan)
@@ -443,18 +452,18 @@ def _level_sums(d: FloatArray, plan: Design) -> FloatArray:
 
 
 def is_skewed(d: FloatArray, plan: Design) -> bool:
-    """Return whether the mean of a measure is so skewed that t's interval is too short on the side of the tail."""
+    """Return True if a mean is so skewed that its t interval is too short on the side of the long tail."""
     return abs(skewness(d, plan)) > SKEWED_MEASURE
 
 
 def without_rounding(x: FloatArray | float, y: FloatArray | float) -> FloatArray:
-    """Return x − y, 0 if only rounding is left, because its sign is a diagnostic."""
+    """Return x − y, or 0 where only rounding error is left, because the sign of x − y is a diagnostic."""
     left = np.asarray(x - y)
     return np.where(np.abs(left) <= ROUNDING * np.maximum(x, y), 0.0, left)
 
 
 def intraclass_correlation(d: FloatArray, plan: Design) -> float | None:
-    """Return one-way ANOVA estimate of the ICC of d within clusters of unequal size, one task [Searle, §3.6].
+    """Return the intraclass correlation of values within clusters (one-way ANOVA estimate) [Searle, §3.6].
 
     None without clusters or with crossed ones, over several tasks, with singletons only, or without any variance.
     """

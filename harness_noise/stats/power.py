@@ -29,7 +29,7 @@ _DEGREE = 48
 
 
 def power_t(nc: FloatArray | float, alpha: float, df: FloatArray | float) -> FloatArray:
-    """Return P(|T| > t_{1−α/2, df}) for a noncentral t with noncentrality `nc`, both directions counted.
+    """Return the power of the two-sided t test for a true difference of `nc` standard errors.
 
     Args:
         nc: true difference over its standard error, of any shape that goes with `df`.
@@ -49,20 +49,20 @@ def power_t(nc: FloatArray | float, alpha: float, df: FloatArray | float) -> Flo
 
 
 def _noncentral(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:
-    """Return the power by the library. A probability that it cannot compute, because it rounds to 0, is 0."""
+    """Return the power from scipy's noncentral t distribution. A probability that scipy rounds to NaN is 0."""
     below, above = (np.nan_to_num(special.nctdtr(df, nc, x)) for x in (-t, t))
     return np.asarray(below + 1 - above, dtype=np.float64)
 
 
 @cache
 def _quadrature() -> tuple[FloatArray, FloatArray]:
-    """Return Gauss and Legendre's nodes and weights, only when they are needed."""
+    """Return the nodes and weights of a 96-point Gauss–Legendre quadrature, computed once."""
     nodes, weights = np.polynomial.legendre.leggauss(96)
     return nodes, weights
 
 
 def _integrated_over_z(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:
-    """Return E_z of P(s < (z + nc)/t), and the same of −nc. s has its singular point at 0, so z + nc is a power."""
+    """Return the power of the t test by numerical integration over z, for few degrees of freedom."""
     total, (nodes, weights) = np.zeros(len(nc)), _quadrature()
     for shift in (nc, -nc):
         low = np.maximum(0.0, shift - 9.0) ** 0.25
@@ -77,7 +77,7 @@ def _integrated_over_z(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatAr
 
 
 def noncentrality(alpha: float, power: float, df: FloatArray | float) -> FloatArray:
-    """Return the noncentrality at which the two-sided t test of level `alpha` has `power`. Times se it is the MDE.
+    """Return the true difference, in standard errors, at which the t test of level `alpha` has `power` (MDE/se).
 
     Args:
         alpha: two-sided level, in (0, 1).
@@ -107,20 +107,20 @@ def noncentrality(alpha: float, power: float, df: FloatArray | float) -> FloatAr
 
 @lru_cache(maxsize=256)
 def _cached_noncentralities(alpha: float, power: float, df: tuple[float, ...]) -> FloatArray:
-    """Return noncentralities of a few df, which are solved once for all models of a leaderboard."""
+    """Return the noncentralities for a few degrees of freedom, solved once and cached."""
     return _solve(alpha, power, np.array(df))
 
 
 @lru_cache(maxsize=256)
 def _curve(alpha: float, power: float) -> FloatArray:
-    """Return Chebyshev coefficients of log nc as a function of 1/df in [0, 1], in which it is analytic."""
+    """Return Chebyshev coefficients of log noncentrality as a function of 1/df in [0, 1]."""
     u = np.cos(np.pi * (np.arange(_DEGREE) + 0.5) / _DEGREE)
     values = np.log(_solve(alpha, power, 2 / (u + 1)))
     return np.asarray(chebyshev.chebfit(u, values, _DEGREE - 1), dtype=np.float64)
 
 
 def _solve(alpha: float, power: float, df: FloatArray) -> FloatArray:
-    """Solve for nc by bisection, because the power grows with nc."""
+    """Solve for the noncentrality that gives `power` at each df, by bisection."""
     low = np.zeros(len(df))
     high = np.full(len(df), special.ndtri(power) - special.ndtri(alpha / 2) + 1.0)
     high = np.maximum(high, 1.0)
@@ -149,21 +149,21 @@ class Variances:
     """(…) the same of B, None if the contrast is a single run."""
 
     def at(self, repeats: float) -> float:
-        """Return ω² + σ²_A/K + σ²_B/K. An estimate of ω² below 0 counts as 0."""
+        """Return the variance per question at `repeats` answers: ω² + σ²/K."""
         return max(0.0, self.omega2) + self.sigma2 / repeats
 
     @property
     def sigma2(self) -> float:
-        """Prediction noise of one answer of every run."""
+        """Prediction noise of one answer per question, summed over the contrast's runs."""
         return self.sigma2_a + (self.sigma2_b or 0.0)
 
     @property
     def runs(self) -> int:
-        """Runs of the contrast."""
+        """Number of runs in the contrast: 1 for a mean, 2 for a difference."""
         return 1 if self.sigma2_b is None else 2
 
     def inflated(self, design_effect: float | None) -> Variances:
-        """Return the variances with ω² times the design effect of clusters that it does not hold."""
+        """Return the variances with the data variance ω² multiplied by the clusters' design effect."""
         return self if design_effect is None else replace(self, omega2=self.omega2 * design_effect)
 
 
@@ -177,12 +177,11 @@ class Units:
     """Degrees of freedom that one more unit brings: 1, or less where clusters are of unequal size."""
 
     def df(self, n: float) -> float:
-        """Return the degrees of freedom of a design with n questions: n − 1, G − 1, or the pilot's in proportion, at
-        least 1."""
+        """Return the degrees of freedom of a design with n questions, at least 1."""
         return max(1.0, self.freedom * n / self.size - 1)
 
     def questions(self, units: int) -> int:
-        """Return questions of that many units, rounded up."""
+        """Return the number of questions in that many units (questions or clusters), rounded up."""
         return math.ceil(units * self.size - SLACK)
 
 
@@ -190,7 +189,7 @@ QUESTIONS = Units()
 
 
 def required_units(variance: float, effect: float, alpha: float, power: float, units: Units = QUESTIONS) -> int:
-    """Return the fewest units, at least 2, with n = nc² · variance / δ² [Miller, eq. 9], nc the noncentrality.
+    """Return the fewest units (questions or clusters) with which the t test detects `effect` at this power.
 
     Raises:
         ValueError: more than 10¹² of them.
@@ -207,19 +206,19 @@ def required_units(variance: float, effect: float, alpha: float, power: float, u
 
 
 def detectable_effect(variance: float, n: float, alpha: float, power: float, units: Units = QUESTIONS) -> float:
-    """Return δ = nc √(variance/n) [Miller, eq. 10], nc the noncentrality with that power at the design's df."""
+    """Return the smallest effect that n questions detect with this power, δ = nc √(variance/n) [Miller, eq. 10]."""
     return float(noncentrality(alpha, power, units.df(n))) * math.sqrt(variance / n)
 
 
 def achieved_power(variance: float, n: float, effect: float, alpha: float, units: Units = QUESTIONS) -> float:
-    """Return the chance that the two-sided t test finds δ, in whichever direction."""
+    """Return the power of the two-sided t test for a true difference `effect` on n questions."""
     if variance == 0:
         return 1.0
     return float(power_t(effect / math.sqrt(variance / n), alpha, units.df(n)))
 
 
 def rule_of_thumb(p: float) -> Variances:
-    """Return Var[A − B] ≈ p(1 − p) in total [Wang, §4.1.2].
+    """Return variances for planning from an accuracy p alone: Var[A − B] ≈ p(1 − p) in total [Wang, §4.1.2].
 
     It does not say how much of that is prediction noise, so all of it is counted as data noise:
     more answers per question are never promised to help.
@@ -228,5 +227,5 @@ def rule_of_thumb(p: float) -> Variances:
 
 
 def beta_variance(p: FloatArray, solved: float = 1.0) -> FloatArray:
-    """Return s · (p/s)(1 − p/s) with s the share `solved` of the questions that any model solves [Wang, §4.1.3]."""
+    """Return the variance of answers at accuracy p, if only the share `solved` is ever solved [Wang, §4.1.3]."""
     return p * (1 - p / solved) if solved > 0 else np.zeros_like(p)

@@ -24,7 +24,7 @@ FEWEST_TO_SPLIT = 4
 
 
 def dense_ranks(x: FloatArray) -> tuple[AnyArray, int]:
-    """Return (N, M) rank of each value among the values of its row, −1 for NaN, and the number of ranks.
+    """Return (N, M) ranks of the values within each row, −1 for NaN, and the number of ranks.
 
     Values that differ by rounding only share a rank.
     """
@@ -42,7 +42,7 @@ def dense_ranks(x: FloatArray) -> tuple[AnyArray, int]:
 
 
 def answers_above(answers: Sequence[FloatArray]) -> FloatArray:
-    """Return (M, M) Σ_i P(A_ij > B_ik) over all pairs of answers of two models. What differs by rounding only is equal.
+    """Return (M, M) expected wins of model A over model B, summed over questions: P(answer of A > answer of B).
 
     Args:
         answers: (N, K_m) scores of each of the M models, NaN where there is none.
@@ -71,7 +71,7 @@ def answers_above(answers: Sequence[FloatArray]) -> FloatArray:
 
 
 def wins(a: FloatArray, b: FloatArray) -> tuple[float, float]:
-    """Return the expected wins of A and of B over all pairs of their answers, from (n, K_A) and (n, K_B) scores."""
+    """Return A's and B's expected wins over all pairs of their answers, from (n, K_A) and (n, K_B) scores."""
     if not all(((x == 0) | (x == 1)).all() for x in (a, b)):
         above = answers_above((a, b))
         return float(above[0, 1]), float(above[1, 0])
@@ -101,7 +101,7 @@ class RankSets:
 
 
 def from_decisions(better: BoolArray) -> RankSets:
-    """Return the rank sets from (M, M) decisions that are right together."""
+    """Return the ranks each model may have, from an (M, M) matrix of which model is shown to be better."""
     M = len(better)
     low, high = 1 + better.sum(axis=0), M - better.sum(axis=1)
     ties = M - 1 - (better | better.T).sum(axis=1)
@@ -109,7 +109,7 @@ def from_decisions(better: BoolArray) -> RankSets:
 
 
 def rank_sets(sums: FloatArray, level: float, rng: np.random.Generator, draws: int = 2000) -> RankSets:
-    """Return simultaneous rank sets of M models.
+    """Return for each of M models the set of ranks it may have, all sets right together at this level.
 
     Args:
         sums: (G, M) each model's scores summed by cluster, higher is better; all models on the same questions.
@@ -147,7 +147,7 @@ def rank_sets(sums: FloatArray, level: float, rng: np.random.Generator, draws: i
 
 
 def _inverse_lengths(sums: FloatArray, scale: float) -> FloatArray:
-    """Return (M, M) 1/√Σ_g x_g² of each pair's differences. 0 where nothing differs."""
+    """Return (M, M) 1/‖x‖ of the cluster sums x of each pair's differences, 0 if a pair does not differ."""
     M = sums.shape[1]
     out = np.zeros((M, M))
     for a in range(M):
@@ -157,8 +157,7 @@ def _inverse_lengths(sums: FloatArray, scale: float) -> FloatArray:
 
 
 def _largest(flipped: FloatArray, inverse: FloatArray) -> FloatArray:
-    """Return (draws,) largest statistic of (M, draws) flipped totals over the pairs of non-zero `inverse`, at
-    least 0."""
+    """Return (draws,) the largest test statistic over all pairs in each random sign flip, at least 0."""
     M, draws = flipped.shape
     out = np.zeros(draws)
     for a in range(M):
@@ -180,7 +179,7 @@ class Stability:
 
 
 def stability(sums: FloatArray, sizes: FloatArray, rng: np.random.Generator, draws: int = 500) -> Stability:
-    """Resample whole clusters and order the models again.
+    """Resample whole clusters with replacement and count how alike the models' order stays.
 
     Args:
         sums: (G, M) scores summed by cluster, higher is better.
@@ -219,7 +218,7 @@ class Chosen:
 
 
 def chosen_by_half(values: FloatArray, plan: Design, rng: np.random.Generator, splits: int = 200) -> Chosen:
-    """Choose the two best models on half of the clusters and measure them on the other half. Means over random halves.
+    """Choose the two best models on half of the clusters and measure them on the other half, over random halves.
 
     The halves are independent, so that of models which are equally good the chosen one has no lead on average. The
     maximum on the questions that chose it has one, and the bootstrap's estimate of that bias is too small by a third.
@@ -247,7 +246,7 @@ def chosen_by_half(values: FloatArray, plan: Design, rng: np.random.Generator, s
 
 
 def _mean_of(values: FloatArray, plan: Design, there: BoolArray) -> FloatArray:
-    """Return (M,) the mean over some of the questions, every task with its own weight.
+    """Return (M,) means of the models over only the questions that are `there`, tasks weighted as in the design.
 
     NaN where a task has none of them.
     """

@@ -74,7 +74,7 @@ class ResampledClusters:
 
 
 def blocks(values: FloatArray, plan: Design) -> list[ResampledClusters]:
-    """Cut the questions of a design into blocks.
+    """Cut the questions of a design into blocks of clusters that are resampled together.
 
     Args:
         values: (n,) or (n, R) contrast values per question.
@@ -112,7 +112,7 @@ def blocks(values: FloatArray, plan: Design) -> list[ResampledClusters]:
 
 
 def draws(G: int, resamples: int, rng: np.random.Generator) -> Iterator[tuple[slice, IntArray]]:
-    """Return batches of resamples: which these are, and their (rows, G) cluster codes, drawn with replacement.
+    """Yield batches of resamples: their index range, and (rows, G) codes of clusters drawn with replacement.
 
     int32.
     """
@@ -123,14 +123,14 @@ def draws(G: int, resamples: int, rng: np.random.Generator) -> Iterator[tuple[sl
 
 
 def counts(picked: IntArray, G: int) -> FloatArray:
-    """Return (rows, G) how often each cluster was drawn."""
+    """Return (rows, G) how often each of G clusters occurs in each resample."""
     rows = len(picked)
     flat = (picked + (np.arange(rows, dtype=np.int64) * G)[:, None]).ravel()
     return np.bincount(flat, minlength=rows * G).reshape(rows, G).astype(np.float64)
 
 
 def bootstrap_means(parts: Sequence[ResampledClusters], resamples: int, rng: np.random.Generator) -> FloatArray:
-    """Return (resamples, R) means of each contrast when clusters are drawn again with replacement [Cameron2008].
+    """Return (resamples, R) means of R contrasts in resamples of whole clusters [Cameron2008].
 
     A task's mean in a resample is the ratio of its sum and its number of questions. NaN where a
     resample leaves a task without any question.
@@ -151,7 +151,7 @@ def bootstrap_means(parts: Sequence[ResampledClusters], resamples: int, rng: np.
 
 
 def _drawn_sums(column: FloatArray, picked: IntArray) -> FloatArray:
-    """Return (rows,) sums of what was drawn of a column."""
+    """Return (rows,) the sum of a column's values over the clusters that each resample picked."""
     if (column == column[0]).all():
         return np.full(len(picked), len(column) * column[0])
     # codes are never out of range: with `clip` numpy does not look whether they are, and fills `out` itself
@@ -160,7 +160,7 @@ def _drawn_sums(column: FloatArray, picked: IntArray) -> FloatArray:
 
 
 def acceleration(parts: Sequence[ResampledClusters]) -> FloatArray:
-    """Return (R,) BCa acceleration from the jackknife over clusters, stratified by block [Efron, eq. 14.15]."""
+    """Return (R,) the acceleration constants of BCa intervals, by a jackknife over clusters [Efron, eq. 14.15]."""
     cubes, squares = np.float64(0.0), np.float64(0.0)
     for block in parts:
         G = len(block.sums)
@@ -196,12 +196,12 @@ class Distribution:
         return float(self.values.var(ddof=1))
 
     def expanded(self, variance: float, df: float) -> Distribution:
-        """Return this distribution scaled to a closed-form variance of the mean, with its df."""
+        """Return the bootstrap distribution rescaled so that its variance is `variance`, with these df."""
         own = self.variance
         return replace(self, df=df, scale=math.sqrt(variance / own) if own > 0 else 1.0)
 
     def _bias(self) -> float:
-        """Return z₀: the share of resamples below the estimate, ties counted half [Efron, eq. 14.14]."""
+        """Return BCa's bias correction z₀, from the share of resamples below the estimate [Efron, eq. 14.14]."""
         B = len(self.values)
         slack = ROUNDING * max(1.0, abs(self.estimate))
         below = np.searchsorted(self.values, self.estimate - slack, side="left")
@@ -209,7 +209,7 @@ class Distribution:
         return float(special.ndtri(np.clip((below + upto) / (2 * B), 0.5 / B, 1 - 0.5 / B)))
 
     def interval(self, level: float, method: Method = "bca") -> Limits[float]:
-        """Return the percentile interval, or BCa: corrected for bias and skewness [Efron, eqs. 14.9–14.10]."""
+        """Return the percentile or BCa confidence interval of the bootstrap distribution [Efron, eqs. 14.9–14.10]."""
         z = self.scale * float(critical(level, self.df))
         tails = special.ndtr(np.array([-z, z]))
         check_computed("method", method, "bca", "percentile")
@@ -227,7 +227,7 @@ class Distribution:
         return Limits(low, high)
 
     def p_value(self, null: float = 0.0, method: Method = "bca") -> float:
-        """Return the two-sided p of a null: 1 − the level at which the interval just touches it. Never 0.
+        """Return the two-sided bootstrap p-value of a null: 1 − the level whose interval just touches the null.
 
         Every step of `interval` is inverted, so that p < α exactly where the interval of level 1 − α excludes the null.
         """
@@ -238,7 +238,7 @@ class Distribution:
         return min(1.0, 2 * float(special.stdtr(self.df, max(nearest, -_FARTHEST))))
 
     def _nearest(self, side: float, null: float, method: Method) -> float:
-        """Return the largest −z with which the lower limit of `interval` does not exceed the null.
+        """Return the largest −z at which the lower confidence limit does not exceed the null.
 
         Args:
             side: 1; −1 for the upper limit, which is a lower one with all signs turned.
@@ -254,7 +254,7 @@ class Distribution:
         z0, a = (side * self._bias(), side * self.acceleration) if method == "bca" else (0.0, 0.0)
 
         def turned_back(tail: float) -> float:
-            """Return the −z whose corrected tail this is [Efron, eq. 14.10]."""
+            """Return the −z whose BCa-corrected tail probability is `tail` [Efron, eq. 14.10]."""
             if tail in (0.0, 1.0):
                 return math.inf if tail else -math.inf
             w = float(special.ndtri(tail)) - z0
@@ -275,7 +275,7 @@ def bootstrap(
     rng: np.random.Generator,
     minus: tuple[FloatArray, Design] | None = None,
 ) -> Distribution | None:
-    """Return the bootstrap distribution of Σ a_i d_i. None where a block has fewer than two clusters.
+    """Return the cluster-bootstrap distribution of a weighted mean. None if a block has fewer than two clusters.
 
     Args:
         d: (n,) contrast values.
@@ -302,12 +302,9 @@ def bootstrap(
 
 
 def studentised(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> FloatArray | None:
-    """Return (B,) t statistics of the mean in every resample, (θ* − θ)/se*, with the clusters' own CR1 errors [Efron,
-    §12.5].
+    """Return (B,) t statistics (θ* − θ)/se* of the mean in B cluster resamples [Efron, §12.5].
 
-    Resamples in which nothing varies are left out; None where they are half of all, or a block has fewer than two
-    clusters.
-    """
+    None where a block has fewer than two clusters. The errors are the clusters' own CR1 errors."""
     means, variances = np.zeros(resamples), np.zeros(resamples)
     for block in blocks(d, plan):
         G, sums = len(block.sums), block.sums[:, :, 0]
@@ -328,32 +325,32 @@ def studentised(d: FloatArray, plan: Design, resamples: int, rng: np.random.Gene
 
 
 def bootstrap_t(mean: float, se: float, t: FloatArray, level: float) -> Limits[float]:
-    """Return the interval whose ends are the quantiles of `studentised` resamples away from the mean [Efron, §12.5]."""
+    """Return the bootstrap-t interval of a mean, from the t statistics of its resamples [Efron, §12.5]."""
     low, high = np.quantile(t, [0.5 - level / 2, 0.5 + level / 2])
     return Limits(mean - float(high) * se, mean - float(low) * se)
 
 
 def bootstrap_t_p(mean: float, se: float, t: FloatArray, null: float) -> float:
-    """Return the two-sided p of a null: 1 − the level at which `bootstrap_t` just touches it. Never 0."""
+    """Return the two-sided p-value of a null by bootstrap-t: 1 − the level whose interval just touches the null."""
     shares = np.linspace(0.0, 1.0, len(t))
     share = float(np.interp((mean - null) / se, np.sort(t), shares, left=0.0, right=1.0))
     return max(2 * min(share, 1 - share), 2 / (len(t) + 1))
 
 
-def interval_of_mean(of: OneMean) -> Limits[float] | None:
-    """Return the limits of the bootstrap distribution of a mean. None if it cannot be resampled."""
+def bootstrap_of_mean(of: OneMean) -> Limits[float] | None:
+    """Return the bootstrap interval (percentile or BCa) of a mean. None if the mean cannot be resampled."""
     found: Distribution | None = of.distribution()
     return None if found is None else found.interval(of.level, of.method)
 
 
 def studentised_of_mean(of: OneMean) -> Limits[float] | None:
-    """Return `bootstrap_t` of a mean. None if it cannot be resampled."""
+    """Return the bootstrap-t interval of a mean. None if the mean cannot be resampled."""
     t = of.studentised()
     return None if t is None else bootstrap_t(of.mean, of.se, t, of.level)
 
 
 def vectors(points: int, G: int, resamples: int, rng: np.random.Generator, *, exact: bool) -> Iterator[IntArray]:
-    """Return batches of (rows, G) codes below `points`: all points^G vectors if `exact`, else drawn from one stream."""
+    """Yield batches of (rows, G) random codes below `points`, or all points^G vectors if `exact`."""
     total, rows = points**G if exact else resamples, max(1, BATCH_BYTES // (16 * G))
     for start in range(0, total, rows):
         size = min(rows, total - start)
@@ -367,7 +364,7 @@ def vectors(points: int, G: int, resamples: int, rng: np.random.Generator, *, ex
 
 
 def sign_flip_p(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> float:
-    """Return two-sided permutation p of Σ a_i d_i = 0: under the null a cluster's sum is as likely −S_c [Good].
+    """Return the two-sided p-value of a zero mean by flipping the signs of cluster sums [Good].
 
     Exact over all 2^m patterns where they are no more than `resamples` (m clusters whose sum is not
     0); else Monte Carlo with the observed pattern counted in, so that p is never 0.
@@ -403,7 +400,7 @@ class Wild:
     added."""
 
     def p_value(self, null: FloatArray | float = 0.0) -> FloatArray:
-        """Return (P,) two-sided: the share of |t*| at least as large as the observed |t|. Never 0."""
+        """Return (P,) two-sided wild-bootstrap p-values of a null: the share of |t*| at least as large as |t|."""
         delta = np.asarray(self.estimate - null)
         delta = np.where(np.abs(delta) <= ROUNDING * self.se, 0.0, delta)  # a difference of 0, however it was summed
         above = np.square(self.x + delta * self.y)
@@ -414,7 +411,7 @@ class Wild:
         return np.asarray(count / resamples if self.exact else (count + 1) / (resamples + 1))
 
     def limits(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return (P,) ends of the nulls around the estimate with p ≥ 1 − level [Roodman].
+        """Return (P,) wild-bootstrap confidence limits: the range of nulls with p ≥ 1 − level [Roodman].
 
         Infinite where none is rejected.
 
@@ -426,8 +423,7 @@ class Wild:
         return np.where(kept, np.minimum(low, 0.0), low), np.where(kept, np.maximum(high, 0.0), high)
 
     def _end(self, side: float, alpha: float, kept: BoolArray) -> FloatArray:
-        """Return a limit by bisection between the estimate, where p is 1, and the first doubled distance that is
-        rejected.
+        """Return one confidence limit, found by bisection on the wild-bootstrap p-value.
 
         If 0 is rejected, the end lies before it.
         """
@@ -460,7 +456,7 @@ SHUFFLES = 999
 
 
 def cluster_means(d: FloatArray, codes: IntArray, seed: int = 0) -> ClusterMeans:
-    """Return cluster means with their standard errors, and the permutation p of "clusters do not differ".
+    """Return cluster means with standard errors, and a permutation p-value of "the clusters have one mean".
 
     The statistic is Σ n_g d̄_g², the sum of squares between clusters. Under the null the questions are exchangeable, so
     they are shuffled over clusters of the same sizes, `SHUFFLES` times; p = (1 + #{at least as large})/(1 + SHUFFLES)
@@ -488,8 +484,8 @@ def cluster_means(d: FloatArray, codes: IntArray, seed: int = 0) -> ClusterMeans
     return ClusterMeans(means, np.sqrt(within / sizes), (1 + larger) / (1 + SHUFFLES))
 
 
-def weights(G: int, resamples: int, rng: np.random.Generator) -> tuple[Iterator[FloatArray], bool]:
-    """Return batches of (rows, G) weights, and whether they are all there are.
+def wild_weights(G: int, resamples: int, rng: np.random.Generator) -> tuple[Iterator[FloatArray], bool]:
+    """Return batches of (rows, G) wild-bootstrap weights, and True if they are all that are possible.
 
     Signs (Rademacher): all 2^G up to 12 clusters, drawn beyond [Roodman]. With fewer than 8 clusters Webb's six points
     [Webb]: all 6^G where they are no more than `resamples`, else drawn.
@@ -500,7 +496,7 @@ def weights(G: int, resamples: int, rng: np.random.Generator) -> tuple[Iterator[
 
 
 def wild_test(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> Wild:
-    """Return the resamples of Σ a_i d_i = θ̂, of one task or of a group.
+    """Return the wild cluster bootstrap of a weighted mean, with the null imposed [MacKinnon].
 
     The null Σ w_t μ_t = μ₀ is imposed by least squares [MacKinnon]: restricted residuals are e_i + δ a_i/Σ a_i². A
     resample takes the tasks' means out of v_c times them, r_c = v_c S_c − Σ_t h_ct (Σ_c v_c S_ct), and clusters may
@@ -521,17 +517,17 @@ def wild_test(d: FloatArray, plan: Design, resamples: int, rng: np.random.Genera
         sizes = np.maximum(np.bincount(task), 1).astype(np.float64)
         means, leverage = (sum_by(task, d, len(sizes)) / sizes)[:, task], 1 / sizes[task]
     T = int(task.max()) + 1
-    E, L, h = (_table(x, plan, task, T) for x in (a * (d - means), share, leverage))
+    E, L, h = (_cluster_sums(x, plan, task, T) for x in (a * (d - means), share, leverage))
     E_c, L_c = (x if T == 1 else np.asarray(x.sum(axis=1)).reshape(G, 1) for x in (E, L))
     shrunk_E, shrunk_L = (h * x if T == 1 else h.multiply(x).tocsr() for x in (E_c, L_c))
     H = h.T @ h if T == 1 else (h.T @ h).toarray()
 
     def dot(x: FloatArray, y: FloatArray) -> FloatArray:
-        """Return Σ_t x_t y_t."""
+        """Return the sum over tasks of x · y, for each row."""
         return x * y if T == 1 else (x * y).sum(axis=1, keepdims=True)
 
     parts: list[list[FloatArray]] = [[] for _ in range(5)]
-    batches, exact = weights(G, resamples, rng)
+    batches, exact = wild_weights(G, resamples, rng)
     for v in batches:
         squares, x, y = v**2, v @ E_c, v @ L_c
         of_E, of_L, cross_E, cross_L = (np.asarray(v @ part) for part in (E, L, shrunk_E, shrunk_L))
@@ -545,8 +541,8 @@ def wild_test(d: FloatArray, plan: Design, resamples: int, rng: np.random.Genera
     return Wild(d @ a, np.sqrt((E_c**2).sum(axis=0)), x, y, q0, q1, q2, exact)
 
 
-def _table(values: FloatArray, plan: Design, task: IntArray, T: int) -> Any:
-    """Return (G, P) sums over the clusters. Of several tasks they are (G, T), by task, sparse."""
+def _cluster_sums(values: FloatArray, plan: Design, task: IntArray, T: int) -> Any:
+    """Return (G, P) sums over the clusters, or a sparse (G, T) matrix of sums by task if there are several."""
     if T == 1:
         return sum_by(plan.clusters, np.atleast_2d(values), plan.n_clusters).T
     from scipy.sparse import csr_array  # not on the way of every comparison
@@ -557,7 +553,7 @@ def _table(values: FloatArray, plan: Design, task: IntArray, T: int) -> Any:
 
 
 def by_wild(wilds: Iterable[tuple[IntArray, Wild]], P: int, settings: Settings) -> Test:
-    """Return the wild bootstrap as the test of P differences, with the intervals that hold what it does not reject.
+    """Return the wild bootstrap as the `Test` of P differences: p-values, and intervals if settings ask for them.
 
     Args:
         wilds: rows, and the resamples of their differences; of other rows nothing is known.
@@ -580,7 +576,7 @@ def by_wild(wilds: Iterable[tuple[IntArray, Wild]], P: int, settings: Settings) 
 
 
 def wild_pairs(table: Table, c: Columns, settings: Settings) -> Iterator[tuple[IntArray, Wild]]:
-    """Yield rows of pairs that vary and their wild resamples, pairs of one task with the same questions together.
+    """Yield wild-bootstrap resamples of an arena's pairs, in batches of pairs that share their questions.
 
     Every pair takes the weights that `compare` takes for it, for its clusters by the names of their questions: the same
     stream of random numbers, from its start.

@@ -46,14 +46,14 @@ MOST_Z = 37.0
 
 
 def find_root(f: Callable[[float], float], low: float, high: float, *, xtol: float, rtol: float = _RTOL) -> float:
-    """Return where a function that changes its sign between `low` and `high` is 0."""
+    """Return the root of a function that changes sign between `low` and `high`."""
     from scipy.optimize import brentq  # takes long to import, and a run that asks everything has no boundaries
 
     return float(brentq(f, low, high, xtol=xtol, rtol=rtol))
 
 
-def spent(fraction: float, error: float, spending: Spending = "hsd", gamma: float = GAMMA) -> float:
-    """Return the error that may be spent on one side when this fraction of the information is there [Lan].
+def error_spent(fraction: float, error: float, spending: Spending = "hsd", gamma: float = GAMMA) -> float:
+    """Return the one-sided error that may be spent by the time a fraction of the information is there [Lan].
 
     Hwang–Shih–DeCani: error (1 − e^{−γt})/(1 − e^{−γ}) [Hwang]; O'Brien–Fleming type: 2 (1 − Φ(z_{error/2}/√t)); Pocock
     type: error log(1 + (e − 1) t).
@@ -70,7 +70,7 @@ def spent(fraction: float, error: float, spending: Spending = "hsd", gamma: floa
 
 
 def information(fraction: float, repeats: float = 1.0, prediction: float = 1.0, residual: float = 1.0) -> float:
-    """Return the information on A − B, in units of that of one answer to every question.
+    """Return the information on A − B after a fraction of the questions. 1 is one answer to every question.
 
     1 / (1 − ρ(1 − h) + (N/m − 1)(g − ρ(1 − h))): after m of N questions with one answer each it is m/N, with a
     regression on what is known of all N 1/(1 + (N/m − 1) g); more answers lower the prediction part alone.
@@ -95,14 +95,14 @@ class _State:
     mass: FloatArray
     """Simpson weight times density at each."""
 
-    def leaves(self, information: float, drift: float, b: float) -> float:
-        """Return P(z ≥ b at the next look), having come this far. `drift` is E z / √information."""
+    def crossing_probability(self, information: float, drift: float, b: float) -> float:
+        """Return P(z ≥ b at the next look) if no earlier look has stopped. `drift` is E z / √information."""
         step = information - self.information
         reach = self.z * math.sqrt(self.information) + drift * step - b * math.sqrt(information)
         return float(self.mass @ special.ndtr(reach / math.sqrt(step)))
 
     def next(self, information: float, drift: float, b: float, inner: float = 0.0) -> _State:
-        """Go on to the next look, where inner ≤ |z| < b."""
+        """Return the state after the next look, for the runs that go on because inner ≤ |z| < b."""
         step = information - self.information
         z, weight = _grid(drift * math.sqrt(information), -b, b)
         if inner > 0:
@@ -113,15 +113,15 @@ class _State:
         return _State(information, z, weight * density * math.sqrt(information / step / (2 * math.pi)))
 
     def boundary(self, information: float, p: float) -> float:
-        """Return the b with P(z ≥ b at the next look) = p, having come this far, where nothing differs."""
+        """Return the b with P(z ≥ b at the next look) = p under the null, if no earlier look has stopped."""
         target = max(p, 1e-300)
-        if self.leaves(information, 0.0, 0.0) <= target:
+        if self.crossing_probability(information, 0.0, 0.0) <= target:
             return 0.0
-        if self.leaves(information, 0.0, _FAR) >= target:
+        if self.crossing_probability(information, 0.0, _FAR) >= target:
             return _FAR
         reach = math.log(target)
         return find_root(
-            lambda x: math.log(max(self.leaves(information, 0.0, x), 1e-320)) - reach,
+            lambda x: math.log(max(self.crossing_probability(information, 0.0, x), 1e-320)) - reach,
             0.0,
             _FAR,
             xtol=1e-12,
@@ -130,12 +130,12 @@ class _State:
 
 
 def _start() -> _State:
-    """Return the state before the first look: all mass at 0, with no information."""
+    """Return the state before the first look: no information, all probability at z = 0."""
     return _State(0.0, np.zeros(1), np.ones(1))
 
 
 def _grid(centre: float, low: float, high: float) -> tuple[FloatArray, FloatArray]:
-    """Return points and Simpson weights between two limits, dense around the centre [Jennison, §19.2]."""
+    """Return points and Simpson weights for integrals between two limits, dense around `centre` [Jennison, §19.2]."""
     r, i = _GRID, np.arange(1, 6 * _GRID)
     x = np.where(i < r, -3 - 4 * np.log(r / i), -3 + 3 * (i - r) / (2 * r))
     x = centre + np.where(i > 5 * r, 3 + 4 * np.log(r / np.maximum(6 * r - i, 1)), x)
@@ -181,18 +181,20 @@ def critical_values(
 def _path(
     looks: tuple[tuple[float, float], ...], alpha: float, spending: Spending, gamma: float
 ) -> tuple[_State, tuple[float, ...]]:
-    """Return the state after these looks (information, fraction), and their boundaries."""
+    """Return the state after the looks given as (information, fraction), and the critical |z| of each look."""
     if not looks:
         return _start(), ()
     state, bounds = _path(looks[:-1], alpha, spending, gamma)
     there, fraction = looks[-1]
     before = looks[-2][1] if len(looks) > 1 else 0.0
-    b = state.boundary(there, spent(fraction, alpha / 2, spending, gamma) - spent(before, alpha / 2, spending, gamma))
+    b = state.boundary(
+        there, error_spent(fraction, alpha / 2, spending, gamma) - error_spent(before, alpha / 2, spending, gamma)
+    )
     return state.next(there, 0.0, b), (*bounds, b)
 
 
 def predictive_power(z: float, fraction: float, critical: float, within: float | None = None) -> float:
-    """Return the probability that all of the information decides, given a look, with a flat prior [Spiegelhalter].
+    """Return the probability that the complete data will be significant, given z at a look [Spiegelhalter].
 
     The z of all is normal with mean z/√t and variance (1 − t)/t.
 
@@ -212,7 +214,7 @@ def predictive_power(z: float, fraction: float, critical: float, within: float |
 def futility_bounds(
     info: Sequence[float], fractions: Sequence[float], bounds: Sequence[float], drift: float, beta: float
 ) -> tuple[float, ...]:
-    """Return |z| at each look below which a run stops for futility, if an effect is planned [Lan; Jennison, §5.2].
+    """Return at each look the |z| below which a run may stop as hopeless, for a planned effect [Lan; Jennison, §5.2].
 
     Under the effect so much of `beta` is spent as Hwang–Shih–DeCani's family allows. The critical values stay as they
     are: to go on against the rule costs no error of type I.
@@ -226,10 +228,10 @@ def futility_bounds(
     """
     state, before, out = _start(), 0.0, []
     for there, t, b in zip(info, fractions, bounds, strict=True):
-        here = spent(t, beta)
+        here = error_spent(t, beta)
 
         def inside(f: float, state: _State = state, there: float = there) -> float:
-            return state.leaves(there, drift, -f) - state.leaves(there, drift, f)
+            return state.crossing_probability(there, drift, -f) - state.crossing_probability(there, drift, f)
 
         wanted = here - before
         f = b if inside(b) <= wanted else find_root(lambda x: inside(x) - wanted, 0.0, b, xtol=1e-9)  # noqa: B023
@@ -241,7 +243,7 @@ def futility_bounds(
 
 
 def exits_above(fractions: Sequence[float], bounds: Sequence[float], drift: float = 0.0) -> FloatArray:
-    """Return (L,) probabilities to cross the upper boundary first at each look.
+    """Return (L,) probabilities that the upper boundary is first crossed at look 1, …, L.
 
     Args:
         fractions: information at each look; z there has mean drift · √information.
@@ -251,7 +253,7 @@ def exits_above(fractions: Sequence[float], bounds: Sequence[float], drift: floa
     state, out = _start(), []
     last = len(fractions) - 1
     for k, (t, b) in enumerate(zip(fractions, bounds, strict=True)):
-        out.append(state.leaves(t, drift, b))
+        out.append(state.crossing_probability(t, drift, b))
         state = state.next(t, drift, b) if k < last else state
     return np.array(out)
 
@@ -259,7 +261,7 @@ def exits_above(fractions: Sequence[float], bounds: Sequence[float], drift: floa
 def stagewise_shifts(
     z: float, fractions: Sequence[float], bounds: Sequence[float], level: float
 ) -> tuple[float, float, float]:
-    """Return how far below z, in standard errors, lie the limits and the median-unbiased estimate [Jennison, §8.4–8.5].
+    """Return by how many standard errors the stage-wise limits and the median-unbiased estimate lie below z.
 
     Outcomes are ordered by the look that stopped, then by z: the stage-wise ordering. With one look the shifts
     are (z_{1−α/2}, 0, −z_{1−α/2}).
@@ -280,7 +282,7 @@ def stagewise_shifts(
     share = [float(t) / fractions[-1] for t in fractions]
 
     def above(theta: float) -> float:
-        """Return P(an outcome at least this high) if the difference is theta standard errors."""
+        """Return the probability of an outcome at least as high as the observed one, if the difference is theta."""
         return float(exits_above(share, [*bounds[: len(share) - 1], z], theta).sum())
 
     def solve(target: float) -> float:
@@ -297,15 +299,14 @@ def stagewise_shifts(
 
 
 def normal_z(t: float, df: float) -> float:
-    """Return the z with the p-value of a t statistic. Beyond ±37 the p-value is not a float any more, and z is ±37."""
+    """Return the z that has the p-value of a t statistic, at most 37 in size (p is 0 as a float beyond)."""
     p = float(special.ndtr(-abs(t)) if math.isinf(df) else special.stdtr(df, -abs(t)))
     z = MOST_Z if p < 1e-298 else -float(special.ndtri(p))
     return math.copysign(min(z, MOST_Z), t)
 
 
 def student_t(z: float, df: float) -> float:
-    """Return the t with the p-value of a z, the inverse of `normal_z`. Beyond 6 it is in proportion, as nothing is
-    decided there."""
+    """Return the t that has the p-value of a z (the inverse of `normal_z`). Beyond |z| = 6 it grows in proportion."""
     if math.isinf(df) or z == 0:
         return z
     inside = min(abs(z), 6.0)
@@ -314,13 +315,13 @@ def student_t(z: float, df: float) -> float:
 
 
 def mixture_tuning(alpha: float, when: float) -> float:
-    """Return ρ that makes a normal-mixture confidence sequence narrowest after `when` observations [Waudby-Smith]."""
+    """Return the ρ at which a normal-mixture confidence sequence is narrowest, at `when` [Waudby-Smith]."""
     rest = -2 * math.log(alpha)
     return math.sqrt((rest + math.log(rest + 1)) / when)
 
 
 def mixture_critical(n: FloatArray | float, alpha: float, rho: float) -> FloatArray:
-    """Return the half-width of a two-sided normal-mixture confidence sequence in standard errors, after n observations.
+    """Return the half-width, in standard errors, of a normal-mixture confidence sequence after n observations.
 
     √(2 (nρ² + 1)/(nρ²) · log(√(nρ² + 1)/α)): valid at all n at once [Robbins; Howard; Waudby-Smith].
     """
@@ -330,7 +331,7 @@ def mixture_critical(n: FloatArray | float, alpha: float, rho: float) -> FloatAr
 
 @lru_cache(maxsize=1024)
 def mixture_boundaries(fractions: tuple[float, ...], alpha: float, when: float) -> tuple[float, ...]:
-    """Return the critical |z| of a confidence sequence at looks at these fractions of the information, two-sided.
+    """Return the critical |z| of a two-sided confidence sequence at looks at these fractions of the information.
 
     A look at all of the information spends what is left of α: the sequence must hold for ever, the looks at N questions
     end there.
@@ -347,19 +348,19 @@ def mixture_boundaries(fractions: tuple[float, ...], alpha: float, when: float) 
     state = _start()
     left = alpha / 2
     for t, b in zip(fractions[:-1], out[:-1], strict=True):
-        left -= state.leaves(t, 0.0, b)
+        left -= state.crossing_probability(t, 0.0, b)
         state = state.next(t, 0.0, b)
     out[-1] = min(out[-1], state.boundary(fractions[-1], left))
     return tuple(out)
 
 
 def drift_for_power(fractions: Sequence[float], bounds: Sequence[float], power: float) -> float:
-    """Return E z at the last look with which the upper boundary is crossed at any look with this probability."""
+    """Return the mean of z at the last look for which the looks together have this power."""
     return find_root(lambda x: float(exits_above(fractions, bounds, x).sum()) - power, 0.0, 40.0, xtol=1e-9)
 
 
 def expected_fraction(fractions: Sequence[float], bounds: Sequence[float], drift: float) -> float:
-    """Return the expected information at the stop, at either boundary or the last look."""
+    """Return the expected fraction of the information at which a run stops."""
     stops = exits_above(fractions, bounds, drift) + exits_above(fractions, bounds, -drift)
     stops[-1] = 1 - float(stops[:-1].sum())
     return float(stops @ np.asarray(fractions, dtype=np.float64))

@@ -42,7 +42,7 @@ class Stopped:
 def stopped_at(
     values: FloatArray, bounds: tuple[float, float] | None = None, *, lower_is_better: bool = False
 ) -> Stopped | None:
-    """Return whether the answers to each question stop at the first success, or at the first failure.
+    """Return a finding if questions' answers stop at the first success, or at the first failure. None if not.
 
     None if neither is seen.
 
@@ -68,14 +68,14 @@ def stopped_at(
     sign = -1.0 if lower_is_better else 1.0
     hows: tuple[tuple[How, float], ...] = (("success", sign), ("failure", -sign))
     for how, turn in hows:
-        seen = _seen(turn * values, lengths, None if bounds is None else max(turn * bounds[0], turn * bounds[1]))
+        seen = _early_ends(turn * values, lengths, None if bounds is None else max(turn * bounds[0], turn * bounds[1]))
         if seen is not None:
             return Stopped(how, *seen)
     return None
 
 
-def _seen(x: FloatArray, lengths: IntArray, top: float | None) -> tuple[int, float] | None:
-    """Return how many sequences ended early after a score of at least `top`, and the chance of so many, or None."""
+def _early_ends(x: FloatArray, lengths: IntArray, top: float | None) -> tuple[int, float] | None:
+    """Return how many sequences ended early after a score ≥ `top`, and the chance of so many. None for too few."""
     K = int(lengths.max())
     ends = lengths[(lengths > 0) & (lengths < K)] - 1
     if len(ends) < FEWEST_STOPPED:
@@ -98,7 +98,7 @@ def _seen(x: FloatArray, lengths: IntArray, top: float | None) -> tuple[int, flo
 def _counts(
     there: BoolArray, success: BoolArray, lengths: IntArray, K: int
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return (K − 1,) N, S, T and U of `stopped_at` for every position before the last."""
+    """Return for each position before the last: sequences with a score, successes, ends, and ends with a success."""
     before = np.arange(K - 1)
     ends = lengths[:, None] == before + 1
     there, success = there[:, : K - 1], success[:, : K - 1]
@@ -108,7 +108,7 @@ def _counts(
 
 
 def within_k(values: FloatArray, k: int, how: How) -> FloatArray:
-    """Return (n,) 1 if k answers hold a success (pass@k), or hold no failure (pass^k), else 0.
+    """Return (n,) pass@k or pass^k of sequences that may stop early: 1 or 0, NaN if too few answers decide nothing.
 
     NaN if fewer than k answers of 0 and 1 are there, and none of them decides it.
     """

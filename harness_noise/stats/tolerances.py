@@ -55,7 +55,7 @@ covers 92 to 94%, with 33 95%."""
 
 
 def short_of(df: Any, threshold: float) -> Any:
-    """Return whether degrees of freedom are fewer than a threshold.
+    """Return True where `df` is below a threshold by more than rounding error.
 
     Exactly ten, rounded in a sum, are not fewer than ten.
     """

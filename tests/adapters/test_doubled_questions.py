@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.data.doubled import clusters_with_doubles, doubles, n_doubled
+from harness_noise.data.doubled import clusters_with_doubles, find_doubles, n_doubled
 from harness_noise.data.questions import Questions
 
 N, TWICE = 100, 20
@@ -160,6 +160,6 @@ def test_one_pair_among_many_says_nothing(tmp_path):
 
 
 def test_what_is_not_known_is_not_equal():
-    assert doubles(["", "", "x", "x"]) == ((2, 3),)
-    assert doubles(["x", "x"], None) == ()
-    assert doubles(["x", "x"], ["y", "z"]) == ()
+    assert find_doubles(["", "", "x", "x"]) == ((2, 3),)
+    assert find_doubles(["x", "x"], None) == ()
+    assert find_doubles(["x", "x"], ["y", "z"]) == ()

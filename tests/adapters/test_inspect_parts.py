@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.analysis.references import of_runs
+from harness_noise.analysis.references import full_means
 from support.inspect_evals import native, on_disk
 from support.inspect_stopping import MIDDLE, STRONG, WEAK, N, answers, record, task
 from support.notes import noted
@@ -141,7 +141,7 @@ def test_references_give_the_whole_benchmark(canned, tmp_path, warned):
         "mockllm/old", "mockllm/older",
     ]  # fmt: skip
     runs = [hn.read(path)[0] for path in references]
-    ((want,), _) = of_runs(hn.read(log.location), runs, hn.Settings())
+    ((want,), _) = full_means(hn.read(log.location), runs, hn.Settings())
     for name in ("estimate", "se", "ci_low", "ci_high", "r2", "gain"):
         assert found[name] == pytest.approx(getattr(want, name), rel=1e-9), name
     metrics = log.results.scores[0].metrics

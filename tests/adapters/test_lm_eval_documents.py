@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import harness_noise as hn
 from harness_noise.analysis.repeats import as_repeats
-from harness_noise.data.matching import pair, union
+from harness_noise.data.matching import pair_questions, union_of_questions
 from harness_noise.data.questions import Questions, content_hash
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
@@ -104,13 +104,13 @@ def test_a_match_by_content_reads_them_and_is_what_it_was(tmp_path, reads, other
         b = Questions(tuple(map(str, order)), "sample id", tuple(content_hash(f"Question {i}?") for i in order))
     elif other == "half of the hashes":
         b = replace(b)  # one of the two has been read before
-    wanted = pair(eager(a), b if b.documents is None else eager(b))
+    wanted = pair_questions(eager(a), b if b.documents is None else eager(b))
     assert wanted.by == "content"
     assert wanted.rows_b == order
     reads.clear()
-    assert pair(a, b) == wanted
+    assert pair_questions(a, b) == wanted
     assert len(reads) == (2 if other == "new hashes" else 1)
-    assert pair(a, b) == wanted
+    assert pair_questions(a, b) == wanted
     assert len(reads) <= 2, "they are read once"
 
 
@@ -129,7 +129,7 @@ def test_runs_that_other_processes_have_read_share_their_questions_unread(tmp_pa
 @given(st.lists(st.sets(st.integers(0, 9), min_size=1), min_size=2, max_size=5))
 def test_the_union_has_every_question_of_every_run(subsets):
     keys = [tuple(map(str, sorted(rows, reverse=m % 2 > 0))) for m, rows in enumerate(subsets)]
-    whole, rows, notes = union([Questions(each, "doc_hash", inputs=each) for each in keys])
+    whole, rows, notes = union_of_questions([Questions(each, "doc_hash", inputs=each) for each in keys])
     assert (set(whole.keys), notes) == (set().union(*keys), [])
     for each, at in zip(keys, rows, strict=True):
         assert [whole.keys[i] for i in at] == list(each)

@@ -19,7 +19,7 @@ from harness_noise.settings import Settings
 from harness_noise.stats.cluster_variance import _interaction, clustered_variance, crossed_variance
 from harness_noise.stats.contrast import design
 from harness_noise.stats.moments import mean_variance
-from harness_noise.stats.pairs import far_limits
+from harness_noise.stats.pairs import extended_samples
 
 
 def ragged(seed, n=120, N_A=14, N_B=6, effects=0.7):
@@ -206,7 +206,7 @@ def test_the_far_limit_of_few_flips_has_the_degrees_of_freedom_of_both_ways():
     d[[0, 10, 20, 30]] = 1.0
     row = hn.estimate_difference(d, np.zeros(n), crossed=(a, b))
     plan = design(n, a)
-    one_way = far_limits(d[None, :], plan, mean_variance(d, plan, "cr2"), "cr2")
+    one_way = extended_samples(d[None, :], plan, mean_variance(d, plan, "cr2"), "cr2")
     assert "few_flips" in row.diagnostics
     assert (row.df, float(one_way.df[0])) == (9, 11)
     reach = stats.t.ppf(0.975, 9) * float(one_way.variance[0]) ** 0.5

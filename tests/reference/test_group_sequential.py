@@ -13,6 +13,7 @@ from harness_noise.stats.sequential import (
     Spending,
     critical_values,
     drift_for_power,
+    error_spent,
     exits_above,
     futility_bounds,
     information,
@@ -20,7 +21,6 @@ from harness_noise.stats.sequential import (
     mixture_tuning,
     normal_z,
     predictive_power,
-    spent,
     stagewise_shifts,
     student_t,
 )
@@ -67,7 +67,7 @@ def test_spending_of_obrien_fleming_type_has_the_boundaries_of_lan_and_demets_pr
     published = [4.877, 3.357, 2.680, 2.290, 2.031]
     assert np.round(critical_values(_equal(5), 0.05, "obrien-fleming"), 3).tolist() == published
     cumulative = np.cumsum(exits_above(_equal(5), published))
-    asked = [spent(t, 0.025, "obrien-fleming") for t in _equal(5)]
+    asked = [error_spent(t, 0.025, "obrien-fleming") for t in _equal(5)]
     np.testing.assert_allclose(cumulative, asked, rtol=5e-3)
     assert abs(cumulative[-1] - 0.025) < 3e-5
 
@@ -95,7 +95,7 @@ def test_the_recursion_agrees_with_multivariate_normal_integrals() -> None:
 def test_what_is_spent_is_what_is_crossed(spending: Spending) -> None:
     t = [0.1, 0.35, 0.36, 0.8, 1.0]
     found = np.cumsum(exits_above(t, critical_values(t, 0.06, spending)))
-    np.testing.assert_allclose(found, [spent(x, 0.03, spending) for x in t], rtol=1e-6)
+    np.testing.assert_allclose(found, [error_spent(x, 0.03, spending) for x in t], rtol=1e-6)
 
 
 def test_what_is_spent_may_follow_another_share_than_the_information() -> None:
@@ -103,16 +103,16 @@ def test_what_is_spent_may_follow_another_share_than_the_information() -> None:
     planned, there = [0.3, 0.6, 1.0], [2.0, 9.0, 10.0]
     bounds = critical_values(planned, 0.05, info=there)
     found = np.cumsum(exits_above(there, bounds))
-    np.testing.assert_allclose(found, [spent(t, 0.025) for t in planned], rtol=1e-6)
+    np.testing.assert_allclose(found, [error_spent(t, 0.025) for t in planned], rtol=1e-6)
     np.testing.assert_allclose(bounds, critical_values(planned, 0.05, info=[t / 10 for t in there]), rtol=1e-9)
 
 
 def test_the_spending_of_hwang_shih_and_decani() -> None:
     """gsDesign: sfHSD(.025, (1:4)/4, -4) = 0.000801, 0.002980, 0.008902, 0.025."""
-    found = [spent(k / 4, 0.025) for k in range(1, 5)]
+    found = [error_spent(k / 4, 0.025) for k in range(1, 5)]
     np.testing.assert_allclose(found, [0.000801, 0.002980, 0.008902, 0.025], atol=6e-7)
-    assert spent(0.3, 0.025, gamma=0) == pytest.approx(0.0075)
-    assert spent(0.3, 0.025, gamma=1e-9) == pytest.approx(0.0075)
+    assert error_spent(0.3, 0.025, gamma=0) == pytest.approx(0.0075)
+    assert error_spent(0.3, 0.025, gamma=1e-9) == pytest.approx(0.0075)
 
 
 def test_information_is_that_of_the_variances() -> None:

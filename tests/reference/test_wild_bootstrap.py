@@ -19,7 +19,7 @@ from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.settings import Settings
 from harness_noise.stats import resampling as wild
 from harness_noise.stats.contrast import design
-from harness_noise.stats.resampling import weights, wild_test
+from harness_noise.stats.resampling import wild_test, wild_weights
 
 SIX = [s * v**0.5 for s in (-1, 1) for v in (1.5, 1.0, 0.5)]
 
@@ -107,7 +107,7 @@ def test_weights():
     rng = np.random.default_rng(0)
     for G, exact, size, levels in ((3, True, 216, 6), (5, True, 7776, 6), (7, False, 9_999, 6), (8, True, 256, 2),
                                    (12, True, 4096, 2), (13, False, 9_999, 2)):  # fmt: skip
-        batches, known = weights(G, 9_999, rng)
+        batches, known = wild_weights(G, 9_999, rng)
         v = np.concatenate(list(batches))
         assert (known, len(v), len(np.unique(v))) == (exact, size, levels)
         if exact:

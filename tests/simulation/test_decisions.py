@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from harness_noise import estimate_difference
-from harness_noise.analysis.rows import RowDecision, decided
+from harness_noise.analysis.rows import RowDecision, decide_rows
 from harness_noise.arrays import FloatArray, rows_of
 from harness_noise.extra.gate.judge import Bar, decide, of_row
 from harness_noise.settings import Settings
@@ -146,7 +146,9 @@ def test_verdict_words_are_wrong_in_one_family_of_twenty() -> None:
         )
         each = decision.decide(of, settings)
         assert each.p_value == pytest.approx(p)
-        rows = decided([RowDecision(fields, frozenset(), rows_of(each, slice(i, i + 1))) for i in range(m)], settings)
+        rows = decide_rows(
+            [RowDecision(fields, frozenset(), rows_of(each, slice(i, i + 1))) for i in range(m)], settings
+        )
         single += bool((p < 0.05).any())
         words += any(row.verdict != "not separable" for row in rows)
     assert single / R >= 0.55

@@ -5,7 +5,7 @@ import pytest
 
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.answers import Answers
-from harness_noise.data.native_values import checked
+from harness_noise.data.native_values import check_native
 from harness_noise.data.scores import ReadOptions, Scores
 from harness_noise.errors import FinalError, InputError
 from harness_noise.settings import Settings
@@ -91,7 +91,7 @@ def test_the_harness_s_mean_of_all_answers_is_compared_with_zeros_for_the_missin
         for question, repeat, value, cause in (*LOST, ("a", 3, 0.0, "")):
             answers.add("t", "acc", "none", question, repeat, cause if value is None and cause else value)
         answers.describe("t", "acc", "none", native=native, native_of_answers=True)
-        return checked(answers.run("m", "h")).scores[0]
+        return check_native(answers.run("m", "h")).scores[0]
 
     assert part(4 / 9, "drop").diagnostics == part(4 / 9, "zero").diagnostics == ()  # K differs by question
     assert part(0.5, "drop").diagnostics == ("mean_mismatch",)

@@ -9,7 +9,7 @@ from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.leaderboard.build import arena
 from harness_noise.settings import Settings
-from harness_noise.stats.benchmark import kendall_tau, size_of, suspects
+from harness_noise.stats.benchmark import kendall_tau, size_in_name, suspects
 from harness_noise.stats.power import beta_variance
 from support.boards import board, values_of, with_values
 
@@ -78,7 +78,7 @@ def test_signal_to_noise_comes_from_names_with_sizes() -> None:
     ],
 )
 def test_sizes_in_names(name: str, expected: tuple[str, float] | None) -> None:
-    assert size_of(name) == expected
+    assert size_in_name(name) == expected
 
 
 # Questions

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.analysis.drawing import check_against, draw, drawing_chances, recorded, wanted, with_record
+from harness_noise.analysis.drawing import check_against, draw, drawing_chances, number_wanted, read_block, with_record
 from harness_noise.analysis.growing import observe
-from harness_noise.analysis.known import taken
 from harness_noise.analysis.mean import analyze_run
-from harness_noise.analysis.references import expected_scores, of_pairs, of_runs
+from harness_noise.analysis.references import expected_scores, full_differences, full_means
 from harness_noise.analysis.repeats import as_repeats
+from harness_noise.analysis.sample import scores_of_rows
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError
@@ -47,14 +47,14 @@ def run_of(rows: np.ndarray, name: str = "m") -> Run:
     [("0.2", 20), ("20%", 20), (0.999, 100), (1.0, 100), ("1.0", 100), ("100%", 100), ("2", 2), (40, 40), (500, 100)],
 )
 def test_sizes(size: str | float, count: int) -> None:
-    assert wanted(size, 100) == count
+    assert number_wanted(size, 100) == count
     assert len(draw(100, size, seed=1)) == count
 
 
 @pytest.mark.parametrize("size", ["0", "-1", "x", "1.5", "120%", "nan", "inf", ""])
 def test_no_size(size: str) -> None:
     with pytest.raises(InputError, match="neither a share"):
-        wanted(size, 100)
+        number_wanted(size, 100)
 
 
 @pytest.mark.parametrize("size", [1, "1", 0.01, "1%", "0.004"])
@@ -160,15 +160,15 @@ def test_a_run_keeps_the_chances_of_its_questions() -> None:
     rows = draw(100, 40, seed=1, chances=chances)
     mine = dict(zip((f"q{i:03}" for i in rows), chances[rows].tolist(), strict=True))
     drawn = DRAWN | {"n_asked": len(rows), "stopped_early": False, "chances": mine}
-    part = with_record(run_of(rows), *recorded(json.loads(json.dumps({"drawn": [drawn]}))))
+    part = with_record(run_of(rows), *read_block(json.loads(json.dumps({"drawn": [drawn]}))))
     assert part.scores[0].chances == mine
     assert analyze_run(part, Settings()).estimates[0].diagnostics == ("single_repeat", "unequal_chances")
     other = replace(whole, scores=(replace(bounded(whole), values=rng.random((100, 1))),))
-    ((row,), _) = of_runs([part], [other], Settings())
+    ((row,), _) = full_means([part], [other], Settings())
     array = hn.estimate_from_part(part.scores[0].values, rows, other.scores[0].values, chances=chances[rows])
     assert (row.estimate, row.se) == (pytest.approx(array.estimate), pytest.approx(array.se))
     assert row.diagnostics == ()
-    half = observe([taken(part.scores[0], np.arange(0, len(rows), 2))], [other.scores[0]], Settings())
+    half = observe([scores_of_rows(part.scores[0], np.arange(0, len(rows), 2))], [other.scores[0]], Settings())
     at = rows[::2]
     array = hn.estimate_from_part(
         part.scores[0].values[::2], at, np.empty((100, 0)), against=other.scores[0].values[:, 0],
@@ -176,7 +176,7 @@ def test_a_run_keeps_the_chances_of_its_questions() -> None:
     )  # fmt: skip
     assert (half.estimate, half.se) == (pytest.approx(array.estimate), pytest.approx(array.se_population))
     with pytest.raises(InputError, match="does not say with which"):
-        of_runs([with_record(run_of(rows), [], [drawn | {"chances": {"q000": 0.5}}])], [other], Settings())
+        full_means([with_record(run_of(rows), [], [drawn | {"chances": {"q000": 0.5}}])], [other], Settings())
     with pytest.raises(InputError, match="`se='cr2'`"):
         observe([part.scores[0]], [other.scores[0]], Settings(se="cr0"))
 
@@ -206,14 +206,15 @@ def test_parts_that_were_drawn_apart_have_no_known_chances() -> None:
         (both,) = as_repeats([replace(run, model="m") for run in runs])
         assert "unequal_chances" in both.scores[0].diagnostics
         with pytest.raises(InputError, match="does not say with which"):
-            of_runs([both], [whole], Settings())
+            full_means([both], [whole], Settings())
     for runs in ([replace(whole, model="m"), one], [one, replace(whole, model="m")]):
         (both,) = as_repeats(runs)
         assert (
-            "has answered all 200 questions" in of_runs([both], [replace(whole, name="r")], Settings())[1][0].as_text()
+            "has answered all 200 questions"
+            in full_means([both], [replace(whole, name="r")], Settings())[1][0].as_text()
         )
     for run in (equal, one):  # nor is what two such parts share a part with known chances
-        rows, (note,) = of_pairs([(run, replace(other, model="b"))], [whole], Settings())
+        rows, (note,) = full_differences([(run, replace(other, model="b"))], [whole], Settings())
         assert not rows
         assert "of 200 questions only" in note.as_text()
 
@@ -264,8 +265,8 @@ def test_a_run_that_stopped_says_so_everywhere() -> None:
     assert found.to_dict()["sequential"] == [Sequential(**LOOKS).to_dict()]
     now = DRAWN | {"chances": None}
     assert found.to_dict()["drawn"] == [now]
-    assert recorded(json.loads(json.dumps(found.to_dict()))) == ([Sequential(**LOOKS).to_dict()], [now])
-    assert recorded({"sequential": [LOOKS], "drawn": [DRAWN]}) == (
+    assert read_block(json.loads(json.dumps(found.to_dict()))) == ([Sequential(**LOOKS).to_dict()], [now])
+    assert read_block({"sequential": [LOOKS], "drawn": [DRAWN]}) == (
         [LOOKS],
         [DRAWN],
     )  # as written before there were rounds
@@ -279,7 +280,7 @@ def test_a_run_that_stopped_says_so_everywhere() -> None:
     (code,) = [text for _, code, text in summary.legend if code == "stopped_early"]
     assert "decided" in code
     # reading again marks nothing twice
-    again = with_record(run, *recorded(found.to_dict()))
+    again = with_record(run, *read_block(found.to_dict()))
     assert again.scores[0].diagnostics == run.scores[0].diagnostics
     compared = hn.compare(run, run_of(np.arange(100), "other")) if hasattr(hn, "compare") else None
     assert compared is None or "stopped_early" in compared.comparisons[0].diagnostics
@@ -312,20 +313,20 @@ def test_a_part_that_was_not_stopped_early_is_named_and_has_no_code() -> None:
     ],
 )
 def test_what_others_have_written_is_left_out(block: object) -> None:
-    assert recorded(block) == ([], [])
+    assert read_block(block) == ([], [])
 
 
 def test_a_part_that_the_run_says_was_drawn_needs_not_look_random() -> None:
     part, whole = run_of(np.arange(40)), run_of(np.arange(100), "reference")
     with pytest.raises(InputError, match="not drawn at random"):
-        of_runs([part], [whole], Settings())
-    ((row,), notes) = of_runs([part], [whole], Settings(), refuse=False)
+        full_means([part], [whole], Settings())
+    ((row,), notes) = full_means([part], [whole], Settings(), refuse=False)
     assert (row.estimate, row.se, row.diagnostics) == (None, None, ("not_a_random_part",))
     assert "not drawn at random" in notes[0].as_text()
     assert len(notes) == 1
     with pytest.raises(InputError, match="not drawn at random"):
-        of_runs([replace(part, drawn=(DRAWN | {"n_total": 50},))], [whole], Settings())  # of half of them
-    ((row,), _) = of_runs([replace(part, drawn=(DRAWN,))], [whole], Settings())
+        full_means([replace(part, drawn=(DRAWN | {"n_total": 50},))], [whole], Settings())  # of half of them
+    ((row,), _) = full_means([replace(part, drawn=(DRAWN,))], [whole], Settings())
     assert (row.n_asked, row.n_total) == (40, 100)
 
 
@@ -346,10 +347,10 @@ def test_the_whole_benchmark_of_a_run_that_stopped_early_says_so() -> None:
     part, whole = run_of(rows), run_of(np.arange(100), "reference")
     stopped = with_record(part, [LOOKS], [DRAWN])
     for ours, expected in ((part, False), (stopped, True)):
-        ((row,), _) = of_runs([ours], [whole], Settings())
+        ((row,), _) = full_means([ours], [whole], Settings())
         assert ("stopped_early" in row.diagnostics) == expected
-        ((row,), _) = of_pairs([(ours, run_of(np.arange(100), "b"))], [whole], Settings())
+        ((row,), _) = full_differences([(ours, run_of(np.arange(100), "b"))], [whole], Settings())
         assert ("stopped_early" in row.diagnostics) == expected
     of_half = with_record(run_of(np.arange(40)), [LOOKS], [DRAWN | {"n_total": 50}])
-    ((row,), _) = of_runs([of_half], [whole], Settings(), refuse=False)
+    ((row,), _) = full_means([of_half], [whole], Settings(), refuse=False)
     assert row.diagnostics == ("not_a_random_part", "stopped_early")

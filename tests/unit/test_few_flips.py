@@ -26,13 +26,13 @@ from harness_noise.stats.intervals import (
     t_limits,
 )
 from harness_noise.stats.moments import mean_variance
-from harness_noise.stats.pairs import far_limits
+from harness_noise.stats.pairs import extended_samples
 from support.same_rows import assert_same_row
 
 
 def extended(d: np.ndarray, plan: Design, estimator: Estimator = "cr2") -> ExtendedSample:
     """What the far limits of these differences come from, which are few."""
-    far = far_limits(d[None, :], plan, mean_variance(d, plan, estimator), estimator)
+    far = extended_samples(d[None, :], plan, mean_variance(d, plan, estimator), estimator)
     assert np.isfinite(far.mean).all()
     return far
 

@@ -14,7 +14,7 @@ import harness_noise as hn
 from harness_noise import compare
 from harness_noise.analysis.corpus import Side
 from harness_noise.analysis.repeats import as_repeats
-from harness_noise.data.matching import pair
+from harness_noise.data.matching import pair_questions
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores
 from harness_noise.leaderboard.build import distinct_names
@@ -104,7 +104,7 @@ def test_questions_are_paired_in_linear_time() -> None:
             return Questions(tuple(Counted(f"q{i}") for i in order), inputs=tuple(Counted(f"{i}?") for i in order))
 
         a, b = questions(np.arange(n)), questions(np.arange(n)[::-1])
-        return lambda: pair(a, b)
+        return lambda: pair_questions(a, b)
 
     assert 0 < comparisons(work(800)) <= DOUBLE * comparisons(work(400))
 

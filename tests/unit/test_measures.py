@@ -15,7 +15,7 @@ from scipy.special import ndtri, stdtrit
 
 import harness_noise as hn
 from harness_noise.analysis.mean import analyze_run
-from harness_noise.data.measures import UNBOUNDED, parsed, spellings, usage_of, usages
+from harness_noise.data.measures import UNBOUNDED, parse_measures, spellings, usage_of, usages
 from harness_noise.data.scores import Run
 from harness_noise.io.measures import Price, price_of
 from harness_noise.report.sentences import trade_offs
@@ -229,7 +229,7 @@ def test_a_column_is_lower_is_better_unless_it_is_said(file):
 @pytest.mark.parametrize("name", ["", "/", "a/", "/b", "a/b/c", "pass^2/cost"])
 def test_odd_names_are_refused(name):
     with pytest.raises(hn.InputError, match="name a measure"):
-        parsed([name])
+        parse_measures([name])
 
 
 def test_two_scorers_of_one_answer_do_not_double_its_usage(tmp_path):

@@ -22,7 +22,7 @@ from harness_noise.report.canvas import Picture, svg
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design
 from harness_noise.stats.resampling import bootstrap
-from harness_noise.stats.sequential import spent
+from harness_noise.stats.sequential import error_spent
 
 NEW = "tomorrow's"
 
@@ -89,7 +89,7 @@ def test_what_is_no_setting() -> None:
     with pytest.raises(NotImplementedError, match=NEW):
         analyze_run(run("a", 1, weighting=NEW), Settings())
     with pytest.raises(NotImplementedError, match=NEW):
-        spent(0.5, 0.05, NEW)  # type: ignore[arg-type]
+        error_spent(0.5, 0.05, NEW)  # type: ignore[arg-type]
     with pytest.raises(NotImplementedError, match=NEW):
         svg(Picture("name", "title", "alt", "", 10), NEW)  # type: ignore[arg-type]
     drawn = bootstrap(np.arange(30.0), design(30, None), 99, np.random.default_rng(1))

@@ -13,7 +13,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli.commands import in_flags
-from harness_noise.data.notes import NOTES, Note, merged
+from harness_noise.data.notes import NOTES, Note, merge_notes
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores, Skipped
 from harness_noise.report.summary import NO_NUMBERS, NO_SAMPLES, NOT_SCORED, summarise
@@ -121,7 +121,7 @@ def test_a_note_names_its_task_for_people_and_programs() -> None:
     assert note.to_dict() == {"code": "left_out", "text": "arc, acc: left out", "task": "arc"}
     assert note.reworded(str.upper).to_dict() == note.to_dict() | {"text": "ARC, ACC: LEFT OUT"}
     assert repr(note) == "Note(code='left_out', text='arc, acc: left out', task='arc')"
-    assert merged([note, note], [Note("left_out", "left out")]) == (note, Note("left_out", "left out"))
+    assert merge_notes([note, note], [Note("left_out", "left out")]) == (note, Note("left_out", "left out"))
 
 
 @pytest.mark.parametrize("task", ["only hard", "left out: a", "ONE RUN", "samples", "predict_only"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness_noise.data.matching import numbers_rows, pair
+from harness_noise.data.matching import ids_are_numbers, pair_questions
 from harness_noise.data.questions import Questions, content_hash, occurrences
 
 
@@ -20,12 +20,12 @@ def questions(keys: str, kind: str = "sample id", inputs: str | None = None, tar
 
 
 def pairs(a: Questions, b: Questions) -> list[tuple[str, str]]:
-    found = pair(a, b)
+    found = pair_questions(a, b)
     return [(a.keys[i], b.keys[j]) for i, j in zip(found.rows_a, found.rows_b, strict=True)]
 
 
 def said_of(a: Questions, b: Questions) -> str:
-    note = pair(a, b).note
+    note = pair_questions(a, b).note
     return "" if note is None else note.as_text()
 
 
@@ -49,7 +49,7 @@ def test_a_document_hash_needs_no_verification() -> None:
     a = questions("12", "doc_hash", inputs="pq", targets="xy")
     b = questions("12", "doc_hash", inputs="pq", targets="uv")  # the task's reference answer was reformatted
     assert pairs(a, b) == [("1", "1"), ("2", "2")]
-    assert pair(a, b).note is None
+    assert pair_questions(a, b).note is None
 
 
 def test_documents_that_another_version_changed_are_matched_by_text() -> None:
@@ -61,7 +61,7 @@ def test_documents_that_another_version_changed_are_matched_by_text() -> None:
 def test_two_harnesses_are_matched_by_text_whatever_their_keys() -> None:
     a, b = questions("12", "doc_hash", inputs="pq"), questions("12", "sample id", inputs="qp")
     assert pairs(a, b) == [("1", "2"), ("2", "1")]
-    assert pair(a, b).by == "content"
+    assert pair_questions(a, b).by == "content"
 
 
 def test_targets_of_two_harnesses_are_not_compared() -> None:
@@ -94,7 +94,7 @@ def test_numbers_written_in_two_ways_are_one_id() -> None:
     ],
 )
 def test_ids_that_only_number_questions(keys: list[str], numbers: bool) -> None:
-    assert numbers_rows(keys) is numbers
+    assert ids_are_numbers(keys) is numbers
 
 
 def test_numbers_never_outweigh_texts_and_names_do_where_none_agrees() -> None:

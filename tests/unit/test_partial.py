@@ -13,7 +13,7 @@ import pytest
 import harness_noise as hn
 from harness_noise import as_scores
 from harness_noise.analysis.partial import full_benchmark, part_of
-from harness_noise.analysis.references import of_runs
+from harness_noise.analysis.references import full_means
 from harness_noise.cli import main
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run
@@ -467,7 +467,7 @@ def test_a_question_of_one_task_is_no_cluster_with_one_of_another() -> None:
         return Run(f"m{j}", f"m{j}", "array", scores=tuple(parts), groups=(group,), drawn=drawn)
 
     alone, named = (
-        of_runs([side(0, named=named)], [side(j, named=named) for j in (1, 2, 3)], Settings())[0][-1]
+        full_means([side(0, named=named)], [side(j, named=named) for j in (1, 2, 3)], Settings())[0][-1]
         for named in (False, True)
     )
     assert alone.task == "g"

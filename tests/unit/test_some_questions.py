@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.analysis.sample import taken
+from harness_noise.analysis.sample import scores_of_rows
 from harness_noise.data.only import with_only
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run
@@ -86,9 +86,9 @@ def test_what_is_missing_of_unequal_repeats_is_known(unequal: str) -> None:
     part = hn.read(unequal)[0].scores[0]
     assert part.lost is not None
     assert np.argwhere(part.lost).tolist() == [[1, 2]]
-    assert taken(part, [0, 1]).n_missing == 1
-    assert taken(part, [0, 2]).n_missing == 0
-    other = taken(part, np.arange(1, 40))
+    assert scores_of_rows(part, [0, 1]).n_missing == 1
+    assert scores_of_rows(part, [0, 2]).n_missing == 0
+    other = scores_of_rows(part, np.arange(1, 40))
     other = replace(other, values=1 - other.values)
     row = hn.compare(hn.Run("a", "a", "x", scores=(part,)), hn.Run("b", "b", "x", scores=(other,))).comparisons[0]
     assert row.if_missing is not None
@@ -96,7 +96,7 @@ def test_what_is_missing_of_unequal_repeats_is_known(unequal: str) -> None:
     better = hn.as_scores(np.ones((40, 3)), higher_is_better=True)
     run = Run("a", "a", "x", scores=(hn.as_scores(np.where(part.was_asked, 1.0, np.nan), higher_is_better=True),))
     assert hn.gate(run, Run("b", "b", "x", scores=(better,))).outcome == "cannot judge"  # nobody says why
-    told = Run("a", "a", "x", scores=(taken(run.scores[0], range(40)),))
+    told = Run("a", "a", "x", scores=(scores_of_rows(run.scores[0], range(40)),))
     assert told.scores[0].n_missing == 40
 
 
@@ -114,8 +114,8 @@ def test_answers_of_unknown_questions_may_be_of_any(unequal: str) -> None:
     part = hn.read(unequal)[0].scores[0]
     lost = replace(part, n_missing=3)  # two that the log does not have at all
     assert lost.lost is None
-    assert taken(lost, [0, 2]).n_missing == 2
-    assert taken(lost, [0, 2]).lost is None
+    assert scores_of_rows(lost, [0, 2]).n_missing == 2
+    assert scores_of_rows(lost, [0, 2]).lost is None
 
 
 def test_sums_over_questions_know_what_is_missing_of_them() -> None:
@@ -155,7 +155,7 @@ def test_what_is_left_out_is_no_double(tmp_path: Path) -> None:
     run = hn.read(doubled(tmp_path, {3, 20, 30}), only="level=easy")[0]
     assert run.scores[0].questions.doubles == ((10, 20),)
     assert with_only(run, ["level=easy"]).scores[0].questions.doubles == ((10, 20),)
-    assert "doubled_questions" not in taken(run.scores[0], range(10)).diagnostics
+    assert "doubled_questions" not in scores_of_rows(run.scores[0], range(10)).diagnostics
 
 
 def test_an_arena_ranks_no_model_by_a_withheld_pair(scored_twice: list[str]) -> None:

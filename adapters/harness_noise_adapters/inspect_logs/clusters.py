@@ -13,10 +13,10 @@ from harness_noise.data.clusters import (
     OuterFields,
     Spec,
     UserSpec,
-    carried,
+    clusters_of_file,
     label_or_none,
     labeller,
-    resolved,
+    resolve_for_task,
 )
 from harness_noise.data.notes import Note, no_cluster_known
 from harness_noise.data.scores import Scores
@@ -113,7 +113,7 @@ class TaskClusters:
         words: str | None = text
         if not plain:
             name = None if text is None else UserSpec(text)
-            known, words = resolved(ClusterSpec(name), self.task, lambda task: natural(task, self.metadata))
+            known, words = resolve_for_task(ClusterSpec(name), self.task, lambda task: natural(task, self.metadata))
             if known is None:
                 return None, None
             spec = known if known != text else spec  # the meaning of `auto` is ours
@@ -161,7 +161,7 @@ class TaskClusters:
         if taken[0] is not None:
             return taken, False
         own = [label_or_none((doc or {}).get("cluster")) for doc in self.metadata]
-        if carried(self.task, own, self.notes) is not None:
+        if clusters_of_file(self.task, own, self.notes) is not None:
             return self.labels_or_none(FileSpec("cluster")), True
         return (None, None), True
 

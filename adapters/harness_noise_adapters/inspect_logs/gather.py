@@ -25,10 +25,17 @@ import numpy as np
 
 from harness_noise.analysis.mean import estimate_scores
 from harness_noise.arrays import BoolArray, FloatArray
-from harness_noise.data.answers import counted
+from harness_noise.data.answers import count_missing
 from harness_noise.data.clusters import FileSpec, Spec
-from harness_noise.data.native_values import MISMATCH, UNNAMED, close, fitting, mean_of_questions, reproduces
-from harness_noise.data.notes import Note, unread
+from harness_noise.data.native_values import (
+    MISMATCH,
+    UNNAMED,
+    fitting_bounds,
+    mean_of_questions,
+    nearly_equal,
+    reproduces,
+)
+from harness_noise.data.notes import Note, empty_answers
 from harness_noise.data.numbers import INFINITE, finite, is_infinite, number_of, numbers_of
 from harness_noise.data.places import AnswerPlaces
 from harness_noise.data.questions import AnswerTexts, Questions
@@ -512,7 +519,7 @@ class _Native:
                 (key, zero)
                 for zero in ((missing == "zero",) if missing else (False, True))
                 for key in candidates
-                if (ours := means[key, zero]) is not None and close(ours, metric.value)
+                if (ours := means[key, zero]) is not None and nearly_equal(ours, metric.value)
             ]
             matches = [which for which in matches if f"_{which[0]}_" in f"_{name}_"] or matches
             # of several with the same mean none is known, unless their numbers are the same
@@ -537,7 +544,7 @@ class _Native:
             equal = {
                 key: len(words & set(key.split("_")))
                 for key, ours in means.items()
-                if ours is not None and close(ours, self.es.metrics[name].value)
+                if ours is not None and nearly_equal(ours, self.es.metrics[name].value)
             }
             nearest = [key for key, shared in equal.items() if shared == max(equal.values())]
             if len(nearest) == 1:
@@ -561,7 +568,7 @@ class _Native:
             for name in _values(self.es)
             if name not in usual
             and not (alone and metrics[name].group is not None)
-            and not any(close(metrics[mean].value, metrics[name].value) for mean in means)
+            and not any(nearly_equal(metrics[mean].value, metrics[name].value) for mean in means)
         ]
 
     def _compared(self, part: _Part, values: FloatArray) -> _Compared:
@@ -572,7 +579,7 @@ class _Native:
         ours, equal = mean_of_questions(self.table(values)), _all_equal(values)
         metrics, candidates = self.es.metrics, part.metrics or part.like
         # what is rounded, or in percent, counts only where nothing else does
-        tiers = ([key for key in candidates if same(ours, metrics[key].value)] for same in (close, reproduces))
+        tiers = ([key for key in candidates if same(ours, metrics[key].value)] for same in (nearly_equal, reproduces))
         alike = next(filter(None, tiers), [])
         metric = next(iter(alike), part.usual)
         certain = part.usual is not None and metric in MEANS
@@ -608,7 +615,7 @@ class _Native:
         absent = np.isnan(read.values)
         out = np.zeros_like(absent) if task.excluded is None else task.excluded
         causes = self._causes(absent & ~out)
-        kept = np.where(out, np.nan, counted(read.values, causes, task.missing)[2])
+        kept = np.where(out, np.nan, count_missing(read.values, causes, task.missing)[2])
         table, codes = self.table(kept), tuple[str, ...]()
         n_missing, n_zero = int((absent | out).sum()), int((absent & ~np.isnan(kept)).sum())
         if self.uses_all:
@@ -637,7 +644,7 @@ class _Native:
             clusters=clusters,
             cluster_spec=words,
             higher_is_better=True if name == "accuracy" else None,
-            bounds=fitting((0.0, 1.0), table) if name == "accuracy" else None,
+            bounds=fitting_bounds((0.0, 1.0), table) if name == "accuracy" else None,
             native=native,
             n_missing=n_missing + task.log.n_not_seen,
             missing=Counter(causes.values()),
@@ -668,7 +675,7 @@ class _Native:
         zero, rows = read.values == 0, self.task.log.answers.rows.values()
         blank = sum(self.es.scorer in row.unread for row in itertools.compress(rows, zero))
         if 0 < blank < zero.sum():
-            self.out.notes.append(unread([(f"{self.task.name} {called}", int(zero.sum()), blank)]))
+            self.out.notes.append(empty_answers([(f"{self.task.name} {called}", int(zero.sum()), blank)]))
 
     def _before_the_end(self, compared: _Compared, called: str) -> _Compared:
         """Return the comparison without the native value, if the run was cancelled and the value is an earlier one."""

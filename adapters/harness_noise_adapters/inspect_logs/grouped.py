@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.analysis.sample import taken
+from harness_noise.analysis.sample import scores_of_rows
 from harness_noise.data.native_values import mean_of_questions, reproduces
 from harness_noise.data.scores import Group, Scores
 
@@ -99,7 +99,7 @@ def _of_group(whole: Scores, label: str, rows: Sequence[int], metric: str) -> Sc
     if questions.inputs is not None:  # two groups may ask one thing, which makes them no clusters of one task
         questions = replace(questions, inputs=tuple(f"{label}: {words}" for words in questions.inputs))
     return replace(
-        taken(whole, rows),
+        scores_of_rows(whole, rows),
         questions=questions,
         task=f"{whole.task}: {label}",
         metric=metric,

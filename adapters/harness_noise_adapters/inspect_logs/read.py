@@ -13,7 +13,7 @@ import numpy as np
 from harness_noise.analysis import drawing
 from harness_noise.arrays import BoolArray
 from harness_noise.data.clusters import FieldReader, Fields, FileSpec, MissingFieldError, Spec, labeller, text_label
-from harness_noise.data.doubled import doubles
+from harness_noise.data.doubled import find_doubles
 from harness_noise.data.native_values import UNNAMED
 from harness_noise.data.notes import Note, natural_clusters
 from harness_noise.data.questions import Questions, occurrences
@@ -305,7 +305,7 @@ def _hints(task: TaskAnswers, gathered: GatheredMeans) -> list[Note]:
 
 def _with_record(run: Run, task: TaskAnswers) -> Run:
     """Return the run with what it has recorded of its stopping, of a log only as far as its scores are still those."""
-    sequential, drawn = drawing.recorded(task.log.header.stopping.get(RECORD))
+    sequential, drawn = drawing.read_block(task.log.header.stopping.get(RECORD))
     if sequential and task.log.paths and not _still_decided(task):
         words = " and ".join(row["decision"] for row in sequential)
         said = f"its scores have changed since it was stopped, so what was decided then ({words}) is void"
@@ -359,7 +359,7 @@ def _questions(
         kind="sample id",
         inputs=tuple(sample.input for sample in firsts) if known else None,
         targets=tuple(sample.target for sample in firsts) if known else None,
-        doubles=doubles([f"{sample.input} {sample.target}" for sample in firsts]) if known else (),
+        doubles=find_doubles([f"{sample.input} {sample.target}" for sample in firsts]) if known else (),
         by_words=INPUT,
         texts=tuple(sample.text for sample in firsts),
         fields=_fields(task, ids, firsts, options),

@@ -20,7 +20,7 @@ from harness_noise.analysis.growing import observe
 from harness_noise.analysis.observed import observe_mean, repeats_enough
 from harness_noise.analysis.sequential import Look, Order
 from harness_noise.arrays import IntArray, picked
-from harness_noise.data.native_values import fitting
+from harness_noise.data.native_values import fitting_bounds
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError, counted, error_message
@@ -324,7 +324,7 @@ class Stopper:
             clusters=picked(self.clusters, rows),
             chances=self.chances,
             higher_is_better=(True if accuracy else None) if other is None else other.higher_is_better,
-            bounds=(fitting((0.0, 1.0), values) if accuracy else None) if other is None else other.bounds,
+            bounds=(fitting_bounds((0.0, 1.0), values) if accuracy else None) if other is None else other.bounds,
         )
 
     def fault(self, error: Exception) -> None:

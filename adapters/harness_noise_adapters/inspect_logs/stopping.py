@@ -14,12 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_noise.analysis.drawing import about_clusters, carried, check_against, check_points, draw, drawing_chances
+from harness_noise.analysis.drawing import (
+    about_clusters,
+    check_against,
+    check_points,
+    clusters_of_other,
+    draw,
+    drawing_chances,
+)
 from harness_noise.analysis.references import expected_scores, same_run
 from harness_noise.analysis.sequential import Order, StoppingRule
 from harness_noise.arrays import FloatArray, IntArray, picked
 from harness_noise.data.clusters import MissingFieldError, UserSpec
-from harness_noise.data.matching import pair
+from harness_noise.data.matching import pair_questions
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import ReadOptions, Scores
 from harness_noise.errors import InputError, error_message
@@ -112,7 +119,7 @@ def stopper_of(
         check_points(asking.rule, other, live.flag.settings)
         to_say += _overlap(task, questions, other, asking.against)
         if clusters is None:
-            taken = None if none else carried(questions, other, "noise_cluster")
+            taken = None if none else clusters_of_other(questions, other, "noise_cluster")
             clusters = None if taken is None else taken[0]
             if other.clusters is not None:
                 spec_there = other.cluster_spec or "cluster"
@@ -202,7 +209,7 @@ def _clusters(task_clusters: TaskClusters, named: UserSpec | None, scorers: Scor
 
 def _overlap(task: str, questions: Questions, other: Scores, where: str) -> list[str]:
     """Return a note if not all questions are in the run compared with. If none is, raise InputError."""
-    common = len(pair(questions, other.questions).rows_a)
+    common = len(pair_questions(questions, other.questions).rows_a)
     if not common:
         raise InputError(f"noise_against={where}: none of its questions is one of {task}, by id and text")
     if common == len(questions):

@@ -11,7 +11,7 @@ import numpy as np
 
 from harness_noise.arrays import IntArray
 from harness_noise.data.answers import MetricAnswers
-from harness_noise.data.clusters import one_cluster
+from harness_noise.data.clusters import check_one_cluster
 from harness_noise.data.questions import Hashes, occurrences
 
 from .opening import Record
@@ -76,5 +76,5 @@ class Answered(MetricAnswers):
         for number in np.flatnonzero(self.clusters != self.clusters[first][np.array(self.places)])[:1].tolist():
             before = int(first[self.places[number]])
             both = [(named[self.clusters[i]], self.at(i)) for i in (before, number)]
-            one_cluster(where, self.keys[self.places[number]], both[0], both[1])
+            check_one_cluster(where, self.keys[self.places[number]], both[0], both[1])
         return [named[label] for label in self.clusters[first].tolist()]

@@ -21,7 +21,7 @@ from harness_noise.data.clusters import (
     label_or_none,
     labeller,
     plain_label,
-    resolved,
+    resolve_for_task,
 )
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import FinalError, InputError
@@ -59,7 +59,7 @@ def clusters_of(
         raise InputError(f"{path}: `cluster='auto'` knows the tasks of harnesses, not a table's columns. Name a column")
 
     def spec(task: str) -> UserSpec | None:
-        return resolved(parsed, task, natural)[0]
+        return resolve_for_task(parsed, task, natural)[0]
 
     @cache
     def of_task(task: str) -> Callable[[Record], str | None]:

@@ -19,10 +19,10 @@ import numpy as np
 
 from harness_noise.arrays import BoolArray, FloatArray, IntArray
 from harness_noise.data.answers import levels_of
-from harness_noise.data.clusters import OuterFields, carried
-from harness_noise.data.doubled import doubles
+from harness_noise.data.clusters import OuterFields, clusters_of_file
+from harness_noise.data.doubled import find_doubles
 from harness_noise.data.measures import numeric_fields, spellings, usage_of, usages
-from harness_noise.data.native_values import compared
+from harness_noise.data.native_values import drop_other_native
 from harness_noise.data.notes import Note
 from harness_noise.data.numbers import is_infinite, numbers_of, refuse_rounded
 from harness_noise.data.questions import Questions, TextSource, content_hash, excerpt
@@ -491,7 +491,7 @@ class FileReader:
             self.path,
             key,
             options,
-            clusters=carried(key[0], self._labels(cells), notes),
+            clusters=clusters_of_file(key[0], self._labels(cells), notes),
             cluster_spec=self.spec(key[0]),
             outer=self.outer[key[0]].found() if key[0] in self.outer else None,
             **fields,
@@ -503,7 +503,7 @@ class FileReader:
         if cells.twice:
             said = f"{counted(cells.twice, 'row repeats', 'rows repeat')} another row and {are(cells.twice)} left out"
             notes.append(Note("said_twice", said).of(*key[:2]))
-        return compared(part)
+        return drop_other_native(part)
 
     def _labels(self, cells: Answered) -> list[str | None]:
         """Return the cluster of each question.
@@ -528,7 +528,7 @@ class FileReader:
         worded = self.text is not None and "" not in cells.hashes.odd()
         return Questions(
             keys,
-            doubles=doubles(cells.hashes, cells.targets) if worded else (),
+            doubles=find_doubles(cells.hashes, cells.targets) if worded else (),
             by_words=self.preset.text,
             inputs=cells.hashes if worded else None,
             texts=tuple(cells.texts) if self.shown and any(cells.texts) else None,

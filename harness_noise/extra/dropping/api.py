@@ -17,7 +17,7 @@ from ...analysis.sequential import LOOKS, MOST_LOOKS, StoppingRule
 from ...api.keywords import Request, chosen_settings
 from ...arrays import IntArray
 from ...data.native_values import are_zero_one
-from ...data.notes import Note, merged
+from ...data.notes import Note, merge_notes
 from ...data.scores import Group, Run
 from ...errors import InputError, check_count, some_of
 from ...io.paths import is_path, is_url
@@ -99,7 +99,7 @@ def drop_models(
     request = Request.of("arena", settings, reading, sources=sources, strict=strict)
     found = order.read(request, sources)
     board = _board(found)
-    said = merged(*(run.notes for run in found), board.grid.notes)
+    said = merge_notes(*(run.notes for run in found), board.grid.notes)
     paths = [source.path if isinstance(source, Run) else source for source in sources]
     places = [Path(str(path)) for path in paths if is_path(path) and str(path) and not is_url(path)]
     local = len(places) == len(sources)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._version import __version__
-from ...analysis.drawing import objects
+from ...analysis.drawing import valid_objects
 from ...errors import InputError
 from ...io.paths import LARGEST, LOOKS, loads, opened
 from ...results.forms import SCHEMA_VERSION
@@ -97,7 +97,7 @@ def _looked(of: Mapping[str, Any], family: ModelFamily) -> Looked:
         ValueError: a value of another kind, or one that cannot be.
     """
     unknown = {end: math.nan for end in ("low", "high") if of[end] is None}
-    (values,) = objects([dict(of) | dict.fromkeys(unknown, 0.0)], Looked)
+    (values,) = valid_objects([dict(of) | dict.fromkeys(unknown, 0.0)], Looked)
     looked = Looked(**(values | unknown))
     if not (1 <= looked.look <= len(family.info) and 0 <= looked.leader < family.M and 0 < looked.n <= looked.answers):
         raise ValueError(of)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...api.keywords import Choices, Request
-from ...data.notes import merged
+from ...data.notes import merge_notes
 from ...errors import check_kind
 from ...io.sources import Sources, listed
 from ...settings import Settings
@@ -69,7 +69,7 @@ def factors(
     request = Request.of("factors", settings, choices, sources=sources, factors=columns, apart=True)  # all count
     read_runs = request.runs(sources, some=True)
     result = factors_of_runs(read_runs, factors, more)
-    return replace(result, notes=merged(result.notes, *(run.notes for run in read_runs)))
+    return replace(result, notes=merge_notes(result.notes, *(run.notes for run in read_runs)))
 
 
 def factor_noise(scores: ArrayLike, questions: Labels, factors: Mapping[str, Labels], *, more: int = 1000) -> Factors:

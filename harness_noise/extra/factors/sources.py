@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arrays import Labels
-from ...data.clusters import both_ways
+from ...data.clusters import split_crossed
 from ...data.native_values import are_zero_one
 from ...data.notes import Note
 from ...data.questions import occurrences
@@ -160,7 +160,7 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
     parts = [(run, part) for run in runs for part in run.scores]
     by_text = len(parts) > 1 and all(part.questions.inputs is not None for _, part in parts)
     for run, part in parts:
-        if both_ways(part.clusters) is not None:
+        if split_crossed(part.clusters) is not None:
             raise InputError(
                 f"{run.name}: noise by factor takes no crossed clusters: name either way as a factor, `factors` "
                 "NAME=COLUMN, and leave `cluster` out"

@@ -12,7 +12,7 @@ from ...analysis.comparison import matched_scores
 from ...analysis.ranges import BETWEEN, Ends, are_graded, filled_scores, score_range
 from ...analysis.rows import SCORED
 from ...analysis.sample import group_parts
-from ...analysis.scoring import Checked, joined, scored_differently, scoring_of
+from ...analysis.scoring import Checked, join_checks, scored_differently, scoring_of
 from ...data.native_values import agreed_pairs
 from ...data.scores import Run, Scores
 from ...results.rows import Difference
@@ -130,5 +130,5 @@ def _of_runs(run: Run, base: Run) -> dict[Key, Checked]:
     for group in run.groups:
         ours, theirs = group_parts(run, group), group_parts(base, group)
         if ours and theirs:
-            found[group.key] = joined(map(scoring_of, ours, theirs))
+            found[group.key] = join_checks(map(scoring_of, ours, theirs))
     return found

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...analysis.comparison import matched_scores
-from ...analysis.repeats import as_repeats, is_one_run, once
+from ...analysis.repeats import as_repeats, is_one_run, without_copies
 from ...arrays import FloatArray, IntArray
-from ...data.matching import pair
+from ...data.matching import pair_questions
 from ...data.notes import Note
 from ...data.scores import Measured, Run, Scores
 from ...errors import InputError, some_of
@@ -55,7 +55,7 @@ def judge_each(run: Run, baselines: Sequence[Run], settings: Settings, *, skip_m
     Raises:
         InputError: a single answer to each question, scores that are not right or wrong, or baseline runs that differ.
     """
-    baselines = [_ungrouped(one) for one in once(baselines)[0]]
+    baselines = [_ungrouped(one) for one in without_copies(baselines)[0]]
     run, base = _ungrouped(run), baselines[0]
     among = among_baselines(baselines)
     if any(is_one_run(run, one) for one in baselines):
@@ -153,7 +153,7 @@ def _questions(a: Scores, b: Scores, run: Run, base: Run, settings: Settings) ->
     low, high = settings.range or a.bounds or b.bounds or (0.0, 1.0)
     if a.higher_is_better is False or b.higher_is_better is False:
         low, high = high, low
-    same = pair(a.questions, b.questions)
+    same = pair_questions(a.questions, b.questions)
     (x, k), (y, m) = (_counts(part, rows, low, high) for part, rows in ((a, same.rows_a), (b, same.rows_b)))
     if max(k, default=0) < 2 or max(m, default=0) < 2:
         raise InputError(

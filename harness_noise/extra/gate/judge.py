@@ -31,15 +31,15 @@ from ...analysis.comparison import compare_runs, compared_of, matched_scores
 from ...analysis.drawing import NOT_RANDOM, UNEQUAL
 from ...analysis.mean import analyze_run
 from ...analysis.overall import Measure, Top, top_level, top_shares
-from ...analysis.published import NOT_THESE, Published, beside, check_value
+from ...analysis.published import NOT_THESE, Published, check_value, distance_with_noise
 from ...analysis.ranges import Ends, score_range
-from ...analysis.repeats import as_repeats, copies, is_one_run, once
+from ...analysis.repeats import as_repeats, copy_notes, is_one_run, without_copies
 from ...analysis.rows import SCORED
 from ...analysis.sample import align, codes_of, is_scored
 from ...analysis.stopped import SEQUENTIAL, is_of
 from ...arrays import BoolArray, FloatArray, picked
 from ...choices import T_TEST, has_limits
-from ...data.matching import pair
+from ...data.matching import pair_questions
 from ...data.native_values import MISMATCH, agreed_pairs, are_zero_one
 from ...data.notes import Note
 from ...data.scores import CorpusScores, Group, OnQuestions, Run, Scores
@@ -267,14 +267,14 @@ def judge(
         rows = _settled(rows, cases, untold, bar, settings.to_dict())
     if any(is_one_run(run, base) for base in baselines):
         rows = [c.lost(ITSELF) if c.of_runs else c for c in rows]
-    warnings = [note for base in baselines for note in copies((run, base))]
+    warnings = [note for base in baselines for note in copy_notes((run, base))]
     if not warnings:
         warnings = [
             Note(
                 "same_scores",
                 f"THE SAME SCORES: every question of {a.name} scores as in {b.name}. Is it one run twice?",
             )
-            for a, b in combinations((run, *once(baselines)[0]), 2)
+            for a, b in combinations((run, *without_copies(baselines)[0]), 2)
             if _same_scores(a, b)
         ]
     notes += _vouched((run, *baselines), bar.vouched)
@@ -423,7 +423,7 @@ def against_runs(
         names = {"model": run.model, "against": base.model}
         lost = [unjudged(key, why or NOTHING_SHARED, **names) for key, why in of_either(run, base, among).items()]
         return _headline_first(run, lost), [Note("nothing_shared", str(error))]
-    result = replace(result, comparisons=with_scoring(run, once(baselines)[0], result.comparisons))
+    result = replace(result, comparisons=with_scoring(run, without_copies(baselines)[0], result.comparisons))
     notes = [note for note in result.notes if note.code not in _SAID_BY_ROWS]
     tested = {row.key: p for row, p in zip(result.comparisons, result.one_sided, strict=True) if p is not None}
     rows = of_pair(run, base, result.comparisons, bar, among, tested, settings)
@@ -517,7 +517,7 @@ def _of_difference(row: Difference, bar: Bar, tested: OneSided | None, reason: s
 
 def one_configuration(runs: Sequence[Run]) -> tuple[Run, list[Note]]:
     """Return the mean of several runs of one configuration, with each run as a column, and notes on it."""
-    runs, twice = once(runs)
+    runs, twice = without_copies(runs)
     if len(runs) == 1:
         note = Note(
             "one_baseline",
@@ -670,7 +670,7 @@ def _made_of(run: Run, key: Key) -> list[OnQuestions]:
 
 def among_baselines(baselines: Sequence[Run]) -> dict[Key, str]:
     """Return why a row's baseline runs are not one configuration: other tasks, versions, prompts or questions."""
-    baselines = once(baselines)[0]
+    baselines = without_copies(baselines)[0]
     measured: dict[Key, list[Scores]] = {}
     for part in (part for base in baselines for part in (*base.scores, *base.parts)):
         measured.setdefault(part.key, []).append(part)
@@ -716,7 +716,7 @@ def why_unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None
     if MISMATCH in codes_of([part for part in (a, b) if isinstance(part, Scores)]):
         return "its scores do not have the mean that the harness reports (mean_mismatch)"
     if a.questions is not b.questions and not (row is not None and "unpaired" in row.diagnostics):
-        same, prompts = pair(a.questions, b.questions), (a.questions.prompts, b.questions.prompts)
+        same, prompts = pair_questions(a.questions, b.questions), (a.questions.prompts, b.questions.prompts)
         if None not in prompts and any(map(ne, picked(prompts[0], same.rows_a), picked(prompts[1], same.rows_b))):
             return f"the prompts differ between {both} (different_prompts)"
         compared = row is not None and not (row.n_only_a or row.n_only_b)
@@ -791,7 +791,9 @@ def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings, *, 
     for c in bars.values():  # numbers of one task are of the same questions
         own[c.row.task] = own[c.row.task] + shares[c.row.key] * np.array(c.own)
     noise = np.sqrt(np.square(list(own.values())).sum(axis=0))
-    both = beside(replace(row, metric="mean", scorer="none"), noise, settings.level, same_questions=same_questions)
+    both = distance_with_noise(
+        replace(row, metric="mean", scorer="none"), noise, settings.level, same_questions=same_questions
+    )
     below, above, se = noise.tolist()
     return replace(of_row(both, "A", threshold, slack), fixed=se**2, own=(below, above, se))
 

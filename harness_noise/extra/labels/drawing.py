@@ -9,7 +9,7 @@ import numpy as np
 
 from ...analysis.drawing import draw, drawing_chances
 from ...analysis.ranges import Ends, score_range
-from ...analysis.sample import scored_pairs, stack, taken, texts_of
+from ...analysis.sample import scored_pairs, scores_of_rows, stack, texts_of
 from ...arrays import FloatArray, IntArray
 from ...data.notes import Note
 from ...data.questions import QuestionText
@@ -48,7 +48,7 @@ def label_sample(
     n = sum(len(task) for task in tasks)
     if n < 2:
         raise InputError(f"{some_of(names, 3)}: fewer than two questions have a scored answer of every run")
-    whole = stack([taken(task.first, task.rows[0]) for task in tasks])
+    whole = stack([scores_of_rows(task.first, task.rows[0]) for task in tasks])
     strata, labels = whole.strata, whole.labels
     expected = np.concatenate([task.expected() for task in tasks])
     chances = drawing_chances(size, expected, labels, strata) if by_score else None

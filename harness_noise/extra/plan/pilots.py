@@ -12,8 +12,8 @@ import numpy as np
 from ...analysis.ranges import Ends, score_range
 from ...analysis.row_noise import ONE_RUN, Noise, noise_of
 from ...analysis.sample import group_parts, group_shares, kernel, sample
-from ...data.clusters import both_ways
-from ...data.native_values import agreed
+from ...data.clusters import split_crossed
+from ...data.native_values import agree_on_metrics
 from ...data.scores import Run
 from ...errors import InputError
 from ...results.rows import Difference, Estimate
@@ -92,7 +92,7 @@ def noise_by_task(sources: Sequence[Run | Estimate | Difference], settings: Sett
             "`answers` are spread over tasks as answers that are drawn one by one, and runs are shared by all tasks: "
             "leave `repeats_are='runs'` out"
         )
-    runs, _ = agreed([source for source in sources if isinstance(source, Run)])
+    runs, _ = agree_on_metrics([source for source in sources if isinstance(source, Run)])
     key = _measured(runs, settings)[0].key
     out: dict[str, tuple[int, float]] = {}
     for run in runs:
@@ -123,11 +123,11 @@ def _measured(
     from ...analysis.mean import analyze_runs
 
     settings.check("plan")
-    runs, _ = agreed(runs)
+    runs, _ = agree_on_metrics(runs)
     if len(runs) > 2:
         models = ", ".join(run.model for run in runs[:6])
         raise InputError(f"`runs` takes one run or two, not {len(runs)} ({models})")
-    if any(both_ways(part.clusters) is not None for run in runs for part in run.scores):
+    if any(split_crossed(part.clusters) is not None for run in runs for part in run.scores):
         raise InputError(
             "a plan adds clusters of one kind, and these questions are clustered in two crossed ways: name the way "
             "that new questions would add to with `cluster`"

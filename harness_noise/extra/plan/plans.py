@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...analysis.row_noise import ONE_RUN, Noise
-from ...data.native_values import MISMATCH, agreed
+from ...data.native_values import MISMATCH, agree_on_metrics
 from ...data.notes import Note
 from ...data.scores import Run
 from ...errors import InputError, check_count
@@ -564,7 +564,7 @@ def _replayed(pilot: Pilot, settings: Settings, looks: Looks, alpha: float) -> R
 
     None of one run, or of a result.
     """
-    runs, _ = agreed([run for run in pilot if isinstance(run, Run)])
+    runs, _ = agree_on_metrics([run for run in pilot if isinstance(run, Run)])
     if len(runs) != 2:
         return None
     from ...analysis.comparison import compare_runs

@@ -12,11 +12,11 @@ import numpy as np
 from scipy import special
 
 from ...analysis.comparison import matched_scores
-from ...analysis.known import Runs, WithFields, check_known, numbers, text_of, with_fields
+from ...analysis.known import Runs, WithFields, check_known, level_text, numbers_or_none, with_fields
 from ...analysis.sample import Sample
 from ...arrays import BoolArray, FloatArray
-from ...data.clusters import in_words
-from ...data.notes import Note, merged
+from ...data.clusters import spec_in_words
+from ...data.notes import Note, merge_notes
 from ...data.scores import Run, Scores
 from ...errors import InputError
 from ...io.joining import check_clusters
@@ -95,7 +95,7 @@ def regress_runs(
         coefficients += rows
         fits.append(fit)
         notes += remarks
-    return Regression(settings.to_dict(), _adjusted(coefficients, settings), tuple(fits), merged(notes))
+    return Regression(settings.to_dict(), _adjusted(coefficients, settings), tuple(fits), merge_notes(notes))
 
 
 def _explained(
@@ -134,7 +134,7 @@ def _explained(
         n_questions=len(kept),
         n_left_out=left_out,
         n_clusters=plan.n_clusters,
-        cluster=in_words(kept.parts[0].cluster_spec) if plan.clustered else None,
+        cluster=spec_in_words(kept.parts[0].cluster_spec) if plan.clustered else None,
         weighted=weights is not None,
         r2=finite(final.r2),
         diagnostics=tuple(sorted(codes)),
@@ -172,15 +172,15 @@ _CLUSTER = (
 def _is_cluster(values: Sequence[object], plan: Design) -> bool:
     """Return whether a value and a cluster name the same questions."""
     codes = plan.clusters.tolist()
-    both = set(zip(map(text_of, values), codes, strict=True))
+    both = set(zip(map(level_text, values), codes, strict=True))
     return len(both) == len({value for value, _ in both}) == len({code for _, code in both})
 
 
 def _columns(table: WithFields, spec: str, category: bool) -> list[_Column]:
     """Return a number as it is. A category by treatment contrasts against its most frequent value."""
     values = table.fields.values[spec]
-    numeric = None if category else numbers(values)
-    texts = [text_of(value) for value in values]
+    numeric = None if category else numbers_or_none(values)
+    texts = [level_text(value) for value in values]
     if len(set(texts if numeric is None else numeric.tolist())) < 2:
         what = f"it is {texts[0]} for every question" if texts else "no question is left that has every field"
         raise InputError(f"{table.name}: `on` {spec} explains nothing: {what}. Leave it out, or narrow with `tasks`")

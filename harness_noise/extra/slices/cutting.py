@@ -11,15 +11,24 @@ import numpy as np
 
 from ...analysis.comparison import matched_scores
 from ...analysis.difference import Compared, run_difference
-from ...analysis.known import Runs, WithFields, check_known, field_names, numbers, text_of, together, with_fields
+from ...analysis.known import (
+    Runs,
+    WithFields,
+    check_known,
+    field_names,
+    level_text,
+    numbers_or_none,
+    stack_tasks,
+    with_fields,
+)
 from ...analysis.mean import estimate_of
 from ...analysis.ranges import score_range
-from ...analysis.rows import RowDecision, decided
+from ...analysis.rows import RowDecision, decide_rows
 from ...analysis.sample import group_parts, group_shares
 from ...arrays import FloatArray, IntArray, columns_of
 from ...data.matching import same_partition
 from ...data.native_values import agreed_pairs
-from ...data.notes import Note, merged, texts
+from ...data.notes import Note, merge_notes, texts
 from ...data.numbers import number_texts
 from ...data.scores import Group, Run, Scores
 from ...errors import InputError
@@ -52,7 +61,7 @@ class Sliced:
 
     def beside(self, result: Table) -> Table:
         """Return the result with its slices."""
-        notes = merged(result.notes, self.notes)
+        notes = merge_notes(result.notes, self.notes)
         return replace(result, slices=self.slices, heterogeneity=self.heterogeneity, notes=notes)
 
 
@@ -112,7 +121,7 @@ def _sliced(measured: Iterable[_Measured], by: Sequence[str], settings: Settings
         if group is None or len(each) < len(tasks):
             tables += each if group is None else []
             continue
-        tables.append(together(each, group))
+        tables.append(stack_tasks(each, group))
         if group_shares([table.parts[0] for table in each], group) is not None:
             said = "its tasks have weights of their own, but in its slices every question counts alike"
             notes.append(Note("slices_unweighted", said).of(group.name))
@@ -130,7 +139,7 @@ def _sliced(measured: Iterable[_Measured], by: Sequence[str], settings: Settings
     whole = tuple(replace(of_cut.whole, p_adjusted=finite(float(x))) for of_cut, x in zip(sliced, p, strict=True))
     extras = [extra for of_cut in sliced for extra in of_cut.extras]
     if len(tables[0].parts) == 2:
-        rows = decided([row for of_cut in sliced for row in of_cut.differences], replace(settings, adjust=method))
+        rows = decide_rows([row for of_cut in sliced for row in of_cut.differences], replace(settings, adjust=method))
         differences = tuple(DifferenceSlice(**columns_of(row), **more) for row, more in zip(rows, extras, strict=True))
         return Sliced(differences, whole, tuple(notes))
     rest = np.concatenate([of_cut.p_rest for of_cut in sliced])
@@ -270,13 +279,13 @@ def _labels(values: Sequence[Any], named: bool) -> tuple[list[str], list[str]]:
     A number of more than ten values is cut at its quartiles; `auto` passes over one that only counts the questions.
     Texts that differ and are one number (1.1 and 1.10) are categories.
     """
-    numeric = numbers(values)
+    numeric = numbers_or_none(values)
     if numeric is None:
-        labels = [text_of(value) for value in values]
+        labels = [level_text(value) for value in values]
         return labels, sorted(set(labels))
     distinct, at = np.unique(numeric, return_inverse=True)
-    if len(distinct) <= AS_THEY_ARE and len(named_so := {text_of(value) for value in values}) > len(distinct):
-        return [text_of(value) for value in values], sorted(named_so)  # versions: 1.1 and 1.10
+    if len(distinct) <= AS_THEY_ARE and len(named_so := {level_text(value) for value in values}) > len(distinct):
+        return [level_text(value) for value in values], sorted(named_so)  # versions: 1.1 and 1.10
     if len(distinct) <= AS_THEY_ARE:
         texts = number_texts(distinct)
         return [texts[i] for i in at.tolist()], list(dict.fromkeys(texts))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise import InputError
-from harness_noise.data.numbers import finite, score
+from harness_noise.data.numbers import finite, score_of
 
 from ...records import document, field
 
@@ -61,7 +61,7 @@ def read_trial(path: Path) -> dict[str, Any]:
         "lost": cause if invalid or not rewards else None,
         "started": data.get("started_at") or "",
         "checksum": checksum,
-        "rewards": {key: score(value, f"{path}, {key}") for key, value in (rewards or {}).items()},
+        "rewards": {key: score_of(value, f"{path}, {key}") for key, value in (rewards or {}).items()},
     }
     if INSTANCE.fullmatch(name):
         trial["repository"] = name.rpartition("-")[0]

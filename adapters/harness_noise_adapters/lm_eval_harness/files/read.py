@@ -17,7 +17,7 @@ from harness_noise.arrays import FloatArray
 from harness_noise.data.answers import zeros_for_missing
 from harness_noise.data.clusters import ClusterSpec, FileSpec, Spec, UserSpec, is_plain, labeller
 from harness_noise.data.native_values import is_reproduced
-from harness_noise.data.notes import NO_SAMPLES, Note, unread
+from harness_noise.data.notes import NO_SAMPLES, Note, empty_answers
 from harness_noise.data.questions import CONTENT_KEYS, Questions
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped, with_groups
 from harness_noise.errors import InputError
@@ -158,7 +158,7 @@ def not_parsed(samples: Mapping[str, Samples], scores: Sequence[Scores]) -> Iter
         if blank and part.higher_is_better is not False:
             found.append((part.title, zeros, blank))
     if found:
-        yield unread(found)
+        yield empty_answers(found)
 
 
 def limited(native: Native, tasks: Sequence[str]) -> Iterator[Note]:

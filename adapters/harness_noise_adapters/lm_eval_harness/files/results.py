@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.analysis.drawing import recorded
-from harness_noise.data.native_values import close
+from harness_noise.analysis.drawing import read_block
+from harness_noise.data.native_values import nearly_equal
 from harness_noise.data.scores import Weighting
 from harness_noise.results.rows import Analysis, Estimate, data_or_limit
 
@@ -178,7 +178,7 @@ class Native:
         block = results.get(BLOCK)
         self.unfinished = isinstance(block, Mapping) and block.get(UNFINISHED) is True
         """True if it is lm-eval's own result, saved by a live run of ours that did not end."""
-        self.looks, self.drawn = recorded(results.get(BLOCK))
+        self.looks, self.drawn = read_block(results.get(BLOCK))
         """The looks that stopped the run early, and the tasks of which it asked a random subset."""
         self.carried_spec = {row["task"]: str(row["cluster"]) for row in estimates if row.get("cluster")}
         self.carried_answers = _carried_answers(estimates)
@@ -280,7 +280,7 @@ class Native:
                     continue
                 whole, *each = values
                 with np.errstate(all="ignore"):  # scores may be anything
-                    by_size, equal = (close(float(np.average(each, weights=w)), whole) for w in (sizes, None))
+                    by_size, equal = (nearly_equal(float(np.average(each, weights=w)), whole) for w in (sizes, None))
                 if by_size != equal:
                     return "size" if by_size else "equal"
         return "size"

@@ -19,7 +19,7 @@ import numpy as np
 
 from harness_noise.arrays import HashArray
 from harness_noise.data.clusters import FieldReader, MissingFieldError, OuterFields, all_or_none, label_or_none
-from harness_noise.data.doubled import doubles
+from harness_noise.data.doubled import find_doubles
 from harness_noise.data.questions import Hashes, QuestionText, content_hash, excerpt, occurrences, text_hash
 from harness_noise.errors import FinalError, InputError
 
@@ -403,10 +403,10 @@ def asked_twice(samples: Samples) -> dict[str, Any]:
     """
     n, found = len(samples.keys), tuple[tuple[int, ...], ...]()
     if samples.kind == "doc_hash" and samples.distinct is not None and samples.distinct < n:
-        found = doubles([key.partition("#")[0] for key in samples.keys])
+        found = find_doubles([key.partition("#")[0] for key in samples.keys])
     columns = (samples.prompts, samples.targets)
     if not samples.wanted.media and None not in columns and len(columns[0] or ()) == n == len(columns[1] or ()):
-        suspected = {row for same in doubles(*columns) for row in same} - {row for same in found for row in same}
+        suspected = {row for same in find_doubles(*columns) for row in same} - {row for same in found for row in same}
         if suspected:
             found += _verified(samples, suspected)
     if not found:
@@ -419,7 +419,7 @@ def _verified(samples: Samples, suspected: set[int]) -> tuple[tuple[int, ...], .
     """Return which of these documents have the same requests and the same target."""
     rows = sorted(suspected)
     docs = SamplesLog(*samples.again).inputs(rows)
-    return tuple(tuple(rows[i] for i in same) for same in doubles(docs))
+    return tuple(tuple(rows[i] for i in same) for same in find_doubles(docs))
 
 
 def _words_spec(doc: Mapping[str, Any]) -> str:

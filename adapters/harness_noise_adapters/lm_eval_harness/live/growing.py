@@ -13,7 +13,7 @@ from typing import Any
 from harness_noise.analysis.drawing import with_record
 from harness_noise.analysis.growing import observe
 from harness_noise.analysis.observed import REPEATS_SHARE, EnoughRepeats, observe_mean, repeats_enough
-from harness_noise.analysis.references import of_runs
+from harness_noise.analysis.references import full_means
 from harness_noise.analysis.sequential import FEWEST_FOR_SE
 from harness_noise.data.notes import Note
 from harness_noise.data.scores import Run
@@ -295,7 +295,7 @@ def _step(now: EnoughRepeats) -> int:
 def with_references(analysis: Analysis, run: Run, references: Sequence[Run], settings: Settings) -> Analysis:
     """Return the analysis with the references' estimates for all questions, or a note if there are none."""
     try:
-        rows, notes = of_runs([run], references, settings, refuse=False)
+        rows, notes = full_means([run], references, settings, refuse=False)
     except InputError as error:
         note = Note("no_full_benchmark", f"no estimate for the whole benchmark: {error}")
         return replace(analysis, notes=(*analysis.notes, note))

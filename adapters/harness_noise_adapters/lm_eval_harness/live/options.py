@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness_noise.data.clusters import ClusterSpec, UserSpec, joined
+from harness_noise.data.clusters import ClusterSpec, UserSpec, combine_specs
 from harness_noise.errors import InputError, is_now, parameter
 from harness_noise.settings import Settings
 
@@ -181,7 +181,7 @@ def clusters(value: object, where: str) -> tuple[ClusterSpec, str | None]:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
         raise InputError(f"{where}: cluster must be a SPEC, a list of them, or a mapping of task to SPEC")
-    text = joined(map(UserSpec, texts))
+    text = combine_specs(map(UserSpec, texts))
     return ClusterSpec.parse(text), text
 
 

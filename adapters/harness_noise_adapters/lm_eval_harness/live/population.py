@@ -10,12 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.analysis.drawing import about_clusters, carried, check_against, check_points, draw, drawing_chances
+from harness_noise.analysis.drawing import (
+    about_clusters,
+    check_against,
+    check_points,
+    clusters_of_other,
+    draw,
+    drawing_chances,
+)
 from harness_noise.analysis.references import expected_scores, same_run
 from harness_noise.analysis.sequential import Look, Order, StoppingRule
 from harness_noise.arrays import FloatArray, IntArray
 from harness_noise.data.clusters import CROSS
-from harness_noise.data.matching import pair
+from harness_noise.data.matching import pair_questions
 from harness_noise.data.notes import Note
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import Group, Run, Scores
@@ -239,7 +246,7 @@ class Population:
             return None, None
         refused = self.options.cluster.for_task(task) == "none"
         self.clustered.setdefault((theirs.cluster_spec or "cluster", refused), []).append(task)
-        if refused or (labels := carried(questions, theirs, self.options.named("cluster"))) is None:
+        if refused or (labels := clusters_of_other(questions, theirs, self.options.named("cluster"))) is None:
             return None, None
         self.carried[task] = labels
         return labels
@@ -258,7 +265,7 @@ class Population:
             )
         check_against(against, task.name)
         check_points(self.options.rule, theirs, self.options.settings)
-        matches = pair(task.questions, theirs.questions)
+        matches = pair_questions(task.questions, theirs.questions)
         if not matches.rows_a:
             raise InputError(
                 f"{self.options.named('against', against.name)}: it has none of the {task.n_total} questions of "

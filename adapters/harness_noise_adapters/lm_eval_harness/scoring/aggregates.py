@@ -28,7 +28,7 @@ from typing import Any, Literal
 import numpy as np
 
 from harness_noise.arrays import FloatArray
-from harness_noise.data.native_values import close
+from harness_noise.data.native_values import nearly_equal
 from harness_noise.data.scores import CALLS, CorpusScores
 
 Aggregation = Callable[[list[Any]], float]
@@ -134,8 +134,8 @@ def corpus_scores(raw: Raw, aggregation: Aggregation, budget: CallingTime, **fie
     fields["of_rows"] = _of_rows(aggregation)
     # the first call may have loaded a library; resamples have no order, so that the value must not hang on it
     again, call = _timed(quiet, [*first[1:], first[0]])
-    if not close(expected, again):
-        twice = close(expected, _timed(quiet, first)[0])
+    if not nearly_equal(expected, again):
+        twice = nearly_equal(expected, _timed(quiet, first)[0])
         raise NotPossibleError(_OF_ORDER if twice else "its aggregation does not give the same value twice")
     if call * K * CALLS > budget.left:  # a busy machine may have paused in the middle of a short call
         call = min(call, _timed(quiet, first)[1])
@@ -234,7 +234,7 @@ def _summed(aggregation: Aggregation, records: list[list[Any]], expected: float)
             ours = float(value(np.nansum(stats[:, :1], axis=0))[0])
     except (TypeError, ValueError, AttributeError, AssertionError, KeyError, IndexError):
         return None
-    return (stats, value) if close(ours, expected) else None
+    return (stats, value) if nearly_equal(ours, expected) else None
 
 
 def _pair(pair: Any) -> list[float]:
@@ -385,8 +385,8 @@ def pair_scores(raw: Sequence[Sequence[Any]], budget: CallingTime, **fields: Any
 def _kind(items: list[Any], native: float) -> str:
     for name, function in F1_KINDS.items():
         value = value_of(function, items)
-        if value is not None and any(close(scale * value, native) for scale in (1.0, 100.0)):
-            if not close(value, native):
+        if value is not None and any(nearly_equal(scale * value, native) for scale in (1.0, 100.0)):
+            if not nearly_equal(value, native):
                 raise NotPossibleError(f"lm-eval's own value is the {name} in percent, by code of the task's own")
             return name
     raise NotPossibleError(f"it is aggregated by code of the task's own, which is none of {', '.join(F1_KINDS)}")

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from harness_noise.data.clusters import ClusterSpec, UserSpec, resolved
+from harness_noise.data.clusters import ClusterSpec, UserSpec, resolve_for_task
 from harness_noise.data.notes import Note, natural_clusters, no_cluster_known, not_all_clustered
 from harness_noise.errors import some_of
 
@@ -73,12 +73,12 @@ def resolve(spec: ClusterSpec, task: str) -> UserSpec | None:
         `task`; a SPEC for `harness_noise.data.clusters.labeller`; or `parallel:FAMILY` (see
         `parallel_labels`).
     """
-    return resolved(spec, task, preset)[0]
+    return resolve_for_task(spec, task, preset)[0]
 
 
 def describe(spec: ClusterSpec, task: str) -> str | None:
     """Return the clusters of `resolve` in words for people: "passage (auto)", the `cluster_spec` of the Scores."""
-    wanted, named = resolved(spec, task, preset)
+    wanted, named = resolve_for_task(spec, task, preset)
     return f"question across {wanted.removeprefix(PARALLEL)} tasks (auto)" if wanted and is_parallel(wanted) else named
 
 

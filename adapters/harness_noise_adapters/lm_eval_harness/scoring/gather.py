@@ -19,10 +19,10 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from harness_noise.arrays import HUGE, BoolArray, FloatArray, HashArray
-from harness_noise.data.native_values import MISMATCH, close, fitting, mean_of_questions
+from harness_noise.data.native_values import MISMATCH, fitting_bounds, mean_of_questions, nearly_equal
 from harness_noise.data.notes import NO_ERROR_BAR, NO_SAMPLES, NOT_SCORED, Note
 from harness_noise.data.numbers import INFINITE, finite, number_of
-from harness_noise.data.places import AnswerPlaces, numbered
+from harness_noise.data.places import AnswerPlaces, number_within_question
 from harness_noise.data.questions import AnswerTexts, Questions
 from harness_noise.data.scores import (
     CorpusScores,
@@ -145,7 +145,7 @@ class Scored:
             table = np.frombuffer(self.values).reshape(n, K)
             table.flags.writeable = False
             return table, np.broadcast_to(np.True_, table.shape)
-        within = numbered(np.repeat(np.arange(len(rows)), counts))
+        within = number_within_question(np.repeat(np.arange(len(rows)), counts))
         places = AnswerPlaces.of(np.repeat(rows, counts), n, "the samples file", within)
         asked = np.ones((n, K), dtype=np.bool_)
         asked[rows] = np.arange(K) < counts[:, None]
@@ -198,7 +198,7 @@ def known_range(task: str, metric: str, values: FloatArray) -> Bounds | None:
     """Return the range of (n, K) scores. None where it is not known, or the scores do not lie in it."""
     for tasks, metrics, bounds in _RANGES:
         if fnmatchcase(task, tasks) and any(fnmatchcase(metric, pattern) for pattern in metrics):
-            return fitting(bounds, values)
+            return fitting_bounds(bounds, values)
     return None
 
 
@@ -396,7 +396,7 @@ def _drops(task: TaskFacts, key: Key, column: Scored) -> bool:
         return False
     rest, value = [score for score in scores if score != NOT_APPLIED], task.reported.get(key)
     if rest and value is not None:
-        return close(sum(rest) / len(rest), value)
+        return nearly_equal(sum(rest) / len(rest), value)
     return key[0].isdecimal() and value in (None, NOT_APPLIED) and min(rest, default=0.0) >= 0
 
 
@@ -453,7 +453,7 @@ def _own_value(task: TaskFacts, measured: _Metric) -> tuple[Literal["first", "al
     used, K = task.used.get(scorer, 1), values.shape[1]
     if K == 1:
         return "first", used if scorer in task.at_once and not pass_order(metric) else 0
-    first, whole, own = (value is not None and close(mean, value) for mean in _means(measured))
+    first, whole, own = (value is not None and nearly_equal(mean, value) for mean in _means(measured))
     if measured.key in task.mismatch or not own:
         return "first" if first or not whole else "all", 0
     if _has_mean(values[:, :1], measured.own):
@@ -480,7 +480,9 @@ def _not_a_mean(task: TaskFacts, measured: _Metric) -> str | None:
         why = "a live run with --noise has its aggregation" if task.reported else "the results file would name it"
         return f"its value on a question is not one number (bleu and f1 are made from all questions at once): {why}"
     first, whole, own = _means(measured)
-    if "text" in column.kinds or ("numeral" in column.kinds and not (value is not None and close(own, value, 1e-6))):
+    if "text" in column.kinds or (
+        "numeral" in column.kinds and not (value is not None and nearly_equal(own, value, 1e-6))
+    ):
         return "its values are text"
     # a reduction over repeats may report another name than that of the single score
     if task.reported and not (key in task.reported or (task.scored and values.shape[1] > 1)):
@@ -498,7 +500,7 @@ def _not_a_mean(task: TaskFacts, measured: _Metric) -> str | None:
         return None if aggregation.name in MEANS else f"it is aggregated by {aggregation.name}, not a mean"
     if value is None:
         return None if aggregation.function is None else f"lm-eval has no number for it ({aggregation.name})"
-    if any(close(mean, value) for mean in (first, whole, own)):
+    if any(nearly_equal(mean, value) for mean in (first, whole, own)):
         return None
     shown = whole if own != own else own
     return (

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise import InputError
-from harness_noise.data.native_values import compared, fitting
+from harness_noise.data.native_values import drop_other_native, fitting_bounds
 from harness_noise.data.notes import NO_SAMPLES
 from harness_noise.data.numbers import finite
 from harness_noise.data.scores import Run, Scores, Skipped
@@ -81,6 +81,6 @@ class Results:
         ends = [end for name in ("min_score", "max_score") if (end := finite(config.get(name))) is not None]
         bounds = (0.0, 1.0) if config.get("score_type") == "binary" else (ends[0], ends[1]) if len(ends) == 2 else None
         lower = config.get("lower_is_better")
-        higher, fitted = None if lower is None else not lower, fitting(bounds, part.values)
+        higher, fitted = None if lower is None else not lower, fitting_bounds(bounds, part.values)
         part = replace(part, task=task, metric=metric, higher_is_better=higher, bounds=fitted, native=value)
-        return compared(part)
+        return drop_other_native(part)

@@ -35,7 +35,8 @@ from ...stats.contrast import question_stats
 KIND = "harness-noise run kept for a gate"
 NOT_KEPT = "a kept run has only means over questions"
 _FILES = "run-*.json.gz"
-_NUMBER = re.compile(r"run-(\d+)-")
+_OURS = re.compile(r"run-(\d+)-[0-9a-f]{12}\.json\.gz")
+"""Pattern of our files' names. No other file is ever removed."""
 _KEY, _PROMPT = 12, 8
 _LARGEST = 1 << 28
 """Bytes of a kept run when unpacked: more than `paths.NODES` have."""
@@ -226,10 +227,10 @@ def keep(run: Run, folder: Path, last: int) -> list[Path]:
         with alone(folder):
             if any(folder.glob(f"run-*-{name}.json.gz")):
                 return []
-            numbers = [int(match[1]) for path in folder.glob(_FILES) if (match := _NUMBER.match(path.name))]
+            numbers = [int(match[1]) for path in folder.glob(_FILES) if (match := _OURS.fullmatch(path.name))]
             path = folder / f"run-{max(numbers, default=0) + 1:020d}-{name}.json.gz"
             write_bytes(path, gzip.compress(json.dumps(head | origin).encode(), mtime=0))
-            for old in sorted(folder.glob(_FILES))[:-last]:
+            for old in sorted(path for path in folder.glob(_FILES) if _OURS.fullmatch(path.name))[:-last]:
                 if old != path:
                     old.unlink(missing_ok=True)
     except OSError as error:

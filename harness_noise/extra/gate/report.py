@@ -92,7 +92,7 @@ def _failed(gate: Gate) -> str:
     more = f" and {others} more" if others else ""
     p = ""
     if gate.rule == "regression" and first.p_adjusted is not None:
-        p = f", p {fmt.p_text(first.p_adjusted)}".replace("p 0", "p = 0")
+        p = f", p {fmt.equals_p(first.p_adjusted)}"
     if first.answers_a is not None:
         shown = f"{first.right_a} of {first.answers_a} right for {first.right_b} of {first.answers_b}"
         return f"{first.name}: {shown}{p}{more}"

@@ -51,6 +51,16 @@ def test_what_was_just_written_stays_and_the_order_is_that_of_writing(tmp_path: 
     assert kept_runs.keep(run(7), tmp_path, 2) == [], "it is there already"
 
 
+def test_files_of_others_are_never_removed(tmp_path: Path) -> None:
+    mine = [tmp_path / f"run-{name}.json.gz" for name in ("1", "2024-05-01", "mine")]
+    for path in mine:
+        path.write_bytes(b"mine")
+    for i in range(4):
+        assert len(kept_runs.keep(run(i), tmp_path, 2)) == 1
+    assert all(path.exists() for path in mine)
+    assert len([*tmp_path.iterdir()]) == len(mine) + 2
+
+
 def test_a_kept_run_says_where_it_is_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hn.gate(run(0), floor=0.1, store=tmp_path)
     assert not [note for note in noted(hn.gate(run(0), tmp_path, margin=0.5)) if note.startswith("baseline:")]

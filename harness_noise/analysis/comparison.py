@@ -14,7 +14,7 @@ from ..arrays import IntArray, Labels, picked
 from ..data.native_values import agreed_pairs, are_zero_one
 from ..data.notes import Note, merge_notes
 from ..data.scores import CorpusScores, Group, Run, Scores
-from ..errors import InputError, NothingSharedError, some_of
+from ..errors import InputError, NothingSharedError, parameter, some_of
 from ..io.first_answers import first_of
 from ..io.joining import check_clusters
 from ..results.diagnostics import NOT_ASKED
@@ -236,8 +236,21 @@ def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scor
             )
     raise NothingSharedError(
         f"{run_a.name} and {run_b.name} measured nothing in common. The first has {_list(run_a.scores)}. The second "
-        f"has {_list(run_b.scores)}. Name one of each with `tasks`, `metrics` and `scorers`"
+        f"has {_list(run_b.scores)}. Name one of each: {_one_of_each(run_a.scores, run_b.scores)}"
     )
+
+
+def _one_of_each(a: Sequence[Scores], b: Sequence[Scores]) -> str:
+    """Return parameters that leave each run its first scores alone."""
+    if not (a and b):
+        return "`tasks`, `metrics` and `scorers`"
+    names = ("metric", "task", "scorer")
+    for used in (names[:1], names[:2], names):
+        wanted = {name: list(dict.fromkeys(getattr(side[0], name) for side in (a, b))) for name in used}
+        left = [[part for part in side if all(getattr(part, name) in wanted[name] for name in used)] for side in (a, b)]
+        if max(map(len, left)) == 1:
+            break
+    return " ".join(parameter(f"{name}s", values) for name, values in wanted.items())
 
 
 def _without_aliases(matched: Sequence[tuple[Scores, Scores]]) -> tuple[list[tuple[Scores, Scores]], list[Note]]:

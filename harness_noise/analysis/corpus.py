@@ -381,9 +381,7 @@ def _range(part: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[f
         return bounds
     low, high = float(values.min()), float(values.max())
     if low < bounds[0] - SLACK or high > bounds[1] + SLACK:
-        raise InputError(
-            outside_message(f"{part.task}, {part.metric}", low, high, bounds, said=settings.range is not None)
-        )
+        raise InputError(outside_message(f"{part.task}, {part.metric}", low, high, bounds, settings))
     return bounds
 
 

@@ -16,6 +16,7 @@ from ..data.clusters import spec_in_words
 from ..data.matching import pair_runs, pairs_are_certain
 from ..data.native_values import are_zero_one
 from ..data.notes import Note, texts
+from ..data.questions import CONTENT_KEYS, excerpt
 from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError, NothingSharedError
 from ..settings import Settings, all_count_as_zero
@@ -260,9 +261,21 @@ def _no_question(compared: Compared, pairing: Aligned) -> str:
     why = f": {'; '.join(texts(pairing.notes))}" if pairing.notes else ""
     return (
         f"{differs}: {run_a.name} and {run_b.name} have no question in common "
-        f"({pairing.only_a} and {pairing.only_b} questions{why}). Compare runs of one benchmark, name the column "
-        "that identifies a question whatever its words (`columns={'question': …}`), or use `unpaired=True`"
+        f"({pairing.only_a} and {pairing.only_b} questions{why}).{_first_of(compared)} Compare runs of one benchmark, "
+        "name the column or field that identifies a question in both (`columns={'question': 'FIELD'}`, or "
+        "`columns={'A:question': 'FIELD', 'B:question': 'FIELD'}`), or use `unpaired=True`"
     )
+
+
+def _first_of(compared: Compared) -> str:
+    """Return what the first question of each side is called, "" if a side has none."""
+    each = [parts[0].questions for parts in (compared.parts_a, compared.parts_b)]
+    names = [
+        next(iter(questions.keys if questions.kind not in CONTENT_KEYS else questions.shown() or ()), "")
+        for questions in each
+    ]
+    first, second = (excerpt(name)[:40] for name in names)
+    return f" Their first are {first!r} and {second!r}.".replace("`", "'") if first and second else ""
 
 
 def _paired(compared: Compared, aligned: Aligned, settings: Settings) -> RowDecision:

@@ -17,7 +17,7 @@ from ..data.matching import pair_questions
 from ..data.measures import UNBOUNDED
 from ..data.scores import Scores
 from ..data.units import is_proportion
-from ..errors import InputError
+from ..errors import InputError, parameter
 from ..settings import Settings, check_scale
 from ..stats.contrast import question_stats
 from ..stats.tolerances import SLACK
@@ -97,7 +97,7 @@ def score_range(samples: Sequence[Ends], settings: Settings) -> tuple[float, flo
             return bounds
         if settings.range is None and any(sample.bounds is None for sample in samples):
             return None
-        raise InputError(outside_message(samples[0].name, low, high, bounds, said=settings.range is not None))
+        raise InputError(outside_message(samples[0].name, low, high, bounds, settings))
     if low < 0 or high > 1:
         return None
     constant = low == high and low in (0.0, 1.0)
@@ -126,9 +126,16 @@ def scales_differ(parts_a: Iterable[Scores], parts_b: Iterable[Scores]) -> bool:
     return min(ends)[0] >= 0 and 0 < small <= 1 and lowest >= 0 and 20 < large <= 100
 
 
-def outside_message(name: str, low: float, high: float, bounds: tuple[float, float], *, said: bool) -> str:
+def outside_message(name: str, low: float, high: float, bounds: tuple[float, float], settings: Settings) -> str:
     """Return the message that scores lie outside their range."""
-    whose = f"`range=({bounds[0]:g}, {bounds[1]:g})`" if said else f"the declared range [{bounds[0]:g}, {bounds[1]:g}]"
+    whose = f"`range=({bounds[0]:g}, {bounds[1]:g})`"
+    if settings.range is None:
+        whose = f"the declared range [{bounds[0]:g}, {bounds[1]:g}]"
+    elif low == 0 < bounds[0] and "zero" in settings.missing:
+        return (
+            f"{name}: {parameter('missing', settings.missing)} counts missing answers as 0, which is not within "
+            f"{whose}. Leave one of the two out: with the range alone, what the missing answers could change is shown"
+        )
     return (
         f"{name}: the scores go from {low:g} to {high:g}, which is not within {whose}. Give the lowest and the "
         "highest value that the metric can take, `range=(LOW, HIGH)`, and name the metric with `metrics` if others "

@@ -81,7 +81,20 @@ def _shown(named: Parameter) -> str:
     flag = _flag(named.name)
     if flag is None:
         return str(named)
-    return flag if named.value in (None, "True") else f"{flag} {_plain(named.value)}"
+    if named.value in (None, "True"):
+        return flag
+    return " ".join(f"{flag} {_plain(value)}" for value in _each(named.value))
+
+
+def _each(value: str) -> list[str]:
+    """Return the values of a list, which take the flag once each, else the one value."""
+    from ast import literal_eval
+
+    try:
+        literal = literal_eval(value)
+    except (ValueError, SyntaxError):
+        return [value]
+    return [repr(item) for item in literal] if isinstance(literal, list) else [value]
 
 
 def _plain(value: str) -> str:

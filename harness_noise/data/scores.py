@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, HashArray, IntArray, picked, rows_of
-from ..errors import FaultyScoresError, InputError, NotThereError, some_of
+from ..errors import FaultyScoresError, InputError, NotThereError, counted, some_of
 from ..settings import counts_as_zero
 from .clusters import UserSpec
 from .corrected import Correction
@@ -197,6 +197,10 @@ class Scores(OnQuestions):
     """True if a model gave the scores, so that the same text may be scored in two ways."""
     scored_with: Mapping[str, str] = field(default_factory=dict)
     """Packages and options of the scorer → version or value, as far as the run has them."""
+
+    def __repr__(self) -> str:
+        n, K = self.values.shape
+        return f"<{type(self).__name__} {self.title}: {counted(n, 'question')}, K = {K}>"
 
     def __post_init__(self) -> None:
         shape = self.values.shape
@@ -425,6 +429,11 @@ class Run:
     """The date of the run, "" if it is unknown. Of one harness, a later date sorts after an earlier one."""
     headline: frozenset[tuple[str, str, str]] = frozenset()
     """(task, metric, scorer) of the score that a task declares as its main score, empty if none does."""
+
+    def __repr__(self) -> str:
+        parts = [f"{part.title} ({counted(len(part.questions), 'question')})" for part in (*self.scores, *self.corpus)]
+        name = "" if self.name in ("", self.model) else f" ({self.name})"
+        return f"<Run {self.model}{name}: {some_of(parts, 6, '; ') or 'no scores'}>"
 
 
 @dataclass(frozen=True, slots=True)

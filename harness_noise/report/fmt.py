@@ -162,7 +162,7 @@ def units_of(rows: Sequence[Any]) -> str:
         return ""
     if all(hasattr(row, "coefficient") for row in scaled):
         return "coefficients and SE in points"
-    of_means = all(hasattr(row, "mean") and not hasattr(row, "diff") for row in scaled)
+    of_means = all(hasattr(row, "mean") and not (hasattr(row, "diff") or hasattr(row, "since_first")) for row in scaled)
     has_error = any(hasattr(row, "se") for row in scaled)
     if of_means and not has_error:
         return ""
@@ -352,14 +352,14 @@ def judge_words(row: Estimate | Difference) -> str:
     if row.judge is None:
         return ""
     own = "own difference" if isinstance(row, Difference) else "own mean"
-    added = "" if row.judge.bias_se is None else f", to which the labels add {bias(row)}"
+    added = "" if row.judge.bias_se is None else f", to which the labels add {bias(row, unit=True)}"
     return f"the judge's {own} {shown(row, row.judge.mean_judge, mean=is_mean(row, 'judge.mean_judge'))}{added}"
 
 
-def bias(row: Estimate | Difference) -> str:
-    """Return the correction of a judge's mean by human labels, with its standard error."""
-    numbers = () if row.judge is None else (row.judge.bias, row.judge.bias_se)
-    return " ± ".join(shown(row, value) for value in numbers if value is not None)
+def bias(row: Estimate | Difference, *, unit: bool = False) -> str:
+    """Return the correction of a judge's mean by human labels, with its standard error, and with its unit."""
+    numbers = [] if row.judge is None else [x for x in (row.judge.bias, row.judge.bias_se) if x is not None]
+    return " ± ".join(shown(row, x, unit=unit and i == len(numbers) - 1) for i, x in enumerate(numbers))
 
 
 def pairing(row: Difference) -> str:

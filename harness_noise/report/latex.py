@@ -13,7 +13,7 @@ from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import fmt
 from .columns import Section
 from .sentences import methods, sentence
-from .summary import Result, only_words, summarise
+from .summary import Result, combined_notes, only_words, summarise
 
 _ESCAPED = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -67,7 +67,9 @@ def render(table: Result, *, details: bool = False) -> str:
     summary = summarise(table, brief=bool(table.whole) and not details)
     notes = [f"{mark}: {meaning.partition(TO_DO)[0]}" for mark, _, meaning in summary.legend]
     paper = {sentence(row) for row in table.rows} if isinstance(table, (Analysis, Comparison)) else set()
-    notes += [fmt.without_choice(line) for line in summary.sentences if line not in paper]
+    # the table of the other methods is a detail, and so are the notes on it
+    hidden = set(combined_notes(table)) if isinstance(table, Comparison) and not details else set()
+    notes += [fmt.without_choice(line) for line in summary.sentences if line not in paper | hidden]
     parts = [r"% needs \usepackage{booktabs}"]
     notes = [*(only_words(table) if paper else summary.lead), *notes]
     sections = [section for section in summary.sections if details or not section.detail]

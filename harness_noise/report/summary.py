@@ -169,7 +169,9 @@ def _first_block(row: Estimate) -> Section:
         Column("mean", lambda row: fmt.mean_of(row, row.mean, unit=True), MEANS["mean"].hint),
         *mean_columns("ci", fmt.level_of([row])),
         Column("standard error", lambda row: fmt.amount(row, row.se or None), MEANS["se"].hint, optional=True),
-        *mean_columns("missing if_missing judge bias labels", ""),
+        *mean_columns("missing if_missing judge", ""),
+        *(replace(column, cell=lambda row: fmt.bias(row, unit=True)) for column in mean_columns("bias", "")),
+        *mean_columns("labels", ""),
     )
     title = fmt.plain(f"{fmt.what_of(row)}: {sample_words(row)}".removeprefix(": "))
     return replace(section(title, [row], figures), stacked=True, units="")
@@ -216,9 +218,14 @@ def of_comparison(table: Comparison, *, brief: bool = False, wide: bool = False)
     rest = _further(table, marks, wide=wide)
     sentences = [*rest.sentences]
     if not brief:
-        sentences += [f"{row.method}: {row.note}." for row in table.combined if row.note]
+        sentences += combined_notes(table)
     foot = tuple(line for row in every if row.is_overall for line in changes(row))
     return replace(rest, sections=(*sections, *rest.sections), sentences=tuple(sentences), foot=foot)
+
+
+def combined_notes(table: Comparison) -> list[str]:
+    """Return what the table of the other methods needs said of it."""
+    return [f"{row.method}: {row.note}." for row in table.combined if row.note]
 
 
 def _further(table: Comparison, marks: Marks, *, wide: bool = False) -> Summary:

@@ -166,6 +166,12 @@ def test_times_and_invalidated_answers(log_file):
     assert row.mean > 11.5
 
 
+def test_a_measure_that_is_not_there_names_those_that_are(log_file):
+    with pytest.raises(hn.InputError, match=r"is not in this run.*there are score.* output_tokens.* time") as error:
+        hn.analyze(log_file, measures=["dollars"])
+    assert "only" not in str(error.value)
+
+
 def test_a_negative_usage_is_refused_by_name(log_file):
     def change(log):
         log["samples"][0]["model_usage"]["mockllm/model"]["output_tokens"] = -5

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_run
@@ -123,6 +124,25 @@ def test_a_mean_that_lm_eval_does_not_reproduce_is_flagged(run_a):
     edit_results(run_a, lambda results: results["results"]["mc"].update({"acc,none": 0.123}))
     rows = {(item.task, item.metric): item for item in analyze_run(one(run_a), Settings()).estimates}
     assert "mean_mismatch" in rows["mc", "acc"].diagnostics
+
+
+@pytest.mark.parametrize(
+    ("recorded", "arguments", "name"),
+    [
+        ("qdpv68r5", {}, "dummy"),  # lm-eval draws a name for a model whose arguments name none
+        ("qdpv68r5", {"seed": 1}, "dummy"),
+        ("qwen2500", "pretrained=qwen2500", "qwen2500"),
+        ("qwen2500", {"model": "qwen2500"}, "qwen2500"),
+        ("org/model", {}, "org/model"),
+        ("", "pretrained=other", "other"),
+    ],
+)
+def test_a_name_that_lm_eval_has_drawn_is_no_name(run_a, recorded, arguments, name):
+    edit_results(
+        run_a,
+        lambda results: results.update(model_name=recorded, config={"model": "dummy", "model_args": arguments}),
+    )
+    assert one(run_a).model == name
 
 
 def test_an_aggregation_that_is_no_mean_is_skipped(run_a):

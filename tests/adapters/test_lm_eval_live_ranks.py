@@ -214,7 +214,8 @@ def test_ranks_judge_copies_together(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert session.saved_requests == []
     else:
         assert [model.calls for model in models] == [[40, 15]] * 2
-        assert session.saved_requests == [f"gen: temperature 0: 30 of 30 copies, {n * (K - 1) - 30} requests saved"]
+        said = f"gen: temperature 0: 30 of 30 second answers were copies, {n * (K - 1) - 30} requests saved"
+        assert session.saved_requests == [said]
         assert "copied_repeats" in found.diagnostics
         assert (found.repeats_max, found.se_prediction) == (1, None)
 

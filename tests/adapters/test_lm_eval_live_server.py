@@ -178,7 +178,7 @@ def test_thirty_copies_save_the_others(
     asked = Counter(payload["temperature"] for payload in server.payloads)
     assert asked[0.7] == 5 * K  # the other task is asked as it was to be
     found = next(row for row in session.analysis.estimates if row.task == "greedy")
-    text = f"greedy: temperature 0: 30 of 30 copies, {n * (K - 1) - 30} requests saved"
+    text = f"greedy: temperature 0: 30 of 30 second answers were copies, {n * (K - 1) - 30} requests saved"
     if differs is None:
         assert asked[0] == n + 30
         assert {"copied_repeats", "single_repeat"} <= set(found.diagnostics)

@@ -61,7 +61,8 @@ def test_noise_is_that_of_the_logged_answers(runs: Any, name: str) -> None:
     if name == "greedy":
         assert {"copied_repeats", "single_repeat"} <= set(found.diagnostics)
         assert found.se_prediction is None
-        assert session.saved_requests == [f"greedy: temperature 0: {N} of {N} copies, {N * (K - 2)} requests saved"]
+        said = f"greedy: temperature 0: {N} of {N} second answers were copies, {N * (K - 2)} requests saved"
+        assert session.saved_requests == [said]
         assert any("greedy: the answers are generated greedily" in note for note in noted(noisy["noise"]["notes"]))
     else:
         assert 0.1 < scores.mean() < 0.95

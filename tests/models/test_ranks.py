@@ -155,7 +155,7 @@ def test_greedy_copies_are_judged_by_both_ranks_together(tasks: Path, model: str
     run = on_two_ranks(asked)
     assert run.returncode == 0, run.stderr[-4000:]
     copies, differ = (saved(tmp_path / str(how), "greedy") for how in (None, "differ"))
-    assert run.stdout.count(f"temperature 0: {N} of {N} copies, {N * (K - 2)} requests saved") == 1
+    assert run.stdout.count(f"temperature 0: {N} of {N} second answers were copies, {N * (K - 2)} requests saved") == 1
     (found,) = copies["noise"]["estimates"]
     assert (found["n_questions"], found["repeats_max"]) == (N, 1)
     assert "copied_repeats" in found["diagnostics"]

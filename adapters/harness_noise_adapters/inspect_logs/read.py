@@ -32,7 +32,7 @@ from .grouped import group_keys
 from .identity import PART, LogIdentity, late_answers, marks, still_fits
 from .logfile import LogFile, LogTexts, SampleLog
 from .records import RECORD, Faults, Header, Keep, SampleQuestion, object_of, uncomputed
-from .usage import with_usage
+from .usage import measurable, with_usage
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,6 +257,7 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: Reco
         ),
         skipped=tuple(gathered.skipped),
         notes=tuple(notes),
+        measurable=measurable(task) if options.usage else (),
     )
     n_asked = header.total_samples - header.not_asked
     if header.status != "success" and len(task.grid.keys) * header.epochs < n_asked:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.data.measures import spellings, usage_of, usages
+from harness_noise.data.measures import numeric_fields, spellings, usage_of, usages
 from harness_noise.data.notes import Note
 from harness_noise.data.scores import Scores, Usage
 from harness_noise.io.measures import CACHED_USAGE
@@ -51,6 +51,12 @@ def with_usage(scores: Sequence[Scores], task: TaskAnswers, names: Sequence[str]
     shape = (len(task.grid.keys), task.grid.repeats)
     measured = [replace(part, usage=usage) if part.values.shape == shape else part for part in scores]
     return measured, _notes(header, samples)
+
+
+def measurable(task: TaskAnswers) -> tuple[str, ...]:
+    """Return what can be a measure by the first answer that did not break off, for messages."""
+    whole = (row.usage for row in task.log.answers.rows.values() if not row.usage.get("error"))
+    return tuple(numeric_fields(_fields(next(whole, {}), task.log.header)))
 
 
 def _measured(samples: Sequence[Mapping[str, Any]], header: Header, names: Sequence[str]) -> list[dict[str, Any]]:

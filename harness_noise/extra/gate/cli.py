@@ -14,7 +14,7 @@ CODES = {"pass": 0, "fail": 1, "cannot judge": 2}
 @options.command(
     "gate",
     "harness-noise gate new-run --against baseline-run --margin 0.01",
-    shown="--against --margin --rule --floor --thresholds --store --task --cluster --format -o",
+    shown="--against --margin --rule --floor --github --store --task --cluster --format -o",
     alone="Name the baseline with --against. compare takes two runs, arena takes many.",
 )
 @click.argument("run", metavar="RUN")

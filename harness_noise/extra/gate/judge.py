@@ -373,15 +373,15 @@ def _settled(
         if row.passed and (c.row.key in unknown or (c.pooled and untold)):
             c = c.lost(
                 "answers are missing, and what they could change is not known: give the metric's range if it has none "
-                "(`range=(LOW, HIGH)`), count them as wrong (`missing='zero'`), or vouch for their cause "
-                "(`vouch='CAUSE'`)"
+                "(`range=(LOW, HIGH)`), count them as wrong (`missing='zero'`), or, if the log says why they are "
+                "missing, vouch for the cause (`vouch='CAUSE'`)"
             )
         elif row.passed and identity(c) not in still:
             which = "some of the scores" if identity(c) in passed[0] else "the worst scores"
             c = c.lost(
                 f"answers are missing, and with {which} that they could have it does not pass: count them as "
-                "wrong (`missing='zero'`), say the range if it is narrower (`range=(LOW, HIGH)`), or, if they are "
-                "missing at random, vouch for their cause (`vouch='CAUSE'`)"
+                "wrong (`missing='zero'`), say the range if it is narrower (`range=(LOW, HIGH)`), or, if the log says "
+                "why they are missing, and they are missing at random, vouch for the cause (`vouch='CAUSE'`)"
             )
         out.append(c)
     return out

@@ -427,7 +427,7 @@ def _with_labels(result: Plan, noise: Noise, goal: Asked) -> Plan:
     )
     aim = f"For {what}" if goal.target_se is not None else f"To find {what} with {100 * result.power:.0f}% power"
     need = f"people label {n:,} of the {judged:,} judged questions" if n else f"labels of all {judged:,} are too few"
-    text = f"{aim} {need} (the judge predicts R² = {r2:.2g} of the labels). "
+    text = f"{aim}, {need} (the judge predicts R² = {r2:.2g} of the labels). "
     text += f"Without a judge they label {result.n_questions:,}."
     return replace(result, labels=labels, notes=(*result.notes, Note("plan_of_labels", text)))
 

@@ -25,12 +25,17 @@ def summarise(plan: Plan, *, brief: bool = False, wide: bool = False) -> Summary
     several = len(plan.answers) > 1
     sections = [_answers(plan, digits)] if several else []
     sections += [_by_task(plan)] if plan.by_task else []
-    sections += [replace(_design(plan, digits), detail=several), replace(_grid(plan, digits), detail=True)]
+    design = _design(plan, digits)
+    if several:  # the table of the answers has the title of the comparison
+        design = replace(design, title=f"{design.title or 'Design'}, K = {plan.repeats}", detail=True)
+    sections += [design, replace(_grid(plan, digits), detail=True)]
     if plan.theory:
         sections.append(_theory(plan, digits))
     if plan.sequential is not None:
         sections.append(_looks(plan, plan.sequential, digits))
-    return Summary(tuple(sections), (), tuple(texts(plan.notes)), (_sentence(plan, digits), *_pilot_sentence(plan)))
+    labels = [note for note in plan.notes if note.code == "plan_of_labels"]
+    lead = (*texts(labels), _sentence(plan, digits), *_pilot_sentence(plan))
+    return Summary(tuple(sections), (), tuple(texts(note for note in plan.notes if note not in labels)), lead)
 
 
 def _answers(plan: Plan, digits: int) -> Section:

@@ -34,6 +34,8 @@ UNUSABLE = frozenset(("skipped_metric", "mean_mismatch"))
 """Codes of estimates that have no error bar for the native value."""
 _NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
 """The arguments of a model that name it."""
+_RANDOM_NAME = re.compile(r"[a-z0-9]{8}")
+"""The names that lm-eval draws for models whose arguments name none."""
 _CARRIERS = ("total", "data", "data_upper", "prediction", "avg_ci_low", "avg_ci_high", "avg_clustered")
 _FORMER = ("ci_low", "ci_high", "clustered")
 """The keys of `schema_version` 1 for the last three of ours."""
@@ -260,8 +262,11 @@ class Native:
         return out
 
     def model(self) -> str | None:
-        config = _mapping(self.results.get("config"))
-        return name_of(None, self.results.get("model_name")) or name_of(config.get("model_args"), config.get("model"))
+        config, recorded = _mapping(self.results.get("config")), self.results.get("model_name")
+        named = name_of(config.get("model_args"))
+        if named is None and isinstance(recorded, str) and _RANDOM_NAME.fullmatch(recorded):
+            return name_of(None, config.get("model"), recorded)
+        return name_of(None, recorded, named, config.get("model"))
 
     def group_names(self) -> list[str]:
         return [name for name in self.table if name not in self.tasks]

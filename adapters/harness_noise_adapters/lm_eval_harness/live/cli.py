@@ -279,5 +279,5 @@ def report(session: Session) -> None:
     except Exception as error:  # noqa: BLE001 - anything may be wrong with a terminal
         session.failed("the noise table could not be printed", error)
     for sentence in texts(session.analysis.notes):
-        if sentence not in session.warnings:
+        if sentence not in (*session.warnings, *session.saved_requests):
             print(f"harness-noise: {sentence}", file=sys.stderr)

@@ -350,8 +350,9 @@ class _Live:
             collected = collect(results, tasks, self.groups, self.asking, options, name, carried)
             block = told(self.asking.summaries, options.journal)
             first = [Note("taken_up", text)] if (text := sentence(block)) is not None else []
+            said = "temperature 0: {n} of {n} second answers were copies, {saved:,} requests saved"
             copies = [
-                Note("copied_repeats", f"temperature 0: {n} of {n} copies, {saved:,} requests saved").of(task)
+                Note("copied_repeats", said.format(n=n, saved=saved)).of(task)
                 for task, (n, saved) in self.asking.copied.items()
             ]
             session.saved_requests = texts(copies)

@@ -1,0 +1,118 @@
+"""What a newcomer meets on the usual errands: each message says what to type, and what it says works when typed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harness_noise as hn
+from harness_noise.cli import main
+from harness_noise.cli.commands import in_flags
+
+N = 40
+
+
+def scores(path: Path, header: str, row: str, n: int = N, seed: int = 0) -> str:
+    """Write a table, whose rows have the number i of a question, a score x of 0 or 1 and a grade g from 2 to 9."""
+    drawn = np.random.default_rng(seed).integers(0, 2, n)
+    rows = [row.format(i=i, x=drawn[i], g=2 + (i * 7 + seed) % 8) for i in range(n)]
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return str(path)
+
+
+def said(capsys: pytest.CaptureFixture[str], *command: str, code: int = 0) -> tuple[str, str]:
+    assert main([*command]) == code
+    out, err = capsys.readouterr()
+    return " ".join(out.split()), " ".join(err.split())
+
+
+def test_metrics_of_two_names_are_matched_as_advised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = scores(tmp_path / "a.csv", "question,score", "q{i},{x}")
+    rows = [f"sums,{metric},q{i},{i % 2}" for metric in ("acc", "acc_norm") for i in range(N)]
+    b = tmp_path / "b.csv"
+    b.write_text("\n".join(["task,metric,question,score", *rows]))
+    _, err = said(capsys, "compare", a, str(b), code=2)
+    advice = re.search(r"Name one of each: (.*)$", err)
+    assert advice is not None
+    out, _ = said(capsys, "compare", a, str(b), *shlex.split(advice[1]))
+    assert "a is" in out
+    assert f"{N} questions" in out
+
+
+def test_unlike_questions_are_matched_as_advised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = scores(tmp_path / "a.csv", "id,words,score", "a{i},text {i},{x}")
+    b = scores(tmp_path / "b.csv", "question,wording,score", "b{i},text {i},{x}", seed=1)
+    _, err = said(capsys, "compare", a, b, "--columns", "A:question=id", code=2)
+    assert "Their first are 'a0' and 'b0'." in err
+    assert "--columns A:question=FIELD,B:question=FIELD" in err
+    out, _ = said(capsys, "compare", a, b, "--columns", "A:question=words,B:question=wording")
+    assert f"{N} questions" in out
+
+
+def test_a_list_takes_its_flag_once_each() -> None:
+    assert in_flags("`metrics=['score', 'a b']`") == "--metric score --metric 'a b'"
+    assert in_flags("`range=(LOW, HIGH)`") == "--range LOW,HIGH"
+
+
+def test_zeros_outside_the_range_are_the_missing_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graded = scores(tmp_path / "a.csv", "question,score", "q{i},{g}")
+    Path(graded).write_text(Path(graded).read_text() + "q_gap,\n")
+    _, err = said(capsys, "analyze", graded, "--missing", "zero", "--range", "1,10", code=2)
+    assert "--missing zero counts missing answers as 0, which is not within --range 1,10" in err
+    _, err = said(capsys, "analyze", graded, "--range", "3,10", code=2)
+    assert "the scores go from 2 to 9" in err
+
+
+def test_a_judges_correction_has_its_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    judged = scores(tmp_path / "a.csv", "question,score", "q{i},{x}", n=200)
+    labels = scores(tmp_path / "labels.csv", "question,label", "q{i},{x}", n=200, seed=1)
+    lines = Path(labels).read_text().splitlines()
+    Path(labels).write_text("\n".join([lines[0], *lines[1::2]]))
+    out, _ = said(capsys, "analyze", judged, "--labels", labels)
+    assert re.search(r"to which the labels add −?[\d.]+ ± [\d.]+ points", out)
+    assert re.search(r"correction −?[\d.]+ ± [\d.]+ points", out)
+    out, _ = said(capsys, "label", judged, "--labels", labels, "--plan", "--target-se", "4pt")
+    assert out.startswith("For a standard error of 4 points, ")  # the answer comes first
+
+
+def test_changes_since_a_checkpoint_have_their_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    each = [scores(tmp_path / f"step-{i}.csv", "question,score", "q{i},{x}", seed=i) for i in (100, 200, 300)]
+    out, _ = said(capsys, "arena", *each, "--over", "step")
+    assert "Checkpoints: table score; differences in points" in out
+
+
+def test_a_paper_has_no_note_on_a_table_that_it_lacks(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    runs = {}
+    for name, chances in (("a", (0.9, 0.2)), ("b", (0.2, 0.9))):
+        rows = [f"t{j},q{i},{int(rng.random() < p)}" for j, p in enumerate(chances) for i in range(100)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["task,question,score", *rows]))
+        runs[name] = str(tmp_path / f"{name}.csv")
+    found = hn.compare(runs["a"], runs["b"])
+    assert any(row.note for row in found.combined)  # the tasks differ, so one method is refused
+    hn.write_paper(found, tmp_path / "paper")
+    assert "inverse variance" not in (tmp_path / "paper" / "table.tex").read_text()
+
+
+def test_no_two_tables_of_a_plan_have_one_title(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pilot = [
+        scores(tmp_path / f"{name}.csv", "question,repeat,score", f"q{{i}},{k},{{x}}", seed=k)
+        for k, name in ((1, "a"), (2, "b"))
+    ]
+    for k, path in enumerate(pilot):
+        more = scores(tmp_path / "more.csv", "question,repeat,score", "q{i},3,{x}", seed=k + 5)
+        Path(path).write_text(Path(path).read_text() + "\n".join(Path(more).read_text().splitlines()[1:]))
+    out, _ = said(capsys, "plan", "--effect", "0.1", "--from", *pilot)
+    assert out.count("A − B of two runs") - out.count("A − B of two runs, K = ") <= 2  # its own title, and a sentence
+    assert "A − B of two runs, K = " in out
+
+
+def test_a_run_is_shown_in_one_line(tmp_path: Path) -> None:
+    path = scores(tmp_path / "a.csv", "question,score", "q{i},{x}")
+    (run,) = hn.read(path)
+    assert repr(run) == f"<Run a ({path}): table / score ({N} questions)>"
+    assert repr(run.scores[0]) == f"<Scores table / score: {N} questions, K = 1>"

@@ -40,7 +40,7 @@ $(VENV)/.%: $(VENV)/.ready pyproject.toml
 
 demo: $(VENV)/.ready  ## the main job end to end, on simulated models
 	@echo "Step 2: run the demo into $(DEMO_OUT) (about a minute)"
-	$(BIN)/python -m harness_noise.cli.full_demo -o $(DEMO_OUT)
+	$(BIN)/python -m harness_noise.extra.demo -o $(DEMO_OUT)
 
 check: $(VENV)/.test $(VENV)/.lint  ## while one works: style, and the tests that start no harness; says how long it took
 	@start=$$(date +%s) && \

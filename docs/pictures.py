@@ -33,7 +33,7 @@ def simulated(name: str) -> Any:
     import numpy as np
 
     import harness_noise as hn
-    from harness_noise_adapters.word_problems import MODELS, problems
+    from harness_noise_adapters.extra.demo.word_problems import MODELS, problems
 
     model = next(model for model in MODELS if model.name == name)
     asked = problems()

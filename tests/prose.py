@@ -25,7 +25,7 @@ AIMS = {"median": 15.0, "long": 5.0, "semicolons": 2.0, "where": 2.0}
 """Words of the median sentence, sentences above 30 words in percent, semicolons and "where" per 1,000 words."""
 MOST_WORDS = 35_000
 FEWEST_WORDS = 5
-OF_THE_TEAM = ("CONTRIBUTING.md", "benchmarks/README.md", "adapters/harness_noise_adapters/demo_runs/README.md",
+OF_THE_TEAM = ("CONTRIBUTING.md", "benchmarks/README.md", "adapters/harness_noise_adapters/extra/demo/runs/README.md",
                "upstream/README.md")  # fmt: skip
 """Pages that no user reads. Their words do not count."""
 CODE = ("harness_noise", "adapters")

@@ -12,7 +12,7 @@ import click
 from .. import extras
 from .._version import __version__
 from ..errors import InputError, some_of
-from . import arena, compare, demo, helps, listing, options, routing
+from . import arena, compare, helps, listing, options, routing
 from .flags import in_flags as in_flags  # with the flags of all commands
 from .flags import know
 
@@ -98,7 +98,7 @@ def lm_eval(arguments: tuple[str, ...]) -> int:
 
 _OWN = (
     *(analyze, compare.command, arena.command),
-    *(listing.command, export, lm_eval, demo.command),
+    *(listing.command, export, lm_eval),
 )
 _SHIPPED = "analyze compare gate regress arena factors plan label list export lm-eval demo"
 """Commands of the package, in the order of messages: those of extras that it ships, too. Others come behind them."""

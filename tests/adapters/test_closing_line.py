@@ -26,7 +26,7 @@ def in_points(se: float, line: str) -> str:
 @pytest.mark.slow
 def test_of_lm_eval(tmp_path: Path) -> None:
     pytest.importorskip("lm_eval")
-    from harness_noise_adapters.lm_eval_harness.demo import write_task
+    from harness_noise_adapters.extra.demo.in_lm_eval import write_task
 
     command = [
         sys.executable, "-m", "harness_noise", "lm-eval", "run", "--model", "simulated", "--model_args", "model=sim-a",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from harness_noise_adapters.word_problems import ENOUGH, MODELS, PAIR, TEMPLATES, problems
+from harness_noise_adapters.extra.demo.word_problems import ENOUGH, MODELS, PAIR, TEMPLATES, problems
 from support.network import without_network
 
 whole = pytest.mark.slow
@@ -26,7 +26,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     pytest.importorskip("inspect_ai")
     folder = tmp_path_factory.mktemp("demo")
     environment, seen = without_network(tmp_path_factory.mktemp("watch"))
-    command = [sys.executable, "-m", "harness_noise.cli.full_demo", "-o", "out"]
+    command = [sys.executable, "-m", "harness_noise.extra.demo", "-o", "out"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment | {"COLUMNS": "140"})
     assert done.returncode == 0, done.stderr[-2000:]
     assert not seen.exists(), seen.read_text()

@@ -12,7 +12,7 @@ import pytest
 from harness_noise.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
-RUNS = ROOT / "adapters" / "harness_noise_adapters" / "demo_runs"
+RUNS = ROOT / "adapters" / "harness_noise_adapters" / "extra" / "demo" / "runs"
 
 
 @pytest.mark.process

@@ -88,7 +88,7 @@ def _make_inputs(folder: Path, data: Path) -> None:
     if not (folder / "demo").exists():
         with contextlib.chdir(folder):
             subprocess.run(
-                [sys.executable, "-m", "harness_noise.cli.full_demo", "-o", "demo"],
+                [sys.executable, "-m", "harness_noise.extra.demo", "-o", "demo"],
                 check=True,
                 stdout=subprocess.DEVNULL,
             )

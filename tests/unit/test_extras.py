@@ -17,7 +17,7 @@ from support import helm_files
 from support.processes import environment
 
 PACKAGES = [Path(hn.__file__).parent, Path(*harness_noise_adapters.__path__)]
-RUNS = PACKAGES[1] / "demo_runs"
+RUNS = PACKAGES[1] / "extra" / "demo" / "runs"
 FOLDERS, OF_ADAPTERS = (
     sorted(path.parent.name for path in (package / "extra").glob("*/__init__.py")) for package in PACKAGES
 )

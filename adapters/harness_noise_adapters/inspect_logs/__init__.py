@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from harness_noise.errors import InputError
     from harness_noise.io.protocol import Analyzer, PartRead
 
-    from ..word_problems import SimulatedModel
+    from ..extra.demo.word_problems import SimulatedModel
 
 
 class InspectAdapter:
@@ -65,7 +65,7 @@ class InspectAdapter:
 
     def demo(self, out: Path, show: Callable[[list[str]], None], models: Sequence[SimulatedModel]) -> list[Path]:
         """Return one log of the demonstration's word problems per model under `out`. `show` is told the command."""
-        from . import demo as inspect_run
+        from ..extra.demo import in_inspect as inspect_run
 
         return inspect_run.run(models, out, show)
 

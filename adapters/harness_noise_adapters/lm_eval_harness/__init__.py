@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness_noise.errors import InputError
     from harness_noise.io.protocol import Analyzer, PartRead
 
-    from ..word_problems import SimulatedModel
+    from ..extra.demo.word_problems import SimulatedModel
     from .files.outputs import RunFiles
     from .live.sessions import noise
 
@@ -73,7 +73,7 @@ class LmEvalAdapter:
         if "simulated" in argv:  # the commands of the demo run as it prints them
             from harness_noise.errors import InputError
 
-            from .demo import SIMULATED, register
+            from ..extra.demo.in_lm_eval import SIMULATED, register
 
             if "run" in argv and not any("word_problems" in word for word in argv):
                 raise InputError(SIMULATED)
@@ -86,13 +86,13 @@ class LmEvalAdapter:
 
     def demo(self, out: Path, show: Callable[[list[str]], None], models: Sequence[SimulatedModel]) -> list[Path]:
         """Return one run of the demonstration's word problems per model under `out`. `show` is told each command."""
-        from .demo import run
+        from ..extra.demo.in_lm_eval import run
 
         return [run(model, out, show) for model in models]
 
     def demo_until(self, out: Path, show: Callable[[list[str]], None], model: SimulatedModel, against: Path) -> Path:
         """Return one run that stops when the comparison with the output of another one is decided."""
-        from .demo import run
+        from ..extra.demo.in_lm_eval import run
 
         return run(model, out, show, against)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..word_problems import MODELS, SimulatedModel, problems
+from .word_problems import MODELS, SimulatedModel, problems
 
 if TYPE_CHECKING:
     from inspect_ai import Task
@@ -17,7 +17,7 @@ TASK = '''"""The word problems as an Inspect task. The models are simulated: any
 
 from inspect_ai import Task, task
 
-from harness_noise_adapters.inspect_logs.demo import benchmark
+from harness_noise_adapters.extra.demo.in_inspect import benchmark
 
 
 @task

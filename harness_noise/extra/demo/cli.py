@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
-from . import options
+from ...cli import options
 
-RUNS = "demo_runs"
+RUNS = "extra/demo/runs"
 """Folder of `harness_noise_adapters` with what the real harnesses wrote (its README says how)."""
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from harness_noise.errors import InputError
 
-from ..word_problems import MODELS, SimulatedModel, problems
-from .scoring.rescore import patched
+from ...lm_eval_harness.scoring.rescore import patched
+from .word_problems import MODELS, SimulatedModel, problems
 
 TASK = """\
 # Word problems, 20 templates × 10 instances. Local data, no network.
@@ -47,7 +47,7 @@ metadata:
 SIMULATED = (
     "--model simulated is for the demonstration: it answers only the task word_problems, by chance, as one of "
     f"{', '.join(model.name for model in MODELS)} (--model_args model=sim-a). `python -m "
-    "harness_noise.cli.full_demo -o DIR` writes that task to DIR/task, for --include_path, and shows the commands. For "
+    "harness_noise.extra.demo -o DIR` writes that task to DIR/task, for --include_path, and shows the commands. For "
     "other tasks name a model of lm-eval's"
 )
 """The simulated model's message about any other task."""
@@ -120,7 +120,7 @@ def run(model: SimulatedModel, out: Path, show: Callable[[list[str]], None], aga
     os.environ.setdefault("HF_DATASETS_CACHE", str(out / ".cache"))
     from lm_eval import evaluator, tasks
 
-    from .live.cli import main
+    from ...lm_eval_harness.live.cli import main
 
     register()
     folder = out / ("lm-eval" if against is None else "stopped-early") / model.name

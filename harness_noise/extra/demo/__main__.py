@@ -1,4 +1,4 @@
-"""`python -m harness_noise.cli.full_demo -o DIR` (`make demo`): simulated models through the real harnesses."""
+"""`python -m harness_noise.extra.demo -o DIR` (`make demo`): simulated models through the real harnesses."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Any, TextIO
 
 import click
 
-from ..errors import InputError
-from . import options
-from .commands import cli
-from .demo import type_command, typed
+from ...cli import options
+from ...cli.commands import cli
+from ...errors import InputError
+from .cli import type_command, typed
 
 
-@options.command("full_demo", "python -m harness_noise.cli.full_demo -o demo-out")
+@options.command("full_demo", "python -m harness_noise.extra.demo -o demo-out")
 @options.target("-o out", "DIR", "The folder to write to.", required=True)
 @options.DEBUG
 def command(out: Path, debug: bool) -> None:
@@ -29,7 +29,7 @@ def command(out: Path, debug: bool) -> None:
     The models are simulated: they answer word problems by chance, each problem with a probability of
     its own. Everything else is real: the harnesses, their files, and the noise found in them.
     """
-    from ..io import registry as adapters
+    from ...io import registry as adapters
 
     click.echo("The models in this demo are simulated. The harnesses, the files and the statistics are real.")
     every: dict[str, Any] = {name: adapters.load(name) for name in reversed(adapters.names())}
@@ -51,7 +51,7 @@ def command(out: Path, debug: bool) -> None:
 
 def _two_models(adapter: Any, out: Path, log: TextIO) -> None:
     """Run two models, compare them and export the result, as a user does."""
-    from harness_noise_adapters.word_problems import PAIR
+    from harness_noise_adapters.extra.demo.word_problems import PAIR
 
     _title(f"{adapter.name}: two models, 20 templates × 10 word problems, K = 5 answers each, noise on")
     with _harness(log) as show:
@@ -64,7 +64,7 @@ def _two_models(adapter: Any, out: Path, log: TextIO) -> None:
 
 def _eight_models(adapter: Any, out: Path, log: TextIO) -> None:
     """Show the arena of all simulated models. The runs of the other six are quiet."""
-    from harness_noise_adapters.word_problems import MODELS, PAIR
+    from harness_noise_adapters.extra.demo.word_problems import MODELS, PAIR
 
     _title(f"{adapter.name}: all pairs of eight models")
     for model in (each for each in MODELS if each not in PAIR):
@@ -76,9 +76,9 @@ def _eight_models(adapter: Any, out: Path, log: TextIO) -> None:
 
 def _stopped_early(adapter: Any, out: Path, log: TextIO) -> None:
     """Show a third comparison, which stops when it is decided, next to the verdict of the run of all questions."""
-    from harness_noise_adapters.word_problems import ENOUGH
+    from harness_noise_adapters.extra.demo.word_problems import ENOUGH
 
-    from .. import compare, read
+    from ... import compare, read
 
     new, old = ENOUGH
     whole, against = (out / adapter.name / model.name for model in ENOUGH)

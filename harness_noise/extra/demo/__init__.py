@@ -1,0 +1,5 @@
+"""The demonstration: two small runs that are compared, and simulated models in the real harnesses."""
+
+from ...extras import Extra
+
+EXTRA = Extra(commands={"demo": "cli"})

@@ -109,6 +109,8 @@ class Extra:
     writers: tuple[Writer, ...] = ()
     forms: Mapping[str, str] = field(default_factory=dict)
     """Format → the module whose `make` writes a run in it for `export`, as an adapter's does, with `say` for notes."""
+    models: Mapping[str, str] = field(default_factory=dict)
+    """Model of lm-eval (`--model NAME`) → the module, by its whole name, whose `prepare(arguments)` makes it known."""
     calculations: Mapping[str, Calculation] = field(default_factory=dict)
     """Name → what it obeys. A command has the name of its calculation."""
     tooltips: str = ""
@@ -181,6 +183,11 @@ def switches(command: str) -> list[Switch]:
 def forms() -> dict[str, str]:
     """Return the formats in which extras write a run, each with its module."""
     return {name: f"{package}.{module}" for package, extra in found().items() for name, module in extra.forms.items()}
+
+
+def models() -> dict[str, str]:
+    """Return the models that extras bring to lm-eval, each with the module that makes it known."""
+    return {name: module for extra in found().values() for name, module in extra.models.items()}
 
 
 def options(command: str = "") -> list[Option]:

@@ -16,6 +16,7 @@ PACKAGES = {"harness_noise", "harness_noise_adapters"}
 MUST_HOLD = {
     "harness_noise/py.typed",
     "harness_noise_adapters/py.typed",
+    "harness_noise_adapters/extra/demo/runs/inspect/sim-a.eval",
     "harness_noise_adapters/extra/formats/every_eval_ever/samples.toml",
     "harness_noise_adapters/extra/formats/harbor_causes.toml",
     "harness_noise_adapters/tables/formats.toml",

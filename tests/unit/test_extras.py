@@ -77,6 +77,7 @@ def test_the_core_works_without_extras_and_with_each_alone(tmp_path, left):
 
 
 ASKED = {
+    "demo": ["demo"],
     "factors": ["factors", "a.csv", "--factor", "x"],
     "gate": ["gate", "a.csv", "--against", "a.csv"],
     "label": ["label", "a.csv"],

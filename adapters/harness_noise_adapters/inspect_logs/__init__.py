@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from importlib.util import find_spec
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +10,6 @@ if TYPE_CHECKING:
     from harness_noise.data.scores import ReadOptions, Run
     from harness_noise.errors import InputError
     from harness_noise.io.protocol import Analyzer, PartRead
-
-    from ..extra.demo.word_problems import SimulatedModel
 
 
 class InspectAdapter:
@@ -58,16 +55,6 @@ class InspectAdapter:
         from .export import export
 
         return export(path, out, analyze, options)
-
-    def installed(self) -> bool:
-        """Return whether Inspect can be imported."""
-        return find_spec("inspect_ai") is not None
-
-    def demo(self, out: Path, show: Callable[[list[str]], None], models: Sequence[SimulatedModel]) -> list[Path]:
-        """Return one log of the demonstration's word problems per model under `out`. `show` is told the command."""
-        from ..extra.demo import in_inspect as inspect_run
-
-        return inspect_run.run(models, out, show)
 
 
 adapter = InspectAdapter()

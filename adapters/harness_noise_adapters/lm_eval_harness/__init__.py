@@ -5,17 +5,18 @@ Importing this module loads neither lm-eval nor numpy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from importlib.util import find_spec
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from harness_noise.extras import models
 
 if TYPE_CHECKING:
     from harness_noise.data.scores import ReadOptions, Run
     from harness_noise.errors import InputError
     from harness_noise.io.protocol import Analyzer, PartRead
 
-    from ..extra.demo.word_problems import SimulatedModel
     from .files.outputs import RunFiles
     from .live.sessions import noise
 
@@ -70,31 +71,9 @@ class LmEvalAdapter:
         """Run lm-eval's own command line with the `--noise` options added. Returns its exit code."""
         from .live.cli import main
 
-        if "simulated" in argv:  # the commands of the demo run as it prints them
-            from harness_noise.errors import InputError
-
-            from ..extra.demo.in_lm_eval import SIMULATED, register
-
-            if "run" in argv and not any("word_problems" in word for word in argv):
-                raise InputError(SIMULATED)
-            register()
+        for name in models().keys() & {*argv}:
+            import_module(models()[name]).prepare(argv)
         return main(argv)
-
-    def installed(self) -> bool:
-        """Return whether lm-eval can be imported."""
-        return find_spec("lm_eval") is not None
-
-    def demo(self, out: Path, show: Callable[[list[str]], None], models: Sequence[SimulatedModel]) -> list[Path]:
-        """Return one run of the demonstration's word problems per model under `out`. `show` is told each command."""
-        from ..extra.demo.in_lm_eval import run
-
-        return [run(model, out, show) for model in models]
-
-    def demo_until(self, out: Path, show: Callable[[list[str]], None], model: SimulatedModel, against: Path) -> Path:
-        """Return one run that stops when the comparison with the output of another one is decided."""
-        from ..extra.demo.in_lm_eval import run
-
-        return run(model, out, show, against)
 
 
 adapter = LmEvalAdapter()

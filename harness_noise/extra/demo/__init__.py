@@ -2,4 +2,4 @@
 
 from ...extras import Extra
 
-EXTRA = Extra(commands={"demo": "cli"})
+EXTRA = Extra(commands={"demo": "cli"}, models={"simulated": "harness_noise_adapters.extra.demo.in_lm_eval"})

@@ -14,13 +14,16 @@ from typing import Any, TextIO
 
 import click
 
+from harness_noise_adapters.extra.demo import in_inspect, in_lm_eval
+from harness_noise_adapters.extra.demo.word_problems import ENOUGH, MODELS, PAIR
+
 from ...cli import options
 from ...cli.commands import cli
 from ...errors import InputError
 from .cli import type_command, typed
 
 
-@options.command("full_demo", "python -m harness_noise.extra.demo -o demo-out")
+@options.command("demo", "python -m harness_noise.extra.demo -o demo-out")
 @options.target("-o out", "DIR", "The folder to write to.", required=True)
 @options.DEBUG
 def command(out: Path, debug: bool) -> None:
@@ -29,62 +32,52 @@ def command(out: Path, debug: bool) -> None:
     The models are simulated: they answer word problems by chance, each problem with a probability of
     its own. Everything else is real: the harnesses, their files, and the noise found in them.
     """
-    from ...io import registry as adapters
-
     click.echo("The models in this demo are simulated. The harnesses, the files and the statistics are real.")
-    every: dict[str, Any] = {name: adapters.load(name) for name in reversed(adapters.names())}
-    harnesses = {name: adapter for name, adapter in every.items() if hasattr(adapter, "demo") and adapter.installed()}
+    harnesses: list[Any] = [harness for harness in (in_lm_eval, in_inspect) if harness.installed()]
     if not harnesses:
         raise InputError("the demo needs a harness: pip install 'harness-noise[lm-eval,inspect]'")
     out.mkdir(parents=True, exist_ok=True)
     start, log_file = time.monotonic(), out / "harness.log"
     with log_file.open("w+", encoding="utf-8") as log:
-        for adapter in harnesses.values():
-            _two_models(adapter, out, log)
-        _eight_models(next(iter(harnesses.values())), out, log)
-        for adapter in harnesses.values():
-            if hasattr(adapter, "demo_until"):
-                _stopped_early(adapter, out, log)
+        for harness in harnesses:
+            _two_models(harness, out, log)
+        _eight_models(harnesses[0], out, log)
+        if in_lm_eval in harnesses:
+            _stopped_early(out, log)
     click.echo(f"\nIt took {time.monotonic() - start:.0f} s. What else the harnesses said is in {log_file}.")
     click.echo(f"Open {out / 'arena' / 'index.html'} in a browser.")
 
 
-def _two_models(adapter: Any, out: Path, log: TextIO) -> None:
+def _two_models(harness: Any, out: Path, log: TextIO) -> None:
     """Run two models, compare them and export the result, as a user does."""
-    from harness_noise_adapters.extra.demo.word_problems import PAIR
-
-    _title(f"{adapter.name}: two models, 20 templates × 10 word problems, K = 5 answers each, noise on")
+    _title(f"{harness.NAME}: two models, 20 templates × 10 word problems, K = 5 answers each, noise on")
     with _harness(log) as show:
-        folders = adapter.demo(out, show, PAIR)
-    _title(f"{adapter.name}: is A better than B?")
-    type_command(cli, "compare", *folders, "--questions", 5, "--html", out / f"compare-{adapter.name}.html")
+        folders = harness.run_models(PAIR, out, show)
+    _title(f"{harness.NAME}: is A better than B?")
+    type_command(cli, "compare", *folders, "--questions", 5, "--html", out / f"compare-{harness.NAME}.html")
     click.echo()
-    type_command(cli, "export", folders[0], "-o", out / f"export-{adapter.name}")
+    type_command(cli, "export", folders[0], "-o", out / f"export-{harness.NAME}")
 
 
-def _eight_models(adapter: Any, out: Path, log: TextIO) -> None:
+def _eight_models(harness: Any, out: Path, log: TextIO) -> None:
     """Show the arena of all simulated models. The runs of the other six are quiet."""
-    from harness_noise_adapters.extra.demo.word_problems import MODELS, PAIR
-
-    _title(f"{adapter.name}: all pairs of eight models")
+    _title(f"{harness.NAME}: all pairs of eight models")
     for model in (each for each in MODELS if each not in PAIR):
         click.echo(f"{model.name} answers")
         with _harness(log, aloud=False):
-            folder = adapter.demo(out, lambda _: None, [model])[0].parent
+            folder = harness.run_models([model], out, lambda _: None)[0].parent
     type_command(cli, "arena", folder, "--html", out / "arena", "--format", "sentence")
 
 
-def _stopped_early(adapter: Any, out: Path, log: TextIO) -> None:
+def _stopped_early(out: Path, log: TextIO) -> None:
     """Show a third comparison, which stops when it is decided, next to the verdict of the run of all questions."""
-    from harness_noise_adapters.extra.demo.word_problems import ENOUGH
-
     from ... import compare, read
 
     new, old = ENOUGH
-    whole, against = (out / adapter.name / model.name for model in ENOUGH)
-    _title(f"{adapter.name}: a third comparison, {new.name} (A) against {old.name} (B), stops when it is decided")
+    whole, against = (out / in_lm_eval.NAME / model.name for model in ENOUGH)
+    _title(f"{in_lm_eval.NAME}: a third comparison, {new.name} (A) against {old.name} (B), stops when it is decided")
     with _harness(log) as show:
-        folder = adapter.demo_until(out, show, new, against)
+        folder = in_lm_eval.run(new, out, show, against)
     (looks,) = read(folder)[0].sequential
     said = f"{looks['decision']}, after {looks['n_asked']} of {looks['n_total']} questions"
     if whole.exists():
@@ -141,6 +134,6 @@ def _title(text: str) -> None:
 
 if __name__ == "__main__":
     try:
-        command.main(prog_name="full_demo")
+        command.main(prog_name="python -m harness_noise.extra.demo")
     except InputError as error:
         sys.exit(f"harness-noise: {error}")

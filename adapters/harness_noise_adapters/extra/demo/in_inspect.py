@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from inspect_ai import Task
 
 
+NAME = "inspect"
 TASK = '''"""The word problems as an Inspect task. The models are simulated: any --model mockllm/sim-a … sim-h."""
 
 from inspect_ai import Task, task
@@ -62,7 +64,14 @@ def benchmark() -> Task:
     return Task(name="word_problems", dataset=MemoryDataset(samples), solver=simulated(), scorer=match(numeric=True))
 
 
-def run(models: Sequence[SimulatedModel], out: Path, show: Callable[[list[str]], None], repeats: int = 5) -> list[Path]:
+def installed() -> bool:
+    """Return whether Inspect can be imported."""
+    return find_spec("inspect_ai") is not None
+
+
+def run_models(
+    models: Sequence[SimulatedModel], out: Path, show: Callable[[list[str]], None], repeats: int = 5
+) -> list[Path]:
     """Return one Inspect eval per model with the flag on. Returns their logs in the order of `models`.
 
     `show` is told the command that does the same from a shell.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from harness_noise.errors import InputError
 from ...lm_eval_harness.scoring.rescore import patched
 from .word_problems import MODELS, SimulatedModel, problems
 
+NAME = "lm-eval"
 TASK = """\
 # Word problems, 20 templates × 10 instances. Local data, no network.
 task: word_problems
@@ -66,6 +68,17 @@ def write_task(folder: Path) -> Path:
     return folder
 
 
+def prepare(arguments: Sequence[str]) -> None:
+    """Make the simulated models known to a command of lm-eval that names them, as the demonstration prints it.
+
+    Raises:
+        InputError: it runs another task.
+    """
+    if "run" in arguments and not any("word_problems" in word for word in arguments):
+        raise InputError(SIMULATED)
+    register()
+
+
 def register() -> None:
     """Make the simulated models known to lm-eval, as `--model simulated --model_args model=…`."""
     from lm_eval.api.model import LM
@@ -101,6 +114,16 @@ def register() -> None:
             raise InputError(SIMULATED)
 
         loglikelihood_rolling = loglikelihood
+
+
+def installed() -> bool:
+    """Return whether lm-eval can be imported."""
+    return find_spec("lm_eval") is not None
+
+
+def run_models(models: Sequence[SimulatedModel], out: Path, show: Callable[[list[str]], None]) -> list[Path]:
+    """Run lm-eval once for each model. Return the folders of their output."""
+    return [run(model, out, show) for model in models]
 
 
 def run(model: SimulatedModel, out: Path, show: Callable[[list[str]], None], against: Path | None = None) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from harness_noise_trials import adapter
 
 import harness_noise as hn
-from harness_noise.testing import check_adapter
+from harness_noise.extra.testing.adapters import check_adapter
 
 SCORES = np.arange(24).reshape(12, 2) * 7 % 5 / 4
 SCORES[1, 1] = np.nan

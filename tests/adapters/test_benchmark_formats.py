@@ -11,7 +11,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import InputError
-from harness_noise.testing import check_adapter
+from harness_noise.extra.testing.adapters import check_adapter
 from harness_noise_adapters.tables import adapter
 from support.notes import noted
 

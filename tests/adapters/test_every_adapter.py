@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness_noise.testing import check_adapter
+from harness_noise.extra.testing.adapters import check_adapter
 from harness_noise_adapters.tables import adapter as tables
 from support import written_answers
 from support.careless import SCORES, Careless
@@ -60,7 +60,7 @@ def test_inspect(inspect_logs: SimpleNamespace, tmp_path: Path, form: str) -> No
 
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_every_format_is_read_by_one_rule(name: str, tmp_path: Path, root: Path, monkeypatch: Any) -> None:
-    """Numbers, answers without a score, places, clusters, the harness's own mean: all of `harness_noise.testing.CASES`.
+    """Numbers, answers without a score, places, clusters, the harness's own mean: all `CASES` of the testing kit.
 
     What a test of one format alone says of these is what only that format has.
     """

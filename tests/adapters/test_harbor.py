@@ -12,7 +12,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import InputError
-from harness_noise.testing import check_adapter
+from harness_noise.extra.testing.adapters import check_adapter
 from harness_noise_adapters.extra.formats.harbor import adapter
 from harness_noise_adapters.extra.formats.harbor_trials import CAUSES
 from support.commands import refused

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.testing import check_adapter
+from harness_noise.extra.testing.adapters import check_adapter
 from harness_noise_adapters.extra.formats.helm import adapter
 from support.commands import refused
 from support.helm_files import SCORES, instance, run, stat

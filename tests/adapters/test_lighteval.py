@@ -11,7 +11,7 @@ import pytest
 import harness_noise as hn
 from harness_noise.cli import main
 from harness_noise.data.scores import ReadOptions
-from harness_noise.testing import check_adapter
+from harness_noise.extra.testing.adapters import check_adapter
 from harness_noise_adapters.extra.formats.lighteval import adapter
 from support.commands import refused
 from support.notes import noted

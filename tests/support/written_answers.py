@@ -1,4 +1,4 @@
-"""A few answers in the format of each harness, as `harness_noise.testing.Write` asks for them."""
+"""A few answers in the format of each harness, as `harness_noise.extra.testing.adapters.Write` asks for them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness_noise.testing import Answer
+from harness_noise.extra.testing.adapters import Answer
 from support import every_eval_ever_files
 from support.tables import table
 

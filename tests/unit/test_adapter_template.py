@@ -16,7 +16,7 @@ import pytest
 from harness_noise.data.answers import Answers
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
-from harness_noise.testing import check_adapter
+from harness_noise.extra.testing.adapters import check_adapter
 from support.packages import install
 from support.processes import environment
 

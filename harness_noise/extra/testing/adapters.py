@@ -1,6 +1,6 @@
 """Check of all promises of an adapter in one call, for the adapter's own tests.
 
-from harness_noise.testing import check_adapter
+from harness_noise.extra.testing.adapters import check_adapter
 
 def test_the_adapter(tmp_path):
     check_adapter(
@@ -34,13 +34,13 @@ import numpy as np
 
 from harness_noise.io.protocol import Adapter, PartRead
 
-from .data.native_values import MISMATCH, check_native
-from .data.notes import Note
-from .data.scores import CorpusScores, ReadOptions, Run, Scores
-from .errors import InputError
-from .io.joining import select
-from .io.registry import LAST
-from .io.workers import travelling
+from ...data.native_values import MISMATCH, check_native
+from ...data.notes import Note
+from ...data.scores import CorpusScores, ReadOptions, Run, Scores
+from ...errors import InputError
+from ...io.joining import select
+from ...io.registry import LAST
+from ...io.workers import travelling
 
 Checked: TypeAlias = tuple[dict[str, Any], Callable[[Scores], bool]]
 """Options, and what scores are read with them."""
@@ -310,8 +310,8 @@ class _Checked:
 
     def native(self) -> Iterator[str]:
         """Check that our mean is the one that the harness reports."""
-        from .analysis.mean import analyze_run
-        from .settings import Settings
+        from ...analysis.mean import analyze_run
+        from ...settings import Settings
 
         for run in self.once:
             for row in analyze_run(run, Settings()).estimates:
@@ -465,8 +465,8 @@ class _Checked:
 
     def writing(self) -> Iterator[str]:
         """Check that writing twice gives the same files, whose runs are those that were read, or is refused."""
-        from .analysis.mean import analyze_run
-        from .settings import Settings
+        from ...analysis.mean import analyze_run
+        from ...settings import Settings
 
         copy, out = self.copy("written"), self.folder / "out"
         before = _contents(copy)

@@ -285,8 +285,9 @@ def check_partners() -> None:
 
 
 def has_limits(test: str) -> bool:
-    """Return True if a row's test has limits, which a margin is compared with. Sign and permutation tests have
-    only p."""
+    """Return True if a row's test has confidence limits.
+
+    A margin is compared with the limits. Sign and permutation tests have only p."""
     return test not in set(TESTS) or TESTS[test].has_limits
 
 

@@ -173,8 +173,9 @@ def check_count(name: str, value: object, least: int = 1) -> None:
 
 
 class FinalError(InputError):
-    """An error that no other file of a folder can repair: a field that the user named is missing, or an adapter is
-    wrong."""
+    """An error that no other file of a folder can repair.
+
+    A field that the user named is missing, or an adapter is wrong."""
 
 
 class NothingSharedError(InputError):

@@ -319,8 +319,7 @@ class Request:
                 )
 
     def complete(self, sources: Source | Sequence[Source]) -> list[Run]:
-        """Return the runs that have answered everything, from each source or from a noise profile with means by
-        question."""
+        """Return the runs that have answered everything, from each source or a noise profile with question means."""
         several = listed(sources)
         if not several:
             return []

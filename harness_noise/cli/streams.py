@@ -37,8 +37,9 @@ _OURS = {"strict", "replace", "surrogateescape"}
 
 
 def in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Replace a character that an encoding lacks by ASCII. Letters of other alphabets are decomposed if possible, else
-    "?"."""
+    """Replace characters that an encoding lacks by ASCII.
+
+    Letters of other alphabets are decomposed if possible, else "?"."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     character, end = error.object[error.start], error.start + 1
@@ -87,8 +88,9 @@ class _Messages(_Output):
 class _Text(io.TextIOWrapper):
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """The name of the encoding. For ASCII it is another name, or click would take it for a mistake and
-        write UTF-8."""
+        """Name of the encoding, "ascii" under another name.
+
+        Else click would take ASCII for a mistake and write UTF-8."""
         name = super().encoding
         return "latin-1" if codecs.lookup(name).name == "ascii" else name
 

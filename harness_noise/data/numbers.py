@@ -77,14 +77,16 @@ def numbers_of(values: Sequence[Any]) -> FloatArray | None:
 
 
 def number_text(number: float) -> str:
-    """Return the text that names a number, exact to 15 digits: 20240101, where six digits make 2.02401e+07 of it and
-    of 20240102."""
+    """Return the text that names a number, exact to 15 digits.
+
+    Six digits make 2.02401e+07 of 20240101 and of 20240102."""
     return f"{number + 0.0:.15g}"  # −0.0 is 0
 
 
 def number_texts(numbers: FloatArray) -> list[str]:
-    """Return texts that name numbers: a whole one as it is, others with the fewest digits, from six, that tell all of
-    them apart."""
+    """Return texts that name numbers, with the fewest digits (six or more) that keep all of them apart.
+
+    A whole number stays as it is."""
     several = len({number_text(number) for number in numbers.tolist()})
     for digits in range(6, 15):
         texts = [number_text(x) if x.is_integer() else f"{x:.{digits}g}" for x in numbers.tolist()]

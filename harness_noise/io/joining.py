@@ -282,8 +282,7 @@ def _lacking(n: int) -> str:
 
 
 def with_causes(run: Run, missing: str) -> Run:
-    """Return the run with a note for each task whose answers are missing, by cause or for a named cause that
-    has none."""
+    """Return the run with a note for each task with missing answers, by cause or for a cause named in vain."""
     notes: list[Note] = []
     for part in run.scores:
         explained = sum(part.missing.values())

@@ -233,8 +233,7 @@ def _repeat_measure(part: Scores, kind: str, k: str | None) -> Scores | None:
 
 
 def _stopped_measure(part: Scores, kind: str, k: str | None) -> Scores | None:
-    """Return pass@k of answers that stop at the first success, pass^k of those that stop at the first failure, else
-    None."""
+    """Return pass@k of answers that stop at the first success, or pass^k at the first failure, else None."""
     K = part.values.shape[1]
     size = K if k in (None, "", "k") else int(k or 0)
     right = bool((np.isnan(part.values) | (part.values == 0) | (part.values == 1)).all())

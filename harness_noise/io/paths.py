@@ -301,8 +301,9 @@ def check_nodes(data: bytes) -> None:
 
 
 def count(data: bytes | bytearray, character: str) -> int:
-    """Return how often an ASCII character comes. In long data numpy counts it, in a tenth of the time of
-    `bytes.count`."""
+    """Return how often an ASCII character occurs in bytes.
+
+    In long data numpy counts it, in a tenth of the time of `bytes.count`."""
     if len(data) < _LONG:
         return data.count(character.encode())
     import numpy as np

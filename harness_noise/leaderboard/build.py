@@ -94,8 +94,7 @@ def arena(
 def _boards(
     runs: Sequence[Run], names: Sequence[str], settings: Settings, top: int | None, by: Sequence[str]
 ) -> tuple[list[BenchmarkResult], list[Scores | None], list[Note]]:
-    """Return every benchmark that two of the runs measured, a run's scores of those that are a task, and notes on the
-    others."""
+    """Return every benchmark that two runs measured, one run's task scores, and notes on the others."""
     boards: list[BenchmarkResult] = []
     tasks: list[Scores | None] = []
     lonely: dict[tuple[str, str], list[str]] = {}
@@ -156,8 +155,7 @@ def measurements(runs: Sequence[Run], names: Sequence[str]) -> tuple[Measurement
 
 
 def _groups(pairs: Sequence[tuple[str, Run]]) -> tuple[Measurements, list[Note]]:
-    """Return every group with the runs that report it, over the tasks that all of them have, and notes on other
-    tasks."""
+    """Return every group with the runs that report it, over the tasks that all of them have, and notes."""
     reporting: dict[tuple[str, str, str], list[tuple[str, Run, Group]]] = {}
     for name, run in pairs:
         for own in run.groups:
@@ -218,8 +216,7 @@ def _overall(benchmarks: Measurements, n_runs: int, settings: Settings) -> tuple
 
 
 def _across_harnesses(benchmarks: Measurements) -> tuple[Measurements, list[Note]]:
-    """Return the benchmarks, each joined by what other harnesses measured on its questions under another name, and
-    notes.
+    """Return the benchmarks, joined across harnesses that name the same questions differently, and notes.
 
     As `compare` does, where a run measured one thing only: accuracy of an Inspect log, score of a table.
     """
@@ -239,8 +236,7 @@ def _across_harnesses(benchmarks: Measurements) -> tuple[Measurements, list[Note
 
 
 def _same_elsewhere(old: Sequence[MeasuredRun], new: Sequence[MeasuredRun]) -> bool:
-    """Return True if two sets of runs, from different harnesses, measured one thing each on questions that they
-    share."""
+    """Return True if runs of two harnesses measured one benchmark, that is, share its questions."""
     single = all(len(entry.run.scores) == 1 and not entry.run.groups and not entry.run.corpus for entry in (*old, *new))
     apart = {entry.run.harness for entry in old}.isdisjoint(entry.run.harness for entry in new)
     a, b = old[0].parts[0], new[0].parts[0]
@@ -249,8 +245,7 @@ def _same_elsewhere(old: Sequence[MeasuredRun], new: Sequence[MeasuredRun]) -> b
 
 
 def distinct_names(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Return the models' names. If several runs are of one model, each name has the part that differs in the runs'
-    names."""
+    """Return the models' names, made distinct for several runs of one model by parts of the runs' names."""
     names = [run.model for run in runs]
     models: dict[str, list[int]] = {}
     for i, name in enumerate(names):

@@ -34,8 +34,7 @@ class _Place(NamedTuple):
 
 
 def with_checkpoints(arena: Arena, runs: Mapping[str, Run], over: str) -> Arena:
-    """Return the arena with its models as checkpoints, each compared with the first of its series and with the one
-    before.
+    """Return the arena with models as training checkpoints, each compared with the first and the previous.
 
     Args:
         arena: of `runs`.

@@ -335,8 +335,7 @@ def pairs_by_wild(of: decision.Differences, c: Columns, table: Table, settings: 
 
 
 def square(pairs: Pairs, a_less_b: AnyArray, b_less_a: AnyArray) -> FloatArray:
-    """Return (M, M) a value for each ordered pair of models, row less column, from A − B and B − A, NaN on the
-    diagonal."""
+    """Return an (M, M) matrix of values for model in the row less model in the column, NaN on the diagonal."""
     out = np.full((len(pairs.names), len(pairs.names)), np.nan)
     out[pairs.a, pairs.b], out[pairs.b, pairs.a] = a_less_b, b_less_a
     return out
@@ -390,8 +389,7 @@ def _without_wins(columns: Columns) -> Columns:
 
 
 def _missing_matters(parts: Sequence[Sequence[Scores]], board: Grid, columns: Columns, width: FloatArray) -> BoolArray:
-    """Return (P,) True for pairs whose missing answers could move the difference by more than `MISSING_SHARE` of its
-    SE."""
+    """Return (P,) True for pairs whose missing answers could move A − B by more than `MISSING_SHARE` of its SE."""
     a, b = columns.a, columns.b
     lacking = np.array([sum(x.n_missing - x.n_zero for x in items) for items in parts])
     known = np.array([all(x.lost is not None for x in items) for items in parts])

@@ -1,5 +1,4 @@
-"""Rank analysis of a board: possible best models, possible ranks, stability of the order, frontier of score and
-cost."""
+"""Rank analysis of a board: possible best models, possible ranks, stable order, frontier of score and cost."""
 
 from __future__ import annotations
 
@@ -172,8 +171,7 @@ def _withheld(pairs: Pairs) -> BoolArray:
 
 
 def _by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
-    """Return (M, M) True if the row's model is shown to be better than the column's, by Holm's method over all
-    pairs."""
+    """Return (M, M) True if the row's model is shown to be better than the column's, by Holm over all pairs."""
     p = decision.adjusted(pairs.columns["p_value"], "holm")
     with np.errstate(invalid="ignore"):
         shown = p < 1 - settings.level
@@ -298,8 +296,7 @@ def _selected(row: Selection) -> str:
 
 
 def _budget(board: BenchmarkResult) -> list[Budget]:
-    """Return what separates the best model from each rival that is not shown to be worse, the largest
-    difference first."""
+    """Return what it takes to separate the best model from each rival not shown to be worse, largest gap first."""
     pairs, scored = board.pairs, [m for m, model in enumerate(board.models) if model.mean is not None]
     if not scored:
         return []
@@ -328,8 +325,7 @@ def _budget(board: BenchmarkResult) -> list[Budget]:
 
 
 def _needs(pair: Difference) -> tuple[int | None, int | None]:
-    """Return the questions (at the same answers), and answers (at the same questions), that show the difference
-    seen."""
+    """Return how many questions, or else answers per question, would show the difference that was observed."""
     if not pair.diff or not pair.se or pair.df is None:
         return None, None
     alpha, effect = 1 - pair.level, abs(pair.diff)

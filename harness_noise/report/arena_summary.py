@@ -225,8 +225,7 @@ def _adjustment_words(board: BenchmarkResult) -> str:
 
 
 def told_apart(board: BenchmarkResult) -> BoolArray:
-    """Return (P,) True for pairs that differ by their adjusted verdicts, for the page, the matrix and every
-    sentence."""
+    """Return (P,) True for pairs whose models are shown to differ by their adjusted verdicts."""
     return np.isin(board.pairs.verdict, [decision.A, decision.B])
 
 
@@ -440,8 +439,7 @@ def step_text(step: float) -> str:
 
 
 def checkpoint_sentences(arena: Arena, key: tuple[str, str, str] | None = None) -> list[str]:
-    """Return a sentence for each series of checkpoints on where its mean changed by more than noise (see
-    `checkpoints`)."""
+    """Return a sentence for each series of checkpoints on where its mean changed by more than noise."""
     adjusted = {"holm": "Holm", "bh": "Benjamini–Hochberg", "none": "unadjusted"}[arena.settings["adjust"]]
     level = arena.settings["level"]
     out = []

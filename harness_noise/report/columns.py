@@ -172,8 +172,9 @@ class Marks:
         return self(fmt.shown_codes(row), row.cluster is not None if hasattr(row, "cluster") else None)
 
     def legend(self) -> tuple[tuple[str, str, str], ...]:
-        """Return letter, code and meaning of each diagnostic. Clusters are named only if a row with the letter has
-        them."""
+        """Return letter, code and meaning of each diagnostic.
+
+        Clusters are named only if a row with the letter has them."""
         labelled = "judge_corrected" in self._clustered
         return tuple(
             (_letter(i), code, explained(code, next(iter(kinds)) if len(kinds) == 1 else None, labelled=labelled))

@@ -181,8 +181,7 @@ def page(
     questions: Sequence[ByQuestion] = (),
     words: Words = str,
 ) -> str:
-    """Return one self-contained page of a result: the verdict in words and drawn, slices, clusters and questions,
-    tables.
+    """Return one self-contained HTML page of a result: verdict, figures, slices, clusters, questions, tables.
 
     Args:
         table: what is shown.
@@ -500,8 +499,9 @@ def packed(values: Any, kind: str) -> str:
 
 
 def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
-    """Return every model's score on every question, model by model, as codes of its levels. One more code means
-    missing."""
+    """Return every model's score on every question as codes of score levels.
+
+    The codes go model by model. One more code means missing."""
     scores = board.scores
     if scores.size > CELLS or not np.isfinite(scores).any():
         return None

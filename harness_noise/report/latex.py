@@ -128,8 +128,7 @@ def _with_errors(table: Analysis | Comparison, section: Section) -> Section:
 
 
 def _lifted(section: Section) -> tuple[Section, str]:
-    """Return the table without the names and the test that all its rows share, and these as a sentence for the
-    caption."""
+    """Return the table without columns that all rows share, and these as a sentence for the caption."""
     labels = [column.label for column in section.columns]
     same = [i for i, label in enumerate(labels) if label in _SHARED and len({row[i] for row in section.rows}) == 1]
     said = "; ".join(f"{labels[i].lower()} {section.rows[0][i]}" for i in same if section.rows[0][i])

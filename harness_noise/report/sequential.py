@@ -41,8 +41,7 @@ def _look(row: Sequential) -> str:
 
 
 def stopping(table: Analysis, marks: Marks) -> tuple[list[Section], list[str], list[str]]:
-    """Return tables of stopped runs and estimated whole benchmarks, sentences on the looks, and sentences on what was
-    drawn."""
+    """Return tables of stopped runs and whole benchmarks, sentences on looks, and sentences on drawn questions."""
     sections = [look_section(table.sequential, "When the run stopped")] if table.sequential else []
     sections += [full_section(table.full_benchmark, marks)] if table.full_benchmark else []
     return sections, [stopped(row) for row in table.sequential], drawn(table)
@@ -103,8 +102,9 @@ def _seed(seed: int | None) -> str:
 
 
 def full_section(rows: Sequence[FullRow], marks: Marks) -> Section:
-    """Return the table of whole benchmarks, estimated from random subsets. `marks` gives the letters of the
-    diagnostics."""
+    """Return the table of whole benchmarks that were estimated from random subsets.
+
+    `marks` gives the letters of the diagnostics."""
 
     def population(row: FullRow) -> str:
         ends = row.ci_low_population, row.ci_high_population

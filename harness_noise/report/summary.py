@@ -329,8 +329,9 @@ Listing = tuple[str, tuple[tuple[str, str], ...]]
 
 
 def flip_table(flips: Sequence[Flip], title: str = FLIPPED) -> Section:
-    """Return a table with one row for each question. The most frequent answer is shown by its end, which has the
-    result."""
+    """Return a table of flipped questions, one row each.
+
+    The most frequent answer is shown by its end, which has the result."""
     pairs, keys = set(map(fmt.pair_of, flips)), {flip.key for flip in flips}
 
     def shown(value: float, flip: Flip, *, mean: bool = True) -> str:

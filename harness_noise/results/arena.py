@@ -255,8 +255,7 @@ class PairSlice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget(Measured):
-    """Questions or answers that show a model to be worse than the best, with 80% power, if the difference seen is
-    true."""
+    """Questions or answers with which a model is shown to be worse than the best with 80% power."""
 
     best: str
     """The model with the best mean."""
@@ -461,8 +460,9 @@ class Arena(Document):
         return out
 
     def to_frame(self, table: str | None = None) -> pd.DataFrame:
-        """Return the leaderboard, a row per model: of each benchmark the mean, its standard error, and whether the
-        model may be the best. Or another table by its name.
+        """Return the leaderboard as a data frame, a row per model, or another table by its name.
+
+        It has the mean on each benchmark, its standard error, and True if the model may be the best.
 
         Raises:
             KeyError: there is no such table.

@@ -166,8 +166,9 @@ class Document(Shown):
         return document(getattr(self, "settings", {}), **shown)
 
     def to_frame(self, table: str | None = None) -> pd.DataFrame:
-        """Return a list of `to_dict` as a table with one line per row, by default the main list. What is not identified
-        is NaN.
+        """Return one of the result's tables as a data frame, by default the main one.
+
+        It is a list of `to_dict` with one line per row. What is not identified is NaN.
 
         Raises:
             KeyError: there is no such list.

@@ -258,8 +258,7 @@ class Estimate(_Row):
 
 
 def data_or_limit(row: Estimate) -> tuple[float | None, float | None]:
-    """Return (data noise, None), or (None, its limit) if the estimate of its variance is below 0, because 0 would be
-    false."""
+    """Return (data noise, None), or (None, its upper limit) if the estimated data variance is negative."""
     below = row.var_data is not None and row.var_data < 0
     return (None, row.se_data_upper) if below else (row.se_data, None)
 

@@ -1,5 +1,6 @@
-"""The clustered variance of a mean and its degrees of freedom: CR0 to CR3, over tasks and clusters that cross them,
-in one way or in two crossed ways.
+"""The clustered variance of a mean and its degrees of freedom: CR0 to CR3, for one or two ways of clustering.
+
+Clusters may cross tasks.
 
 What the four estimators are stands here and nowhere else, in functions that `choices.ESTIMATORS` names. A design gives
 every contrast on its questions cluster scores S with V = Σ S²; contrasts that lack different questions have cells of

@@ -304,7 +304,8 @@ def bootstrap(
 def studentised(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> FloatArray | None:
     """Return (B,) t statistics (θ* − θ)/se* of the mean in B cluster resamples [Efron, §12.5].
 
-    None where a block has fewer than two clusters. The errors are the clusters' own CR1 errors."""
+    The errors are the clusters' own CR1 errors. Resamples in which nothing varies are left out. None if they are
+    half of all, or a block has fewer than two clusters."""
     means, variances = np.zeros(resamples), np.zeros(resamples)
     for block in blocks(d, plan):
         G, sums = len(block.sums), block.sums[:, :, 0]

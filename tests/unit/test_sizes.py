@@ -76,6 +76,18 @@ def test_a_docstring_is_understood_by_itself() -> None:
     assert [(where, line) for where, line in found if ELLIPTIC.match(line)] == []
 
 
+def test_a_first_line_is_a_whole_sentence() -> None:
+    """A function is known by its name and this line, so the sentence does not go on in the second."""
+    holds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
+    found = []
+    for path in ALL:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, holds) and (text := ast.get_docstring(node)):
+                found.append((f"{path.name}:{getattr(node, 'lineno', 1)}", text.partition("\n")[0]))
+    assert len(found) > 3000
+    assert [(where, line) for where, line in found if not line.endswith((".", "?", ":", "…"))] == []
+
+
 def test_a_docstring_begins_with_a_sentence_or_a_noun_phrase() -> None:
     """A verb first for functions, one idea in the first line; a citation may hold a semicolon."""
     docs = [

@@ -83,7 +83,7 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
 
 
 def _rest(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path]]:
-    """Return the files to copy unchanged that `out` does not have yet: logs that are left out, `eval-set.json`, …
+    """Return the files to copy unchanged that `out` lacks: logs that are left out, `eval-set.json`, ….
 
     Hidden files and links are left where they are.
 
@@ -268,8 +268,9 @@ def _recorded(header: EvalLog, analysis: Analysis) -> EvalLog:
 
 
 def _write_header(header: EvalLog, source: Path, target: Path, sources: Unchanged) -> None:
-    """Write another header into a copy of the log, which then takes its place, so that a full disk cannot cost
-    the log."""
+    """Write another header into a copy of the log, and then put the copy in the log's place.
+
+    So a full disk cannot cost the log."""
     from inspect_ai.log import write_eval_log
 
     with replacing_path(target, [source]) as temporary:

@@ -744,8 +744,9 @@ def _of_key(values: Iterable[Any], key: str) -> Raw:
 
 
 def _of_dictionary(values: Raw, key: str, zero: bool) -> Raw:
-    """Return the value of one key in each dictionary. A missing key gives 0 or None, a value that is no dictionary
-    None."""
+    """Return the value of one key in each of several dictionaries.
+
+    A missing key gives 0 or None, a value that is no dictionary None."""
     filler = 0.0 if zero else None
     return [
         (filler if (entry := value.get(key)) is None else entry) if isinstance(value, dict) else None
@@ -770,8 +771,7 @@ def too_few(codes: Collection[str]) -> str | None:
 
 
 def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -> tuple[dict[str, float], str | None]:
-    """Return the noise of the mean of un-reduced scores, by our metrics' names, and why there is no standard error, or
-    None.
+    """Return the noise of the mean of un-reduced scores, by metric name, and why there is no error, or None.
 
     If the total is less than the prediction noise, the negative data variance that makes it so is among them.
 

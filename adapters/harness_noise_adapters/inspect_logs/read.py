@@ -142,8 +142,7 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
 
 
 def cluster_fields(header: Header, spec: Spec | None) -> list[str]:
-    """Return the SPECs that a log's clusters may come from (named or a scorer's), and the keys that metrics
-    group by."""
+    """Return the SPECs from which a log's clusters may come, and the keys that metrics group by."""
     text = spec.text if isinstance(spec, FileSpec) else spec
     return [text or "cluster", *(key for es in header.scores for key in (*named_clusters(es), *group_keys(es.metrics)))]
 

@@ -107,8 +107,9 @@ def _own_tokens(by_model: Mapping[str, Any], by_role: Any, header: Header) -> di
 
 
 def _renamed(usage: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one model's tokens with its whole input. Inspect's `input_tokens` leaves out what a provider's
-    cache held."""
+    """Return one model's tokens under our names, with cached input added to the input.
+
+    Inspect's `input_tokens` leaves out what a provider's cache held."""
     out = {ours: usage.get(theirs) for theirs, ours in _TOKENS.items()}
     entire, output = usage.get("input_tokens"), usage.get("output_tokens")
     if isinstance(entire, (int, float)):
@@ -123,8 +124,7 @@ def _minus(value: Any, other: Any) -> Any:
 
 
 def _notes(header: Header, samples: Iterable[Mapping[str, Any]]) -> list[Note]:
-    """Return notes on usage of other models, which the measures leave out, and on calls that a cache may have
-    answered."""
+    """Return notes on usage of other models, which measures leave out, and on calls answered by a cache."""
     others: Counter[str] = Counter()
     for sample in samples:
         model_usage = sample.get("model_usage")

@@ -78,8 +78,9 @@ class TableColumns:
         return self.names["question"]
 
     def causes(self) -> list[Cause]:
-        """Return how rows say that there was no answer. It applies to rows without a score, or to all if the user named
-        the column."""
+        """Return how rows say why there was no answer.
+
+        It applies to rows without a score, or to all if the user named the column."""
         column = self.roles.cause
         if column is None:
             return []

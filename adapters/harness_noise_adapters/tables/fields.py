@@ -34,8 +34,7 @@ from .presets import OFF, Getter, Recognised, column, is_there
 def clusters_of(
     path: Path | Rows, options: ReadOptions, own: str, get: Getter | None, names: Names
 ) -> tuple[Callable[[str], str | None], Clusters | None]:
-    """Return a function from a task to the description of its clusters, and one from rows to their cluster numbers, or
-    None.
+    """Return a function from a task to its clusters in words, and one from rows to cluster numbers or None.
 
     Args:
         path: the file, for messages.

@@ -190,8 +190,7 @@ def _opened_pieces(path: Path, size: int) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _pieces(path: Path, file: IO[bytes], size: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the lines of a file, some at a time, none of them endless: the number of the first, how many, and their
-    bytes."""
+    """Yield the lines of a file in pieces of bounded size: first line number, number of lines, bytes."""
     first = 1
     while piece := file.read(size):
         rest = file.readline(LONGEST_LINE)

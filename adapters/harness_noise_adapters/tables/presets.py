@@ -220,8 +220,7 @@ def is_empty(value: Any) -> bool:
 
 
 def getter(spec: str) -> Getter:
-    """Return a function from a row (or from a file, for a path after `@`) to the value at a path, None if it is
-    missing."""
+    """Return a function from a row (from a file, for a path after `@`) to the value at a path, None if missing."""
     if not spec:
         return lambda row: None
     if not is_plain(spec) or " | " not in spec:
@@ -328,8 +327,9 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 
 def holds(where: Mapping[str, Any]) -> Callable[[Any], bool]:
-    """Return a function that tests whether a row has all these values. A list accepts any of its items, `*` any
-    value."""
+    """Return a function that tests whether a row has all these values.
+
+    A list accepts any of its items, `*` any value."""
 
     def of(path: str, wanted: Any) -> Callable[[Any], bool]:
         get = getter(path)
@@ -411,8 +411,9 @@ def kinds(preset: Preset) -> tuple[str, set[str]] | None:
 
 
 def _unwanted(preset: Preset) -> Callable[[bytes], bool] | None:
-    """Return a test for lines of a kind that the preset does not read, without decoding them, or None if it has no
-    kinds."""
+    """Return a test for lines of a kind that the preset skips, without decoding them.
+
+    It is None if the preset has no kinds."""
     kind = kinds(preset)
     if kind is None:
         return None

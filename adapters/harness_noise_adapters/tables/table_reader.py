@@ -76,8 +76,9 @@ def table_reader(source: Recognised, options: ReadOptions, chosen: Mapping[str, 
 
 
 def header_of(head: Block) -> Record | None:
-    """Return a file's first line if it is about the file, which shares no name with the lines that follow, else
-    None."""
+    """Return a file's first line if that line is about the file, not about an answer, else None.
+
+    It shares no name with the lines that follow."""
     if head.cells:
         return None
     first, *rest = head.rows[:_COMPARED]

@@ -93,8 +93,7 @@ def components(y: FloatArray, factors: Sequence[tuple[str, IntArray]], level: fl
 def _groupings(
     factors: Sequence[tuple[str, IntArray]], N: int
 ) -> tuple[list[tuple[str, tuple[str, ...], IntArray]], int]:
-    """Return name, factors and codes of each grouping of the answers, the residual last, and the cells of all
-    factors."""
+    """Return name, factors and codes of each grouping of the answers, residual last, and the cells of all factors."""
     groups: list[tuple[str, tuple[str, ...], IntArray]] = [(name, (name,), _recode(codes)) for name, codes in factors]
     first, *rest = groups
     for name, _, codes in rest:

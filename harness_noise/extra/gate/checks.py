@@ -107,8 +107,9 @@ def withheld(run: Run, baselines: Sequence[Run]) -> set[Key]:
 
 
 def with_scoring(run: Run, baselines: Sequence[Run], rows: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Return the rows with the check of equal answers of the run and each baseline. With several baselines the worst
-    counts."""
+    """Return the gate's rows with the check that equal answers of the run and baselines score alike.
+
+    With several baselines the worst counts."""
     found: dict[Key, list[Checked]] = {}
     for base in baselines:
         for key, checked in _of_runs(run, base).items():

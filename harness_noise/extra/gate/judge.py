@@ -627,8 +627,7 @@ def _with_plain_limits(run: Run, base: Run, result: Comparison, settings: Settin
 
 
 def of_either(run: Run, base: Run, among: Mapping[Key, str]) -> dict[Key, str]:
-    """Return everything that either run measured, with the reason why one of them has no scores of it, "" if
-    both have."""
+    """Return all that either run measured, with the reason why one has no scores of it, "" if both have."""
     mine, theirs = _measured(run), _measured(base)
     alone = len(mine) == len(theirs) == 1  # of other names, and compared all the same
     out: dict[Key, str] = {}
@@ -777,8 +776,9 @@ def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Setti
 
 
 def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings, *, same_questions: bool) -> Candidate:
-    """Return the equal-weight mean of all rows against the mean of their floors, which are of the same questions or
-    not."""
+    """Return the equal-weight mean of all rows against the mean of their floors.
+
+    The floors are of the same questions or not."""
     bars = {c.row.key: c for c in judged if not c.row.reason and not c.beside}
     bars = {part.key: bars[part.key] for part in run.scores if part.key in bars}
     whole = _pooled(run, set(bars), settings)
@@ -799,8 +799,7 @@ def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings, *, 
 
 
 def _pooled(run: Run, usable: set[Key], settings: Settings) -> Run:
-    """Return the run with the mean of these scores alone: every top-level row has the same weight, unless settings say
-    more.
+    """Return the run with only the mean of these scores, each top-level row with equal weight by default.
 
     Clusters are shared across tasks, and questions of a task across its metrics: where nothing else clusters them, a
     question is the cluster of its values by several metrics.
@@ -830,8 +829,7 @@ def _pooled(run: Run, usable: set[Key], settings: Settings) -> Run:
 
 
 def _shares(run: Run, scores: Sequence[Scores], settings: Settings) -> tuple[float, ...]:
-    """Return the weight of each of these scores in the pooled mean, in which a group counts as one, as in the overall
-    row."""
+    """Return the weight of each of these scores in the pooled mean, in which a group counts as one."""
     tops: list[tuple[Measure, Top]] = []
     for measure in dict.fromkeys((part.metric, part.scorer) for part in scores):
         tasks = [part.task for part in scores if (part.metric, part.scorer) == measure]
@@ -986,8 +984,7 @@ def decide(
 def _verdicts(
     candidates: Sequence[Candidate], bar: Bar, settings: Mapping[str, Any]
 ) -> tuple[list[GateRow], float, str]:
-    """Return the row of each candidate with its verdict, by one rule over all that decide, the level and the
-    adjustment.
+    """Return every candidate's row with its verdict, by one rule over all rows that decide.
 
     A loss that is shown in any row fails, so its p is adjusted. A loss must be excluded in every row, each by its own
     p.

@@ -463,8 +463,7 @@ def _check_random(labelled: Part, tasks: IntArray, judge: FloatArray, order: Int
 
 
 def _favours_tasks(labelled: Part) -> bool:
-    """Return True if some task has more or fewer labelled questions (clusters) than a random subset of all tasks would
-    have."""
+    """Return True if labelled questions are spread over tasks more unevenly than a random subset would be."""
     first = np.unique(labelled.clusters, return_index=True)[1]
     tasks = labelled.strata[first]
     T = int(tasks.max()) + 1

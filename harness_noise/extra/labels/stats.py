@@ -94,8 +94,7 @@ def too_few_to_correct(label: FloatArray, clusters: IntArray, bounds: tuple[floa
 def _predicted(
     judge: FloatArray, label: FloatArray, seen: FloatArray, part: Part, plan: Design
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Return (n,) predictions from the judge's score, (m,) errors, each by a fit without its fold, and the number of
-    slopes."""
+    """Return (n,) cross-fitted predictions from the judge's score, (m,) errors, and the number of slopes."""
     Z = features(judge[:, None], plan.n_clusters)
     if plan.n_clusters < FEWEST_UNITS or Z.shape[1] == 0:
         return np.zeros(len(judge)), label, 0
@@ -113,8 +112,7 @@ def _factors(part: Part, plan: Design, weights: FloatArray, *, used: int) -> Flo
 
 
 def _unseen(sums: FloatArray, width: float) -> float:
-    """Return what two more clusters with the largest error seen, one up and one down, add to the variance of the mean
-    error.
+    """Return the variance that two more clusters with the largest error seen, up and down, add to the mean error.
 
     Only if few clusters hold the errors, `FEW_FAILURES` by their effective number: a judge that is right on all labels
     need not be right everywhere. If no error is seen, the error of a cluster is the whole range.

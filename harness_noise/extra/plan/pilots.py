@@ -65,8 +65,7 @@ def from_runs(sources: Sequence[Run | Estimate | Difference], settings: Settings
 
 
 def doubled(noise: Noise) -> Noise:
-    """Return the noise of two unrelated runs like this one: twice the variance, an upper bound for a paired
-    comparison."""
+    """Return the noise of a comparison of two runs like this one: twice the variance, an upper bound if paired."""
 
     def twice(v: Variances) -> Variances:
         return Variances(2 * v.omega2, v.sigma2_a, v.sigma2_a)

@@ -1,5 +1,4 @@
-"""Plans from the user's goal and the noise: questions, answers, power, and the differences that other designs
-detect."""
+"""Plans from the user's goal and the noise: questions, answers, power, detectable differences."""
 
 from __future__ import annotations
 

@@ -63,8 +63,7 @@ def _answers(plan: Plan, digits: int) -> Section:
 
 
 def _pilot_sentence(plan: Plan) -> list[str]:
-    """Return a sentence on the design with as many answers per question as the pilot has, if the plan has another
-    number."""
+    """Return a sentence on the design with the pilot's answers per question, if the plan has another number."""
     rows = [row for row in plan.answers if row.repeats == plan.pilot_repeats != plan.repeats]
     if not rows:
         return []

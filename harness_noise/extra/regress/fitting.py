@@ -143,8 +143,7 @@ def _explained(
 
 
 def _rare(columns: Sequence[_Column], residuals: FloatArray, plan: Design) -> set[int]:
-    """Return the columns of categories of which too few questions (clusters) show how much the scores of either side
-    vary.
+    """Return the category columns that too few questions (clusters) have to show how much their scores vary.
 
     Four right answers of four say nothing of their spread, and a standard error made of them is far too small; so the
     residuals count, and not the questions.

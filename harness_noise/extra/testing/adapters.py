@@ -517,8 +517,7 @@ def _all_scores(run: Run) -> list[list[float]]:
 
 
 def _lost(whole: Sequence[Run], found: Sequence[Run]) -> bool:
-    """Return True if runs have fewer answers than the whole ones, scored or counted as missing, and no note
-    reports it."""
+    """Return True if runs have fewer answers than the complete ones and no note reports the loss."""
     parts = ([part for run in runs for part in run.scores] for runs in (whole, found))
     n, left = (sum(np.isfinite(part.values).sum() + part.n_missing for part in of) for of in parts)
     told = {note for run in whole for note in run.notes}
@@ -539,8 +538,9 @@ def _of_each_kind(place: Path) -> list[Path]:
 
 
 def _of_other_formats(folder: Path, own: str) -> dict[Path, str]:
-    """Write small files of the package's formats and return their owners. Score tables have none, as they are asked
-    last."""
+    """Write small files of the package's formats and return the adapters that own them.
+
+    Score tables have none, as they are asked last."""
     owners = {}
     for owner, files in OTHERS.items():
         for name, content in files.items() if own not in (owner, LAST) else ():

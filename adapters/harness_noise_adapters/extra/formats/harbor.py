@@ -35,8 +35,9 @@ class HarborAdapter(ReadOnly):
     instead = "its plugin `noise` writes a noise.json"
 
     def sniff(self, path: Path) -> bool:
-        """Return True for a job, a trial, or the result.json of either. A killed job has only the results of its
-        trials."""
+        """Return True for a Harbor job, a trial, or the result.json of either.
+
+        A killed job has only the results of its trials."""
         if path.name == RESULT or not path.is_dir():
             return path.name == RESULT and _kind(path) != ""
         return _kind(path / RESULT) != "" or any(_kind(child / RESULT) == "trial" for child in path.iterdir())
@@ -104,8 +105,9 @@ def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], A
 
 
 def _native(job: Any, group: list[dict[str, Any]], name: str, *, alone: bool) -> float | None:
-    """Return the job's own mean of a reward, in which a trial without reward counts as 0. A single reward is called
-    mean.
+    """Return the job's own mean of a reward, in which a trial without reward counts as 0.
+
+    A single reward is called mean.
 
     None also if that mean includes invalid rewards, because it is then a mean of other answers than ours.
     """

@@ -34,8 +34,7 @@ class LightevalAdapter(ReadOnly):
     about = "lighteval details (details_TASK_DATE.parquet), read only"
 
     def sniff(self, path: Path) -> bool:
-        """Return True for a file with a name of lighteval's details, a folder of such files, or the output folder
-        around it."""
+        """Return True for a file named like lighteval's details, a folder of such files, or their output folder."""
         if path.is_dir():
             below = (path / "details").rglob("details_*.parquet") if (path / "details").is_dir() else path.iterdir()
             return any(FILE.fullmatch(child.name) and child.is_file() for child in below)

@@ -63,8 +63,7 @@ class SweBenchAdapter(ReadOnly):
     about = "SWE-bench run reports (MODEL.RUN.json), folders of instance reports and submissions, read only"
 
     def sniff(self, path: Path) -> bool:
-        """Return True for a report, known by its first bytes, or a folder that is a submission or has a report per
-        instance."""
+        """Return True for a SWE-bench report (by its first bytes), a submission, or a folder of instance reports."""
         if path.is_dir():
             if (path / "results" / DETAILS).is_file() or _is_submission(path / "results" / LISTS):
                 return True

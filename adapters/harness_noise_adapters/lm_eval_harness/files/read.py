@@ -69,8 +69,9 @@ def wanted_of(native: Native, task: str, spec: ClusterSpec | None, options: Read
 
 
 def names_of(specs: Iterable[Spec | None]) -> frozenset[bytes] | None:
-    """Return the names, in quotes, by which SPECs ask a row, the document's own among them. None if one may ask for
-    any, or has a character that JSON may write in two ways without a number."""
+    """Return the quoted field names that SPECs read of a row, the document's own included. None if any may be read.
+
+    It is also None if a name has a character that JSON may write in two ways without a number."""
     texts = [spec.text if isinstance(spec, FileSpec) else str(spec) for spec in specs if spec is not None]
     if not all(
         is_plain(text) and text.isascii() and text.isprintable() and _TWO_WAYS.isdisjoint(text) for text in texts

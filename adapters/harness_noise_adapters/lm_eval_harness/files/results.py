@@ -157,8 +157,9 @@ def strict_scores(scores: Mapping[str, Iterable[float | None]]) -> dict[str, lis
 
 
 def strict_value(value: Any) -> Any:
-    """Return what a metric over all questions has of one answer (a text and its reference, a pair of labels) as strict
-    JSON has it: a list for a tuple or an array, None for a number that is not finite."""
+    """Return one answer's record of a corpus metric (such as text and reference) as strict JSON.
+
+    A tuple or an array becomes a list, a number that is not finite None."""
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, (list, tuple)):
         return [strict_value(item) for item in value]
@@ -317,8 +318,7 @@ def _carried_answers(carried: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def name_of(arguments: Any, *others: object) -> str | None:
-    """Return the name that lm-eval's tracker takes from `--model_args` (a text or a mapping), else the first other
-    name."""
+    """Return the model name that lm-eval takes from `--model_args` (a text or a mapping), else the first other."""
     if isinstance(arguments, str):
         arguments = dict(argument.split("=", 1) for argument in arguments.split(",") if "=" in argument)
     model_args = arguments if isinstance(arguments, Mapping) else {}

@@ -54,8 +54,7 @@ def blocks(
     names: frozenset[bytes] | None = None,
     raw: frozenset[str] = frozenset(),
 ) -> Iterator[list[tuple[int, bytes, Row, int]]]:
-    """Yield the lines of a samples file, some at a time: number, bytes, fields, and the end of the document in the
-    bytes.
+    """Yield the lines of a samples file in blocks: number, bytes, fields, and where the document ends.
 
     The fields are without the bulk of the line (arguments and answers) unless `whole`; with `choices`, some
     of the bulk is there too (filtered_resps). No name stands twice. If only the scores and some `names` matter, another
@@ -153,8 +152,9 @@ def _cut(
     names: frozenset[bytes] | None = None,
     raw: frozenset[str] = frozenset(),
 ) -> tuple[Row | None, int]:
-    """Return the fields of a line without its bulk, and the bulk's start, None for a line that lm-eval did not write
-    so.
+    """Return the fields of a samples line without its bulk, and where the bulk starts.
+
+    None for a line that lm-eval did not write so.
 
     Names that stand twice are looked for in every line, or with `shapes` in those that are unlike all lines before:
     what it finds then is a name of the tail, where the scores are; and in those that have one of `names` twice. It

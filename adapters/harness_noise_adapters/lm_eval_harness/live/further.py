@@ -223,8 +223,9 @@ class Further:
             yield
 
     def ask(self, call: Callable[[Sequence[Any]], Any], rounds: Sequence[Round]) -> None:
-        """Reuse answers of earlier runs and ask for the rest, round by round. If it is stopped, received answers are
-        kept.
+        """Reuse answers of earlier runs and ask for the rest, round by round.
+
+        If it is stopped, received answers are kept.
 
         Args:
             call: asks the model as the harness did.

@@ -143,8 +143,9 @@ class Asking:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Let `evaluate` be called in parts, and remember what it asks, inside this context. The objects are restored
-        after it."""
+        """Patch lm-eval inside this context so that `evaluate` can be called in parts, and remember what it asks.
+
+        The objects are restored after it."""
         methods = METHODS if self.in_blocks else (GENERATE,) if self.raised else ()
         with ExitStack() as stack:
             for name, task in self.tasks.items():
@@ -257,8 +258,7 @@ class Asking:
     # the run in parts
 
     def block(self, part: Part) -> dict[str, Any]:
-        """Return a part of the run, with its samples and all its answers: native results without groups and
-        bootstrap."""
+        """Return native results of one part of the run, with samples and answers, without groups and bootstrap."""
         tasks = {name: self.tasks[name] for name in part}
         with ExitStack() as stack:
             for name, task in tasks.items():
@@ -294,8 +294,7 @@ class Asking:
         return build_all_requests
 
     def _documents(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return an iterator over known documents, because lm-eval's reads the whole dataset for every block and
-        filter."""
+        """Return an iterator over known documents, so that lm-eval does not read the whole dataset for every block."""
 
         def doc_iterator(*args: Any, samples: Sequence[int] | None = None, **kwargs: Any) -> Any:
             if samples is None:
@@ -308,8 +307,7 @@ class Asking:
     # the model
 
     def _answering(self, method: str, call: Any) -> Any:
-        """Return a method of the model that remembers its requests. In a run in parts it repeats an answer that
-        it has."""
+        """Return a wrapper of the model's method that remembers requests and repeats answers that are known."""
 
         def answers(requests: Any, *args: Any, **kwargs: Any) -> Any:
             if self._inside or self.further.asking:

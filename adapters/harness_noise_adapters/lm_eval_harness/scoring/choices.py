@@ -134,8 +134,7 @@ class Log:
 
 
 def _loglikelihoods(row: Mapping[str, Any], doubled: bool) -> list[float]:
-    """Return log-likelihoods of the choices in their contexts, followed by those without it if these were
-    asked, too."""
+    """Return the choices' log-likelihoods in their contexts, then without context if these were asked, too."""
     likely = [float(pair[0]) for pair in row["filtered_resps"]]
     return likely[: len(likely) // 2] if doubled else likely
 

@@ -276,8 +276,9 @@ class TaskFacts:
 
 
 def own_code(config: Mapping[str, Any]) -> bool:
-    """Return True if a task's own code scores the answers, and not only lm-eval's metrics. Such code may ask a
-    model."""
+    """Return True if a task's own code, not only lm-eval's metrics, scores the answers.
+
+    Such code may ask a model."""
     rows = config.get("metric_list")
     names = [row.get("metric") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     plain = bool(names) and all(isinstance(name, str) and name.isidentifier() for name in names)
@@ -401,8 +402,7 @@ def _drops(task: TaskFacts, key: Key, column: Scored) -> bool:
 
 
 def _mean_of(task: TaskFacts, measured: _Metric, notes: list[Note]) -> Iterator[Scores]:
-    """Yield the scores of a metric that is a mean over questions, and of lm-eval's value if it combines several
-    answers."""
+    """Yield the scores of a metric that is a mean over questions, also for lm-eval's value over several answers."""
     key, values = measured.key, measured.values
     K = values.shape[1]
     mean_of, together = _own_value(task, measured)

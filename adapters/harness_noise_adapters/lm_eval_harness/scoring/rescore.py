@@ -124,8 +124,7 @@ def rescore(
 
 
 def _one_by_one(ensemble: Any, native_K: int) -> tuple[Any, int]:
-    """Return the ensemble for single answers, without cuts to the first k, and the number of answers in the harness's
-    value."""
+    """Return the filter ensemble for single answers, without cuts to the first k, and the harness's K."""
     cuts = [step for step in ensemble.filters if _filter_name(step) == _CUT]
     if not cuts:
         return ensemble, 1 if _takes_first(ensemble) else native_K
@@ -359,8 +358,7 @@ def _further(named: dict[int, Scores]) -> list[Scores]:
 
 
 def derived(part: Scores, metric: str, values: FloatArray, **fields: Any) -> Scores:
-    """Return a metric with one value per question that follows from its answers, with the facts of a reported
-    metric."""
+    """Return a metric with one value per question that follows from its answers, described as a reported one."""
     own: dict[str, Any] = {"native": None, "native_is_first": False, "gradings": None, "answers": None, "asked": None}
     return replace(part, metric=metric, values=values[:, None], **(own | fields))
 

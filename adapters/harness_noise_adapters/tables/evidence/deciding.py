@@ -224,8 +224,9 @@ def _are_parts(found: Sequence[ScoreCandidate]) -> bool:
 
 
 def _has_metrics(found: Sequence[ScoreCandidate]) -> bool:
-    """Return True if columns are metrics of one answer. Unknown names count only if they share an affix with known
-    ones."""
+    """Return True if columns are metrics of one answer.
+
+    Unknown names count only if they share an affix with known ones."""
     exact = [one for one in found if one.group == "graded" and one.column.last in WORDS["graded"]["exact"]]
     return not exact and any(one.group == "metric" for one in found)
 

@@ -34,8 +34,7 @@ class Scene:
 
     @cached_property
     def agreement(self) -> FloatArray | None:
-        """(rows,) 1 for rows in which the right answer equals the model's, else 0, or None if either column is
-        missing."""
+        """(rows,) 1 if the right answer equals the model's, else 0. None if either column is missing."""
         gold, pred = self.roles.gold, self.roles.pred
         return None if gold is None or pred is None else agreement_of(gold, pred)
 
@@ -274,8 +273,7 @@ def ask_of_counts(scene: Scene) -> None:
 
 
 def _beside_worth(scene: Scene, one: ScoreCandidate) -> None:
-    """Ask about points beyond [0, 1] next to the right answer, without a judge or second model: a question's
-    worth (f)."""
+    """Ask the user if points beyond [0, 1] next to a right answer are a question's worth, not a score (f)."""
     column, roles = one.column, scene.roles
     if one.group != "graded" or column.scale not in ("small", "hundred", "other") or column.kind == "scores":
         return
@@ -312,8 +310,7 @@ def _with_a_lone_value(scene: Scene, one: ScoreCandidate) -> None:
 
 
 def _beside_ratings(scene: Scene, one: ScoreCandidate) -> None:
-    """Ask about a verdict that is false just where there is an error, and ratings are lowest: it may say that the
-    judge ran."""
+    """Ask the user if a verdict that is false only for errors says that the judge ran, not that an answer is right."""
     columns, verdict = scene.table.columns, one.column
     error = next((column for column in columns if column.last in WORDS["causes"]["texts"]), None)
     if one.group != "verdict" or verdict.scale != "01" or error is None:

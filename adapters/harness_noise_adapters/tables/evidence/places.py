@@ -20,8 +20,7 @@ _GRID = 0.8
 
 @dataclass(frozen=True)
 class Places:
-    """The parts of paths that name the model, the task and the repeat: SPECs such as `@folder`, empty if no
-    part does."""
+    """Parts of paths that name the model, the task and the repeat, as SPECs such as `@folder`, "" for none."""
 
     model: str = ""
     task: str = ""

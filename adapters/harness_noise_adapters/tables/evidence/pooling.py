@@ -241,8 +241,7 @@ def _follows_score(column: ColumnFacts, score: ColumnFacts) -> bool:
 
 
 def _tells_of_answer(column: ColumnFacts, pools: Pools, roles: Roles) -> bool:
-    """Return True if a column may differ between the answers to one question, such as an answer, a judgement or
-    a time."""
+    """Return True if a column may differ between answers to one question, such as an answer or a time."""
     name = column.last
     if name == "" or column.counts_rows or tells_of("repeats", name):
         return True
@@ -311,8 +310,9 @@ def _ask_what_differs(table: TableFacts, roles: Roles, pools: Pools, column: Col
 
 
 def whole_name(column: ColumnFacts) -> str | None:
-    """Return the SPEC of a column that no row lacks. For rows without it, a template makes `none`. None if that is
-    impossible."""
+    """Return the SPEC of a column that has a name for every row.
+
+    For rows without it, a template makes `none`. None if that is impossible."""
     if not column.empty:
         return column.name
     if not all(key.isidentifier() for key in column.keys):

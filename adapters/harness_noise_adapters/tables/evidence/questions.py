@@ -175,8 +175,7 @@ def _are_shared(table: TableFacts, roles: Roles, named: ColumnFacts, words: Colu
 
 
 def _is_counted(table: TableFacts, keys: Sequence[ColumnFacts], words: ColumnFacts) -> bool:
-    """Return True if a column of repeats numbers the rows with the same words, and is not, for example, a row's
-    seed."""
+    """Return True if a column numbers the rows with equal words (repeats), and is not, say, a seed."""
     texts = Pools.of([*keys, words], table.n)
     for column in table.called(WORDS["repeat"]["exact"], [*keys, words]):
         if len(Pools.of([*keys, words, column], table.n).counts) == table.n:

@@ -101,8 +101,7 @@ class ColumnFacts:
 
     @cached_property
     def scale(self) -> str:
-        """`01`, `unit` ([0, 1]), `small` (whole numbers to 10), `hundred` or `other`, "" if the cells are not
-        numbers."""
+        """`01`, `unit` ([0, 1]), `small` (whole numbers to 10), `hundred`, `other`, or "" if not numeric."""
         values: Any = self.numbers if self.kind != "scores" else np.array(_flat(self.distinct))
         values = values[~np.isnan(values)]
         if self.kind not in ("number", "verdict", "scores") or not values.size:

@@ -312,3 +312,22 @@ def test_what_is_written_reads_back_as_it_was_shown(folder: Path, tmp_path: Path
     for key, item in again.items():
         for name in ("mean", "se", "se_total", "se_data", "se_prediction", "n_clusters", "repeats_max", "ci_low"):
             assert getattr(item, name) == live[key][name], (key, name)
+
+
+_LOADED = """
+import sys
+from support.lm_eval_child import TaskManager, init, main
+TaskManager.__init__ = init
+assert main(["lm-eval", *sys.argv[1:]]) == 0
+extras = [name for name in sys.modules if name.startswith("harness_noise") and ".extra." in name]
+print("loaded", *sorted(name for name in extras if name.count(".") > 2))
+"""
+
+
+def test_a_flagged_run_loads_no_extra(folder: Path, tmp_path: Path) -> None:
+    """Their declarations alone."""
+    words = run(folder, "--log_samples", "--output_path", str(tmp_path), "--noise", "--noise_repeats", "3")
+    command = [sys.executable, "-c", _LOADED, *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment(), check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["loaded"]), done.stdout + done.stderr
+    assert "exact_match_avg" in done.stdout

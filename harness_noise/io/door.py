@@ -43,7 +43,7 @@ class Place:
 
 
 def is_url(place: object) -> bool:
-    """Return whether a place is on a file system that is reached by its URL."""
+    """Return True if a place is a URL, which another file system reads."""
     return _URL.match(str(place)) is not None
 
 
@@ -73,7 +73,7 @@ def inside(path: object, *, follow: bool = False) -> Iterator[Place]:
 
 @contextmanager
 def also(folder: Path) -> Iterator[None]:
-    """Read in another folder too within the block: what the place that was named implies, or where output goes."""
+    """Allow reading in another folder, too, within the block."""
     place = _place.get()
     if place is None:
         yield
@@ -116,7 +116,7 @@ def is_inside(path: Path) -> bool:
 
 
 def is_there_itself(link: Path) -> bool:
-    """Return whether a link leads to a file that is met in the place anyway, and would be read twice."""
+    """Return True if a link leads to a file inside the named place, which would be read twice."""
     place, real = _place.get(), os.path.realpath(link)
     for root in () if place is None else place.roots:
         if _within(real, root):
@@ -182,7 +182,7 @@ def is_special(path: Path) -> bool:
 
 
 def named(path: Path) -> Path:
-    """Return the file that a path names, of a shell's own input the file that it was put into, once."""
+    """Return the file that a path names. For a shell's own input, the file into which the input was copied."""
     return _spooled(str(path)) if _DESCRIPTOR.fullmatch(str(path)) else path
 
 
@@ -214,7 +214,7 @@ def own_file(name: str) -> Path:
 
 
 def _suffix(start: bytes) -> str:
-    """Return how the name of a file that begins like this would end."""
+    """Return the file ending that fits the first bytes of a file."""
     for magic, suffix in ((b"PK\x03\x04", ".eval"), (b"PAR1", ".parquet"), (b"\x1f\x8b", ".csv.gz")):
         if start.startswith(magic):
             return suffix

@@ -55,7 +55,7 @@ def first_answers(run: Run) -> Run:
 
 
 def _said(model: str, task: str, stops: How, parts: list[Scores]) -> Note:
-    """Return the note on the first answers of a task."""
+    """Return the note that a task's row is of first answers only."""
     K = max(part.values.shape[1] for part in parts if part.task == task)
     name = ", ".join(filter(None, (model, task)))
     wrong, other = of_choice("stops_on", stops, {"success": ("high", "pass@"), "failure": ("low", "pass^")})
@@ -67,7 +67,7 @@ def _said(model: str, task: str, stops: How, parts: list[Scores]) -> Note:
 
 
 def first_of(part: Scores) -> Scores:
-    """Return the scores of first answers alone, with the code. Any other score, or one with K = 1, as it is."""
+    """Return the scores of first answers only, if answers were repeated until one passed."""
     if not part.stops_on or part.values.shape[1] < 2:
         return part
     first = part.answers_at(columns=np.s_[:1])

@@ -70,7 +70,7 @@ def left_out_message(error: InputError, runs: Sequence[Run]) -> str:
 
 
 def joined(runs: Sequence[Run], place: object) -> list[Run]:
-    """Return the runs found at one place, those of one model as one run: the union of their tasks.
+    """Return the runs found at one place, the runs of one model joined into one with the union of their tasks.
 
     Of a task that one harness wrote twice into one folder the newest with its answers counts, and a note says which
     do not. Where that cannot be told (files without a date), where one name stands for two sets of questions (a task
@@ -100,7 +100,7 @@ def tasks_of(run: Run) -> dict[str, None]:
 
 
 def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[Run]:
-    """Return the runs of one model as one.
+    """Return the runs of one model joined into one, or all of them if it is not known which of two counts.
 
     All of them where it is not known which of two counts, or not to be chosen.
     """
@@ -148,7 +148,7 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
 
 
 def _that_counts(runs: Sequence[Run], task: str, choose: bool) -> Run | None:
-    """Return the run that counts of those that have a task. None where that is not known, or not to be chosen.
+    """Return the run whose scores of a task count, of several that have the task. None if unknown.
 
     The newest counts of those with the task's answers; the others may have only lm-eval's or Inspect's own values.
     """
@@ -165,7 +165,7 @@ def _that_counts(runs: Sequence[Run], task: str, choose: bool) -> Run | None:
 
 
 def _answered(run: Run, task: str) -> bool:
-    """Return whether a run has the scores of single answers of a task."""
+    """Return True if a run has the scores of single answers to a task."""
     parts: list[Scores | CorpusScores] = [*run.scores, *run.parts, *run.corpus]
     return any(part.task == task for part in parts)
 
@@ -184,7 +184,7 @@ def _groups(runs: Sequence[Run], owners: dict[tuple[str, str], Run]) -> Iterable
 
 
 def _equal(a: Run, b: Run, task: str) -> bool:
-    """Return whether two runs hold the same scores of a task: a file and its copy."""
+    """Return True if two runs hold equal scores of a task, as a file and its copy do."""
 
     def content(run: Run) -> dict[tuple[str, str, str], Any]:
         rest: list[CorpusScores | Skipped] = [*run.corpus, *run.skipped]
@@ -209,7 +209,7 @@ def _same_questions(first: Run, second: Run, task: str) -> bool:
 
 
 def _said(owners: Mapping[tuple[str, str], Run], having: Mapping[tuple[str, str], Sequence[Run]]) -> list[Note]:
-    """Return one sentence for the tasks that are read from one run in place of the same others."""
+    """Return a note for tasks that are read from one run although other runs have them, too."""
     alike: dict[tuple[Run, ...], list[str]] = {}
     for key, runs in having.items():
         alike.setdefault((owners[key], *(run for run in runs if run is not owners[key])), []).append(key[1])
@@ -331,7 +331,7 @@ def _called(part: Scores, wanted: Sequence[str]) -> Scores:
 
 
 def is_meant(name: str, wanted: str) -> bool:
-    """Return whether a name is the one that is asked for, or one that the glob matches. Names have brackets, too."""
+    """Return True if a name equals the wanted one or matches the wanted glob."""
     return name == wanted or fnmatchcase(name, wanted)
 
 

@@ -218,7 +218,7 @@ def telling_parts(paths: Sequence[str]) -> list[str]:
 
 
 def reason(error: BaseException) -> str:
-    """Return what an operating system or a library gives as the reason, in one line. Never empty."""
+    """Return an operating system's or library's reason for an error, in one line."""
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return " ".join(text.split())[:300]
 
@@ -234,7 +234,7 @@ def _codec() -> tuple[Callable[[bytes], Any], Callable[[Any], bytes]] | None:
 
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of these names and values."""
+    """Return the JSON object of these names and values. Refuse a name that occurs twice."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         name = Counter(name for name, _ in pairs).most_common(1)[0][0]

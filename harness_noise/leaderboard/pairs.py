@@ -335,7 +335,7 @@ def pairs_by_wild(of: decision.Differences, c: Columns, table: Table, settings: 
 
 
 def square(pairs: Pairs, a_less_b: AnyArray, b_less_a: AnyArray) -> FloatArray:
-    """Return an (M, M) matrix of values for model in the row less model in the column, NaN on the diagonal."""
+    """Return an (M, M) matrix of pair values, row's model less column's, NaN on the diagonal."""
     out = np.full((len(pairs.names), len(pairs.names)), np.nan)
     out[pairs.a, pairs.b], out[pairs.b, pairs.a] = a_less_b, b_less_a
     return out

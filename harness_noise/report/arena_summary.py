@@ -187,7 +187,7 @@ def _short(names: Iterable[str]) -> list[str]:
 
 
 def _noise_words(board: BenchmarkResult) -> str:
-    """Return the standard error of a difference, the smallest significant difference and the largest that is not."""
+    """Return a sentence on a board's standard errors and its smallest significant difference."""
     row, pairs = board.benchmark, board.pairs
     if row.se_total is None:
         return ""

@@ -258,7 +258,7 @@ def span(low: int, high: int) -> str:
 
 
 def of_each(a: int, b: int) -> str:
-    """Return a number of A and one of B, or only one if they are equal."""
+    """Return A's and B's number as text, "5 : 3", or one number if they are equal."""
     return f"{a:,}" if a == b else f"{a:,} : {b:,}"
 
 
@@ -316,7 +316,7 @@ def has_t(row: Difference) -> bool:
 
 
 def by_test(row: Difference) -> str:
-    """Return the name of the test behind p, and of the interval's method if it is another."""
+    """Return the name of the test that the p-value comes from, and of the interval's method if different."""
     test = row.test
     if row.p_value is None or not has_t(row):
         test = SIGN.name if row.p_sign is not None and row.interval != T.name else row.interval
@@ -363,7 +363,7 @@ def bias(row: Estimate | Difference, *, unit: bool = False) -> str:
 
 
 def pairing(row: Difference) -> str:
-    """Return how the two runs were compared, or where the noise comes from if only numbers were given."""
+    """Return words on how two runs were compared: paired, unpaired, or from which models the noise is borrowed."""
     if row.test == REFERENCE.name:
         return f"standard error borrowed from other models on {plain(row.task)}, no answer of either was seen"
     if questions := of_published(row):
@@ -420,7 +420,7 @@ def percent(level: float) -> str:
 
 
 def level_of(rows: Sequence[Any]) -> str:
-    """Return the coverage of the rows' intervals."""
+    """Return the coverage of the rows' intervals as text: "95%"."""
     return percent(rows[0].level) if rows else "95%"
 
 
@@ -490,6 +490,6 @@ def models_of(row: Any) -> str:
 
 
 def equals_p(p: float | None) -> str:
-    """Return "= 0.012" or "< 0.0001", to follow the name of a p-value."""
+    """Return a p-value as text with its sign of comparison: "= 0.012" or "< 0.0001"."""
     text = p_text(p)
     return text if text.startswith("<") else f"= {text}"

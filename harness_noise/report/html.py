@@ -170,7 +170,7 @@ class Detail:
 
     @property
     def folded(self) -> bool:
-        """True if more questions flipped as much as the last one that is listed: the list is any of them."""
+        """True if more questions flipped as much as the last one listed, so that the list is cut arbitrarily."""
         return self.heading != summary.FLIPPED
 
 

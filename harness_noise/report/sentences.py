@@ -148,7 +148,7 @@ def gap_words(row: Estimate) -> str:
 
 
 def _has(row: Estimate) -> str:
-    """Return the verb before a mean: a model "scores" 0.5, and "has a mean of" 300 tokens."""
+    """Return the verb before a mean: "scores" for scores, "has a mean of" for measures."""
     return "scores" if row.unit is None else "has a ratio of" if "/" in row.metric else "has a mean of"
 
 
@@ -184,7 +184,7 @@ def _difference_sentence(row: Difference) -> str:
 
 
 def _between(row: Difference, ends: tuple[float, float, str]) -> str:
-    """Return "[−0.04, 0.19]"."""
+    """Return the interval of a difference as text, such as "[−0.04, 0.19]"."""
     return f"[{', '.join(fmt.shown(row, end) for end in ends[:2])}]"
 
 
@@ -230,7 +230,7 @@ _MUCH_WIDER = 6.0
 
 
 def _wider(row: Estimate) -> list[str]:
-    """Return why the interval is much wider than ± promises, nothing if it is not."""
+    """Return the reasons why a mean's interval is much wider than ± promises, [] if it is not."""
     if not row.se or row.ci_low is None or row.ci_high is None or row.ci_high - row.ci_low <= _MUCH_WIDER * row.se:
         return []
     units = "clusters" if row.cluster else "questions"
@@ -255,7 +255,7 @@ def _without_error(row: Estimate) -> str:
 
 
 def _claim(row: Estimate, *, agrees: bool) -> str:
-    """Return what the harness's own standard error assumes."""
+    """Return words on what the harness's own standard error assumes."""
     if row.repeats_max > 1 and not row.cluster:
         return "is that of its own value"
     if agrees and not row.cluster:

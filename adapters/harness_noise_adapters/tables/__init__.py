@@ -69,7 +69,7 @@ class TableAdapter(ReadOnly):
     def arranged(
         self, place: Path, answers: Sequence[Run | InputError], options: ReadOptions
     ) -> list[Run | InputError]:
-        """Return the runs of a folder, with the models and tasks that the paths of their files name."""
+        """Return the runs of a folder of tables, with models and tasks taken from the files' paths."""
         mine = [run for run in answers if isinstance(run, Run) and _is_named_by_file(run)]
         named_by_user = options.columns.keys() & {"model", "task", "models"}
         if len({run.path for run in mine}) < 2 or named_by_user or is_url(place):

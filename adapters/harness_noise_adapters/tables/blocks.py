@@ -38,7 +38,7 @@ class Block:
 
     @property
     def rows(self) -> Sequence[Record]:
-        """The rows as objects."""
+        """The rows as dictionaries."""
         if self._rows is None:
             names = tuple(self.cells)
             self._rows = [dict(zip(names, row, strict=True)) for row in zip(*self.cells.values(), strict=True)]
@@ -46,7 +46,7 @@ class Block:
 
     @property
     def names(self) -> list[str]:
-        """The columns that there are, in the order in which they come."""
+        """Names of the columns, in order."""
         return list(self.cells or map(str, dict.fromkeys(chain.from_iterable(self.rows))))
 
     def column(self, name: str) -> Sequence[Any]:
@@ -70,7 +70,7 @@ class Block:
         return list(self.cells or map(str, self.rows[row]))
 
     def picked(self, rows: Sequence[int], name: str) -> Sequence[Any]:
-        """Return a column's cells in some rows."""
+        """Return one column's cells in the rows with these places."""
         column = self.column(name)
         return column if len(rows) == len(self) else [column[i] for i in rows]
 
@@ -78,7 +78,7 @@ class Block:
         return zip(self.lines, self.rows, strict=True)
 
     def filled(self, specs: Mapping[str, Callable[[Record], Any]]) -> Block:
-        """Add columns that are made of the others."""
+        """Return the block with added columns that are computed from other columns."""
         if not specs:
             return self
         if self.cells:
@@ -87,12 +87,12 @@ class Block:
         return Block(self.lines, [{**row, **{text: get(row) for text, get in specs.items()}} for row in self.rows])
 
     def cut(self, start: int, end: int | None = None) -> Block:
-        """Return the rows from one place on, perhaps up to another."""
+        """Return the rows from `start` to `end`."""
         rows = None if self._rows is None else self._rows[start:end]
         return Block(self.lines[start:end], rows, {name: column[start:end] for name, column in self.cells.items()})
 
     def at(self, rows: Sequence[int]) -> Block:
-        """Return the rows at some places."""
+        """Return the rows at these places."""
         objects = None if self._rows is None else [self._rows[i] for i in rows]
         cells = {name: [column[i] for i in rows] for name, column in self.cells.items()}
         return Block([self.lines[i] for i in rows], objects, cells)
@@ -119,7 +119,7 @@ class Names:
         self._others: dict[type, dict[Any, int]] = {}
 
     def number(self, text: str | None) -> int:
-        """Return the number of a text, −1 for None."""
+        """Return the code number of a text, −1 for None. A new text gets the next number."""
         found = self._numbers.get(text)
         if found is None:
             found = self._numbers[text] = len(self.texts)
@@ -127,7 +127,7 @@ class Names:
         return found
 
     def codes(self, cells: Sequence[Any]) -> IntArray:
-        """Return the numbers of the texts of many cells, −1 for an empty cell."""
+        """Return the code numbers of many cells' texts, −1 for an empty cell."""
         if cells and type(cells[0]) is str and cells[0] == cells[-1] and cells.count(cells[0]) == len(cells):
             return np.full(len(cells), self.number(cell_text(cells[0])), dtype=np.intp)
         kinds = {*map(type, cells)} - {_NOTHING}
@@ -153,7 +153,7 @@ class Names:
         return np.fromiter(map(known.__getitem__, cells), np.intp, len(cells))
 
     def exactly(self, texts: Sequence[str | None]) -> IntArray:
-        """Return the numbers of texts that are taken as they are."""
+        """Return the code numbers of texts that are not normalised first."""
         for text in dict.fromkeys(texts):
             self.number(text)
         return np.fromiter(map(self._numbers.__getitem__, texts), np.intp, len(texts))
@@ -163,10 +163,10 @@ class Names:
         self._numbers, self._others = {}, {}
 
     def of(self, codes: Iterable[int]) -> list[str | None]:
-        """Return the texts of these numbers, None for −1."""
+        """Return the texts of code numbers, None for −1."""
         texts = [*self.texts, None]
         return [texts[code] for code in codes]
 
     def all_of(self, codes: Iterable[int]) -> list[str]:
-        """Return the texts of numbers of which none is −1."""
+        """Return the texts of code numbers, none of which is −1."""
         return list(map(self.texts.__getitem__, codes))

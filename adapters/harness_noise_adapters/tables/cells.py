@@ -42,7 +42,7 @@ class Answered(MetricAnswers):
     """Cells that are not scores."""
 
     def keep_apart(self) -> None:
-        """Let each answer be of a question of its own."""
+        """Make every answer an answer to a question of its own."""
         self.take(np.argsort(np.array(self.places), kind="stable").tolist())  # question by question
         keys, hashes, records, before = self.keys, list(self.hashes), self.records, self.places
         targets = list(self.targets)

@@ -92,12 +92,12 @@ class TableColumns:
 
     @property
     def count(self) -> str | None:
-        """eval-arena's number of answers, where `score` is the share of them that was right."""
+        """Column with eval-arena's number of answers, of which `score` is the share that was right."""
         return None if self.roles.count is None else self.roles.count.name
 
     @classmethod
     def of(cls, path: Path | Rows, head: Block, chosen: Mapping[str, str], options: ReadOptions) -> TableColumns:
-        """Return what the columns are.
+        """Return which column of a file holds the question, the score and so on.
 
         Args:
             path: the file, for messages.
@@ -181,12 +181,12 @@ class TableColumns:
 
     @property
     def cause(self) -> str | None:
-        """The column of repeats, where its name says that all questions share what it tells apart."""
+        """Repeat column whose name (prompt, seed) says that all questions share its values, "" for none."""
         name = self.names.get("repeat", "")
         return name if _CAUSE.search(name.lower()) else None
 
     def counted(self, path: Path | Rows, line: int, record: Record) -> tuple[int, int]:
-        """Return Eval-arena's right answers, and of how many."""
+        """Return eval-arena's number of right answers in a row, and the number of answers."""
         name, of = self.names["score"], str(self.count)
         share, count = (score_of(path, line, column, record.get(column)) for column in (name, of))
         right = share * count
@@ -200,7 +200,7 @@ class TableColumns:
         return round(right), round(count)
 
     def note(self, path: Path | Rows, specs: Sequence[str] = (), *, repeated: bool) -> Note:
-        """Return which column was read as what, and which were not, also not for a SPEC of what is known besides."""
+        """Return a note on which column was read as what, and which were not read."""
         text = f"{path.name}: {self.certificate}"
         if self.roles.kind == "list":
             text += f"; the items of a list in {self.names['score']} are the repeats of its question, in order"
@@ -211,7 +211,7 @@ class TableColumns:
 
 
 def _specs(path: Path | Rows, head: Block, have: Sequence[str], chosen: Mapping[str, str]) -> dict[str, Getter]:
-    """Return getters of what the user named and what is not a column of the file: a path, or a template of columns.
+    """Return functions that read what the user named and is no column: a path, or a template of columns.
 
     Raises:
         InputError: no row has it.
@@ -281,7 +281,7 @@ ODD_VALUES, ODD_SHARE = 3, 0.1
 
 
 def _range(column: ColumnFacts) -> str:
-    """Return the scale of some scores, in words: `0/1, 57% ones`, `1 to 5, 5 distinct`."""
+    """Return the scale of some scores in words: `0/1, 57% ones`, `1 to 5, 5 distinct`."""
     if column.kind == "scores":
         return f"lists, mean {column.mean:.3g}"
     values = column.numbers[~np.isnan(column.numbers)]
@@ -324,6 +324,6 @@ def _agreement(roles: Roles) -> str | None:
 
 
 def aliases(ours: str) -> list[str]:
-    """Return the names by which one of our columns is known, for files of labels."""
+    """Return the column names under which files of labels may have one of our columns."""
     words = WORDS[ours]
     return [*words["ids"], *words["last_resort"]] if ours == "question" else list(words["exact"])

@@ -183,7 +183,7 @@ def _check_settings(settings: Settings, ratio: float | None, *, pooled: bool) ->
 
 
 def _stored(run: Run, store: PathInput, keep: int, *, passed: bool) -> list[Note]:
-    """Keep a run that passed, and return notes on it. In a job of a pull request nothing is kept."""
+    """Keep a run that passed in the store, and return notes. Nothing is kept in a pull request's job."""
     from .kept_runs import from_pull_request
     from .kept_runs import keep as keep_run
 
@@ -200,7 +200,7 @@ def _stored(run: Run, store: PathInput, keep: int, *, passed: bool) -> list[Note
 def _of_each(
     new: Run, baseline: Sequence[Any], request: Request, others: Mapping[str, Any], *, skip_missing: bool
 ) -> Gate:
-    """Return the gate on each question by itself. `others` are keywords that it does not obey, with their values."""
+    """Return the gate's verdict on every question by itself."""
     from .each import judge_each
 
     settings = replace(request.settings, margin=request.settings.margin or None)
@@ -239,7 +239,7 @@ def _check_same_questions(
 def _floors(
     floor: float | None, n: int | None, thresholds: PathInput | None, answers: float | None, *, bare: bool
 ) -> list[Mapping[Any, Floor] | Floor]:
-    """Return what the run's own means must reach: one number for all rows, or one for each that a file names.
+    """Return the floors that the run's means must reach: one number for all rows, or a number for each.
 
     With `bare` the file may name none: it has a `recovery_threshold`.
     """

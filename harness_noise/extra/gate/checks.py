@@ -83,7 +83,7 @@ def worst_case(
 
 
 def _each_filled(run: Run, baselines: Sequence[Run], fill: Callable[[Scores, bool], Scores]) -> Filled:
-    """Return the runs with their scores filled: of the run towards the worst, of its baselines towards the best."""
+    """Return the run with missing scores at the worst, and its baselines with missing scores at the best."""
 
     def filled(side: Run, best: bool) -> Run:
         scores, parts = (tuple(fill(part, best) for part in group) for group in (side.scores, side.parts))
@@ -101,7 +101,7 @@ def without_texts(run: Run) -> Run:
 
 
 def withheld(run: Run, baselines: Sequence[Run]) -> set[Key]:
-    """Return what is not judged because the run and one of the baselines score equal answers differently."""
+    """Return the rows that are not judged, because the run and a baseline score equal answers differently."""
     found = (_of_runs(run, base) for base in baselines)
     return {key for each in found for key, checked in each.items() if scored_differently(checked.equal)}
 
@@ -124,7 +124,7 @@ def with_scoring(run: Run, baselines: Sequence[Run], rows: Sequence[Difference])
 
 
 def _of_runs(run: Run, base: Run) -> dict[Key, Checked]:
-    """Return (task or group, metric, scorer) → the check of the equal answers of two runs."""
+    """Return the check of equal answers of two runs, by (task or group, metric, scorer)."""
     ((run, base),), _ = agreed_pairs([(run, base)])
     matched, _ = matched_scores(run, base, alone=len(run.scores) == len(base.scores) == 1)
     found = {a.key: scoring_of(a, b) for a, b in matched}

@@ -220,7 +220,7 @@ def _fisher(x: IntArray, k: IntArray, y: IntArray, m: IntArray) -> FloatArray:
 
 
 def _decided(counted: Sequence[_Counted], alpha: float) -> tuple[list[GateRow], list[GateRow], list[Note]]:
-    """Return the questions with their verdicts by Holm over all of them, those without one, and notes."""
+    """Return the questions with verdicts by Holm's method over all of them, those without a verdict, and notes."""
     if not counted:
         return [], [], []
     rows, n = [each.row for each in counted], len(counted)
@@ -250,7 +250,7 @@ def _decided(counted: Sequence[_Counted], alpha: float) -> tuple[list[GateRow], 
 
 
 def _alike(rows: Sequence[GateRow]) -> list[Note]:
-    """Return a note if every question of a run has right answers alone or wrong ones alone: are they copies?"""
+    """Return a note if a run's answers to every question are all right or all wrong, as copies would be."""
     counts = ([(row.right_a, row.answers_a) for row in rows], [(row.right_b, row.answers_b) for row in rows])
     alike = [side for side, of in zip("AB", counts, strict=True) if all(right in (0, k) for right, k in of)]
     if not alike:
@@ -263,7 +263,7 @@ def _alike(rows: Sequence[GateRow]) -> list[Note]:
 
 
 def enough(n: int, alpha: float) -> int:
-    """Return the fewest answers to each question, of both, with which K of K to none is shown among n questions."""
+    """Return the fewest answers per question with which K right against none right is significant among n questions."""
     K = 1
     while n / comb(2 * K, K) >= alpha:
         K += 1

@@ -56,7 +56,7 @@ def write(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> lis
 
 
 def _whole(output: RunFiles) -> RunFiles:
-    """Return the whole run, where the user named one of its samples files."""
+    """Return all files of a run, if the user named only one of its samples files."""
     return outputs.find(output.results)[0] if output.only is not None and output.results is not None else output
 
 
@@ -109,7 +109,7 @@ def _in_percent(run: Run) -> dict[tuple[str, str, str], None]:
 
 
 def _target(file: Path, path: Path, out: Path, model: Any) -> Path:
-    """Return where a file of the input at `path` goes. The model's sub-folder is kept."""
+    """Return the output path of a file of the input at `path`, with the model's sub-folder kept."""
     root = _real(path if path.is_dir() else path.parent)
     if _real(out) == root:
         return file

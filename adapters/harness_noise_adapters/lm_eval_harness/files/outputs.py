@@ -201,7 +201,7 @@ def _samples_in(folder: Path) -> dict[str, dict[str, Path]]:
 
 
 def _of_results(path: Path, samples: Mapping[str, dict[str, Path]]) -> RunFiles:
-    """Return a results file with the samples of its date. For a renamed file they have no date, or the only date."""
+    """Return a results file with the samples files of the same date."""
     if date := _date(path):
         return RunFiles(path, samples.get(date, {}))
     if len(samples) == 1:
@@ -227,7 +227,7 @@ def _named_after_model(results: Path) -> dict[str, Path]:
 
 
 def _of_samples(path: Path) -> RunFiles:
-    """Return a samples file by itself: one task of the run whose results are next to it, if they are."""
+    """Return a samples file as a run of one task, with the results file next to it, if there is one."""
     date, beside = _date(path), _samples_in(path.parent)
     files = sorted(path.parent.glob("*.json"), key=lambda file: (_date(file) != date, file))
     for file in filter(_is_results, files):

@@ -34,7 +34,7 @@ from .scan import Wanted, blocks
 
 
 def wanted_of(native: Native, task: str, spec: ClusterSpec | None, options: ReadOptions) -> Wanted:
-    """Return what is to be read of a task's samples file.
+    """Return what to read of a task's samples file: filters, clusters, question key, metrics.
 
     Args:
         native: what the results file says.
@@ -128,14 +128,14 @@ def task_facts(native: Native, samples: Samples, task: str) -> TaskFacts:
 
 
 def _aggregation(name: str | None) -> Aggregation:
-    """Return a results file names lm-eval's own aggregations, and holds the source of others."""
+    """Return the aggregation that a results file names: one of lm-eval's own, or the source of another."""
     if name is None or not aggregates.is_registered(name):
         return Aggregation(name, registered=name is None or name.isidentifier())
     return Aggregation(name, function=partial(aggregates.registered, name))
 
 
 def cut_short(native: Native, task: str, samples: Samples, scores: Sequence[Scores]) -> Iterator[Note]:
-    """Return one sentence where the samples file has fewer questions than lm-eval counted when it made its means.
+    """Yield a note if the samples file has fewer questions than lm-eval counted for its means.
 
     `n-samples` counts too many of a run with --samples up to 0.4.11, so it is believed only with --limit, or where the
     scores do not have the mean that is reported.
@@ -152,7 +152,7 @@ def cut_short(native: Native, task: str, samples: Samples, scores: Sequence[Scor
 
 
 def not_parsed(samples: Mapping[str, Samples], scores: Sequence[Scores]) -> Iterator[Note]:
-    """Return one sentence on the answers that score 0 because there is nothing in them that could be scored."""
+    """Yield a note on answers that score 0 because they are empty or could not be parsed."""
     found = []
     for part in scores:
         zeros, blank = samples[part.task].unread.get((part.metric, part.scorer), (0, 0))
@@ -163,7 +163,7 @@ def not_parsed(samples: Mapping[str, Samples], scores: Sequence[Scores]) -> Iter
 
 
 def limited(native: Native, tasks: Sequence[str]) -> Iterator[Note]:
-    """Return one sentence for a run that left out questions."""
+    """Yield a note for a run that left out questions by `--limit`."""
     if native.limit is None:
         return
     cut = [
@@ -179,7 +179,7 @@ def limited(native: Native, tasks: Sequence[str]) -> Iterator[Note]:
 
 
 def score_answers(samples: Samples) -> list[Note]:
-    """Give a file with K answers but one score per question the score of each answer, if it follows from that score.
+    """Give every answer its own score if a file with K answers has one score per question that implies them.
 
     Only pass@1 says how many answers are right. Scoring the others again would run what the file says.
 
@@ -212,7 +212,7 @@ def _one_score(K: int) -> str:
 
 
 def counted(samples: Samples) -> dict[Key, Scored]:
-    """Return the columns of pass@1, whose value on a question is c of K right, as K scores: nothing is run.
+    """Return the columns of pass@1 as K scores per question: c of K right become c ones and K − c zeros.
 
     A column that has no such counts is left out.
     """
@@ -228,7 +228,7 @@ def counted(samples: Samples) -> dict[Key, Scored]:
 
 
 def _answers_differ(path: Path, K: int) -> bool:
-    """Return whether any question got other answers than one, K times: a pass of its own, up to the first that did."""
+    """Return True if any question got K answers that are not all equal, read in a pass of its own."""
     return any(
         isinstance(answers, list) and any(answer != answers[0] for answer in answers[:K])
         for block in blocks(path, whole=True)
@@ -286,7 +286,7 @@ def _with_outer(part: Scores, read: Samples) -> Scores:
 
 
 def _group_rows(native: Native) -> list[GroupRow]:
-    """Return the native rows of all groups."""
+    """Return the rows of all groups with the values that lm-eval reports."""
     return [
         GroupRow(name, key, value, native.leaves(name), native.weighting(name, key[0]))
         for name in native.group_names()
@@ -356,7 +356,7 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
 
 
 def _asked_for(tasks: list[str], native: Native, options: ReadOptions) -> list[str]:
-    """Return the tasks that `--task` names, and those of lm-eval's groups that it names. All where it names none."""
+    """Return the tasks that `--task` chooses, by name or by lm-eval group. Without `--task`, all tasks."""
     if not options.tasks:
         return tasks
     keep: set[str] = set()

@@ -67,7 +67,7 @@ def inject(
 
 
 def copy_of(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy that can be injected without a trace in the original. Samples are shared."""
+    """Return a copy of lm-eval's results to which noise can be added without a change of the original."""
     out = dict(results)
     for table in ("results", "groups", "higher_is_better"):
         if table in out:
@@ -76,7 +76,7 @@ def copy_of(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def remove(results: dict[str, Any]) -> None:
-    """Take out what an earlier injection added. Native values stay."""
+    """Remove from lm-eval's results what an earlier injection of noise added."""
     block = results.pop(BLOCK, None)
     estimates, old = carried_estimates(block), isinstance(block, Mapping) and block.get("schema_version") == 1
     native = {(row["task"], key) for row in estimates for key in _native_keys(row["metric"], row["scorer"])}
@@ -101,7 +101,7 @@ def remove(results: dict[str, Any]) -> None:
 
 
 def carried_estimates(block: object) -> list[Mapping[str, Any]]:
-    """Return the estimates of a `noise` block in a results file. What we have not written is left out."""
+    """Return the estimates in the `noise` block of a results file that this package wrote."""
     rows = block.get("estimates") if isinstance(block, Mapping) else None
     return [
         row
@@ -225,7 +225,7 @@ class Native:
         return "" if version in (None, "N/A", "Yaml") else str(version)
 
     def scored_with(self, task: str, metric: str, scorer: str) -> dict[str, str]:
-        """Return what scored a metric under a filter: lm-eval's version, the options of both, the task's own code."""
+        """Return what scored a metric under a filter: lm-eval's version, options, the task's own code."""
         config, version = self.config(task), self.results.get("lm_eval_version")
         out = {"lm-eval": version} if isinstance(version, str) else {}
         if not config:
@@ -243,7 +243,7 @@ class Native:
         return {metric: value for metric, value in arrows.items() if isinstance(value, bool)}
 
     def aggregations(self, task: str) -> dict[str, str | None]:
-        """Return metric of its configuration → the name or the source of its aggregation."""
+        """Return the name or source of the aggregation of each metric in the task's configuration."""
         out: dict[str, str | None] = {}
         for entry in map(_mapping, _sequence(self.config(task).get("metric_list"))):
             if isinstance(metric := entry.get("metric"), str):
@@ -253,7 +253,7 @@ class Native:
         return out
 
     def taken(self, task: str) -> dict[str, int]:
-        """Return filter → how many answers it takes of each question, if that is not all."""
+        """Return how many answers per question each filter keeps, for filters that do not keep all."""
         out: dict[str, int] = {}
         for ensemble in map(_mapping, _sequence(self.config(task).get("filter_list"))):
             for step in map(_mapping, _sequence(ensemble.get("filter"))):

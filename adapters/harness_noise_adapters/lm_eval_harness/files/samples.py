@@ -50,7 +50,7 @@ class _ReadAgain:
     """The file's, see `stamp`."""
 
     def scan(self) -> Scan:
-        """Return another pass over the file.
+        """Return another pass over the samples file. Refuse a file that has changed since it was read.
 
         Raises:
             InputError: the file is not the one any more that was read.
@@ -93,13 +93,13 @@ class Documents(_ReadAgain):
 
 
 def _doc(row: Row) -> Mapping[str, Any]:
-    """Return the document of a row, as an object whatever it is."""
+    """Return the document of a samples row as a mapping."""
     doc = row.get("doc")
     return doc if type(doc) is dict else {"doc": doc}
 
 
 def _and(hashes: Hashes | None, values: Sequence[Any]) -> Hashes | None:
-    """Return the hashes with some more. None as soon as one is missing."""
+    """Return the hashes with further values appended. None if a value is not a text."""
     if hashes is None or not set(map(type, values)) <= {str}:
         return None
     hashes.extend(values)
@@ -124,7 +124,7 @@ def _texts(doc: Mapping[str, Any]) -> tuple[str | None, str]:
 
 
 def _first(doc: Mapping[str, Any], names: Iterable[str]) -> str | None:
-    """Return the first of the fields that is a text."""
+    """Return the first of the named fields of a document that is a text, None without one."""
     for name in names:
         value = doc.get(name)
         if type(value) is str and value and not value.isspace():
@@ -157,12 +157,12 @@ class SamplesLog(_ReadAgain):
         return out
 
     def docs(self, rows: Sequence[int]) -> list[Mapping[str, Any]]:
-        """Return the documents of these questions, by their place. Empty ones that the file has lost."""
+        """Return the documents of the questions in these rows. Empty ones if the file has lost them."""
         found = {document: _doc(row) for _, _, row, document, _, new in self.scan() if new and document in set(rows)}
         return [found.get(row, {}) for row in rows]
 
     def inputs(self, rows: Sequence[int]) -> list[str]:
-        """Return the hashes of all that these questions ask and of their targets.
+        """Return hashes of the requests and targets of the questions in these rows, "" if they were not kept.
 
         "" of one whose requests were not kept.
         """
@@ -205,7 +205,7 @@ class GeneratedTexts(_ReadAgain):
         return out
 
     def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> GeneratedTexts:
-        """Return itself: it holds no sequence."""
+        """Return the object unchanged, because it holds no strings that runs could share."""
         return self
 
 
@@ -374,7 +374,7 @@ class Samples:
         return list(map(sys.intern, labels))
 
     def name_questions(self, scan: Scan) -> None:
-        """Say which questions they are, and their clusters, once all rows are there."""
+        """Set the questions' keys and clusters once all rows have been added."""
         self.distinct = scan.index.distinct()
         self.keys = self.hashes = scan.index.unique_keys()
         if self.wanted.key is not None:
@@ -386,7 +386,7 @@ class Samples:
 
     @property
     def again(self) -> tuple[Path, Wanted, tuple[float, float]]:
-        """All that a further pass needs to know, without the SPECs, which need not be picklable."""
+        """All that a further pass over the file needs, without SPECs, which may not be picklable."""
         return self.path, Wanted(self.wanted.task, self.wanted.filters, self.wanted.effective), self.stamp
 
     @property
@@ -416,14 +416,14 @@ def asked_twice(samples: Samples) -> dict[str, Any]:
 
 
 def _verified(samples: Samples, suspected: set[int]) -> tuple[tuple[int, ...], ...]:
-    """Return which of these documents have the same requests and the same target."""
+    """Return groups of the suspected documents that have equal requests and targets."""
     rows = sorted(suspected)
     docs = SamplesLog(*samples.again).inputs(rows)
     return tuple(tuple(rows[i] for i in same) for same in find_doubles(docs))
 
 
 def _words_spec(doc: Mapping[str, Any]) -> str:
-    """Return the SPEC by which documents with the words of this one are one cluster. Empty where no field has them."""
+    """Return the SPEC that clusters questions with equal words, "" if no field holds the words."""
     names = [next((name for name in fields if _first(doc, [name])), None) for fields in (CONTEXT, QUESTION)]
     if names[1] is None:
         return ""
@@ -431,7 +431,7 @@ def _words_spec(doc: Mapping[str, Any]) -> str:
 
 
 def _measured(sample: Sample) -> tuple[Any, ...]:
-    """Return the filter of a row, the names of its metrics, and of those with scores per repeat, where it has any."""
+    """Return the filter of a samples row, the names of its metrics, and those with scores per repeat."""
     row, scorer = sample[2], sample[4]
     repeats = row.get(SCORES)
     return (scorer, metrics_of(row), list(repeats)) if type(repeats) is dict else (scorer, metrics_of(row))

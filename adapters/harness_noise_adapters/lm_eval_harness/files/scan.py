@@ -82,7 +82,7 @@ def blocks(
 
 
 def _begins_otherwise(line: bytes, path: Path, choices: bool) -> bool:
-    """Return whether the bulk of a file's first line holds fields that lm-eval does not write there.
+    """Return True if the first line holds fields in an order that lm-eval does not write.
 
     Raises:
         InputError: the file is a pointer to another one.
@@ -128,7 +128,7 @@ def _of_array(path: Path, file: IO[bytes]) -> Iterator[bytes]:
 
 
 def stamp(path: Path, file: IO[bytes] | None = None) -> tuple[float, float]:
-    """Return size and time of a file, which show whether it has changed since it was read, or −1 if there is none.
+    """Return the size and time of a file, to recognise later if it has changed. −1 without a file.
 
     Of an open `file`, those of what is being read, which a new file of the same name does not change.
     """
@@ -190,7 +190,7 @@ def _cut(
 
 
 def _twice(text: bytes, names: frozenset[bytes]) -> bool:
-    """Return whether one of the names, in quotes, may stand twice. An escape may be a letter of it."""
+    """Return True if one of the quoted names may occur twice in a line, or may be written by an escape."""
     for name in names:  # a generator would take as long as the search
         if text.count(name) > 1:
             return True
@@ -260,7 +260,7 @@ class Index:
         """Filter → how often the key of each document, by its first occurrence, has come."""
 
     def find(self, key: str, scorer: str) -> tuple[int, bool]:
-        """Return the document's number, and whether it is new. Order within a filter tells duplicates apart."""
+        """Return the number of the document with this hash, and True if the document is new."""
         new, first = len(self.keys), self._number(key, 1)
         seen = self._seen.setdefault(scorer, array("I"))
         seen.extend([0] * (first + 1 - len(seen)))
@@ -269,7 +269,7 @@ class Index:
         return document, document == new
 
     def find_all(self, keys: Sequence[str], scorers: Sequence[str]) -> list[tuple[int, bool]]:
-        """Return the result of `find` for each, in this order."""
+        """Return (document number, True if new) for many hashes, as `find` would one after the other."""
         n, hashes, single = len(self.keys), list(map(hash, keys)), len(set(scorers)) == 1
         if not single or len(set(hashes)) < len(hashes) or not self._numbers.keys().isdisjoint(hashes):
             return list(map(self.find, keys, scorers))
@@ -399,7 +399,7 @@ class Scan:
             ]
 
     def _asked(self, doc: Any) -> Any:
-        """Return the fields of a document that may be asked for, or all of it if any may be."""
+        """Return the fields of a document that SPECs may read, or the whole document."""
         if self._names is None or type(doc) is not dict:
             return doc
         return [doc[name] for name in self._names if name in doc]
@@ -414,7 +414,7 @@ class Scan:
         return row
 
     def _unnamed(self, position: int, key: str, number: int, row: Row) -> str:
-        """Return the filter of a row that does not name it.
+        """Return the filter of a row that does not name its filter, by the row's position.
 
         Raises:
             InputError: the document has more rows than there are filters, so that nothing tells whose a row is.
@@ -440,7 +440,7 @@ INVALID = "[invalid]"
 
 
 def unread(line: bytes, row: Row, n: int) -> list[bool]:
-    """Return which of n scored answers are empty or were not parsed. An empty list where no text of theirs is there."""
+    """Return for each of n scored answers True if it is empty or was not parsed. [] without texts."""
     if "resps" not in row:
         stop = line.rfind(_FILTER)
         start = line.rfind(_ANSWERS, 0, stop)  # from the end: the prompt is long

@@ -222,7 +222,7 @@ def _yaml(path: str) -> Any:
 
 
 def next_step(session: Session) -> str | None:
-    """Return advice on the run that has just ended, by what was saved of it.
+    """Return advice on what to do next with the run that has just ended, None without saved files.
 
     None where that is not known.
     """
@@ -245,7 +245,7 @@ def next_step(session: Session) -> str | None:
 
 
 def not_whole(saving: Saving) -> str:
-    """Return what is missing on disk, and how to get it."""
+    """Return words on what of the run is missing on disk, and how to get it."""
     tasks = [task for task in saving.cut if task]
     what = f"the samples of {', '.join(tasks)} are" if tasks else "the results are"
     if saving.results is not None and set(tasks) <= saving.samples.keys():

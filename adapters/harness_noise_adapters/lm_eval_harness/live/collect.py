@@ -74,7 +74,7 @@ def columns_of(task_scores: TaskScores, task: Any) -> dict[Key, Scored]:
 
 
 def _doubled(task: Any) -> bool:
-    """Return whether every choice is also asked without its context."""
+    """Return True if the task asks every choice a second time without its context (acc_mutual_info)."""
     return "acc_mutual_info" in task.aggregation()
 
 
@@ -254,7 +254,7 @@ def measure(
 
 
 def by_filter(samples: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return filter → samples in one order of documents, whatever order the ranks left them in."""
+    """Return the samples of each filter, sorted by document."""
     out: dict[str, list[Row]] = {}
     for row in sorted(samples, key=lambda row: row["doc_id"]):
         out.setdefault(row["filter"], []).append(row)
@@ -266,7 +266,7 @@ def by_filter(samples: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _score(out: TaskScores, task: Any, asking: Asking, notes: list[Note]) -> None:
-    """Fill in the scores per repeat of a task."""
+    """Compute the scores per repeat of a task, and put them into `out`."""
     name = out.name
     native_K, K = asking.times(name)
     out.identical = identical_answers(out.questions, K)

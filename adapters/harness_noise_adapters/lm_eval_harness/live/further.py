@@ -32,7 +32,7 @@ Round: TypeAlias = tuple[int, list[Any]]
 
 
 def innermost(lm: Any) -> Any:
-    """Return the model itself, without lm-eval's response cache around it."""
+    """Return the model object itself, without lm-eval's response cache around it."""
     return lm.lm if type(lm).__name__ == "CachingLM" else lm
 
 
@@ -110,7 +110,7 @@ _ENGINES = ("vllm", "sglang", "nemo", "megatron")
 
 
 def _draw_anew() -> None:
-    """Have the global generators draw what they never drew.
+    """Seed the global random generators anew, so that further answers are not copies of earlier ones.
 
     They stand where they stood in the earlier run, of whose answers the next ones would be copies.
     """
@@ -123,7 +123,7 @@ def _draw_anew() -> None:
 
 
 def _server(outputs: Any) -> tuple[str, str] | None:
-    """Return the server that answered, by its response: the model and its fingerprint, None if it has neither."""
+    """Return the model and fingerprint that a server's response names, None if it names neither."""
     response = outputs[0] if isinstance(outputs, list) and outputs else outputs
     if not isinstance(response, dict):
         return None
@@ -132,7 +132,7 @@ def _server(outputs: Any) -> tuple[str, str] | None:
 
 
 def asked_for(context: Any, arguments: Any) -> str:
-    """Return a key that identifies a prompt with its generation arguments."""
+    """Return a text key that identifies a prompt with its generation arguments."""
     return json.dumps([context, arguments], sort_keys=True, default=repr)
 
 
@@ -246,7 +246,7 @@ class Further:
                     self._ask(call, repeat, batch)
 
     def _not_taken_up(self, journal: Journal, repeat: int, batch: Sequence[Any]) -> list[Any]:
-        """Return the requests of a round to which no earlier run has an answer. The others get theirs."""
+        """Give a round's requests the answers of earlier runs, and return the requests left without one."""
         left, taken = [], set()
         for request in batch:
             slot = self._slot(request, repeat)

@@ -269,7 +269,7 @@ def _drawn(unit: Unit) -> Iterator[Drawn]:
 
 
 def _several(units: Sequence[Unit], options: Options) -> list[Note]:
-    """Return a note where several decisions are each made at the error of one."""
+    """Return a note that several decisions of a run are each made at the error rate of one."""
     N, rule = len(units), options.rule
     if rule is None or rule.se is not None or N < 2:
         return []

@@ -292,7 +292,7 @@ class _Live:
         return results
 
     def stop(self) -> None:
-        """Ask for no more answers."""
+        """Stop asking for further answers."""
         if self.asking.journal is not None:
             self.asking.journal.stop()
 
@@ -318,7 +318,7 @@ class _Live:
 
     @contextmanager
     def _guarded(self, when: str) -> Iterator[None]:
-        """Go on after any fault: the model has run, and its result is not lost by Ctrl-C or a panic in Rust either."""
+        """Report any fault inside this context and go on, because the model's results must not be lost."""
         try:
             yield
         except BaseException as error:  # noqa: BLE001 - see above
@@ -395,7 +395,7 @@ def _journal(session: Session, lm: Any) -> Journal | None:
 
 
 def annotated_rows(collected: Collected) -> dict[int, dict[str, Any]]:
-    """Return id of every logged sample → a copy of it with its scores per repeat and its cluster."""
+    """Return a copy of every logged sample with its scores per repeat and its cluster, by the sample's id."""
     measured = {part.key: part for part in collected.run.scores}
     whole = {part.key for part in collected.run.corpus}
     out = {}

@@ -129,7 +129,7 @@ class Journal:
         _mine.add(self.run)
 
     def take(self, slot: Slot, servers: Collection[Any]) -> str | None:
-        """Return the answer of an earlier run, or None.
+        """Return an earlier run's answer for this place, or None.
 
         Args:
             slot: its place.
@@ -153,7 +153,7 @@ class Journal:
             self._say(text)
 
     def add(self, slot: Slot, answer: Any, server: Any) -> None:
-        """Write an answer down. A failure is reported once, and does no other harm."""
+        """Write a received answer to the journal. A failure is reported once and does no other harm."""
         if self._broken or not isinstance(answer, str):
             return
         line = {"run": self.run, "key": slot.key, "repeat": slot.repeat, "number": slot.number, "text": answer}
@@ -169,7 +169,7 @@ class Journal:
             self.asked += 1
 
     def stop(self) -> None:
-        """Leave the file: the run has ended, finished or not."""
+        """Close the journal's file, because the run has ended."""
         _mine.discard(self.run)
         if self._handle is not None:
             os.close(self._handle)
@@ -252,7 +252,7 @@ class AskedFurther:
 
 
 def told(summaries: Iterable[AskedFurther], mode: str) -> dict[str, Any] | None:
-    """Return the summary of all ranks' journals for the results, None if none is kept."""
+    """Return a summary of all ranks' journals for the results file, None if none is kept."""
     kept = [summary for summary in summaries if summary.path is not None]
     if not kept:
         return None
@@ -274,7 +274,7 @@ def sentence(block: Mapping[str, Any] | None) -> str | None:
 
 
 def close(summaries: Iterable[AskedFurther]) -> None:
-    """Say in the journals of all ranks that their runs came to their end, if all of them did."""
+    """Write to the journals of all ranks that the run has finished, if all of them did."""
     ended = list(summaries)
     if not all(summary.whole for summary in ended):
         return
@@ -317,7 +317,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _quiet_for(path: Path) -> timedelta:
-    """Return how long ago the last line was written."""
+    """Return the time since the last line was written to a journal."""
     try:
         return timedelta(seconds=max(0.0, time.time() - path.stat().st_mtime))
     except OSError:
@@ -325,7 +325,7 @@ def _quiet_for(path: Path) -> timedelta:
 
 
 def _may_go_on(host: str, process: int, quiet: timedelta) -> str | None:
-    """Return where a run still goes on, as far as this machine knows. None if it has ended.
+    """Return where another run seems to be still going on, None if that run has ended.
 
     Args:
         host: its machine.

@@ -49,7 +49,7 @@ class RepeatsSpec:
         return cls(tuple((task or "*", _repeats(K, where)) for task, K in _pairs(value)))
 
     def _given_for(self, task: str) -> int | None:
-        """Return K of a task, 0 for `auto`, None if none was given for it."""
+        """Return the K that the user gave for a task, 0 for `auto`, None for none."""
         return next((K for pattern, K in reversed(self.by_task) if fnmatchcase(task, pattern)), None)
 
     def begin(self, task: str) -> int | None:
@@ -58,7 +58,7 @@ class RepeatsSpec:
         return AUTO if K == 0 else K
 
     def grows(self, task: str) -> bool:
-        """Return whether more are asked for until they no longer pay."""
+        """Return True if a task asks for more answers until more no longer pay (`auto`)."""
         return self._given_for(task) == 0
 
     @property
@@ -97,7 +97,7 @@ class Options(StoppingOptions):
 
     @property
     def names_something(self) -> bool:
-        """True if they name tasks, or fields of documents."""
+        """True if the options name tasks or document fields, which have to exist."""
         fields = {self.cluster.default} - {None, "auto", "none", "task"}
         return bool(fields or self.cluster.by_task or self.groups or {task for task, _ in self.repeats.by_task} - {"*"})
 
@@ -174,7 +174,7 @@ def block(content: object, where: str) -> dict[str, Any]:
 
 
 def clusters(value: object, where: str) -> tuple[ClusterSpec, str | None]:
-    """Return one SPEC, several (the flag repeated), or a mapping task → SPEC. Parsed, and as one text."""
+    """Return the cluster SPEC of an option, parsed and as text."""
     if value is None:
         return ClusterSpec(), None
     if isinstance(value, Mapping):
@@ -188,7 +188,7 @@ def clusters(value: object, where: str) -> tuple[ClusterSpec, str | None]:
 
 
 def groups(value: object, where: str) -> dict[str, str]:
-    """Return a mapping, or NAME=PATTERN texts."""
+    """Return name → pattern of the groups that an option gives, as a mapping or NAME=PATTERN texts."""
     out = {}
     for name, pattern in _pairs(value):
         if not (name and pattern):
@@ -224,7 +224,7 @@ def _named(name: str, value: object = "", *, where: str) -> str:
 
 
 def _repeats(value: object, where: str) -> int:
-    """Return K, 0 for `auto`."""
+    """Return the number of repeats K that an option's value means, 0 for `auto`."""
     if isinstance(value, str) and value.strip() == "auto":
         return 0
     K = whole_number(value, f"{where}: repeats")

@@ -24,7 +24,7 @@ def exact(kind: str, name: str) -> bool:
 
 
 def ending(kind: str, name: str) -> str | None:
-    """Return the last word of a name if it is one by which a kind is known, and more stands before it."""
+    """Return the last word of a name if that word marks this kind and other words precede it."""
     return next((end for end in WORDS[kind].get("ends", ()) if name.endswith(f"_{end}")), None)
 
 

@@ -40,7 +40,7 @@ class Scene:
 
 
 def agreement_of(gold: ColumnFacts, pred: ColumnFacts) -> FloatArray:
-    """Return row by row whether the right answer is the model's, NaN for a row without a right answer."""
+    """Return for every row 1 if the right answer equals the model's, 0 if not, NaN without a right answer."""
     n = len(pred.distinct) + 1
     pairs, inverse = np.unique((gold.codes + 1) * n + pred.codes + 1, return_inverse=True)
     a, b = ([None, *column.distinct] for column in (gold, pred))
@@ -74,12 +74,12 @@ def _holds(column: ColumnFacts) -> bool:
 
 
 def felled(scene: Scene, one: ScoreCandidate) -> str | None:
-    """Return why a column is not a score although its name is one, or None if no other column contradicts it."""
+    """Return the reason why a column with the name of a score is no score, or None if no other column objects."""
     return next((why for check in _FELLERS if (why := check(scene, one)) is not None), None)
 
 
 def _has_gold_of_its_own(scene: Scene, one: ScoreCandidate) -> str | None:
-    """Return why X holds answers, if gold_X or expected_X is next to it (a)."""
+    """Return the reason why column X holds answers, not scores, if gold_X or expected_X exists (a)."""
     column = one.column
     stem = [part for part in column.parts if part not in ("output", "pred", "predicted")]
     for other in scene.table.columns:
@@ -91,7 +91,7 @@ def _has_gold_of_its_own(scene: Scene, one: ScoreCandidate) -> str | None:
 
 
 def _is_property(scene: Scene, one: ScoreCandidate) -> str | None:
-    """Return why a column is a property of the question, if it is the same for all models on nearly all (g)."""
+    """Return the reason why a column is a property of the question: it is equal for nearly all models (g)."""
     model, question = scene.roles.named.get("model"), scene.roles.question
     if model is None or question is None or len(model.distinct) < 2 or one.column.kind == "scores":
         return None
@@ -119,7 +119,7 @@ _FEWEST, _FEWEST_01, _MANY = 4, 20, 5000
 
 
 def _is_constant_though_answers_differ(scene: Scene, one: ScoreCandidate) -> str | None:
-    """Return why one value for all rows is not a score, if some answers are right and some wrong (h)."""
+    """Return the reason why a constant column is no score: some answers are right, some wrong (h)."""
     agreement = scene.agreement
     if agreement is None or not one.column.is_constant or one.column.kind == "scores":
         return None
@@ -133,7 +133,7 @@ def _is_constant_though_answers_differ(scene: Scene, one: ScoreCandidate) -> str
 
 
 def _is_of_another_thing(scene: Scene, one: ScoreCandidate) -> str | None:
-    """Return why X_score is of the thing that X_id names, if that is neither the question nor its answer."""
+    """Return the reason why X_score scores something else: X_id names neither question nor answer."""
     parent, before = one.column.parts[:-1], one.column.last.rpartition("_")[0]
     ids = [column for column in scene.table.columns if column.parts == [*parent, f"{before}_id"]]
     if not ids or ids[0] is scene.roles.question or before in WORDS["another"]["own"]:
@@ -154,7 +154,7 @@ _FELLERS: Sequence[Callable[[Scene, ScoreCandidate], str | None]] = (
 
 
 def question_beside(scene: Scene, one: ScoreCandidate) -> None:
-    """Ask where a neighbour gives a second reading of the column that would be taken.
+    """Ask the user if a neighbouring column allows a second reading of the score column.
 
     Raises:
         AskError: it names both readings.

@@ -20,11 +20,23 @@ SITE = "https://harness-noise.github.io/harness-noise/"
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """The README in place of the home, its links to our pages and pictures as those of the site. Tables elsewhere."""
     if page.file.src_uri != "index.md":
-        return _results().drawn(markdown)
+        return _bars(_results().drawn(markdown))
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for address in (BLOB, RAW, SITE):
         readme = readme.replace(address, "")
+    readme = _bars(readme)
     return re.sub(r"^\[?!\[.*\n", "", readme, flags=re.M)  # the badges, which would be loaded from elsewhere
+
+
+def _bars(markdown: str) -> str:
+    """A `\\|` of a name in a table as a bar. GitHub needs the backslash; here it would be shown."""
+    code = re.compile(r"`[^`\n]+`")
+    return re.sub(
+        r"^\|.*$",
+        lambda line: code.sub(lambda name: name[0].replace("\\|", "|"), line[0]),
+        markdown,
+        flags=re.M,
+    )
 
 
 @cache

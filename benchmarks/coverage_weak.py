@@ -886,7 +886,7 @@ INTRODUCTION = (
     "# Where intervals are weak\n\n"
     "How often nominal 95% intervals hold the truth, in %, in the designs that are known to be hard. The seeds "
     "are fixed, and `make coverage` writes this page. A cell is in order if it covers 93.5–98.5%, or if at least "
-    "95% of its replications cover or carry a [diagnostic](../diagnostics.md) that warns. An interval that does "
+    "95% of its replications cover or have a [diagnostic](../diagnostics.md) that warns. An interval that does "
     "not exist counts as not covering. If the choice of the user is the mistake, the row shows how often that is "
     "noticed, and the last column is –."
 )

@@ -505,7 +505,7 @@ register(
         of_difference=f"{_ANALYSIS}.drawn:test_of_bootstrap_t",
         interval="bootstrap-t",
         by_cluster=True,
-        words="The studentised cluster bootstrap, beside its interval.",
+        words="The studentised cluster bootstrap, next to its interval.",
     )
 )
 FISHER = register(

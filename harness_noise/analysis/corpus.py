@@ -142,7 +142,7 @@ def _answered(part: CorpusScores) -> BoolArray:
         raise ValueError(f"{part.task}, {part.metric}: give records and aggregate, or stats and value")
     if split_crossed(part.clusters) is not None:
         raise InputError(
-            f"{part.task}, {part.metric}: a metric that is no mean is resampled by whole clusters of one kind, and "
+            f"{part.task}, {part.metric}: a metric that is not a mean is resampled by whole clusters of one kind, and "
             "these questions are clustered in two crossed ways: name one with `cluster`, or leave this metric out with "
             "`metrics`"
         )

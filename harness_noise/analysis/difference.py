@@ -137,7 +137,7 @@ def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision,
     if scales_differ(compared.parts_a, compared.parts_b):
         said = (
             f"{compared.parts_a[0].task} {compared.parts_a[0].metric}: the scores of one run lie between 0 and 1, "
-            "those of the other between 0 and 100: is one of them in per cent? Bring both to one scale"
+            "those of the other between 0 and 100: is one of them in %? Bring both to one scale"
         )
         notes.append(Note("scales_differ", said, compared.parts_a[0].task))
     if settings.unpaired:

@@ -292,12 +292,12 @@ def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Tak
         raise InputError(f"{memory}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(
-            f"{memory}: not the looks at a run, or a broken file of them. Take it away to begin anew"
+            f"{memory}: not the looks at a run, or a broken file of them. Take it away to start again"
         ) from None
     for name in wrong:
         raise InputError(
             f"{memory}: the looks before were taken with {name} {content[name]!r}, not {head[name]!r}, and cannot be "
-            "counted with this one: ask as before, or take the file away to begin anew, which forgets the error spent"
+            "counted with this one: ask as before, or take the file away to start again, which forgets the error spent"
         )
     return tasks
 

@@ -31,7 +31,7 @@ from .rows import RowDecision, decide_rows
 
 DOUBTED = "not_these_questions"
 NOT_THESE = (
-    "the number is no mean of right and wrong answers to these questions: is it of other questions, or another metric?"
+    "the number is not a mean of right and wrong answers to these questions. Is it of others, or another metric?"
 )
 
 

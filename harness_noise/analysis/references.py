@@ -93,19 +93,19 @@ def _checked(
     if not rows and not notes:
         models = ", ".join(run.model for run in references[:6])
         raise InputError(
-            f"the references ({models}) have measured nothing that the runs have: name runs of the same tasks"
+            f"the complete runs ({models}) have measured nothing that the runs have: name runs of the same tasks"
         )
     estimated = [row for row in rows if row.estimate is not None]
     for code, said, these in (
         (
             "references_gain_nothing",
-            "the references gain nothing",
+            "the complete runs gain nothing",
             [row for row in estimated if row.gain is not None and row.gain <= 1],
         ),
         (
             "plain_mean",
-            "nothing varies, or the part has too few questions (clusters) to learn from the references, so its plain "
-            "mean is shown",
+            "nothing varies, or the subset has too few questions (clusters) to learn from the complete runs, so its "
+            "plain mean is shown",
             [row for row in estimated if row.gain is None],
         ),
     ):
@@ -164,7 +164,7 @@ def _row(
     by_name = all(drawn.get(part.task) == size for (part, _), size in zip(both, sizes, strict=True))
     y, part, X, b = stacked_regression(blocks, shares, drawn=by_name)
     if len(part.asked) >= len(X):
-        said = f"{what}: {run.model} has answered all {len(X):,} questions of the references"
+        said = f"{what}: {run.model} has answered all {len(X):,} questions of the complete runs"
         return None, [*notes, Note("answered_all", said, name)]
     sides = [side for pair in both for side in pair if side is not None]
     bounds = score_range([Ends.of([side]) for side in sides], settings)
@@ -340,7 +340,7 @@ def stratum_of(
         lost = len(part.questions) - len(same.rows_a)
         raise InputError(
             f"{part.task}, {part.metric}: {lost} of {len(part.questions)} questions are not among those of the "
-            "references, which must have answered the whole benchmark"
+            "complete runs, which must have answered the whole benchmark"
         )
     rows_a, rows_b = np.array(same.rows_a, dtype=np.intp), np.array(same.rows_b, dtype=np.intp)
     means = question_stats(part.values).mean

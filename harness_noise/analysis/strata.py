@@ -57,7 +57,7 @@ def with_strata(run: Run, field: str, weights: Mapping[str, float]) -> Run:
         said = f"{group.name} {group.metric}: left out, as a task of it has no such strata"
         notes += [Note("no_strata", said, group.name)] * (whole is None)
     lost = [part.title for part in run.corpus]
-    said = f"{some_of(lost, 3)}: of all questions alike, as it is no mean over them"
+    said = f"{some_of(lost, 3)}: of all questions alike, as it is not a mean over them"
     notes += [Note("no_strata", said)] if lost else []
     parts = tuple(part for cut in kept.values() for part in cut.parts)
     return replace(run, scores=(), parts=parts, groups=tuple(groups), notes=merge_notes(run.notes, notes))

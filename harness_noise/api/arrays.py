@@ -179,7 +179,7 @@ def estimate_difference(
 
     chosen = chosen_settings("estimate_difference", settings, {**choices, "level": level})
     if chosen.unpaired and not (clusters is None and crossed is None):
-        raise InputError("unpaired arrays have no common clusters: compare two Runs that carry their own")
+        raise InputError("unpaired arrays have no common clusters: compare two Runs that have their own")
     if np.ndim(a) == 3 or np.ndim(b) == 3:
         from ..analysis.batch import each_difference
 

@@ -288,7 +288,7 @@ class _Export:
             changed = {file.name for file in files}
             as_it_was = [path for path in self.added if path.name not in changed]
             self.notes += [
-                Note("nothing_to_add", f"{path}: nothing to add beside its own values, so it is not changed")
+                Note("nothing_to_add", f"{path}: nothing to add next to its own values, so it is not changed")
                 for path in as_it_was
             ]
             self.means += [name for names in self.added.values() for name in names if files]

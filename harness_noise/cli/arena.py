@@ -25,7 +25,7 @@ from .flags import in_flags
 @options.RUN
 @options.to_read(
     *options.reading("arena"),
-    options.switch("--strict", "Stop at a run that cannot be read, in place of leaving it out."),
+    options.switch("--strict", "Stop at a run that cannot be read, instead of leaving it out."),
     options.value("--jobs", "N|ADDRESS", "Read with N processes (1), or on a Dask cluster.", options.JOBS),
 )
 @options.to_compute(

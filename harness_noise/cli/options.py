@@ -285,7 +285,7 @@ _READING = {
     "metrics": "Only this metric (repeatable).",
     "scorers": "Only this scorer or filter (repeatable).",
     "measures": "Analyse cost, output_tokens, time, …, a numeric column, consistency, pass^K, or a ratio such as "
-    "cost/score, in place of the score. Repeatable. The score itself is called score.",
+    "cost/score, instead of the score. Repeatable. The score itself is called score.",
     "prices": "Dollars per million tokens, also cache_read= and cache_write=, for --measure cost (repeatable).",
     "cluster": "Field that related questions share, such as passage. Also a.dotted.path, a Jinja template, task, none, "
     "auto (known benchmarks), TASK=SPEC, or A*B (two crossed fields). Repeatable. Default: the clusters recorded "

@@ -28,7 +28,7 @@ NOTES: dict[str, str] = {
     "mean_mismatch": "scores do not have the mean that the harness reports",
     "metric_not_known": "several of the harness's metrics have the mean of the scores",
     "in_percent": "the harness reports a percentage of the scores",
-    "no_error_bar": "a metric that is no mean of question scores",
+    "no_error_bar": "a metric that is not a mean of question scores",
     "no_samples": "a metric whose answers are not there",
     "not_scored": "answers that were not scored",
     "unread": "answers that score 0 and are empty or were not parsed",
@@ -139,12 +139,12 @@ NOTES: dict[str, str] = {
     "replayed": "looks at runs whose answers are all there",
     "decided_earlier": "a row that an earlier look decided",
     "decision_void": "a decision whose scores have changed",
-    "part_of_the_other": "the run compared with has answered a part of the questions",
+    "part_of_the_other": "the run compared with has answered only some of the questions",
     "no_full_benchmark": "why the whole benchmark is not estimated",
     "not_in_full_benchmark": "questions that are left out of the whole benchmark",
-    "answered_all": "a run that has answered all questions of the references",
-    "references_gain_nothing": "references that gain nothing",
-    "plain_mean": "a part from which the references say nothing",
+    "answered_all": "a run that has answered all questions of the complete runs",
+    "references_gain_nothing": "complete runs that gain nothing",
+    "plain_mean": "a subset from which the complete runs cannot be learned",
     "not_a_random_part": "questions that are not a random subset",
     "source": "where a profile comes from",
 }
@@ -239,7 +239,7 @@ def no_cluster_known(task: str, fields: Sequence[str] | None = None) -> Note:
 def not_all_clustered(task: str, bare: int, n: int, named: str = "`cluster`") -> Note:
     """Return the note that only some questions have a cluster, so that no clusters are used."""
     said = (
-        f"{bare} of {n} questions carry no cluster, so none is used and the questions count as independent. Name one "
+        f"{bare} of {n} questions have no cluster, so none is used and the questions count as independent. Name one "
         f"with {named}"
     )
     return Note("not_all_clustered", said).of(task)

@@ -66,7 +66,7 @@ def left_out_message(error: InputError, runs: Sequence[Run]) -> str:
     if not older:
         return str(error)
     more = f" and {len(older) - 1} more" if len(older) > 1 else ""
-    return f"{error}. Older files beside it are read ({older[-1]}{more}): what they show may have been run again in it"
+    return f"{error}. Older files next to it are read ({older[-1]}{more}): what they show may have been run again in it"
 
 
 def joined(runs: Sequence[Run], place: object) -> list[Run]:

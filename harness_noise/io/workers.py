@@ -200,7 +200,7 @@ def _on_cluster(units: Sequence[ReadUnit], options: ReadOptions, address: str, s
                 if answer is None:
                     raise InputError(
                         f"{units[i]}: every worker that was to read it died. Give the workers more memory, or leave "
-                        "out this file or those beside it"
+                        "out this file or those next to it"
                     )
                 yield i, answer
         except CancelledError:

@@ -154,7 +154,7 @@ def _on_union(parts: Sequence[Scores]) -> _Task:
     for part in with_clusters:
         if first and first.cluster_spec != part.cluster_spec:
             text = (
-                f"runs carry different clusters ({first.cluster_spec}, {part.cluster_spec}). A question keeps those of "
+                f"runs have different clusters ({first.cluster_spec}, {part.cluster_spec}). A question keeps those of "
                 "the first run that has it"
             )
             notes.append(Note("clusters_differ", text).of(part.task))

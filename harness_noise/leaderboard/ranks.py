@@ -290,7 +290,7 @@ def _selected(row: Selection) -> str:
     share = f"about {selected:.2g} is selection" if selected > 0 else "none of it is seen to be selection"
     there = f"the lead is {row.lead_corrected:.2g}"
     if row.mean_corrected is not None:
-        there += f" and the mean of the best {row.mean_corrected:.3g} in place of {row.mean:.3g}"
+        there += f" and the mean of the best {row.mean_corrected:.3g} instead of {row.mean:.3g}"
     halves = f"the halves choose {row.best} in {100 * row.same_best:.0f}% of cases"
     return f"{where}. Chosen on half of the questions and measured on the other half, {there}, so {share} ({halves})"
 

@@ -106,7 +106,7 @@ _ALL = (
         "Nothing, to compare first attempts. `measures=['pass@K']` gives the chance of a success within K.",
         page=(
             "The answers to a question end at its first success, as retries do, or an agent that tries again until it"
-            " passes. The mean over all answers is then too high: by .11 with up to three answers and a pass rate of "
+            " passes. The mean over all answers is then too high: by 0.11 with up to three answers and a pass rate of "
             "one half, and its interval is in the wrong place. So the row is of first attempts, K = 1. A format may "
             "say that its answers stop so. Otherwise it is seen: among the sequences that end early, ends after a "
             "success are more frequent than chance allows (p < 0.001, at least 3), at most 5% of the successes go on, "
@@ -183,7 +183,7 @@ _ALL = (
         "Repeat the template as `cluster`, if you trust it. Else name a field, or `cluster='none'`.",
         page=(
             'The log says its clusters by a template (`noise_cluster: "{{a}}"`) and has no labels of its samples. A '
-            "template of a file is never run, so nobody knows which questions belong together. No standard error "
+            "template of a file is never run, so it is unknown which questions belong together. No standard error "
             "exists, and `gate` cannot judge."
         ),
     ),
@@ -316,7 +316,7 @@ _ALL = (
             "The mean of the scores is not the harness's own value: the file may hold a part of the samples, or the "
             "scores may be read wrongly (a custom conversion, a changed file). Everything computed from them has the "
             "code: means, differences, pairs, slices, plans. A gate cannot judge such a row, and `export` writes no "
-            "error bar beside the value."
+            "error bar next to the value."
         ),
     ),
     Diagnostic(
@@ -512,18 +512,18 @@ _ALL = (
         "questions of uncertain outcome were drawn more often: their plain mean is not that of the benchmark",
         "Take full_benchmark (`complete`), which allows for it.",
         page=(
-            "The questions are a random subset that was drawn with unequal probabilities: those on which the references"
-            " are of two minds more often (`--noise_sample` with `--noise_complete`). The plain mean of the row, and "
+            "The questions are a random subset that was drawn with unequal probabilities: those on which the complete"
+            " runs disagree more often (`--noise_sample` with `--noise_complete`). The plain mean of the row, and "
             "the harness's own value, are of harder or closer questions than the benchmark's."
         ),
     ),
     Diagnostic(
         NOT_ASKED,
         Severity.NOTE,
-        "the harness does not report this metric: it is made of the same answers, and stands in JSON and in `details`",
+        "the harness does not report this metric: it is made of the same answers, and is in JSON and in `details`",
         "Name it with `metrics` to see it in the first table.",
         page=(
-            "lm-eval does not report this metric: `acc_prob` is made of the same answers. It stands in JSON and in "
+            "lm-eval does not report this metric: `acc_prob` is made of the same answers. It is in JSON and in "
             "`--details`. The first table leaves it out unless it is named."
         ),
     ),
@@ -641,8 +641,8 @@ _ALL = (
         "Let both answer at least 20 common questions (clusters).",
         page=(
             "A and B have answered two random subsets with fewer than 20 common questions (clusters), so that the "
-            "covariance of what the references leave unexplained is not known. The worst is taken: of disjoint halves "
-            "the variance is 1.2 to 1.7 times too large."
+            "covariance of what the complete runs leave unexplained is not known. The worst is taken: of disjoint "
+            "halves the variance is 1.2 to 1.7 times too large."
         ),
     ),
     Diagnostic(

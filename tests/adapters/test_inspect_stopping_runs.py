@@ -435,7 +435,7 @@ def test_a_sample_source_is_refused_in_plain_words(canned, tmp_path, weak):
     other = inspect_ai.Task(dataset=Endless(), solver=found.solver, scorer=found.scorer, name="coins")
     log = canned.eval(other, tmp_path, metadata=until(weak))[0]
     assert log.status == "error"
-    assert "SampleSource, of which nobody knows how many" in log.error.message
+    assert "SampleSource, and their number is unknown" in log.error.message
 
 
 def test_under_trio_it_is_the_same(canned, tmp_path, weak, monkeypatch):

@@ -91,7 +91,7 @@ def test_an_older_run_that_stands_in_for_the_newest_is_said(tmp_path, capsys, co
     results(tmp_path / "other", {"t": coin(3)}, day=3, model="other")
     assert main([command, str(tmp_path)]) == 0
     (note,) = [line for line in capsys.readouterr().err.splitlines() if "left out" in line]
-    assert f"Older files beside it are read (results_{DATE.format(1)}.json)" in note
+    assert f"Older files next to it are read (results_{DATE.format(1)}.json)" in note
 
 
 def test_what_is_newer_than_a_file_that_cannot_be_used_stands_in_for_nothing(tmp_path):
@@ -134,7 +134,7 @@ def test_a_newest_log_that_has_nothing_is_said(tmp_path, text):
     log(tmp_path / "2026-01-01T10-00-00+00-00_t_a.json", "t")
     (tmp_path / "2026-01-02T10-00-00+00-00_t_b.json").write_text(text)
     (note,) = [item for item in noted(hn.read(tmp_path)[0]) if item.startswith("left out: ")]
-    assert "Older files beside it are read (2026-01-01T10-00-00+00-00_t_a.json)" in note
+    assert "Older files next to it are read (2026-01-01T10-00-00+00-00_t_a.json)" in note
 
 
 def test_files_without_the_task_do_not_matter(tmp_path):

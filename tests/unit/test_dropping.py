@@ -342,7 +342,7 @@ class TestRefused:
     )
     def test_other_choices_than_at_the_first_look(self, runs, choice):
         hn.drop_models(runs, n=N)
-        self.refused("the looks before were taken with", "begin anew", **choice)(runs)
+        self.refused("the looks before were taken with", "start again", **choice)(runs)
 
     def test_runs_that_have_shrunk(self, runs, tmp_path):
         hn.drop_models(runs, n=N)
@@ -370,7 +370,7 @@ class TestRefused:
     def test_a_broken_file_of_looks(self, runs, tmp_path):
         hn.drop_models(runs, n=N)
         (tmp_path / "a.csv.arena.looks.json").write_text('{"kind": "arena looks"}')
-        self.refused("a.csv.arena.looks.json: not the looks at many models", "begin anew")(runs)
+        self.refused("a.csv.arena.looks.json: not the looks at many models", "start again")(runs)
 
     def test_too_few_questions_for_a_look(self, tmp_path):
         self.refused("a first look needs 7 questions")([write(tmp_path, name, 6) for name in RATES])

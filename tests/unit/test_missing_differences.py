@@ -125,7 +125,7 @@ def test_scores_in_per_cent_beside_shares_are_asked_about() -> None:
     runs = [hn.Run(model=name, name=name, harness="array", scores=(hn.Scores(
         "t", "score", "none", hn.Questions(tuple(map(str, range(40)))), values[:, None]),))
         for name, values in (("pct", 100 * share), ("half", share))]  # fmt: skip
-    assert any("is one of them in per cent?" in note for note in noted(hn.compare(*runs)))
+    assert any("is one of them in %?" in note for note in noted(hn.compare(*runs)))
     assert not any("per cent" in note for note in noted(hn.compare(runs[0], runs[0])))
 
 

@@ -349,7 +349,7 @@ def test_a_run_of_all_questions_needs_no_references(files: Path, capsys: pytest.
 
 def test_questions_that_the_references_lack_are_refused(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analyze", str(files / "whole.csv"), "--complete", str(files / "new.csv")]) == 2
-    assert "280 of 400 questions are not among those of the references" in capsys.readouterr().err
+    assert "280 of 400 questions are not among those of the complete runs" in capsys.readouterr().err
 
 
 def test_a_profile_with_questions_is_its_runs(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -42,3 +43,26 @@ def test_a_budget_is_above_the_aim_and_of_a_page() -> None:
     for name, budget in json.loads(prose.BUDGETS.read_text(encoding="utf-8")).items():
         assert name in kinds or (prose.ROOT / name).is_file()
         assert all(value > prose.AIMS[key] for key, value in budget.items()), name
+
+
+UNITS = {
+    "95%, without a space": r"\d %",
+    "points": r"\bpp\b|\d pts?\b",
+    "%, or percentage": r"\bper ?cent\b",
+    "a 0 before the point": r"(?<![\w.)])\.\d",
+    "− for a sign": r"(?<![\w)\]-])-\d",
+}
+"""How a unit is written, and what it looks like if it is not. Names of designs are those of their tables."""
+
+
+def test_units_are_written_in_one_way() -> None:
+    pages = [prose.ROOT / "README.md", *sorted((prose.ROOT / "docs").rglob("*.md"))]
+    found = prose._of_pages(pages) | prose.of_code()
+    wrong = [
+        (name, rule, one)
+        for name, some in found.items()
+        for one in some
+        for rule, pattern in UNITS.items()
+        if re.search(pattern, re.sub(r"Beta\([^)]*\)", "", one))
+    ]
+    assert wrong == []

@@ -82,7 +82,7 @@ def test_what_is_not_known_is_refused() -> None:
 def test_a_number_that_these_questions_cannot_give_is_doubted() -> None:
     a = run()
     assert "not_these_questions" in hn.compare(a, 0.474, answers_b=1).rows[0].diagnostics  # 14/30 is .467
-    assert any("no mean of right and wrong" in note for note in noted(hn.gate(a, floor=0.474, answers_b=1)))
+    assert any("not a mean of right and wrong" in note for note in noted(hn.gate(a, floor=0.474, answers_b=1)))
     for number, K in ((0.467, 1), (0.47, 1), (0.474, 64), (0.4667, math.inf)):
         assert "not_these_questions" not in hn.compare(a, number, answers_b=K).rows[0].diagnostics
 

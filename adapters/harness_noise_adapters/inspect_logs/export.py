@@ -64,7 +64,7 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
     if folder is path and _is_inside(out, path):
         raise InputError(
             f"{out}: lies inside {path}, where a copy of a log would hide the original from Inspect. "
-            "Choose a folder beside it, or write with `in_place=True`"
+            "Choose a folder next to it, or write with `in_place=True`"
         )
     sources = Unchanged(logs_in(path) if folder is path else [path])
     options = replace(options, tasks=())  # a log is written whole

@@ -91,7 +91,7 @@ def stop_early(running: Any | None, asking: Mapping[str, Any]) -> str | None:
     if present is not None:
         return f"{task}: the task has an early stopping of its own: leave out one of the two"
     if getattr(running.task, "sample_source", None) is not None:
-        return f"{task}: the task's samples come from a SampleSource, of which nobody knows how many there will be"
+        return f"{task}: the task's samples come from a SampleSource, and their number is unknown"
     private.stop_with(running, Stopping(asking))
     return None
 

@@ -307,7 +307,7 @@ def _looked(
     if new := [name for name in board.names if name not in names]:
         raise InputError(
             f"{some_of(new, 4)}: not there at the first look, and a model that comes later starts a new family. Leave "
-            "it out, or take the files of the looks (*.arena.looks.json) away to begin anew with all models"
+            "it out, or take the files of the looks (*.arena.looks.json) away to start again with all models"
         )
     at = [board.names.index(name) for name in on]
     seed = order.check([board.measured[i] for i in at], board.grid, at, total)
@@ -361,7 +361,7 @@ def _look(
                 raise InputError(
                     f"{name}: its mean over the {seen.n} questions of the last look was {old:.6g} and is {mean:.6g}. A "
                     "look counts all answers to a question at once. If the answers were made or scored again, take the "
-                    "files of the looks (*.arena.looks.json) away to begin anew"
+                    "files of the looks (*.arena.looks.json) away to start again"
                 )
     elif not family.info:
         raise InputError(

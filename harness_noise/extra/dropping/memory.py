@@ -18,7 +18,7 @@ from ...stats.sequential import critical_values
 from .stats import Looked, ModelFamily
 
 _ABOUT = ("schema_version", "harness_noise_version")
-ANEW = "take the files away to begin anew, which forgets the error spent"
+ANEW = "take the files away to start again, which forgets the error spent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,6 @@ def _read(memory: Path) -> Kept:
         raise InputError(f"{memory}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(
-            f"{memory}: not the looks at many models, or a broken file of them. Take it away to begin anew"
+            f"{memory}: not the looks at many models, or a broken file of them. Take it away to start again"
         ) from None
     return Kept(content, models, family)

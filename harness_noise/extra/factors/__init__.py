@@ -2,7 +2,7 @@
 
 from ...extras import Calculation, Extra
 
-_SCORES = "{what} is about measures beside the score, and this is about scores: leave it out, or use `compare`"
+_SCORES = "{what} is about measures other than the score, and this is about scores: leave it out, or use `compare`"
 
 EXTRA = Extra(
     functions={"factors": "api", "factor_noise": "api", "Factors": "results"},

@@ -4,7 +4,7 @@ from ...extras import Calculation, Extra
 
 _LABELS = "labels labels_scorer label_range labels_at_random"
 _ITSELF = "every run counts by itself here: leave {what} out"
-_SCORES = "{what} is about measures beside the score, and this is about scores: leave it out, or use `compare`"
+_SCORES = "{what} is about measures other than the score, and this is about scores: leave it out, or use `compare`"
 EXTRA = Extra(
     functions={"gate": "api", "Gate": "results", "GateRow": "results"},
     results="results",

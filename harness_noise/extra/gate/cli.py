@@ -59,7 +59,7 @@ CODES = {"pass": 0, "fail": 1, "cannot judge": 2}
     options.value("--store", "DIR", "Keep what a gate needs of this run in DIR, if it passes. The last six runs stay."),
     options.target("--junit", "FILE", "Write JUnit's XML."),
     options.target("--github", "FILE", "Write this gate as a GitHub workflow, such as .github/workflows/gate.yml."),
-    options.target("--verdict", "FILE", "Write the verdict as JSON, beside what is printed."),
+    options.target("--verdict", "FILE", "Write the verdict as JSON, next to what is printed."),
     *options.PRINTING,
 )
 def command(run: str, **choices: Any) -> int:

@@ -34,7 +34,7 @@ from .results import CANNOT, FAIL, PASS, Gate, GateRow
 
 RUNS_DIFFER = 0.001
 """Below this p of the F test, baseline runs are not pooled."""
-NO_COUNTS = "it is no mean over questions, so that none of them has right and wrong answers"
+NO_COUNTS = "it is not a mean over questions, so that none of them has right and wrong answers"
 COULD_FAIL = "answers are missing, and if they were all wrong (the baseline's right), this question would fail"
 COPIES = (
     "all answers to a question are the same text in one of the runs (identical_repeats), so they count as one, and one "

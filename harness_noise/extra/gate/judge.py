@@ -69,7 +69,7 @@ class _OfAsking(str):
     __slots__ = ()
 
 
-NO_MEAN = "it is no mean over questions, and `pooled` takes only those"
+NO_MEAN = "it is not a mean over questions, and `pooled` takes only those"
 NOT_OF_ALL = {
     "skipped_metric": "it has no scores by question",
     STOPPED: "the run stopped early, which makes its own mean too extreme",
@@ -681,7 +681,7 @@ def among_baselines(baselines: Sequence[Run]) -> dict[Key, str]:
         if unlike:
             out[key] = unlike[-1]
     if len(baselines) > 1:
-        of_all = "it is no mean over questions, and of several baseline runs only means are taken together"
+        of_all = "it is not a mean over questions, and of several baseline runs only means are taken together"
         out |= {whole.key: of_all for base in baselines for whole in base.corpus}
     return out
 

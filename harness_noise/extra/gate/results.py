@@ -19,7 +19,7 @@ PASS, FAIL, CANNOT = "pass", "fail", "cannot judge"
 """Outcomes. Only the first is a pass."""
 Adjustment = Literal["holm", "none"]
 register(
-    missing_filled="the scores with which a gate's pass was tried in place of missing ones",
+    missing_filled="the scores with which a gate's pass was tried instead of missing ones",
     vouched="answers that are missing at random, by the user's word",
     one_baseline="the gate has one baseline run",
     several_baselines="the gate has several baseline runs",

@@ -33,9 +33,9 @@ _NEEDS = (
 @options.to_compute(
     options.value("-n n", "N|SHARE", "Questions to be labelled.", default="100"),
     options.switch("--by-score", "Draw questions of uncertain score more often."),
-    options.switch("--plan planned", "Say how many answers people must label, in place of drawing them."),
+    options.switch("--plan planned", "Say how many answers people must label, instead of drawing them."),
     options.value(
-        "--target-se", "S", "With --plan: the standard error to reach, in place of --effect.", options.DIFFERENCE
+        "--target-se", "S", "With --plan: the standard error to reach, instead of --effect.", options.DIFFERENCE
     ),
     options.EFFECT,
     options.POWER,

@@ -2,7 +2,7 @@
 
 from ...extras import Calculation, Extra
 
-_SCORES = "{what} is about measures beside the score, and this is about scores: leave it out, or use `compare`"
+_SCORES = "{what} is about measures other than the score, and this is about scores: leave it out, or use `compare`"
 _OF_RUNS = "{what} is about `runs`, and none is given: name a run, or leave it out"
 _OF_FILES = "{what} says how files are read, and none is read here: leave it out, or give their paths"
 _SAID = (

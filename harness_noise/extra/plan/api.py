@@ -170,7 +170,7 @@ def plan(
 EXAMPLES = (
     "none is given. How many questions for a difference of 2 points? Without data yet: `effect=0.02` `accuracy=0.7` "
     "(with related questions also `cluster_size=10` `icc=0.2`). From a pilot: `effect=0.02` `runs` RUN RUN. On a known "
-    "benchmark: `effect=0.02` `profile=gpqa_diamond`. What can 500 questions find? `n=500` in place of `effect=0.02`"
+    "benchmark: `effect=0.02` `profile=gpqa_diamond`. What can 500 questions find? `n=500` instead of `effect=0.02`"
 )
 """Advice on what to type if no noise is named."""
 

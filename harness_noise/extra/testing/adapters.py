@@ -269,7 +269,7 @@ class _Checked:
         if not (getattr(self.adapter, "about", "") or type(self.adapter).__doc__ or "").strip():
             yield "the class of the adapter has no docstring, whose first line says what it reads"
         if models is not None and [run.model for run in runs] != list(models):
-            yield f"read: runs of {[run.model for run in runs]} in place of {list(models)}"
+            yield f"read: runs of {[run.model for run in runs]} instead of {list(models)}"
         if not runs:
             yield "read: no run, and no InputError that says why"
         if len({(run.model, run.name) for run in runs}) < len(runs):
@@ -303,7 +303,7 @@ class _Checked:
             have = part.values[row]
             have = have[: max(len(wanted), int(np.flatnonzero(~np.isnan(have)).max(initial=-1)) + 1)]
             if not np.array_equal(have, wanted, equal_nan=True):
-                yield f"read: {task}, {part.metric}, {key}: scores {have.tolist()} in place of {wanted.tolist()}"
+                yield f"read: {task}, {part.metric}, {key}: scores {have.tolist()} instead of {wanted.tolist()}"
             holes[task] = holes.get(task, 0) + int(np.isnan(wanted).sum())
             if part.n_missing < holes[task]:
                 yield f"read: {task}, {part.metric}: {part.n_missing} answers without a score, of {holes[task]} or more"
@@ -335,7 +335,7 @@ class _Checked:
                     if not str(error).strip():
                         yield f"read: an InputError without words {what}"
                 except Exception as error:  # noqa: BLE001 - whatever it is, it must not come
-                    yield f"read: {type(error).__name__} in place of an InputError {what}: {error}"
+                    yield f"read: {type(error).__name__} instead of an InputError {what}: {error}"
             path.write_bytes(whole)
 
     def separator(self) -> Iterator[str]:
@@ -499,11 +499,11 @@ def _unlike_case(case: Case, runs: Sequence[Run]) -> Iterator[str]:
         yield f"left out: {[row.reason for run in runs for row in run.skipped]}"
     for part in parts:
         if not np.array_equal(part.values, np.array(case.values), equal_nan=True):
-            yield f"scores {part.values.tolist()} in place of {case.values}"
+            yield f"scores {part.values.tolist()} instead of {case.values}"
         if part.n_missing != case.n_missing:
-            yield f"{part.n_missing} answers without a score in place of {case.n_missing}"
+            yield f"{part.n_missing} answers without a score instead of {case.n_missing}"
         if part.clusters != case.clusters:
-            yield f"clusters {part.clusters} in place of {case.clusters}"
+            yield f"clusters {part.clusters} instead of {case.clusters}"
         lost = int(np.count_nonzero(np.isnan(part.values) & part.was_asked))
         if lost != part.n_missing - part.n_zero:
             yield f"{lost} answers were asked for in vain, where {part.n_missing} have no score and {part.n_zero} are 0"
@@ -618,7 +618,7 @@ def _facts(run: Run, *, named: bool) -> dict[str, Any]:
 def _unlike(what: str, old: Sequence[Run], new: Sequence[Run], *, named: bool = False) -> Iterator[str]:
     """Yield how two readings of the same runs differ, but for their places, unless they are `named` alike."""
     if [run.model for run in old] != [run.model for run in new]:
-        yield f"{what}: runs of {[run.model for run in new]} in place of {[run.model for run in old]}"
+        yield f"{what}: runs of {[run.model for run in new]} instead of {[run.model for run in old]}"
         return
     for a, b in zip(old, new, strict=True):
         wanted, have = _facts(a, named=named), _facts(b, named=named)

@@ -174,7 +174,7 @@ class TestRules:
         a, b = (replace(side, corpus=(part,)) for side, part in zip(sides, whole, strict=True))
         gate = hn.gate(a, b, pooled=True, resamples=200)
         assert gate.outcome == "cannot judge"
-        assert "mt bleu: it is no mean over questions" in gate.sentence
+        assert "mt bleu: it is not a mean over questions" in gate.sentence
         left = hn.gate(a, b, pooled=True, skip_missing=True, resamples=200)
         alone = hn.gate(*sides, pooled=True)
         assert (left.outcome, left.rows[0].estimate, left.rows[0].se) == (
@@ -400,7 +400,7 @@ class TestRatiosOfSums:
             sides.append(replace(ratio, scores=(*ratio.scores, *run("m", {"u": values}).scores)))
         a, b = sides
         gate = hn.gate(a, b, pooled=True, skip_missing=True, margin=0.5)
-        assert gate.left_out[0].startswith("t cost/score (it is no mean")
+        assert gate.left_out[0].startswith("t cost/score (it is not a mean")
         assert gate.rows[0].estimate == pytest.approx(a.scores[1].values.mean() - b.scores[1].values.mean())
 
 
@@ -507,7 +507,7 @@ class TestCannotJudge:
             assert (gate.outcome, words in gate.sentence) == ("cannot judge", True)
         a, b = (replace(one, corpus=more.corpus) for one, more in zip(pair(), (side("new"), base), strict=True))
         said = hn.gate(a, [b, replace(b, name="older", model="older")], **few).sentence
-        assert "mt bleu: it is no mean over questions, and of several baseline runs" in said
+        assert "mt bleu: it is not a mean over questions, and of several baseline runs" in said
 
     def test_other_prompts(self) -> None:
         a, b = (run(name, {"t": np.arange(40) % 2}, prompts=tuple(f"{name}{i}" for i in range(40))) for name in "ab")

@@ -267,7 +267,7 @@ def _of_files(output: RunFiles, native: Native) -> list[Note]:
     notes: list[Note] = []
     if output.results is None:
         said = (
-            f"{output.path.name}: there is no results file of this run beside it, so lm-eval's own values, its "
+            f"{output.path.name}: there is no results file of this run next to it, so lm-eval's own values, its "
             "groups and the direction of its metrics are unknown. Every numeric metric is read as a mean"
         )
         notes.append(Note("no_results_file", said))

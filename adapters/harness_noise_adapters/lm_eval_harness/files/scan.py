@@ -426,7 +426,7 @@ class Scan:
                 raise InputError(
                     f"{self.path}, line {number}: document {doc_id} has {rows} rows that do not name their filter, as "
                     "lm-eval wrote them before 0.4.6, and there is no results file that names so many filters: put the "
-                    "results file of this run beside it, or keep the rows of one filter"
+                    "results file of this run next to it, or keep the rows of one filter"
                 )
         if n:
             block = position // n

@@ -241,7 +241,9 @@ class _Live:
         self.session, self._arguments = session, arguments
         check_partial(session.options, arguments)
         if session.options.partial and "samples" not in arguments:
-            raise InputError("this lm-eval cannot ask a part of the questions: use 0.4.9 or newer, or ask all of them")
+            raise InputError(
+                "this lm-eval cannot ask a random subset of the questions: use 0.4.9 or newer, or ask all of them"
+            )
         _ = session.others  # where `evaluate` was called by itself
         self.lm, task_dict = arguments["lm"], arguments["task_dict"]
         self.groups = native_groups(task_dict)

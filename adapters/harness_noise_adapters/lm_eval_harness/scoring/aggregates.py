@@ -387,7 +387,7 @@ def _kind(items: list[Any], native: float) -> str:
         value = value_of(function, items)
         if value is not None and any(nearly_equal(scale * value, native) for scale in (1.0, 100.0)):
             if not nearly_equal(value, native):
-                raise NotPossibleError(f"lm-eval's own value is the {name} in percent, by code of the task's own")
+                raise NotPossibleError(f"lm-eval's own value is the {name} as a percentage, by code of the task's own")
             return name
     raise NotPossibleError(f"it is aggregated by code of the task's own, which is none of {', '.join(F1_KINDS)}")
 

@@ -86,7 +86,7 @@ def _has_gold_of_its_own(scene: Scene, one: ScoreCandidate) -> str | None:
         words = [word for part in other.parts for word in part.split("_") if part]
         golden = [word for word in words if word in ("gold", "golden", "expected")]
         if golden and other is not column and "_".join(w for w in words if w not in golden) == "_".join(stem):
-            return f"{other.name!r} stands beside {column.name!r}, which holds answers, then"
+            return f"{other.name!r} is next to {column.name!r}, which holds answers, then"
     return None
 
 
@@ -182,7 +182,7 @@ def _beside_prediction(scene: Scene, one: ScoreCandidate) -> None:
         return
     raise AskError(
         "score",
-        f"{column.name!r} stands beside {pred.name!r}, which has the same values: it may be the right answer, and no "
+        f"{column.name!r} is next to {pred.name!r}, which has the same values: it may be the right answer, and no "
         "score. If it says which answers are right, say so",
         (_choice(column),),
         (column.name,),
@@ -283,7 +283,7 @@ def _beside_worth(scene: Scene, one: ScoreCandidate) -> None:
         return
     raise AskError(
         "score",
-        f"{column.name!r} stands beside the right answer ({roles.gold.name!r}) and nothing tells of a judge: it may be "
+        f"{column.name!r} is next to the right answer ({roles.gold.name!r}) and no column shows a judge: it may be "
         "what a question is worth. If it is what the answer got, say so",
         (_choice(column),),
         (column.name,),

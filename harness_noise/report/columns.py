@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from ..results.diagnostics import explained
+from ..results.diagnostics import explained, meaning_of
 from ..results.rows import Difference
 from . import fmt
 
@@ -93,13 +93,25 @@ class Section:
         return replace(self, columns=(*self.columns, *other.columns), rows=rows, tones={**self.tones, **other.tones})
 
 
+class Explanation(NamedTuple):
+    """A diagnostic below a table."""
+
+    mark: str
+    """Its letter in the columns of codes."""
+    code: str
+    text: str
+    """The meaning, and what to do."""
+    meaning: str
+    """The meaning alone, for a paper."""
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """All that is shown of a result."""
 
     sections: tuple[Section, ...]
-    legend: tuple[tuple[str, str, str], ...]
-    """(mark, diagnostic code, meaning and advice) for the marks in the columns of codes."""
+    legend: tuple[Explanation, ...]
+    """The diagnostics of the marks in the columns of codes."""
     sentences: tuple[str, ...]
     """Further sentences, below the tables."""
     lead: tuple[str, ...] = ()
@@ -120,7 +132,7 @@ class Summary:
         return replace(
             self,
             sections=tuple(section.worded(words) for section in self.sections),
-            legend=tuple((mark, code, words(meaning)) for mark, code, meaning in self.legend),
+            legend=tuple(one._replace(text=words(one.text), meaning=words(one.meaning)) for one in self.legend),
             sentences=tuple(map(words, self.sentences)),
             lead=tuple(map(words, self.lead)),
             foot=tuple(map(words, self.foot)),
@@ -171,15 +183,18 @@ class Marks:
     def _letters_of(self, row: Any) -> str:
         return self(fmt.shown_codes(row), row.cluster is not None if hasattr(row, "cluster") else None)
 
-    def legend(self) -> tuple[tuple[str, str, str], ...]:
-        """Return letter, code and meaning of each diagnostic.
+    def legend(self) -> tuple[Explanation, ...]:
+        """Return the explanation of each diagnostic.
 
-        Clusters are named only if a row with the letter has them."""
+        Clusters are named only if a row with the letter has them.
+        """
         labelled = "judge_corrected" in self._clustered
-        return tuple(
-            (_letter(i), code, explained(code, next(iter(kinds)) if len(kinds) == 1 else None, labelled=labelled))
-            for i, (code, kinds) in enumerate(self._clustered.items())
-        )
+        out = []
+        for i, (code, kinds) in enumerate(self._clustered.items()):
+            clustered = next(iter(kinds)) if len(kinds) == 1 else None
+            text = explained(code, clustered, labelled=labelled)
+            out.append(Explanation(_letter(i), code, text, meaning_of(code, clustered)))
+        return tuple(out)
 
 
 def _letter(i: int) -> str:

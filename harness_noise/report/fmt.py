@@ -460,24 +460,20 @@ _WEIGHTS = {
 """Weights of an overall row → in words, and how to choose others."""
 
 
-def weights_line(rows: Sequence[Estimate | Difference]) -> list[str]:
-    """Return a sentence on how the overall rows weight their tasks."""
+def weights_line(rows: Sequence[Estimate | Difference], *, choice: bool = True) -> list[str]:
+    """Return a sentence on how the overall rows weight their tasks.
+
+    With `choice` it also says how to choose other weights, which a paper does not.
+    """
     ways = dict.fromkeys((row.task, row.weights) for row in rows if row.weights is not None)
     named: dict[str, list[str]] = {}
     for task, way in ways:
         named.setdefault(str(way), []).append(task)
     lines = []
     for way, tasks in named.items():
-        words, choice = _WEIGHTS[way]
-        lines.append(f"{some_of(list(map(plain, tasks)), 4)}: {words}{f'; {choice}' if choice else ''}.")
+        words, other = _WEIGHTS[way]
+        lines.append(f"{some_of(list(map(plain, tasks)), 4)}: {words}{f'; {other}' if choice and other else ''}.")
     return lines
-
-
-def without_choice(line: str) -> str:
-    """Return a line of `weights_line` for a paper, without how to choose other weights."""
-    for words, choice in _WEIGHTS.values():
-        line = line.replace(f"{words}; {choice}.", f"{words}.") if choice else line
-    return line
 
 
 def models_of(row: Any) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from ..results.diagnostics import TO_DO
+from ..results.arena import Arena
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import fmt
 from .columns import Section
@@ -65,13 +65,16 @@ def render(table: Result, *, details: bool = False) -> str:
     The preamble needs \\usepackage{booktabs}.
     """
     summary = summarise(table, brief=bool(table.whole) and not details)
-    notes = [f"{mark}: {meaning.partition(TO_DO)[0]}" for mark, _, meaning in summary.legend]
-    paper = {sentence(row) for row in table.rows} if isinstance(table, (Analysis, Comparison)) else set()
+    notes = [f"{one.mark}: {one.meaning}" for one in summary.legend]
+    rows: Sequence[Estimate | Difference] = table.rows if isinstance(table, (Analysis, Comparison)) else ()
+    weighted = table.models if isinstance(table, Arena) else rows
+    for_paper = dict(zip(fmt.weights_line(weighted), fmt.weights_line(weighted, choice=False), strict=True))
     # the table of the other methods is a detail, and so are the notes on it
     hidden = set(combined_notes(table)) if isinstance(table, Comparison) and not details else set()
-    notes += [fmt.without_choice(line) for line in summary.sentences if line not in paper | hidden]
+    hidden |= set(map(sentence, rows))
+    notes += [for_paper.get(line, line) for line in summary.sentences if line not in hidden]
     parts = [r"% needs \usepackage{booktabs}"]
-    notes = [*(only_words(table) if paper else summary.lead), *notes]
+    notes = [*(only_words(table) if rows else summary.lead), *notes]
     sections = [section for section in summary.sections if details or not section.detail]
     for i, section in enumerate(sections):
         caption = section.heading or (summary.lead[0] if summary.lead else "Results")

@@ -89,7 +89,7 @@ class _Report:
         for title, lines in summary.listings:
             yield from (Text(title, style="bold"), _hanging(list(lines), width), Text(""))
         if summary.legend:
-            yield _hanging([(f"{mark}  {code}", meaning) for mark, code, meaning in summary.legend], width)
+            yield _hanging([(f"{one.mark}  {one.code}", one.text) for one in summary.legend], width)
             yield Text("")
         yield from (Text(_prose(line, width)) for line in summary.sentences)
         hints = {label: hint for label, hint in hints.items() if label and hint}

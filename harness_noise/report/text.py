@@ -145,7 +145,7 @@ def markdown(table: Result, *, details: bool = False, wide: bool = False, words:
             "\n".join(f"- {_markdown(name)}: {_markdown(said)}" for name, said in lines),
         ]
     if summary.legend:
-        parts.append("\n".join(f"- `{code}` ({mark}): {_markdown(said)}" for mark, code, said in summary.legend))
+        parts.append("\n".join(f"- `{one.code}` ({one.mark}): {_markdown(one.text)}" for one in summary.legend))
     parts += [_markdown(line) for line in summary.sentences]
     return "\n\n".join(parts) + "\n"
 

@@ -693,14 +693,26 @@ def register(*items: Diagnostic) -> None:
 
 
 """Code → its diagnostic."""
-TO_DO = " What to do: "
-"""Words between the meaning of a diagnostic and the advice."""
 FIRST_ATTEMPTS = frozenset(("stopped_on_success", "stopped_on_failure"))
 """Codes of rows of first answers, because the score of one decided whether the next was asked."""
 OF_ALL_ANSWERS = frozenset(("uses_all_repeats", "judge_corrected"))
 """Codes of one value of a question that all its answers make together."""
 UNSPLIT = frozenset(("single_repeat", "identical_repeats", "identical_scores_only"))
 """Codes of what leaves data and prediction noise unsplit."""
+
+
+def meaning_of(code: str, clustered: bool | None = None) -> str:
+    """Return the meaning of a code as a sentence, "" for one that is not in `DIAGNOSTICS`.
+
+    Parameters
+    ----------
+    code
+        A code.
+    clustered
+        True if the rows that have it count clusters. None: some do, or it is unknown.
+    """
+    units = "questions or clusters" if clustered is None else "clusters" if clustered else "questions"
+    return f"{DIAGNOSTICS[code].meaning.format(units=units)}." if code in DIAGNOSTICS else ""
 
 
 def explained(code: str, clustered: bool | None = None, *, labelled: bool = False) -> str:
@@ -718,7 +730,6 @@ def explained(code: str, clustered: bool | None = None, *, labelled: bool = Fals
     if code not in DIAGNOSTICS:
         return ""
     item = DIAGNOSTICS[code]
-    units = "questions or clusters" if clustered is None else "clusters" if clustered else "questions"
     do = item.without_clusters if item.without_clusters and clustered is False else item.to_do
     do = item.with_labels if labelled and item.with_labels else do
-    return f"{item.meaning.format(units=units)}.{TO_DO}{do[0].lower()}{do[1:]}"
+    return f"{meaning_of(code, clustered)} What to do: {do[0].lower()}{do[1:]}"

@@ -186,5 +186,5 @@ def test_few_degrees_of_freedom_say_what_is_few(tmp_path: Path, cluster: str | N
     toys.write_task(tmp_path, "few", toys.docs(9))
     with noise(repeats=3, cluster=cluster) as session:
         toys.simple_evaluate(tmp_path, ["few"])
-    (text,) = [meaning for _, code, meaning in summarise(session.analysis).legend if code == "few_clusters"]
+    (text,) = [one.text for one in summarise(session.analysis).legend if one.code == "few_clusters"]
     assert text.startswith(words)

@@ -17,7 +17,10 @@ from harness_noise.cli.commands import in_flags
 from harness_noise.report.diagnostics import page
 from harness_noise.report.text import render as rendered
 from harness_noise.results.diagnostics import DIAGNOSTICS, Diagnostic, explained
+from harness_noise.results.forms import all_kinds
 from harness_noise.stats import tolerances
+
+all_kinds()  # those of extras have codes of their own
 
 
 def documented(root: Path) -> dict[str, tuple[str, str]]:

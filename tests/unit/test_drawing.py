@@ -277,7 +277,7 @@ def test_a_run_that_stopped_says_so_everywhere() -> None:
         "A − B = 31.0 points, 95% CI [12.0, 49.0], both allowing for the looks (plain: 33.0 points)" in summary.lead[0]
     )
     assert "stopped early at look 2 of 5" in summary.lead[0]
-    (code,) = [text for _, code, text in summary.legend if code == "stopped_early"]
+    (code,) = [one.text for one in summary.legend if one.code == "stopped_early"]
     assert "decided" in code
     # reading again marks nothing twice
     again = with_record(run, *read_block(found.to_dict()))

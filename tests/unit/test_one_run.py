@@ -288,7 +288,7 @@ class TestSplit:
         assert f"| &lt; {shown[2:]} |" in text.markdown(table)
         assert f"& $<$ {shown[2:]} &" in text.latex(table)
         assert ",0.0," in text.csv(table)  # numbers stay numbers
-        assert "add up to SE²" in {c: m for _, c, m in summarise(table).legend}["negative_data_variance"]
+        assert "add up to SE²" in {one.code: one.text for one in summarise(table).legend}["negative_data_variance"]
 
     def test_a_negative_data_variance_without_a_limit_is_not_shown_as_0(self):
         e = estimate(np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]))

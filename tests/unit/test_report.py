@@ -123,8 +123,8 @@ def test_what_is_not_identified_is_a_dash_and_a_note() -> None:
     labels = [column.label for column in summary.sections[0].columns]
     second = dict(zip(labels, summary.sections[0].rows[1], strict=True))
     assert second["data"] == second["prediction"] == "–"
-    assert [code for _, code, _ in summary.legend] == ["single_repeat"]
-    assert second[""] == summary.legend[0][0]
+    assert [one.code for one in summary.legend] == ["single_repeat"]
+    assert second[""] == summary.legend[0].mark
 
 
 def test_columns_that_say_nothing_are_left_out() -> None:

@@ -99,7 +99,7 @@ def test_clusters_are_named_in_order_and_of_many_those_at_both_ends() -> None:
     many = figures.clusters("c", np.tile(d, 50), [f"k{i // 4}" for i in range(600)], row)
     assert many is not None
     assert many.body.count('class="iv"') == figures.ENDS
-    assert "shown are the 10 at each end" in many.alt
+    assert "Shown are the 10 at each end" in many.alt
     assert figures.clusters("c", d, [f"k{i}" for i in range(12)], row) is None, "every question its own"
 
 

@@ -34,9 +34,7 @@ def of_regression(table: Regression, *, brief: bool = False, wide: bool = False)
             linear = "" if all(row.value is not None for row in tested) else " linear"
             text = f"{fmt.plain(fit.task)}: no significant{linear} association of {fmt.models_of(fit)} with {fields}"
             sentences.append(f"{text}{' (a quadratic one is not tested)' if linear else ''}.")
-    notes = tuple(
-        (mark, code, _ALONE if code == "too_few_clusters" else meaning) for mark, code, meaning in marks.legend()
-    )
+    notes = tuple(one._replace(text=_ALONE) if one.code == "too_few_clusters" else one for one in marks.legend())
     return Summary(tuple(sections), notes, (OBSERVED,) if sentences else (), tuple(sentences))
 
 

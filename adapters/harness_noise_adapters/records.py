@@ -264,7 +264,7 @@ class JsonStream:
         return character
 
     def _more(self, least: int) -> None:
-        """Forget what was read, and append at least a piece and at least `least` characters in all."""
+        """Read further text into the buffer, at least `least` characters in all, and drop text already parsed."""
         parts = [self._text[self._at :]]
         size = len(parts[0])
         least = max(least, size + 1, _PIECE)

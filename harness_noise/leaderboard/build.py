@@ -260,7 +260,7 @@ def distinct_names(runs: Sequence[Run]) -> tuple[str, ...]:
 def _baseline_last(
     runs: Sequence[Run], names: tuple[str, ...], baseline: str | None
 ) -> tuple[Sequence[Run], tuple[str, ...], str | None]:
-    """Return runs and names with the baseline last, because B is the later of two runs, and the baseline's name."""
+    """Return the runs and names with the baseline moved to the end, and the baseline's name."""
     if baseline is None:
         return runs, names, None
     matches = [

@@ -192,7 +192,7 @@ def _questions(tasks: Sequence[_Task], kept: IntArray) -> Questions:
 
 
 def _missing(task: _Task) -> tuple[FloatArray, FloatArray]:
-    """Return (n, M) 1 if the run was asked the question, and the share of its answers without a score."""
+    """Return (n, M) 1 where a run was asked a question, and (n, M) the share of answers without a score."""
     asked = np.zeros((len(task.questions), len(task.rows)))
     for m, rows in enumerate(task.rows):
         asked[rows, m] = 1.0

@@ -427,7 +427,7 @@ def benjamini_hochberg(p: ArrayLike) -> FloatArray:
 
 
 def detectable_distance(se: float, df: float, level: float) -> float:
-    """Return how far a mean must be from a fixed number to be found so.
+    """Return the distance of a mean from a fixed number that a t test detects with 80% power.
 
     NaN where its noise is not known, or is none.
     """

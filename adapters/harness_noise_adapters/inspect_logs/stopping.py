@@ -208,7 +208,7 @@ def _clusters(task_clusters: TaskClusters, named: UserSpec | None, scorers: Scor
 
 
 def _overlap(task: str, questions: Questions, other: Scores, where: str) -> list[str]:
-    """Return a note if not all questions are in the run compared with. If none is, raise InputError."""
+    """Return a note if the compared log lacks some of the task's questions. Refuse a log that has none of them."""
     common = len(pair_questions(questions, other.questions).rows_a)
     if not common:
         raise InputError(f"noise_against={where}: none of its questions is one of {task}, by id and text")
@@ -283,7 +283,7 @@ def deciding(task: str, scorers: Scorers, metric: str | None) -> DecidingScore:
 
 
 def compared(task: str, log: LogRun, metric: str | None) -> tuple[DecidingScore, Scores]:
-    """Return the score that is compared with that of a log, and the log's.
+    """Return the metric that decides a comparison with a log, and the log's scores under that metric.
 
     Raises:
         InputError: the log has several that it could be, or none.

@@ -176,7 +176,7 @@ class TableColumns:
 
     @property
     def right_or_wrong(self) -> bool:
-        """True if the scores are counts of right answers, or if the name of their column is one for right or wrong."""
+        """True if the scores mean right or wrong, by counts of right answers or by the column's name."""
         return self.count is not None or any(is_proportion(name) for name in (*self.wide, self.names["score"]))
 
     @property

@@ -568,7 +568,7 @@ def _complete(run: Run) -> tuple[Run, int]:
 
 
 def _told_right(joined: Run, runs: Sequence[Run]) -> Run:
-    """Return the run of means, which knows of which scores the answers were right or wrong."""
+    """Return the run of question means, marked by metric if the original scores were right or wrong."""
     of_key: dict[Key, list[Scores]] = {}
     for part in (part for run in runs for part in (*run.scores, *run.parts)):
         of_key.setdefault(part.key, []).append(part)

@@ -119,17 +119,17 @@ def scored_by(run: Run, judge: str, options: LabelOptions, settings: Settings) -
 
 
 def _head(part: Scores) -> str:
-    """Return the name of the scorer, without that of one of several values that it gives."""
+    """Return the name of the scorer in "scorer/value", without the value."""
     return part.scorer.partition("/")[0]
 
 
 def _value(part: Scores) -> str:
-    """Return which of the values of its scorer it is. "" of the only one."""
+    """Return the name of the value in "scorer/value", "" if the scorer gives only one value."""
     return part.scorer.partition("/")[2]
 
 
 def _people_scores(part: Scores, people: Sequence[Scores]) -> Scores | None:
-    """Return the people's scores of what `part` scores. Of several values, take the one with the same name."""
+    """Return the human scores that correspond to the judge's scores `part`, None without any."""
     there = [scores for scores in people if scores.task == part.task]
     own, values = _value(part), {_value(scores) for scores in there}
     if own in values or not (values == {""} or (own == "" and len(values) == 1)):

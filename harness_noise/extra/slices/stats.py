@@ -95,7 +95,7 @@ def heterogeneity(d: FloatArray, slices: IntArray, clusters: IntArray) -> EqualM
 
 
 def against_rest(d: FloatArray, slices: IntArray, clusters: IntArray) -> FloatArray:
-    """Return (S,) p-values of "the mean of this slice is that of all other questions". NaN where it is not identified.
+    """Return (S,) p-values that a slice's mean equals the mean of all other questions. NaN if not identified.
 
     t of d̄_s − d̄_rest with CR2 over clusters and Satterthwaite's df. The slice's own part of the variance is no smaller
     than that of as many questions of average variance: a handful of right answers has none of its own, and is no proof

@@ -616,7 +616,7 @@ def _facts(run: Run, *, named: bool) -> dict[str, Any]:
 
 
 def _unlike(what: str, old: Sequence[Run], new: Sequence[Run], *, named: bool = False) -> Iterator[str]:
-    """Yield how two readings of the same runs differ, but for their places, unless they are `named` alike."""
+    """Yield in words every difference between two readings of the same runs, except in file paths."""
     if [run.model for run in old] != [run.model for run in new]:
         yield f"{what}: runs of {[run.model for run in new]} instead of {[run.model for run in old]}"
         return

@@ -82,7 +82,7 @@ def totals(
 
 
 def _of_answers(sources: Sequence[Any], choices: Mapping[str, Any]) -> Totals:
-    """The repeats of a run as runs, or several runs of one model, by their answers.
+    """Return the totals of a run's repeats, or of several runs of one model, computed from their answers.
 
     Raises:
         InputError: there is one answer to each question, of one run.

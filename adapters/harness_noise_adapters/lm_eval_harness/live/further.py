@@ -149,7 +149,7 @@ class _Arrivals:
             self._waiting[asked_for(*request.args[:2])].append(request)
 
     def add_partial(self, method: str, asked: Any, answer: Any) -> None:
-        """Keep an answer. A fault here costs nothing but what a fault of the model's would cost later."""
+        """Pass an arriving answer to the request that waits for it. A fault here does no harm."""
         with suppress(Exception):
             if method == GENERATE and (waiting := self._waiting.get(asked_for(*asked))):
                 self._keep(waiting.popleft(), answer)

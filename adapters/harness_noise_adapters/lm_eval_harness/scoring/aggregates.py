@@ -212,7 +212,7 @@ Rows = list[list[list[float] | None]]
 
 
 def _summed(aggregation: Aggregation, records: list[list[Any]], expected: float) -> tuple[FloatArray, Value] | None:
-    """Return (n, K, S) values that are summed over questions, and the function from the sums to the metric, or None.
+    """Return (n, K, S) statistics and the function from their sums to lm-eval's metric, or None if none is known.
 
     None if it is not a known metric of lm-eval, or if the sums do not give `expected`.
     """

@@ -64,7 +64,7 @@ class Results:
         return [i for i, result in enumerate(self.items) if key in (str(result.get(RESULT)), str(result.get(NAME)))]
 
     def alone(self, harness: str) -> Run:
-        """Return the run without samples: each result is listed without an error bar."""
+        """Return the run of a results file without samples: values only, without error bars."""
         why = "its samples are not here"
         values = [finite(result["score_details"].get("score")) for result in self.items]
         skipped = tuple(

@@ -22,8 +22,8 @@ import numpy as np
 from scipy import optimize, special
 
 from harness_noise import as_scores
+from harness_noise.analysis.growing import with_all_of_b
 from harness_noise.analysis.observed import Observed, repeats_enough
-from harness_noise.analysis.partial import with_all_of_b
 from harness_noise.analysis.sequential import Look, Order, StoppingRule, Taken
 from harness_noise.api.looks import estimate_from_part
 from harness_noise.settings import Settings

@@ -18,14 +18,12 @@ from ..data.scores import CorpusScores, Run, Scores
 from ..errors import InputError
 from ..results.diagnostics import STOPPED
 from ..results.sequential import Drawn, Sequential
-from ..settings import check_unit
 from ..stats.contrast import cluster_codes
-from .ranges import Ends, score_range
 
 if TYPE_CHECKING:
     from ..arrays import FloatArray, IntArray, Labels
-    from ..settings import Settings
-    from .sequential import StoppingRule
+
+    pass
 
 NOT_RANDOM = "not_a_random_part"
 UNEQUAL = "unequal_chances"
@@ -57,8 +55,6 @@ def draw(
     Raises:
         InputError: no such size, or a part of one question.
     """
-    from .sequential import last_unit, proportional, tasks_touched  # with scipy's solvers, which reading does without
-
     count = number_wanted(size, n)
     if count < 2 <= n:
         raise InputError(f"a part of {size!r} is one of {n:,} questions, which says nothing of the others: ask more")
@@ -72,6 +68,35 @@ def draw(
     ranks = proportional(codes, units, tasks, rng)
     ends = np.cumsum(np.bincount(ranks[codes], minlength=units))
     return np.flatnonzero(ranks[codes] <= last_unit(ends, count))
+
+
+def last_unit(ends: IntArray, target: float) -> int:
+    """Return the index of the unit (question or cluster) with which `target` questions are reached."""
+    return min(int(np.searchsorted(ends, target - 1e-9)), len(ends) - 1)
+
+
+def proportional(codes: IntArray, units: int, tasks: Labels | None, rng: np.random.Generator) -> IntArray:
+    """Return (units,) random ranks of the clusters, spread evenly over the tasks."""
+    drawn = rng.permutation(units)
+    sizes = np.bincount(codes, minlength=units).astype(np.float64)
+    stratum = tasks_touched(codes, units, tasks)
+    drawn = drawn[np.argsort(stratum[drawn], kind="stable")]
+    cum = np.cumsum(sizes[drawn]) - sizes[drawn] * rng.random(units)
+    totals = np.bincount(stratum, weights=sizes)
+    start = np.cumsum(totals) - totals
+    position = (cum - start[stratum[drawn]]) / totals[stratum[drawn]]
+    ranks = np.empty(units, dtype=np.intp)
+    ranks[drawn[np.argsort(position, kind="stable")]] = np.arange(units)
+    return ranks
+
+
+def tasks_touched(codes: IntArray, units: int, tasks: Labels | None) -> IntArray:
+    """Return (units,) a code for the set of tasks in which each cluster has questions."""
+    touched: list[set[int]] = [set() for _ in range(units)]
+    of_task = np.zeros(len(codes), dtype=np.intp) if tasks is None else cluster_codes(tasks)[0]
+    for code, task in zip(codes.tolist(), of_task.tolist(), strict=True):
+        touched[code].add(task)
+    return cluster_codes([tuple(sorted(together)) for together in touched])[0]
 
 
 def drawing_chances(
@@ -90,7 +115,6 @@ def drawing_chances(
         tasks: (n,) labels; None: one task.
     """
     from ..stats.tolerances import FEWEST_UNITS
-    from .sequential import tasks_touched
 
     n = len(expected)
     codes, units = (np.arange(n), n) if clusters is None else cluster_codes(clusters)
@@ -189,23 +213,6 @@ def check_against(run: Run, task: str) -> None:
         "too often. Compare with a run of all questions, or of a part whose size was fixed before "
         "(--noise_sample, in Inspect noise_sample)"
     )
-
-
-def check_points(rule: StoppingRule | None, theirs: Scores, settings: Settings) -> None:
-    """Refuse a stopping rule in points or per cent if the metric's range is not [0, 1].
-
-    Args:
-        rule: when the run that grows stops.
-        theirs: scores of the run that it is compared with.
-        settings: may give the metric's range.
-
-    Raises:
-        InputError: names the option and the metric.
-    """
-    if rule is not None:
-        scale = score_range([Ends.of([theirs])], settings)
-        for name, value in (("margin", rule.margin), ("effect", rule.effect)):
-            check_unit(name, value, scale, theirs.metric)
 
 
 def clusters_of_other(questions: Questions, other: Scores, option: str) -> tuple[tuple[str, ...], str] | None:

@@ -6,6 +6,7 @@ A replay takes the looks at two runs whose answers are all there.
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -28,12 +29,12 @@ from ..settings import Settings
 from ..stats import decision
 from ..stats.cluster_variance import OF_RESIDUALS
 from ..stats.contrast import Design, question_stats
-from ..stats.partial import Part, positions_look_random
+from ..stats.partial import Part, from_part, positions_look_random
 from ..stats.sequential import critical_values
 from .comparison import matched_scores
 from .drawing import valid_objects
 from .observed import Observed, observe_samples
-from .partial import part_of, with_all_of_b
+from .partial import part_of
 from .ranges import score_range
 from .references import benchmark_order, chances_within, same_run, stacked_regression, stratum_of
 from .sample import Sample, align, group_parts, group_shares, is_scored, scored_pairs
@@ -110,6 +111,36 @@ def observe(
         assert block is not None
         blocks.append(block.of_known())
     return with_all_of_b(plain, *stacked_regression(blocks, shares, drawn=True))
+
+
+def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None) -> Observed:
+    """Return the look with A's mean over all of B's questions, estimated by regression on B and the references.
+
+    `residual` is that of a regression of single answers, as `information` reads it: what averaging over A's answers
+    has taken away already, no regression takes away again.
+    """
+    if against is None:
+        return plain
+    plain = replace(plain, population=len(X), in_population=len(part.asked))
+    if len(part.asked) >= len(X):
+        return plain
+    fit = from_part(y, part, X, against)
+    if fit is None or (fit.gain is None and part.chances is None):
+        return plain if part.chances is None else replace(plain, estimate=None, se=None)
+    gain, averaged, residual = fit.gain, plain.prediction * (1 - plain.repeats), None
+    if gain is not None:
+        if part.chances is not None:  # over an equal drawing, of which `information` counts
+            gain = (fit.population_variance / fit.variance - 1) * (len(X) / len(part.asked) - 1)
+        residual = averaged + (1 - averaged) / gain
+    return replace(
+        plain,
+        estimate=fit.estimate,
+        plain=plain.estimate,
+        se=math.sqrt(fit.population_variance),
+        df=fit.population_df,
+        far=None,
+        residual=residual,
+    )
 
 
 def look(

@@ -15,7 +15,6 @@ from ..stats.contrast import cluster_codes
 from ..stats.intervals import in_range
 from ..stats.partial import Part, from_part, positions_look_random
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, short_of
-from .observed import Observed
 
 
 class NotRandomError(InputError):
@@ -116,36 +115,6 @@ def full_benchmark(
         se_population=math.sqrt(used.population_variance) if varies else None,
         ci_low_population=finite(ends[1][0]),
         ci_high_population=finite(ends[1][1]),
-    )
-
-
-def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None) -> Observed:
-    """Return the look with A's mean over all of B's questions, estimated by regression on B and the references.
-
-    `residual` is that of a regression of single answers, as `information` reads it: what averaging over A's answers
-    has taken away already, no regression takes away again.
-    """
-    if against is None:
-        return plain
-    plain = replace(plain, population=len(X), in_population=len(part.asked))
-    if len(part.asked) >= len(X):
-        return plain
-    fit = from_part(y, part, X, against)
-    if fit is None or (fit.gain is None and part.chances is None):
-        return plain if part.chances is None else replace(plain, estimate=None, se=None)
-    gain, averaged, residual = fit.gain, plain.prediction * (1 - plain.repeats), None
-    if gain is not None:
-        if part.chances is not None:  # over an equal drawing, of which `information` counts
-            gain = (fit.population_variance / fit.variance - 1) * (len(X) / len(part.asked) - 1)
-        residual = averaged + (1 - averaged) / gain
-    return replace(
-        plain,
-        estimate=fit.estimate,
-        plain=plain.estimate,
-        se=math.sqrt(fit.population_variance),
-        df=fit.population_df,
-        far=None,
-        residual=residual,
     )
 
 

@@ -29,6 +29,7 @@ from ..errors import InputError, check_computed
 from ..results.forms import finite
 from ..results.rows import CANNOT, NOT_DECIDED
 from ..results.sequential import Sequential
+from ..settings import check_unit
 from ..stats.contrast import cluster_codes
 from ..stats.sequential import (
     Spending,
@@ -44,12 +45,16 @@ from ..stats.sequential import (
     stagewise_shifts,
     student_t,
 )
+from .drawing import proportional
 from .observed import Observed
+from .ranges import Ends, score_range
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..arrays import BoolArray, FloatArray, IntArray, Labels
+    from ..data.scores import Scores
+    from ..settings import Settings
 
 Looks = int | Literal["anytime"]
 AskingOrder = Literal["breadth", "depth"]
@@ -396,33 +401,21 @@ def _cuts(share: FloatArray, whole: IntArray, first: int, count: int) -> list[in
     return kept
 
 
-def last_unit(ends: IntArray, target: float) -> int:
-    """Return the index of the unit (question or cluster) with which `target` questions are reached."""
-    return min(int(np.searchsorted(ends, target - 1e-9)), len(ends) - 1)
+def check_points(rule: StoppingRule | None, theirs: Scores, settings: Settings) -> None:
+    """Refuse a stopping rule in points or per cent if the metric's range is not [0, 1].
 
+    Args:
+        rule: when the run that grows stops.
+        theirs: scores of the run that it is compared with.
+        settings: may give the metric's range.
 
-def proportional(codes: IntArray, units: int, tasks: Labels | None, rng: np.random.Generator) -> IntArray:
-    """Return (units,) random ranks of the clusters, spread evenly over the tasks."""
-    drawn = rng.permutation(units)
-    sizes = np.bincount(codes, minlength=units).astype(np.float64)
-    stratum = tasks_touched(codes, units, tasks)
-    drawn = drawn[np.argsort(stratum[drawn], kind="stable")]
-    cum = np.cumsum(sizes[drawn]) - sizes[drawn] * rng.random(units)
-    totals = np.bincount(stratum, weights=sizes)
-    start = np.cumsum(totals) - totals
-    position = (cum - start[stratum[drawn]]) / totals[stratum[drawn]]
-    ranks = np.empty(units, dtype=np.intp)
-    ranks[drawn[np.argsort(position, kind="stable")]] = np.arange(units)
-    return ranks
-
-
-def tasks_touched(codes: IntArray, units: int, tasks: Labels | None) -> IntArray:
-    """Return (units,) a code for the set of tasks in which each cluster has questions."""
-    touched: list[set[int]] = [set() for _ in range(units)]
-    of_task = np.zeros(len(codes), dtype=np.intp) if tasks is None else cluster_codes(tasks)[0]
-    for code, task in zip(codes.tolist(), of_task.tolist(), strict=True):
-        touched[code].add(task)
-    return cluster_codes([tuple(sorted(together)) for together in touched])[0]
+    Raises:
+        InputError: names the option and the metric.
+    """
+    if rule is not None:
+        scale = score_range([Ends.of([theirs])], settings)
+        for name, value in (("margin", rule.margin), ("effect", rule.effect)):
+            check_unit(name, value, scale, theirs.metric)
 
 
 class Look:

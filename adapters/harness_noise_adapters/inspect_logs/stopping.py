@@ -14,16 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_noise.analysis.drawing import (
-    about_clusters,
-    check_against,
-    check_points,
-    clusters_of_other,
-    draw,
-    drawing_chances,
-)
+from harness_noise.analysis.drawing import about_clusters, check_against, clusters_of_other, draw, drawing_chances
 from harness_noise.analysis.references import expected_scores, same_run
-from harness_noise.analysis.sequential import Order, StoppingRule
+from harness_noise.analysis.sequential import Order, StoppingRule, check_points
 from harness_noise.arrays import FloatArray, IntArray, picked
 from harness_noise.data.clusters import MissingFieldError, UserSpec
 from harness_noise.data.matching import pair_questions

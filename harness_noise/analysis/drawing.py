@@ -23,8 +23,6 @@ from ..stats.contrast import cluster_codes
 if TYPE_CHECKING:
     from ..arrays import FloatArray, IntArray, Labels
 
-    pass
-
 NOT_RANDOM = "not_a_random_part"
 UNEQUAL = "unequal_chances"
 Part = TypeVar("Part", Scores, CorpusScores)

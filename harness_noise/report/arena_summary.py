@@ -17,10 +17,10 @@ from ..results.arena import Arena, Benchmark, BenchmarkResult, Checkpoint, Model
 from ..results.rows import SCORED_DIFFERENTLY, Difference
 from ..stats import decision
 from . import fmt
+from .budget import budget_section
 from .canvas import label_of
 from .columns import Column, Marks, Section, Summary, TextColumn, difference_columns, mean_columns, section
 from .sentences import ODD
-from .sequential import budget_section
 
 PAIRS = 30
 """Pairs that a terminal shows of each benchmark."""

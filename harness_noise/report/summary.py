@@ -46,6 +46,7 @@ from .columns import (
     section,
     verdict_tone,
 )
+from .parts import drawn, full_section, two_parts_words
 from .sentences import (
     FEW,
     asked_for,
@@ -58,7 +59,7 @@ from .sentences import (
     shown_rows,
     verdict_lines,
 )
-from .sequential import full_section, look_section, stopping, two_parts_words
+from .sequential import look_section, stopped
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
@@ -138,9 +139,10 @@ def of_analysis(table: Analysis, *, brief: bool = False, wide: bool = False) -> 
     first = first_metrics(rows)
     written = [] if brief or len(first) > FEW else [*map(sentence, first), *filter(None, map(gap_words, first))]
     by_slice = slice_sections(table, marks)
-    stopped, recorded, said = stopping(table, marks)
-    sentences = [*said, *written, *fmt.weights_line(rows), *slice_sentences(table), *fmt.estimand_line(rows)]
-    lead = recorded + [
+    looks = [look_section(table.sequential, "When the run stopped")] if table.sequential else []
+    beside = [*by_slice, *looks, *([full_section(table.full_benchmark, marks)] if table.full_benchmark else [])]
+    sentences = [*drawn(table), *written, *fmt.weights_line(rows), *slice_sentences(table), *fmt.estimand_line(rows)]
+    lead = [stopped(row) for row in table.sequential] + [
         closing_line(row, who=" ".join([row.model, runs.get((row.model, row.run), "")]).strip() if several else "")
         for row in overall_first([row for row in rows if row.is_overall or len(rows) <= FEW][:FEW])
     ]
@@ -148,8 +150,8 @@ def of_analysis(table: Analysis, *, brief: bool = False, wide: bool = False) -> 
         codes = {note.code for note in table.notes}
         why = NO_NUMBERS if said_of.NO_ERROR_BAR in codes and said_of.NO_SAMPLES not in codes else NO_SAMPLES
         why = NOT_SCORED if said_of.NOT_SCORED in codes else why
-        return Summary((*by_slice, *stopped), (), (why,), tuple(lead))  # instead of a table of dashes
-    shown = Summary((first_table, *by_slice, *stopped), marks.legend(), tuple(sentences), tuple(lead))
+        return Summary(tuple(beside), (), (why,), tuple(lead))  # instead of a table of dashes
+    shown = Summary((first_table, *beside), marks.legend(), tuple(sentences), tuple(lead))
     return replace(shown, codes=last[0], more=last[1])
 
 

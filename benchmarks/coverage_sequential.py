@@ -22,14 +22,14 @@ import numpy as np
 from scipy import optimize, special
 
 from harness_noise import as_scores
-from harness_noise.analysis.growing import with_all_of_b
-from harness_noise.analysis.observed import Observed, repeats_enough
-from harness_noise.analysis.sequential import Look, Order, StoppingRule, Taken
-from harness_noise.api.looks import estimate_from_part
+from harness_noise.extra.boundaries import critical_values, drift_for_power, exits_above, normal_z, predictive_power
+from harness_noise.extra.stopping.api import estimate_from_part
+from harness_noise.extra.stopping.growing import with_all_of_b
+from harness_noise.extra.stopping.observed import Observed, repeats_enough
+from harness_noise.extra.stopping.rules import Look, Order, StoppingRule, Taken
 from harness_noise.settings import Settings
 from harness_noise.stats.partial import Part
 from harness_noise.stats.power import noncentrality
-from harness_noise.stats.sequential import critical_values, drift_for_power, exits_above, normal_z, predictive_power
 
 SEED = 20261123
 ALPHA = 0.05
@@ -280,7 +280,7 @@ def study(item: Study, R: int) -> dict[str, Any]:
 
 def se_rule(n: int, p: float, target: float, R: int) -> dict[str, Any]:
     """A run that stops at a standard error: coverage of the interval that it reports, and what it asked."""
-    from harness_noise.analysis.observed import observe_mean
+    from harness_noise.extra.stopping.observed import observe_mean
 
     rng = np.random.default_rng([SEED, n, round(1000 * p), round(10_000 * target)])
     rule = StoppingRule(se=target)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from .api.arrays import combine, estimate, estimate_difference, pass_at_k
     from .api.files import Exported, adapters, export, profiles, write_figures, write_html, write_profile
     from .api.keywords import Choices
-    from .api.looks import boundaries, compare_in_sequence, estimate_from_part
     from .api.runs import analyze, arena, compare, read
     from .data.clusters import Fields
     from .data.questions import Questions
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from .extra.plan.results import Plan
     from .extra.regress.api import regress
     from .extra.regress.results import Regression
+    from .extra.stopping.api import boundaries, compare_in_sequence, estimate_from_part
     from .leaderboard.profiles import NamedProfile, Profile
     from .report.text import render, write_tables
     from .results.arena import Arena
@@ -42,7 +42,6 @@ _HOME = {
     "api.files": "Exported adapters export profiles write_figures write_html write_profile",
     "api.keywords": "Choices",
     "report.text": "render write_tables",
-    "api.looks": "boundaries compare_in_sequence estimate_from_part",
     "api.arrays": "combine estimate estimate_difference pass_at_k",
     "analysis.sample": "as_scores",
     "results.rows": "Analysis Comparison ConfidenceInterval Difference Estimate",

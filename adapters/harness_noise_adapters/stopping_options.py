@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from harness_noise.errors import InputError
 
 if TYPE_CHECKING:
-    from harness_noise.analysis.sequential import StoppingRule
+    from harness_noise.extra.stopping.rules import StoppingRule
 
 OF_UNTIL = ("order",)
 """Options that any `until` allows."""
@@ -93,7 +93,7 @@ def _rule(options: Mapping[str, Any], named: Named, level: float, seed: int) -> 
             need = named("until", "decided")
             raise InputError(f"{named(next(iter(chosen)))} does nothing without {need}: add it, or leave it out")
         return None
-    from harness_noise.analysis.sequential import StoppingRule
+    from harness_noise.extra.stopping.rules import StoppingRule
 
     against = chosen.pop("against", None)
     for name in ("margin", "effect"):

@@ -15,6 +15,7 @@ from ..data.native_values import agreed_pairs, are_zero_one
 from ..data.notes import Note, merge_notes
 from ..data.scores import CorpusScores, Group, Run, Scores
 from ..errors import InputError, NothingSharedError, parameter, some_of
+from ..extra.stopping.stopped import as_recorded
 from ..io.first_answers import first_of
 from ..io.joining import check_clusters
 from ..results.diagnostics import NOT_ASKED
@@ -30,7 +31,6 @@ from .repeats import copy_notes
 from .rows import NO_DIRECTION, RowDecision, decide_rows
 from .sample import as_scores, is_scored, members_of, named_repeats, scored_pairs, texts_of
 from .scoring import Checked, alike_note
-from .stopped import as_recorded
 
 AnyScores = TypeVar("AnyScores", Scores, CorpusScores)
 

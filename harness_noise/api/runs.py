@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..analysis.sequential import Looks
+    from ..extra.stopping.rules import Looks
     from ..results.arena import Arena
 
     Number = float | tuple[int, int]
@@ -270,8 +270,8 @@ def _looked(
     result: Comparison, pairs: list[tuple[Run, Run]], complete: list[Run], settings: Settings, looks: Looks | str
 ) -> Comparison:
     """Return the comparison corrected for the looks at A, which are kept next to A's file."""
-    from ..analysis import growing
-    from ..analysis.sequential import StoppingRule
+    from ..extra.stopping import growing
+    from ..extra.stopping.rules import StoppingRule
 
     if len(pairs) != 1 or not pairs[0][0].path or is_url(pairs[0][0].path):
         raise InputError(

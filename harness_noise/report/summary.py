@@ -15,6 +15,7 @@ from ..choices import T_TEST
 from ..data import notes as said_of
 from ..errors import counted as counted_of
 from ..errors import some_of
+from ..extra.stopping.report import look_section, stopped
 from ..extras import display_of
 from ..io.paths import telling_parts
 from ..results.forms import Document, rendered
@@ -59,7 +60,6 @@ from .sentences import (
     shown_rows,
     verdict_lines,
 )
-from .sequential import look_section, stopped
 
 if TYPE_CHECKING:
     from ..results.arena import Arena

@@ -9,9 +9,9 @@ import anyio
 import numpy as np
 import pytest
 
-from harness_noise.analysis.sequential import StoppingRule
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Scores
+from harness_noise.extra.stopping.rules import StoppingRule
 from harness_noise.settings import Settings
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")

@@ -30,10 +30,10 @@ def weak(canned, tmp_path_factory):
 
 def replay(canned, order, epochs, model, looks=20, asking="breadth"):
     """The looks of a run whose questions were asked in this order."""
-    from harness_noise.analysis.growing import observe
-    from harness_noise.analysis.sequential import StoppingRule
     from harness_noise.data.questions import Questions
     from harness_noise.data.scores import Scores
+    from harness_noise.extra.stopping.growing import observe
+    from harness_noise.extra.stopping.rules import StoppingRule
     from harness_noise.settings import Settings
 
     def part(keys, table):

@@ -446,7 +446,7 @@ def test_under_trio_it_is_the_same(canned, tmp_path, weak, monkeypatch):
 
 
 def test_a_fault_in_a_look_is_one_warning_and_the_run_goes_on(canned, tmp_path, weak, warned, monkeypatch):
-    from harness_noise.analysis.sequential import StoppingRule
+    from harness_noise.extra.stopping.rules import StoppingRule
 
     def broken(*_):
         raise RuntimeError("no look today")

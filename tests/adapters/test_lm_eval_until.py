@@ -17,12 +17,12 @@ from support.notes import noted
 
 pytest.importorskip("lm_eval")
 
-from harness_noise.analysis.growing import observe
-from harness_noise.analysis.observed import observe_mean
-from harness_noise.analysis.sequential import StoppingRule
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, ReadOptions, Scores
 from harness_noise.errors import InputError
+from harness_noise.extra.stopping.growing import observe
+from harness_noise.extra.stopping.observed import observe_mean
+from harness_noise.extra.stopping.rules import StoppingRule
 from harness_noise.io.registry import read
 from harness_noise.settings import Settings
 from harness_noise_adapters.lm_eval_harness import noise

@@ -18,8 +18,8 @@ from support.slow import rest_slow
 
 NATIVE = evaluator.evaluate
 N = 40
-OURS = ("live/growing.py", "live/repeats.py:Asking", "live/population.py", "analysis/sequential.py",
-        "analysis/observed.py", "analysis/drawing.py", "analysis/growing.py")  # fmt: skip
+OURS = ("live/growing.py", "live/repeats.py:Asking", "live/population.py", "stopping/rules.py",
+        "stopping/observed.py", "analysis/drawing.py", "stopping/growing.py")  # fmt: skip
 BEFORE = ("StoppingRule.parse", "StoppingRule.__post_init__", "_check_looks", "number_wanted")
 """What the user's own call does before lm-eval is called."""
 DOORS = ("build_all_requests", "doc_iterator", "answers", "Growing.evaluate")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, special, stats
 
-from harness_noise.stats.sequential import (
+from harness_noise.extra.boundaries import (
     Spending,
     critical_values,
     drift_for_power,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harness_noise import as_scores
-from harness_noise.analysis.observed import Observed, repeats_enough
-from harness_noise.analysis.sequential import Look, Looks, Progress, StoppingRule, Taken
+from harness_noise.extra.stopping.observed import Observed, repeats_enough
+from harness_noise.extra.stopping.rules import Look, Looks, Progress, StoppingRule, Taken
 from harness_noise.settings import Settings
 
 R = 2000

@@ -11,10 +11,10 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.analysis.drawing import with_record
-from harness_noise.analysis.sequential import StoppingRule
 from harness_noise.cli import main
 from harness_noise.errors import InputError
-from harness_noise.stats.sequential import critical_values, normal_z, stagewise_shifts, student_t
+from harness_noise.extra.boundaries import critical_values, normal_z, stagewise_shifts, student_t
+from harness_noise.extra.stopping.rules import StoppingRule
 
 N = 400
 RATES = {"a": 0.7, "b": 0.68, "c": 0.5, "d": 0.35}

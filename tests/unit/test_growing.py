@@ -12,11 +12,11 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import as_scores
-from harness_noise.analysis.growing import Pair
-from harness_noise.analysis.sequential import StoppingRule
 from harness_noise.cli import main
 from harness_noise.errors import InputError
-from harness_noise.stats.sequential import exits_above
+from harness_noise.extra.boundaries import exits_above
+from harness_noise.extra.stopping.growing import Pair
+from harness_noise.extra.stopping.rules import StoppingRule
 from support.notes import noted
 
 

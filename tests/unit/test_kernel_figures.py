@@ -17,6 +17,8 @@ from harness_noise.analysis.references import same_run
 from harness_noise.analysis.sample import as_scores, outer_note
 from harness_noise.data.scores import Group, Run
 from harness_noise.errors import InputError
+from harness_noise.extra.boundaries import exits_above, expected_fraction, mixture_boundaries, mixture_critical
+from harness_noise.extra.boundaries import mixture_tuning as tuning
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design, question_stats
 from harness_noise.stats.data_limit import chi_square
@@ -43,8 +45,6 @@ from harness_noise.stats.moments import (
 from harness_noise.stats.partial import Part, positions_look_random
 from harness_noise.stats.ranks import rank_sets
 from harness_noise.stats.resampling import Distribution, studentised
-from harness_noise.stats.sequential import exits_above, expected_fraction, mixture_boundaries, mixture_critical
-from harness_noise.stats.sequential import mixture_tuning as tuning
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness_noise import InputError, Settings, as_scores
-from harness_noise.analysis.sequential import check_points
+from harness_noise.extra.stopping.rules import check_points
 from harness_noise_adapters.stopping_options import checked
 
 

@@ -14,6 +14,7 @@ from scipy import stats
 
 import harness_noise as hn
 from harness_noise import Analysis, Comparison
+from harness_noise.extra.stopping.report import look_section, stopped
 from harness_noise.report import columns, terminal
 from harness_noise.report.figures import pair_title
 from harness_noise.report.sentences import (
@@ -24,7 +25,6 @@ from harness_noise.report.sentences import (
     verdict_line,
     verdict_lines,
 )
-from harness_noise.report.sequential import look_section, stopped
 from harness_noise.report.summary import summarise
 from harness_noise.results.rows import Difference, JudgeCorrection
 from harness_noise.results.sequential import Sequential

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from harness_noise import as_scores, estimate_difference
-from harness_noise.analysis.growing import observe
-from harness_noise.analysis.observed import Observed, observe_mean, observe_samples, repeats_enough
 from harness_noise.analysis.sample import align
-from harness_noise.analysis.sequential import Look, Order, StoppingRule
-from harness_noise.api.looks import estimate_from_part
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError
+from harness_noise.extra.stopping.api import estimate_from_part
+from harness_noise.extra.stopping.growing import observe
+from harness_noise.extra.stopping.observed import Observed, observe_mean, observe_samples, repeats_enough
+from harness_noise.extra.stopping.rules import Look, Order, StoppingRule
 from harness_noise.settings import Settings
 
 

@@ -390,8 +390,8 @@ def close(placed: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequenti
     from rich.console import Console
     from rich.text import Text
 
+    from harness_noise.extra.stopping.report import stopped
     from harness_noise.report.sentences import closing_lines
-    from harness_noise.report.sequential import stopped
 
     if not placed or display_type() == "none":
         return

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from harness_noise._version import __version__
-from harness_noise.analysis.growing import observe
-from harness_noise.analysis.observed import observe_mean, repeats_enough
-from harness_noise.analysis.sequential import Look, Order
 from harness_noise.arrays import IntArray, picked
 from harness_noise.data.native_values import fitting_bounds
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError, counted, error_message
+from harness_noise.extra.stopping.growing import observe
+from harness_noise.extra.stopping.observed import observe_mean, repeats_enough
+from harness_noise.extra.stopping.rules import Look, Order
 from harness_noise.results.rows import Estimate
 from harness_noise.results.sequential import Drawn, Sequential
 from harness_noise.settings import Settings

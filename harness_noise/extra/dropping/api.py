@@ -13,7 +13,6 @@ import numpy as np
 
 from ...analysis.ranges import Ends, widths
 from ...analysis.sample import as_scores
-from ...analysis.sequential import LOOKS, MOST_LOOKS, StoppingRule
 from ...api.keywords import Request, chosen_settings
 from ...arrays import IntArray
 from ...data.native_values import are_zero_one
@@ -28,6 +27,7 @@ from ...leaderboard.scoring import MeasuredRun
 from ...results.forms import finite
 from ...settings import Settings
 from ..ground import refuse_others
+from ..stopping.rules import LOOKS, MOST_LOOKS, StoppingRule
 from . import memory, order
 from .results import Dropping, LookedModel
 from .stats import FEWEST_CLUSTERS, ModelFamily, Whole, replay, see

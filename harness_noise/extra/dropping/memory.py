@@ -14,7 +14,7 @@ from ...analysis.drawing import valid_objects
 from ...errors import InputError
 from ...io.paths import LARGEST, LOOKS, loads, opened
 from ...results.forms import SCHEMA_VERSION
-from ...stats.sequential import critical_values
+from ..boundaries import critical_values
 from .stats import Looked, ModelFamily
 
 _ABOUT = ("schema_version", "harness_noise_version")

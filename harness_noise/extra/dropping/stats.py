@@ -22,7 +22,7 @@ from ...choices import CR2
 from ...settings import Estimator
 from ...stats.contrast import Design, QuestionStats, question_stats, sub_design
 from ...stats.moments import Moments, contrast_moments
-from ...stats.sequential import MOST_Z, critical_values, information, normal_z, stagewise_shifts, student_t
+from ..boundaries import MOST_Z, critical_values, information, normal_z, stagewise_shifts, student_t
 
 FEWEST_CLUSTERS = 7
 """Clusters (questions) before the first look: a variance of fewer drops where it happens to be small."""

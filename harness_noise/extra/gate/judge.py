@@ -36,7 +36,6 @@ from ...analysis.ranges import Ends, score_range
 from ...analysis.repeats import as_repeats, copy_notes, is_one_run, without_copies
 from ...analysis.rows import SCORED
 from ...analysis.sample import align, codes_of, is_scored
-from ...analysis.stopped import SEQUENTIAL, is_of
 from ...arrays import BoolArray, FloatArray, picked
 from ...choices import T_TEST, has_limits
 from ...data.matching import pair_questions
@@ -53,6 +52,7 @@ from ...stats import decision
 from ...stats.contrast import question_stats
 from ...stats.decision import OneSided
 from ...stats.power import noncentrality
+from ..stopping.stopped import SEQUENTIAL, is_of
 from .checks import with_scoring, without_texts, worst_case
 from .results import CANNOT, FAIL, PASS, Gate, GateRow, Rule, Seen, SelfTest
 

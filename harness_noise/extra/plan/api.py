@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Unpack
 
-    from ...analysis.sequential import Looks
     from ...io.sources import Source
     from ...results.rows import Difference, Estimate
     from ...settings import Settings
+    from ..stopping.rules import Looks
     from .plans import Asked
     from .results import Plan
 

@@ -29,7 +29,7 @@ from .pilots import TWO_LIKE_THIS, doubled, from_numbers, from_runs, noise_by_ta
 from .results import Plan, PlanAnswer, PlanLooks, PlanRow, PlugIn, TaskRepeats, TheoryRow
 
 if TYPE_CHECKING:
-    from ...analysis.sequential import Looks
+    from ..stopping.rules import Looks
 
 Pilot = Sequence[Run | Estimate | Difference]
 POWER = 0.80
@@ -520,8 +520,8 @@ def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, goal: Asked, sett
     Raises:
         InputError: looks out of range, or more than the plan's questions (clusters) have room for.
     """
-    from ...analysis.sequential import FEWEST_UNITS, MOST_BLOCKS, NARROWEST, StoppingRule
-    from ...stats.sequential import critical_values, drift_for_power, exits_above, expected_fraction, mixture_boundaries
+    from ..boundaries import critical_values, drift_for_power, exits_above, expected_fraction, mixture_boundaries
+    from ..stopping.rules import FEWEST_UNITS, MOST_BLOCKS, NARROWEST, StoppingRule
 
     rule = StoppingRule.parse("decided", looks=wanted, level=1 - plan.alpha)
     size = plan.cluster_size or 1.0
@@ -567,9 +567,9 @@ def _replayed(pilot: Pilot, settings: Settings, looks: Looks, alpha: float) -> R
     if len(runs) != 2:
         return None
     from ...analysis.comparison import compare_runs
-    from ...analysis.growing import Pair, comparisons
     from ...analysis.sample import group_shares
-    from ...analysis.sequential import StoppingRule
+    from ..stopping.growing import Pair, comparisons
+    from ..stopping.rules import StoppingRule
 
     row = compare_runs([(runs[0], runs[1])], settings).comparisons[0]
     for parts_a, parts_b, group in comparisons(runs[0], runs[1]):

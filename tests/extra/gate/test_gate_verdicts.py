@@ -16,12 +16,12 @@ from scipy import stats
 
 import harness_noise as hn
 from harness_noise.analysis.drawing import with_record
-from harness_noise.analysis.growing import observe
-from harness_noise.analysis.sequential import Look, StoppingRule
 from harness_noise.cli import main
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores, Skipped
 from harness_noise.extra.gate.judge import NOTHING_SHARED, Bar, Floor, judge
+from harness_noise.extra.stopping.growing import observe
+from harness_noise.extra.stopping.rules import Look, StoppingRule
 from harness_noise.settings import InPoints, Settings
 from harness_noise.stats.intervals import wilson
 from harness_noise.stats.power import noncentrality

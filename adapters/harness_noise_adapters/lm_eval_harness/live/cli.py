@@ -267,7 +267,8 @@ def report(session: Session) -> None:
         return
     try:
         from harness_noise.cli.commands import in_flags
-        from harness_noise.report import sentences, sequential, terminal
+        from harness_noise.extra.stopping import report as sequential
+        from harness_noise.report import sentences, terminal
 
         if session.analysis.estimates:
             lines = sentences.closing_lines(session.analysis.estimates, "lm-eval", session.native_se)

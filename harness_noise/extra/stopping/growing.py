@@ -15,30 +15,30 @@ from typing import Any
 
 import numpy as np
 
-from .._version import __version__
-from ..arrays import FloatArray, IntArray
-from ..data.measures import UNBOUNDED
-from ..data.notes import Note
-from ..data.scores import Group, Run, Scores
-from ..errors import InputError
-from ..io.paths import LARGEST, LOOKS, loads, opened
-from ..results.forms import SCHEMA_VERSION, finite
-from ..results.rows import CANNOT, NOT_DECIDED, Comparison
-from ..results.sequential import Replay, Sequential
-from ..settings import Settings
-from ..stats import decision
-from ..stats.cluster_variance import OF_RESIDUALS
-from ..stats.contrast import Design, question_stats
-from ..stats.partial import Part, from_part, positions_look_random
-from ..stats.sequential import critical_values
-from .comparison import matched_scores
-from .drawing import valid_objects
+from ..._version import __version__
+from ...analysis.comparison import matched_scores
+from ...analysis.drawing import valid_objects
+from ...analysis.partial import part_of
+from ...analysis.ranges import score_range
+from ...analysis.references import benchmark_order, chances_within, same_run, stacked_regression, stratum_of
+from ...analysis.sample import Sample, align, group_parts, group_shares, is_scored, scored_pairs
+from ...arrays import FloatArray, IntArray
+from ...data.measures import UNBOUNDED
+from ...data.notes import Note
+from ...data.scores import Group, Run, Scores
+from ...errors import InputError
+from ...io.paths import LARGEST, LOOKS, loads, opened
+from ...results.forms import SCHEMA_VERSION, finite
+from ...results.rows import CANNOT, NOT_DECIDED, Comparison
+from ...results.sequential import Replay, Sequential
+from ...settings import Settings
+from ...stats import decision
+from ...stats.cluster_variance import OF_RESIDUALS
+from ...stats.contrast import Design, question_stats
+from ...stats.partial import Part, from_part, positions_look_random
+from ..boundaries import critical_values
 from .observed import Observed, observe_samples
-from .partial import part_of
-from .ranges import score_range
-from .references import benchmark_order, chances_within, same_run, stacked_regression, stratum_of
-from .sample import Sample, align, group_parts, group_shares, is_scored, scored_pairs
-from .sequential import (
+from .rules import (
     ALL_ASKED,
     NONE_TAKEN,
     Look,
@@ -193,7 +193,7 @@ def look(
         kept.append({"key": key, "taken": asdict(taken), "found": row.to_dict()})
     if not out:
         raise InputError(f"{run_a.name} and {run_b.name} have no mean of question scores in common: nothing to look at")
-    from ..io.atomic import write_text
+    from ...io.atomic import write_text
 
     write_text(memory, json.dumps(head | {"tasks": kept}, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return tuple(out)

@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..analysis.growing import Pair
-from ..analysis.partial import full_benchmark, part_of
-from ..analysis.ranges import Ends, score_range
-from ..analysis.sample import as_scores
-from ..analysis.sequential import LOOKS, AskingOrder, Looks, StoppingRule
-from ..errors import InputError
-from ..settings import Settings
-from ..stats.contrast import question_stats
-from ..stats.sequential import GAMMA, Spending, critical_values
-from .keywords import Computing, chosen_settings
+from ...analysis.partial import full_benchmark, part_of
+from ...analysis.ranges import Ends, score_range
+from ...analysis.sample import as_scores
+from ...api.keywords import Computing, chosen_settings
+from ...errors import InputError
+from ...settings import Settings
+from ...stats.contrast import question_stats
+from ..boundaries import GAMMA, Spending, critical_values
+from .growing import Pair
+from .rules import LOOKS, AskingOrder, Looks, StoppingRule
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from numpy.typing import ArrayLike
 
-    from ..arrays import Labels
-    from ..results.sequential import FullBenchmark, Sequential
+    from ...arrays import Labels
+    from ...results.sequential import FullBenchmark, Sequential
 
 
 def boundaries(

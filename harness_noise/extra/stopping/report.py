@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..errors import counted
-from ..results.rows import CANNOT, NOT_DECIDED, Analysis
-from . import fmt
-from .columns import Column, Section, TextColumn, section
-from .parts import drawn, seed_words
+from ...errors import counted
+from ...report import fmt
+from ...report.columns import Column, Section, TextColumn, section
+from ...report.parts import drawn, seed_words
+from ...results.rows import CANNOT, NOT_DECIDED, Analysis
 
 if TYPE_CHECKING:
-    from ..results.sequential import Sequential
+    from ...results.sequential import Sequential
 
 
 def look_section(rows: Sequence[Sequential], title: str = "Looks at a run that grows") -> Section:

@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..arrays import FloatArray
-from ..data.native_values import are_zero_one
-from ..data.scores import Group, Run, Scores
-from ..data.units import PERCENT, Scale, decimals
-from ..errors import InputError
-from ..results.forms import finite
-from ..settings import Settings
-from ..stats.contrast import QuestionStats
-from ..stats.decision import Differences
-from ..stats.intervals import ExtendedSample
-from ..stats.sequential import normal_z, student_t
-from ..stats.tolerances import FEWEST_UNITS, ROUNDING
-from .difference import observed_pair, pair_kernel
-from .mean import estimate_of
-from .ranges import score_range
-from .sample import Sample, kernel, sample
+from ...analysis.difference import observed_pair, pair_kernel
+from ...analysis.mean import estimate_of
+from ...analysis.ranges import score_range
+from ...analysis.sample import Sample, kernel, sample
+from ...arrays import FloatArray
+from ...data.native_values import are_zero_one
+from ...data.scores import Group, Run, Scores
+from ...data.units import PERCENT, Scale, decimals
+from ...errors import InputError
+from ...results.forms import finite
+from ...settings import Settings
+from ...stats.contrast import QuestionStats
+from ...stats.decision import Differences
+from ...stats.intervals import ExtendedSample
+from ...stats.tolerances import FEWEST_UNITS, ROUNDING
+from ..boundaries import normal_z, student_t
 
 REPEATS_SHARE = 0.1
 """Share of V: prediction noise that is no more than this has no part in the standard error worth more answers."""

@@ -24,14 +24,16 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 
-from ..data.units import equivalent
-from ..errors import InputError, check_computed
-from ..results.forms import finite
-from ..results.rows import CANNOT, NOT_DECIDED
-from ..results.sequential import Sequential
-from ..settings import check_unit
-from ..stats.contrast import cluster_codes
-from ..stats.sequential import (
+from ...analysis.drawing import proportional
+from ...analysis.ranges import Ends, score_range
+from ...data.units import equivalent
+from ...errors import InputError, check_computed
+from ...results.forms import finite
+from ...results.rows import CANNOT, NOT_DECIDED
+from ...results.sequential import Sequential
+from ...settings import check_unit
+from ...stats.contrast import cluster_codes
+from ..boundaries import (
     Spending,
     critical_values,
     drift_for_power,
@@ -45,16 +47,14 @@ from ..stats.sequential import (
     stagewise_shifts,
     student_t,
 )
-from .drawing import proportional
 from .observed import Observed
-from .ranges import Ends, score_range
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ..arrays import BoolArray, FloatArray, IntArray, Labels
-    from ..data.scores import Scores
-    from ..settings import Settings
+    from ...arrays import BoolArray, FloatArray, IntArray, Labels
+    from ...data.scores import Scores
+    from ...settings import Settings
 
 Looks = int | Literal["anytime"]
 AskingOrder = Literal["breadth", "depth"]

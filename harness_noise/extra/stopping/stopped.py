@@ -13,18 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import FloatArray
-from ..data.scores import Run, Scores
-from ..data.units import equivalent
-from ..results.diagnostics import STOPPED
-from ..results.forms import finite
-from ..results.rows import Unadjusted
-from ..results.sequential import Sequential
-from ..settings import Settings
-from ..stats import decision
-from .difference import Compared, pair_kernel
-from .rows import Filled, RowDecision
-from .sample import Aligned, align, group_shares
+from ...analysis.difference import Compared, pair_kernel
+from ...analysis.rows import Filled, RowDecision
+from ...analysis.sample import Aligned, align, group_shares
+from ...arrays import FloatArray
+from ...data.scores import Run, Scores
+from ...data.units import equivalent
+from ...results.diagnostics import STOPPED
+from ...results.forms import finite
+from ...results.rows import Unadjusted
+from ...results.sequential import Sequential
+from ...settings import Settings
+from ...stats import decision
 
 Key = tuple[str, str, str]
 SEQUENTIAL = "sequential"

@@ -82,8 +82,8 @@ class Estimator(Registered):
     """A variance estimator V = g(G) Σ_c [Σ_i c(h) e_i]², with G clusters c of leverage h."""
 
     beside: str = (
-        "published estimate estimate_difference analyze compare arena compare_in_sequence corpus "
-        "corpus_difference unpaired wild runs crossed looks"
+        "published estimate estimate_difference analyze compare arena corpus "
+        "corpus_difference unpaired wild runs crossed"
     )
     leverage: Function
     """Leverages of any shape → the factors c(h) of the residuals."""

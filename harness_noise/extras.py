@@ -88,6 +88,8 @@ class Calculation:
     """Fields of `Settings` and other keywords that it obeys in any value."""
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Field of `Settings` → the values that it obeys besides the default."""
+    values_of: Mapping[str, str] = field(default_factory=dict)
+    """Field of `Settings` → a calculation of the core that obeys the same values."""
     refusals: Mapping[str, str]
     """Keyword → the sentence that refuses it, with `{what}` for the keyword. "" is for all others."""
 
@@ -136,8 +138,12 @@ def public(name: str) -> Any:
     return None
 
 
-def module_of(keyword: str) -> Any:
+def module_of(keyword: str, what: str = "") -> Any:
     """Return the module that does what a keyword of the core's functions asks for.
+
+    Args:
+        keyword: it.
+        what: the name of what is missing if no extra does, for a user who has not given the keyword.
 
     Raises:
         InputError: no extra does.
@@ -145,7 +151,7 @@ def module_of(keyword: str) -> Any:
     for package, extra in found().items():
         if keyword in extra.keywords:
             return import_module(f"{package}.{extra.keywords[keyword].module}")
-    raise InputError(not_installed(f"`{keyword}`"))
+    raise InputError(not_installed(what or f"`{keyword}`"))
 
 
 def display_of(keyword: str) -> Any:

@@ -63,14 +63,7 @@ def all_count_as_zero(missing: str) -> bool:
     return all(counts_as_zero(missing, cause) for cause in ("", *CAUSES))
 
 
-_COMPUTES = {
-    "compare_in_sequence": "a comparison in sequence",
-    "boundaries": "a boundary",
-    "estimate_from_part": "an estimate from a part",
-}
-"""Consumer that does without all it does not obey, and advises nothing in its place → what it computes."""
 _SENTENCES = {
-    **{consumer: f"{words} does not use {{what}}: leave it out" for consumer, words in _COMPUTES.items()},
     # entry points
     "read": "reading computes nothing: give {what} to `analyze` or `compare`",
     "estimate analyze export": "{what} is about a difference: it is for `compare` and `arena`, and here is one model",
@@ -99,8 +92,6 @@ _SENTENCES = {
     ),
     "strata": "weights of the questions make every task the mean of its strata: leave {what} out, or give weights of "
     "tasks",
-    "looks": "repeated looks are corrected row by row, by the t test of a random sample of pairs, with limits of their "
-    "own: leave {what} or `looks` out",
     "sides": "A and B are given as `a` and `b`: leave {what} out, or give all runs as `a`",
     "against": "with `against` all given runs are A: leave {what} out",
     # metrics over all questions at once
@@ -129,7 +120,6 @@ check_partners()
 _WITH_ANSWERS = "estimate estimate_difference analyze compare arena"
 _DIFFERENCES = "estimate_difference compare arena corpus_difference counts profile"
 _CORPUS = "corpus corpus_difference"
-_LOOKS = "compare_in_sequence estimate_from_part"
 _DESIGNS = "unpaired wild fixed runs crossed"
 _ON_RUNS = "analyze compare arena"
 KEYWORDS = {
@@ -147,7 +137,6 @@ KEYWORDS = {
     "profile": "profile",
     # what else is computed
     **dict.fromkeys(("questions", "by_question"), "compare"),
-    "looks": "compare",
     "answers_b": "published",
     "n": "published",
 }
@@ -171,9 +160,9 @@ def obeyed(name: str, consumer: str) -> Sequence[Any] | None:
             return None
         if name in own.values:
             return own.values[name]
-        if not own.like:
+        if not (like := own.values_of.get(name, own.like)):
             return ()
-        consumer = own.like
+        consumer = like
     if name in REGISTERS:
         return REGISTERS[name].named(consumer)
     if name not in Settings.__dataclass_fields__:  # of an extra that is not there, which `extras.module_of` says
@@ -237,7 +226,7 @@ class Settings:
 
     level: float = field(
         default=0.95,
-        metadata=_obeyed(f"published {_WITH_ANSWERS} {_CORPUS} {_DESIGNS} {_LOOKS} boundaries counts profile looks"),
+        metadata=_obeyed(f"published {_WITH_ANSWERS} {_CORPUS} {_DESIGNS} counts profile"),
     )
     """Coverage of the confidence intervals, in (0, 1)."""
     # a metric over all questions has the jackknife's variance whatever is chosen (docs/methods/corpus.md)
@@ -259,10 +248,10 @@ class Settings:
     # one row is its own family
     adjust: Adjust = field(
         default="holm",
-        metadata=_obeyed(f"published compare arena corpus_difference counts profile looks {_DESIGNS}"),
+        metadata=_obeyed(f"published compare arena corpus_difference counts profile {_DESIGNS}"),
     )
     """Adjustment of the p-values over each family of rows: ``"holm"``, ``"bh"`` (Benjamini & Hochberg), ``"none"``."""
-    margin: float | None = field(default=None, metadata=_obeyed(f"{_DIFFERENCES} compare_in_sequence looks {_DESIGNS}"))
+    margin: float | None = field(default=None, metadata=_obeyed(f"{_DIFFERENCES} {_DESIGNS}"))
     """Test equivalence within ±margin, on the metric's scale. None: no such test."""
     unpaired: bool = field(
         default=False,
@@ -271,10 +260,10 @@ class Settings:
     """Ignore which question is which: two samples of different questions, as counts always are."""
     repeats_are: RepeatsAre = field(
         default="answers",
-        metadata=_obeyed("published estimate estimate_difference analyze compare looks unpaired wild runs crossed"),
+        metadata=_obeyed("published estimate estimate_difference analyze compare unpaired wild runs crossed"),
     )
     """``"answers"``: repeats are independent. ``"runs"``: each is a seed or prompt that affects all questions."""
-    runs_shared: bool = field(default=False, metadata=_obeyed("estimate_difference compare looks wild runs crossed"))
+    runs_shared: bool = field(default=False, metadata=_obeyed("estimate_difference compare wild runs crossed"))
     """With ``repeats_are="runs"``: run j of A and run j of B share their prompt, seed or judge."""
     questions_are: QuestionsAre = field(
         default="population", metadata=_obeyed(f"{_WITH_ANSWERS} unpaired wild fixed crossed")
@@ -285,19 +274,19 @@ class Settings:
     """
     range: tuple[float, float] | None = field(
         default=None,
-        metadata=_obeyed(f"published {_WITH_ANSWERS} {_LOOKS} looks {_CORPUS} {_DESIGNS}"),
+        metadata=_obeyed(f"published {_WITH_ANSWERS} {_CORPUS} {_DESIGNS}"),
     )
     """Lowest and highest value of the metric, for all that is analysed. None: the range that the run declares."""
     missing: Missing = field(
         default="drop",
-        metadata=_obeyed(f"published read {_WITH_ANSWERS} {_LOOKS} looks {_CORPUS} {_DESIGNS}"),
+        metadata=_obeyed(f"published read {_WITH_ANSWERS} {_CORPUS} {_DESIGNS}"),
     )
     """Errored or missing answers: ``"drop"`` leaves them out, ``"zero"`` counts them as wrong, and
     ``"infrastructure=zero"`` only those with this cause (agent, infrastructure, verifier, refused, limit or
     unanswered)."""
     cluster: str | None = field(
         default=None,
-        metadata=_obeyed(f"published read analyze compare arena looks {_CORPUS} {_DESIGNS}"),
+        metadata=_obeyed(f"published read analyze compare arena {_CORPUS} {_DESIGNS}"),
     )
     """Field that related questions share, as a SPEC. None: the clusters that the run has.
 
@@ -305,7 +294,7 @@ class Settings:
     """
     weights: Weights = field(
         default="equal",
-        metadata=_obeyed(f"published analyze compare arena {_CORPUS} {_DESIGNS}", export=(), looks=("none",)),
+        metadata=_obeyed(f"published analyze compare arena {_CORPUS} {_DESIGNS}", export=()),
     )
     """Weights of the tasks in the overall row, a group as one: ``"equal"``, ``"size"`` (by questions), ``"none"`` (no
     row).
@@ -314,22 +303,22 @@ class Settings:
     every task by their value of a field, as a traffic mix.
     """
     chance: Chance | None = field(
-        default=None, metadata=_obeyed(f"analyze compare arena looks {_CORPUS} {_DESIGNS}", export=())
+        default=None, metadata=_obeyed(f"analyze compare arena {_CORPUS} {_DESIGNS}", export=())
     )
     """Correct scores in [0, 1] for guessing, (x − c)/(1 − c): c for all tasks, a file or mapping of task to c, or
     ``"auto"``, one over the number of choices of each question. Nothing is clipped at 0. None: no correction."""
     only: tuple[str, ...] = field(
         default=(),
         metadata=_obeyed(
-            f"read analyze compare arena looks {_CORPUS} {_DESIGNS}",
+            f"read analyze compare arena {_CORPUS} {_DESIGNS}",
             export=(),
         ),
     )
     """Conditions ``"FIELD OP VALUE"`` (= != < <= > >=) that a question must meet, all of them: numbers are compared as
     numbers, ISO dates as dates, all else as text."""
-    seed: int = field(default=0, metadata=_obeyed(f"{_WITH_ANSWERS} looks compare_in_sequence {_CORPUS} {_DESIGNS}"))
+    seed: int = field(default=0, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} {_DESIGNS}"))
     """Seed of the resampling tests and intervals, and of the order in which a replay asks its questions."""
-    resamples: int = field(default=10_000, metadata=_obeyed(f"{_WITH_ANSWERS} looks {_CORPUS} {_DESIGNS}"))
+    resamples: int = field(default=10_000, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} {_DESIGNS}"))
     """Number of resamples, 100 or more."""
 
     def __post_init__(self) -> None:

@@ -15,7 +15,6 @@ from ..data.native_values import agreed_pairs, are_zero_one
 from ..data.notes import Note, merge_notes
 from ..data.scores import CorpusScores, Group, Run, Scores
 from ..errors import InputError, NothingSharedError, parameter, some_of
-from ..extra.stopping.stopped import as_recorded
 from ..io.first_answers import first_of
 from ..io.joining import check_clusters
 from ..results.diagnostics import NOT_ASKED
@@ -27,6 +26,7 @@ from ..stats.decision import OneSided
 from .difference import Compared, run_difference
 from .doubled import doubled_note
 from .otherwise import would_change
+from .recorded import correction
 from .repeats import copy_notes
 from .rows import NO_DIRECTION, RowDecision, decide_rows
 from .sample import as_scores, is_scored, members_of, named_repeats, scored_pairs, texts_of
@@ -57,10 +57,11 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
     for run_a, run_b in named:
         of_pair, listed, remarks, each_what = _of_pair(run_a, run_b, settings, n_questions)
         alone += each_what
-        of_pair = [
-            as_recorded(row, what, settings) if isinstance(what, Compared) else row
-            for row, what in zip(of_pair, each_what, strict=True)
-        ]
+        if (stopped := correction((run_a, run_b))) is not None:
+            of_pair = [
+                stopped.as_recorded(row, what, settings) if isinstance(what, Compared) else row
+                for row, what in zip(of_pair, each_what, strict=True)
+            ]
         rows += [row.named(run_a=run_a.name, run_b=run_b.name) for row in of_pair]
         flips += listed
         notes += [*run_a.notes, *run_b.notes, *remarks]

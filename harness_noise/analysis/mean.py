@@ -31,6 +31,7 @@ from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SKEWED, SKEWED_ME
 from .doubled import doubled_note
 from .judges import judge_notes, with_judge
 from .ranges import MISSING_SHARE, Ends, check_range, mean_if_missing, score_range
+from .recorded import correction
 from .rows import Interval, mean_fields
 from .sample import (
     Estimated,
@@ -323,7 +324,12 @@ def _other_tasks(runs: Sequence[Run]) -> list[Note]:
 
 
 def looks_of(runs: Sequence[Run]) -> dict[str, Any]:
-    """Return the runs' records of early stopping and drawn questions, as fields of an `Analysis`."""
+    """Return the runs' records of early stopping and drawn questions, as fields of an `Analysis`.
+
+    Raises:
+        InputError: a run has one of stopping, and what corrects for it is not installed.
+    """
+    correction(runs)
     if not any(run.sequential or run.drawn for run in runs):
         return {}
     from ..results.sequential import Drawn, Sequential

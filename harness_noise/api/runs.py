@@ -15,7 +15,7 @@ from ..data.scores import Run
 from ..errors import InputError, check_count
 from ..extras import module_of
 from ..io import registry, workers
-from ..io.paths import PathInput, is_path, is_url
+from ..io.paths import PathInput, is_path
 from ..io.sources import Source, Sources, is_unnamed, listed, names, numbered, only_of, runs_of
 from ..results.rows import Analysis, Comparison
 from ..settings import Settings, check_obeyed
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..extra.stopping.rules import Looks
     from ..results.arena import Arena
 
     Number = float | tuple[int, int]
@@ -145,7 +144,7 @@ def compare(
     questions: int = 0,
     profile: str | Path | None = None,
     complete: Sources = (),
-    looks: Looks | str | None = None,
+    looks: int | str | None = None,
     by_question: bool = False,
     answers_b: float | None = None,
     n: int | None = None,
@@ -235,7 +234,7 @@ def compare(
         pairs = [(prepared[id(first)], prepared[id(second)]) for first, second in pairs]
         result = _of_pairs(pairs, known, request.settings, by, questions)
         if looks is not None:
-            result = _looked(result, pairs, known, request.settings, looks)
+            result = module_of("looks").looked(result, pairs, known, request.settings, looks)
         if by_question:
             from ..analysis.comparison import by_question as each_question
 
@@ -264,26 +263,6 @@ def _of_pairs(
         rows, notes = full_differences(pairs, known, settings)
         result = replace(result, full_benchmark=rows, notes=(*result.notes, *notes))
     return result
-
-
-def _looked(
-    result: Comparison, pairs: list[tuple[Run, Run]], complete: list[Run], settings: Settings, looks: Looks | str
-) -> Comparison:
-    """Return the comparison corrected for the looks at A, which are kept next to A's file."""
-    from ..extra.stopping import growing
-    from ..extra.stopping.rules import StoppingRule
-
-    if len(pairs) != 1 or not pairs[0][0].path or is_url(pairs[0][0].path):
-        raise InputError(
-            "`looks` is for one run that grows, in a local file or folder, and the one it is compared with"
-        )
-    if result.slices:
-        raise InputError("`looks` corrects rows for repeated looks, but slices are not: leave `looks` or `by` out")
-    settings.check("looks")
-    memory = growing.looks_path(pairs[0][0].path)
-    looks_taken = growing.look(*pairs[0], settings, StoppingRule.parse("decided", looks=looks).looks, memory, complete)
-    note = Note("looks_kept", f"the looks at {pairs[0][0].model} are kept in {memory}")
-    return growing.judged_by_looks(replace(result, notes=(*result.notes, note)), looks_taken, settings)
 
 
 def _number(side: object) -> Number | None:

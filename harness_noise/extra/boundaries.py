@@ -31,10 +31,15 @@ from scipy import special
 from ..arrays import FloatArray
 from ..errors import of_choice
 
+Looks = int | Literal["anytime"]
 Spending = Literal["hsd", "obrien-fleming", "pocock"]
 GAMMA = -4.0
 """γ of the Hwang–Shih–DeCani family: between Pocock's (1) and O'Brien & Fleming's (about −10)."""
 
+LOOKS = 20
+"""Looks of a run unless the user names another number."""
+MOST_LOOKS = 50
+"""The most looks of a group-sequential plan. Beyond, a confidence sequence is the better rule."""
 _GRID = 16
 """Density of the integration grid, r of [Jennison, §19.2]: 6r − 1 points and the midpoints between them."""
 _RTOL = 4 * math.ulp(1.0)

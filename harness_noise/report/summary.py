@@ -9,13 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..choices import T_TEST
 from ..data import notes as said_of
 from ..errors import counted as counted_of
 from ..errors import some_of
-from ..extra.stopping.report import look_section, stopped
 from ..extras import display_of
 from ..io.paths import telling_parts
 from ..results.forms import Document, rendered
@@ -139,10 +138,10 @@ def of_analysis(table: Analysis, *, brief: bool = False, wide: bool = False) -> 
     first = first_metrics(rows)
     written = [] if brief or len(first) > FEW else [*map(sentence, first), *filter(None, map(gap_words, first))]
     by_slice = slice_sections(table, marks)
-    looks = [look_section(table.sequential, "When the run stopped")] if table.sequential else []
+    looks = [_looks().look_section(table.sequential, "When the run stopped")] if table.sequential else []
     beside = [*by_slice, *looks, *([full_section(table.full_benchmark, marks)] if table.full_benchmark else [])]
     sentences = [*drawn(table), *written, *fmt.weights_line(rows), *slice_sentences(table), *fmt.estimand_line(rows)]
-    lead = [stopped(row) for row in table.sequential] + [
+    lead = [_looks().stopped(row) for row in table.sequential] + [
         closing_line(row, who=" ".join([row.model, runs.get((row.model, row.run), "")]).strip() if several else "")
         for row in overall_first([row for row in rows if row.is_overall or len(rows) <= FEW][:FEW])
     ]
@@ -234,7 +233,7 @@ def _further(table: Comparison, marks: Marks, *, wide: bool = False) -> Summary:
     """Return all but the first table: the verdicts, slices, looks, whole benchmarks, questions, and sentences."""
     every, sections = table.comparisons, slice_sections(table, marks)
     if table.sequential:
-        sections.append(look_section(table.sequential))
+        sections.append(_looks().look_section(table.sequential))
     if table.full_benchmark:
         sections.append(full_section(table.full_benchmark, marks))
     if table.combined:
@@ -400,6 +399,11 @@ def _ending(answers: Sequence[str], width: int = 16) -> str:
         return ""
     text = fmt.plain(Counter(answers).most_common(1)[0][0])
     return text if len(text) <= width else "…" + text[1 - width :]
+
+
+def _looks() -> Any:
+    """Return the module that shows looks."""
+    return display_of("looks")
 
 
 def slice_sections(table: Analysis | Comparison | Arena, marks: Marks) -> list[Section]:

@@ -9,6 +9,9 @@ from typing import Any
 from ..data.scores import Measured
 from .forms import row
 
+SEQUENTIAL = "sequential"
+"""The test and the interval of a difference for which a run was stopped."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Object:

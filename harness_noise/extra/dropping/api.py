@@ -19,6 +19,7 @@ from ...data.native_values import are_zero_one
 from ...data.notes import Note, merge_notes
 from ...data.scores import Group, Run
 from ...errors import InputError, check_count, some_of
+from ...extras import module_of
 from ...io.paths import is_path, is_url
 from ...io.sources import listed
 from ...leaderboard.build import distinct_names, measurements
@@ -26,8 +27,8 @@ from ...leaderboard.pairs import Grid, grid
 from ...leaderboard.scoring import MeasuredRun
 from ...results.forms import finite
 from ...settings import Settings
+from ..boundaries import LOOKS, MOST_LOOKS
 from ..ground import refuse_others
-from ..stopping.rules import LOOKS, MOST_LOOKS, StoppingRule
 from . import memory, order
 from .results import Dropping, LookedModel
 from .stats import FEWEST_CLUSTERS, ModelFamily, Whole, replay, see
@@ -268,7 +269,7 @@ def _replayed(board: _Board, settings: Settings, looks: int, said: Sequence[Note
     values = np.stack([np.pad(x, ((0, 0), (0, K - x.shape[1])), constant_values=np.nan) for x in every])
     values = np.take_along_axis(values, np.argsort(np.isnan(values), axis=2, kind="stable"), axis=2)
     most = table.stats.count.max(axis=0)
-    rule = StoppingRule(looks=looks, level=settings.level, seed=settings.seed)
+    rule = module_of("looks").StoppingRule(looks=looks, level=settings.level, seed=settings.seed)
     clusters = plan.clusters if plan.clustered else None
     asked = rule.order(len(most), clusters, plan.strata if plan.strata.any() else None, repeats=most)
     steps = [np.pad(each, (0, len(most) - len(each))) for each in map(asked.answers, range(1, len(asked.ends) + 1))]

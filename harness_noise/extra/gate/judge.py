@@ -43,16 +43,16 @@ from ...data.native_values import MISMATCH, agreed_pairs, are_zero_one
 from ...data.notes import Note
 from ...data.scores import CorpusScores, Group, OnQuestions, Run, Scores
 from ...errors import InputError, NothingSharedError, check_computed
+from ...extras import module_of
 from ...results.diagnostics import NOT_ASKED, STOPPED
 from ...results.forms import finite
 from ...results.rows import Comparison, Difference, Estimate
-from ...results.sequential import Sequential
+from ...results.sequential import SEQUENTIAL, Sequential
 from ...settings import CAUSES, Settings
 from ...stats import decision
 from ...stats.contrast import question_stats
 from ...stats.decision import OneSided
 from ...stats.power import noncentrality
-from ..stopping.stopped import SEQUENTIAL, is_of
 from .checks import with_scoring, without_texts, worst_case
 from .results import CANNOT, FAIL, PASS, Gate, GateRow, Rule, Seen, SelfTest
 
@@ -730,7 +730,7 @@ def why_unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None
 def _is_of(look: Sequential, row: Difference, run: Run, base: Run, settings: Settings) -> bool:
     """Return True if a row is of the baseline that the run was stopped against."""
     each = (what for what in compared_of(run, base)[0] if (what.task, *what.parts_a[0].key[1:]) == row.key)
-    return any(is_of(look, what, settings) for what in each)
+    return any(module_of("looks").is_of(look, what, settings) for what in each)
 
 
 def _with_look_interval(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...io.sources import Source
     from ...results.rows import Difference, Estimate
     from ...settings import Settings
-    from ..stopping.rules import Looks
+    from ..boundaries import Looks
     from .plans import Asked
     from .results import Plan
 

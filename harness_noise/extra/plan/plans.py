@@ -12,6 +12,7 @@ from ...data.native_values import MISMATCH, agree_on_metrics
 from ...data.notes import Note
 from ...data.scores import Run
 from ...errors import InputError, check_count
+from ...extras import module_of
 from ...results.rows import Difference, Estimate
 from ...results.sequential import Replay
 from ...settings import Settings, check_scale
@@ -29,7 +30,7 @@ from .pilots import TWO_LIKE_THIS, doubled, from_numbers, from_runs, noise_by_ta
 from .results import Plan, PlanAnswer, PlanLooks, PlanRow, PlugIn, TaskRepeats, TheoryRow
 
 if TYPE_CHECKING:
-    from ..stopping.rules import Looks
+    from ..boundaries import Looks
 
 Pilot = Sequence[Run | Estimate | Difference]
 POWER = 0.80
@@ -521,19 +522,20 @@ def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, goal: Asked, sett
         InputError: looks out of range, or more than the plan's questions (clusters) have room for.
     """
     from ..boundaries import critical_values, drift_for_power, exits_above, expected_fraction, mixture_boundaries
-    from ..stopping.rules import FEWEST_UNITS, MOST_BLOCKS, NARROWEST, StoppingRule
 
-    rule = StoppingRule.parse("decided", looks=wanted, level=1 - plan.alpha)
+    stopping = module_of("looks")
+
+    rule = stopping.StoppingRule.parse("decided", looks=wanted, level=1 - plan.alpha)
     size = plan.cluster_size or 1.0
-    most = MOST_BLOCKS if rule.looks == "anytime" else rule.looks
-    count = min(most, int(plan.n_questions / size) // FEWEST_UNITS)
+    most = stopping.MOST_BLOCKS if rule.looks == "anytime" else rule.looks
+    count = min(most, int(plan.n_questions / size) // stopping.FEWEST_UNITS)
     if count < min(2, most):
         raise InputError(
             f"a plan of {plan.n_questions} questions is too small to look before the end: leave `looks` out"
         )
     shares = tuple((k + 1) / count for k in range(count))
     if rule.looks == "anytime":
-        bounds = mixture_boundaries(shares, plan.alpha, NARROWEST)
+        bounds = mixture_boundaries(shares, plan.alpha, stopping.NARROWEST)
     else:
         bounds = critical_values(shares, plan.alpha)
     drift = plan.effect / math.sqrt(plan.variance / plan.n_questions)
@@ -568,15 +570,15 @@ def _replayed(pilot: Pilot, settings: Settings, looks: Looks, alpha: float) -> R
         return None
     from ...analysis.comparison import compare_runs
     from ...analysis.sample import group_shares
-    from ..stopping.growing import Pair, comparisons
-    from ..stopping.rules import StoppingRule
 
+    stopping = module_of("looks")
     row = compare_runs([(runs[0], runs[1])], settings).comparisons[0]
-    for parts_a, parts_b, group in comparisons(runs[0], runs[1]):
+    for parts_a, parts_b, group in stopping.comparisons(runs[0], runs[1]):
         name = parts_a[0].task if group is None else group.name
         if (name, parts_a[0].metric, parts_a[0].scorer) == row.key:
-            pair = Pair.of(parts_a, parts_b, group_shares(parts_a, group), settings)
-            return pair.replay(StoppingRule(looks=looks, level=1 - alpha))
+            pair = stopping.Pair.of(parts_a, parts_b, group_shares(parts_a, group), settings)
+            replayed: Replay = pair.replay(stopping.StoppingRule(looks=looks, level=1 - alpha))
+            return replayed
     raise InputError(
         f"{row.task}, {row.metric}: no mean of question scores, whose questions could come in another order"
     )

@@ -14,9 +14,9 @@ from ...api.keywords import Computing, chosen_settings
 from ...errors import InputError
 from ...settings import Settings
 from ...stats.contrast import question_stats
-from ..boundaries import GAMMA, Spending, critical_values
+from ..boundaries import GAMMA, LOOKS, Looks, Spending, critical_values
 from .growing import Pair
-from .rules import LOOKS, AskingOrder, Looks, StoppingRule
+from .rules import AskingOrder, StoppingRule
 
 if TYPE_CHECKING:
     from typing import Unpack

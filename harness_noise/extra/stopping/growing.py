@@ -36,13 +36,12 @@ from ...stats import decision
 from ...stats.cluster_variance import OF_RESIDUALS
 from ...stats.contrast import Design, question_stats
 from ...stats.partial import Part, from_part, positions_look_random
-from ..boundaries import critical_values
+from ..boundaries import Looks, critical_values
 from .observed import Observed, observe_samples
 from .rules import (
     ALL_ASKED,
     NONE_TAKEN,
     Look,
-    Looks,
     Order,
     StoppingRule,
     Taken,

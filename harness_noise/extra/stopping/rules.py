@@ -34,6 +34,9 @@ from ...results.sequential import Sequential
 from ...settings import check_unit
 from ...stats.contrast import cluster_codes
 from ..boundaries import (
+    LOOKS,
+    MOST_LOOKS,
+    Looks,
     Spending,
     critical_values,
     drift_for_power,
@@ -56,13 +59,8 @@ if TYPE_CHECKING:
     from ...data.scores import Scores
     from ...settings import Settings
 
-Looks = int | Literal["anytime"]
 AskingOrder = Literal["breadth", "depth"]
 
-LOOKS = 20
-"""Looks of a run unless the user names another number."""
-MOST_LOOKS = 50
-"""The most looks of a group-sequential plan. Beyond, a confidence sequence is the better rule."""
 MOST_BLOCKS = 50
 """Blocks of a run that looks after each of them."""
 FEWEST_UNITS = 5

@@ -22,12 +22,11 @@ from ...data.units import equivalent
 from ...results.diagnostics import STOPPED
 from ...results.forms import finite
 from ...results.rows import Unadjusted
-from ...results.sequential import Sequential
+from ...results.sequential import SEQUENTIAL, Sequential
 from ...settings import Settings
 from ...stats import decision
 
 Key = tuple[str, str, str]
-SEQUENTIAL = "sequential"
 _MIRRORED = {decision.WORDS[1]: decision.WORDS[2], decision.WORDS[2]: decision.WORDS[1]}
 _AS_LOOKED = ("test", "interval", "se", "questions_are", "repeats_are", "unpaired", "runs_shared")
 """Settings of which a look has those of `Settings()`: with others a comparison is another one."""

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from table import Row, parser, show, size
 
-from harness_noise_adapters.inspect_logs import stopper as live_module
+from harness_noise_adapters.inspect_logs import live as live_module
 
 READ = """
 import json, re, sys, time

@@ -66,9 +66,8 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
             hook.task_start(data, on)
             if on is None:
                 return None
-            from harness_noise_adapters.inspect_logs.stopping import refused as refused_by
-
-            return refused_by(data.spec, on)
+            refused = hook.refused(data.spec, on)
+            return refused
         except Exception as error:  # noqa: BLE001  a guest never takes the host down
             if (hook := _hook()) is not None:
                 hook.task_off()
@@ -181,10 +180,10 @@ def stop_when(
     Raises:
         InputError: no such choice, or not one of `against` and `se`.
     """
+    from harness_noise_adapters.asking import OF_DECIDED, OF_UNTIL
     from harness_noise_adapters.inspect_logs.flags import Flag
     from harness_noise_adapters.inspect_logs.stopper import StoppingSettings
     from harness_noise_adapters.inspect_logs.stopping import Stopping
-    from harness_noise_adapters.stopping_options import OF_DECIDED, OF_UNTIL
 
     from .errors import InputError
     from .settings import Settings

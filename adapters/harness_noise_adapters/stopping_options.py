@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.errors import InputError
 
+from .asking import OF_DECIDED, OF_UNTIL
+
 if TYPE_CHECKING:
     from harness_noise.extra.stopping.rules import StoppingRule
 
-OF_UNTIL = ("order",)
-"""Options that any `until` allows."""
-OF_DECIDED = ("against", "margin", "looks", "spending", "futility", "effect")
-"""Options that only `until` decided allows."""
 USERS = {"metric": ("until", "repeats"), "seed": ("until", "sample")}
 """Option → the options of which one must be there for it to do anything."""
 _MEANT = {
@@ -26,22 +23,6 @@ _MEANT = {
 }
 Named = Callable[..., str]
 """An option, and perhaps its value, as its user writes it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoppingOptions:
-    """Checked options for how much of a run is asked."""
-
-    rule: StoppingRule | None = None
-    """The rule that says when the run has enough answers, None to ask all."""
-    against: str | None = None
-    """The finished run that it is compared with, where the rule is that this is decided."""
-    metric: str | None = None
-    """The metric that decides, None for the first that can."""
-    sample: str | None = None
-    """Share or number of the questions to ask, drawn at random, None for all."""
-    complete: tuple[str, ...] = ()
-    """Finished runs of all questions, by which a subset's result is extended to the whole."""
 
 
 def checked(
@@ -120,16 +101,6 @@ def text_of(value: object, option: str, named: Named) -> str | None:
     return str(value).strip()
 
 
-def whole_number(value: object, what: str) -> int:
-    """Return the whole number. The error for another value calls it `what`."""
-    try:
-        if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
-            raise TypeError
-        return int(value)  # type: ignore[call-overload, no-any-return]
-    except (TypeError, ValueError):
-        raise InputError(f"{what} must be a whole number, not {value!r}") from None
-
-
 def _difference(value: object, what: str) -> float:
     """Return the difference, also in points or per cent."""
     from harness_noise.settings import difference
@@ -138,11 +109,3 @@ def _difference(value: object, what: str) -> float:
         return difference(str(value))
     except ValueError:
         raise InputError(f"{what} must be a difference, such as 0.015, 1.5% or 1.5pt, not {value!r}") from None
-
-
-def number(value: object, what: str) -> float:
-    """Return the number. The error for another value calls it `what`."""
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise InputError(f"{what} must be a number, not {value!r}") from None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness_noise_adapters.inspect_logs import stopper as live_module
+from harness_noise_adapters.inspect_logs import live as live_module
 from support.inspect_evals import ON, native, ours
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")

@@ -16,8 +16,9 @@ from harness_noise.settings import Settings
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
-from harness_noise_adapters.inspect_logs import private
-from harness_noise_adapters.inspect_logs.stopper import DecidingScore, Stopper, StoppingSettings, current
+from harness_noise_adapters.inspect_logs import ordering
+from harness_noise_adapters.inspect_logs.live import current
+from harness_noise_adapters.inspect_logs.stopper import DecidingScore, Stopper, StoppingSettings
 
 N = 50
 
@@ -187,9 +188,9 @@ def test_no_sample_waits_for_ever(monkeypatch, looks, max_samples, way, kind):
         try:
             with anyio.fail_after(20):
                 if way == "scheduler":
-                    await private._scheduling(_scheduler)(None, plan, sample)
+                    await ordering._scheduling(_scheduler)(None, plan, sample)
                 else:
-                    await private._collecting(_collect)([functools.partial(sample, *key) for key in plan])
+                    await ordering._collecting(_collect)([functools.partial(sample, *key) for key in plan])
         finally:
             current.reset(token)
 
@@ -211,7 +212,7 @@ def test_an_error_that_ends_the_run_ends_those_that_wait():
 
         try:
             with anyio.fail_after(20):
-                await private._scheduling(_scheduler)(None, [(i, 1) for i in range(N)], sample)
+                await ordering._scheduling(_scheduler)(None, [(i, 1) for i in range(N)], sample)
         finally:
             current.reset(token)
 

@@ -349,7 +349,7 @@ def test_a_task_with_its_own_early_stopping_is_refused(canned, tmp_path, weak):
 def test_an_unknown_inspect_is_refused_before_the_start(canned, tmp_path, weak, monkeypatch):
     from harness_noise_adapters.inspect_logs import private
 
-    monkeypatch.setattr(private, "_RUN", "elsewhere")
+    monkeypatch.setattr(private, "RUN", "elsewhere")
     asked = []
     log = canned.eval(task(canned, STRONG, before=counted(asked)), tmp_path, metadata=until(weak))[0]
     assert log.status == "error"
@@ -462,9 +462,10 @@ def test_a_fault_in_a_look_is_one_warning_and_the_run_goes_on(canned, tmp_path, 
 
 def test_the_plan_is_left_alone_where_inspect_makes_it_in_another_way(canned, tmp_path, weak, warned, monkeypatch):
     """Clusters are then split; Inspect's own order is breadth first, too."""
-    from harness_noise_adapters.inspect_logs import private
 
-    monkeypatch.setattr(private, "reorder", lambda: False)
+    from harness_noise_adapters.inspect_logs import ordering
+
+    monkeypatch.setattr(ordering, "reorder", lambda: False)
     unwrap_all()
     log = canned.eval(
         task(canned, STRONG), tmp_path, model="mockllm/strong", epochs=2, max_samples=1,
@@ -479,13 +480,14 @@ def test_the_plan_is_left_alone_where_inspect_makes_it_in_another_way(canned, tm
 
 
 def test_there_an_answer_that_fails_is_waited_for_to_the_end(canned, tmp_path, weak, monkeypatch):
-    from harness_noise_adapters.inspect_logs import private
 
     def before(state):
         if state.sample_id == "q33":
             raise RuntimeError("no answer")
 
-    monkeypatch.setattr(private, "reorder", lambda: False)
+    from harness_noise_adapters.inspect_logs import ordering
+
+    monkeypatch.setattr(ordering, "reorder", lambda: False)
     unwrap_all()
     log = canned.eval(
         task(canned, STRONG, before=before), tmp_path, model="mockllm/strong", fail_on_error=False, metadata=until(weak)

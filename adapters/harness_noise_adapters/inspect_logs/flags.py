@@ -20,7 +20,7 @@ from harness_noise.data.measures import UNITS
 from harness_noise.errors import InputError, is_now
 from harness_noise.settings import Settings
 
-from ..stopping_options import number
+from ..asking import number
 
 NAMES = {"cluster": "cluster", "level": "level", "estimator": "se", "interval": "interval"}
 """Name of a setting → field of `Settings`. `noise_se` is not among them, because it is a metric of the log."""

@@ -30,13 +30,14 @@ from harness_noise.results.sequential import Sequential
 from harness_noise.settings import Settings
 
 from . import inject, private
+from .clusters import TaskClusters, spec_for
 from .export import insert, rewrite
 from .flags import Flag
 from .gather import too_few
+from .live import Live, Logged, current
 from .logfile import LogFile
 from .read import LogRun, Recorded, assemble
 from .records import RECORD, HandedOver, interrupted
-from .stopper import Live, Logged, current
 
 if TYPE_CHECKING:
     from inspect_ai.hooks import RunEnd, SampleEnd, TaskEnd, TaskStart
@@ -69,6 +70,30 @@ def install() -> bool:
     """Let results pass by here. False where those of running tasks do not, which `task_end` sees."""
     private.wrap_rescoring(renew)
     return private.wrap_results(_add_results, _not_added)
+
+
+def refused(spec: EvalSpec, on: Flag) -> str | None:
+    """Return why the task that starts here, with the flag on, must not start.
+
+    Where it is to ask less, Inspect will ask us.
+
+    Clusters that its own metadata name and its samples do not have are a reason, where this Inspect shows its samples.
+    """
+    running, cluster = private.options(), on.cluster
+    if cluster is not None and (spec.metadata or {}).get("noise_cluster") is not None:
+        ids, dataset = set(spec.dataset.sample_ids or ()), getattr(getattr(running, "task", None), "dataset", ())
+        samples = [sample for sample in dataset if sample.id in ids]
+        metadata = [sample.metadata or {} for sample in samples]
+        try:
+            task_clusters = TaskClusters(spec.task, [str(sample.id) for sample in samples], metadata)
+            task_clusters.labels(spec_for(cluster, spec.task))
+        except InputError as error:
+            return f"{spec.task}: noise_cluster: {error}"
+    if not on.asking:
+        return None
+    from .stopping import stop_early
+
+    return stop_early(running, on.asking)
 
 
 def task_off() -> None:

@@ -3,18 +3,6 @@
 - `eval_results` computes the results of a task. No public hook comes between them and the log, nor between a log that
   is scored again (`inspect score`, `edit_score`, `recompute_metrics`) and its new results, in which what a hook has
   appended is gone. Ours are added to both.
-- A task gets its `early_stopping` from its code; the flag puts one onto a copy of the running task.
-- Inspect starts all samples in the order of the data set. The plan of samples is put into our order, and its results
-  come back in Inspect's own. Each sample waits for its turn before it takes one of Inspect's slots; else all of a
-  small data set is under way before the first look.
-
-A `SampleSource` (Inspect 0.3.277) cannot take the place of the last two. It was tried with Inspect 0.3.285:
-
-- `task_run` reads the task's source in its first lines. The first hook of a task, `on_task_start`, comes later and gets
-  no `Task`, nor does `on_run_start`. A source that is put in there is ignored, and everything is asked: only the task's
-  own code could stop a run, and no flag. What is missing is a hook that gets the `Task` before its samples are read.
-- The log of a source has no `sample_ids`, 0 as the number of samples and no `early_stopping`, so that it does not say
-  what was left out. `--limit` then cuts our random order and not the data set.
 """
 
 from __future__ import annotations
@@ -23,9 +11,8 @@ import functools
 import inspect
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from copy import copy
 from importlib import import_module
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -35,11 +22,10 @@ from harness_noise.settings import Settings
 
 from . import inject
 from .flags import Flag, flag
-from .stopper import Stopper, current, current_stopper
+from .live import current
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog
-    from inspect_ai.util import EarlyStopping
 
 logger = logging.getLogger("harness_noise")
 
@@ -47,7 +33,7 @@ WRAPPED = "_harness_noise_wraps"
 """The attribute of a wrapper that holds what it wraps."""
 USED = {"samples", "scores", "reducers", "scorers", "metrics"}
 """The arguments of `eval_results` without which it is not the function that we know."""
-_RUN = "inspect_ai._eval.task.run"
+RUN = "inspect_ai._eval.task.run"
 _SHOWING = "compute"
 """The function there that computes metrics for the display alone."""
 
@@ -56,7 +42,7 @@ Adding = Callable[[Any, Any, Any], None]
 Failed = Callable[[Any, BaseException], None]
 
 
-def _wrap(owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+def wrap_once(owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
     """Put a wrapper in the place of a function of Inspect's, once."""
     original = getattr(owner, name)
     if not hasattr(original, WRAPPED):
@@ -72,7 +58,7 @@ def wrap_results(add: Adding, failed: Failed) -> bool:
         add: adds the noise to the results of a task of ours.
         failed: is told of a task and the error by which its noise was lost.
     """
-    return _wrap_results({_RUN: None}, _running, add, failed)
+    return _wrap_results({RUN: None}, _running, add, failed)
 
 
 def wrap_rescoring(renew: Adding) -> bool:
@@ -94,7 +80,7 @@ def _wrap_results(callers: Mapping[str, str | None], subject: Callable[[], Any],
             if not fits or (caller is not None and "log" not in inspect.signature(getattr(module, caller)).parameters):
                 return False
         for module in modules:
-            _wrap(module, "eval_results", functools.partial(_with_noise, subject, add, failed))
+            wrap_once(module, "eval_results", functools.partial(_with_noise, subject, add, failed))
     except Exception:  # noqa: BLE001  a private symbol may fail in any way
         return False
     return True
@@ -162,71 +148,8 @@ def options() -> Any | None:
     """Return the `TaskRunOptions` of the task that awaits us. None where there are none of the kind that we know."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if frame.f_code.co_name == "task_run" and frame.f_globals.get("__name__") == _RUN:
+        if frame.f_code.co_name == "task_run" and frame.f_globals.get("__name__") == RUN:
             running = frame.f_locals.get("options")
             return running if hasattr(getattr(running, "task", None), "early_stopping") else None
         frame = frame.f_back
     return None
-
-
-def stop_with(running: Any, stopping: EarlyStopping) -> None:
-    """Let the running task be stopped. The user's own object is not touched, which may be run again."""
-    task = copy(running.task)
-    task.early_stopping = stopping
-    running.task = task
-
-
-def reorder() -> bool:
-    """Let plans of samples pass by here. False if Inspect makes them in no way that we know."""
-    try:
-        run = import_module(_RUN)
-        owner, name, wrap, expected = run, "tg_collect", _collecting, ["funcs"]
-        if hasattr(run, "SampleScheduler"):  # older versions have a function in its place
-            owner, name, wrap, expected = run.SampleScheduler, "run", _scheduling, ["self", "plan", "run_sample"]
-        if list(inspect.signature(getattr(owner, name)).parameters)[: len(expected)] != expected:
-            return False
-        _wrap(owner, name, wrap)
-    except Exception:  # noqa: BLE001  private symbols may fail in any way
-        return False
-    return True
-
-
-async def _in_turn(stopper: Stopper, answer: tuple[int, int], ask: Callable[[], Awaitable[Any]]) -> Any:
-    """Ask for one answer when its turn has come, and say when it has ended."""
-    await stopper.turn(*answer)
-    result = await ask()
-    stopper.ended(*answer)
-    return result
-
-
-def _scheduling(original: Callable[..., Any]) -> Callable[..., Any]:
-    async def run(self: Any, plan: Any, run_sample: Any, **kwargs: Any) -> Any:
-        stopper = current_stopper()
-        if stopper is None:
-            return await original(self, plan, run_sample, **kwargs)
-
-        async def in_turn(index: int, epoch: int, *rest: Any) -> Any:
-            return await _in_turn(stopper, (index, epoch), functools.partial(run_sample, index, epoch, *rest))
-
-        results = await original(self, [plan[i] for i in stopper.planned(plan)], in_turn, **kwargs)
-        return {key: results[key] for key in plan if key in results} | results
-
-    return run
-
-
-def _collecting(original: Callable[..., Any]) -> Callable[..., Any]:
-    async def tg_collect(funcs: Any, *args: Any, **kwargs: Any) -> Any:
-        funcs = list(funcs)
-        plan = [function.args for function in funcs if len(getattr(function, "args", ())) == 2]
-        stopper = current_stopper()
-        if stopper is None or len(plan) < len(funcs):
-            return await original(funcs, *args, **kwargs)
-
-        order = stopper.planned(plan)
-        results = await original(
-            [functools.partial(_in_turn, stopper, plan[i], funcs[i]) for i in order], *args, **kwargs
-        )
-        place = {i: at for at, i in enumerate(order)}
-        return [results[place[i]] for i in range(len(funcs))]
-
-    return tg_collect

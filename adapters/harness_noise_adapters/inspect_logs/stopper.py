@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,21 +23,20 @@ from harness_noise.errors import InputError, counted, error_message
 from harness_noise.extra.stopping.growing import observe
 from harness_noise.extra.stopping.observed import observe_mean, repeats_enough
 from harness_noise.extra.stopping.rules import Look, Order
-from harness_noise.results.rows import Estimate
 from harness_noise.results.sequential import Drawn, Sequential
 from harness_noise.settings import Settings
 
-from ..stopping_options import StoppingOptions, checked, whole_number
+from ..asking import StoppingOptions, whole_number
+from ..stopping_options import checked
 from .flags import Flag
 from .gather import grid, numbers
 from .identity import fingerprint
 from .inject import append_record
-from .records import Faults, Header, header_of
+from .live import current
 
 if TYPE_CHECKING:
     from anyio import Event
-    from inspect_ai.log import EvalResults, EvalScore, EvalSpec
-    from inspect_ai.scorer import Score
+    from inspect_ai.log import EvalResults
 
 
 logger = logging.getLogger("harness_noise")
@@ -428,47 +426,8 @@ class Stopper:
         return out
 
 
-class Logged(NamedTuple):
-    """The parts of an answer in the log that a cancelled run needs, as Inspect's objects."""
-
-    sample: int | str
-    metadata: dict[str, Any]
-    scores: Mapping[str, Score]
-
-
-@dataclass(slots=True)
-class Live:
-    """One task of a run whose flag is on."""
-
-    spec: EvalSpec
-    flag: Flag
-    done: bool = False
-    """True if its results have passed our wrapper, or our public hook has run."""
-    warnings: list[str] = field(default_factory=list)
-    """Warnings about the last results. Earlier results were of an unfinished task."""
-    to_say: list[str] = field(default_factory=list)
-    """Sentences of other parts about the task, whatever becomes of its results."""
-    placed: list[tuple[Estimate, EvalScore]] = field(default_factory=list)
-    """Our means and Inspect's EvalScores, for the closing lines of the run."""
-    results: EvalResults | None = None
-    """The results that Inspect's own panel is going to show."""
-    logged: dict[tuple[str, int], Logged] = field(default_factory=dict)
-    """(id, epoch) → the logged scores of an answer. The results of a cancelled run lack some of them."""
-    stopper: Stopper | None = None
-    """The control that may end the task before everything is asked."""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    """Sample id → cluster, as a log that is scored again has held them."""
-
-    def header(self, **values: Any) -> Header:
-        """Return the header of its log, with the other top-level values of it that are known."""
-        return header_of({"eval": self.spec.model_dump(), **values}, Faults())
-
-
-current: ContextVar[Live | None] = ContextVar("harness_noise_live", default=None)
-"""The task in whose context this runs."""
-
-
 def current_stopper() -> Stopper | None:
     """Return the control that may end the task of this context, or None."""
     live = current.get()
-    return None if live is None else live.stopper
+    found: Stopper | None = None if live is None else live.stopper
+    return found

@@ -26,12 +26,13 @@ from harness_noise.extra.stopping.rules import Order, StoppingRule, check_points
 from harness_noise.io.paths import exists, is_url, resolve_path
 
 from ..stopping_options import does_nothing
-from . import hook, private
+from . import hook, ordering, private
 from .clusters import TaskClusters, spec_for
 from .flags import ASKING, Flag, flag, refuse
 from .gather import MEANS, SPREADS
+from .live import Live, current
 from .records import RECORD, SampleAnswers, Scorers, bare
-from .stopper import DecidingScore, Live, Stopper, StoppingSettings, current, written
+from .stopper import DecidingScore, Stopper, StoppingSettings, written
 
 if TYPE_CHECKING:
     from inspect_ai.dataset import Sample
@@ -43,26 +44,6 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger("harness_noise")
-
-
-def refused(spec: EvalSpec, on: Flag) -> str | None:
-    """Return why the task that starts here, with the flag on, must not start.
-
-    Where it is to ask less, Inspect will ask us.
-
-    Clusters that its own metadata name and its samples do not have are a reason, where this Inspect shows its samples.
-    """
-    running, cluster = private.options(), on.cluster
-    if cluster is not None and (spec.metadata or {}).get("noise_cluster") is not None:
-        ids, dataset = set(spec.dataset.sample_ids or ()), getattr(getattr(running, "task", None), "dataset", ())
-        samples = [sample for sample in dataset if sample.id in ids]
-        metadata = [sample.metadata or {} for sample in samples]
-        try:
-            task_clusters = TaskClusters(spec.task, [str(sample.id) for sample in samples], metadata)
-            task_clusters.labels(spec_for(cluster, spec.task))
-        except InputError as error:
-            return f"{spec.task}: noise_cluster: {error}"
-    return stop_early(running, on.asking) if on.asking else None
 
 
 def stop_early(running: Any | None, asking: Mapping[str, Any]) -> str | None:
@@ -85,7 +66,7 @@ def stop_early(running: Any | None, asking: Mapping[str, Any]) -> str | None:
         return f"{task}: the task has an early stopping of its own: leave out one of the two"
     if getattr(running.task, "sample_source", None) is not None:
         return f"{task}: the task's samples come from a SampleSource, and their number is unknown"
-    private.stop_with(running, Stopping(asking))
+    ordering.stop_with(running, Stopping(asking))
     return None
 
 
@@ -126,7 +107,7 @@ def stopper_of(
         expected = expected_scores(questions, task, references, asking.metric)
         part, chances = _part(asking.sample, questions, clusters, seed or 0, expected)
     if asking.repeats:
-        private.reorder()  # not to have another order, but to know of answers that fail
+        ordering.reorder()  # not to have another order, but to know of answers that fail
     order = None if asking.rule is None else _order(spec, asking.rule, picked(clusters, part), len(part), epochs, seed)
     return Stopper(
         task=task,
@@ -229,7 +210,7 @@ def _order(
     spec: EvalSpec, rule: StoppingRule, labels: tuple[str, ...] | None, n: int, epochs: int, seed: int | None
 ) -> Order:
     """Return blocks in a random order: Inspect's own shuffle, or for whole clusters one that is drawn here."""
-    ours = private.reorder()
+    ours = ordering.reorder()
     if not ours and (labels is not None or (rule.asking == "depth" and epochs > 1)):
         logger.warning(
             "noise: %s: the order of this Inspect cannot be changed: it asks all questions once, one by one as they "

@@ -18,7 +18,8 @@ from harness_noise.data.clusters import ClusterSpec, UserSpec, combine_specs
 from harness_noise.errors import InputError, is_now, parameter
 from harness_noise.settings import Settings
 
-from ...stopping_options import OF_DECIDED, OF_UNTIL, StoppingOptions, checked, number, whole_number
+from ...asking import OF_DECIDED, OF_UNTIL, StoppingOptions, number, whole_number
+from ...stopping_options import checked
 
 ENVIRONMENT = "HARNESS_NOISE_"
 _HOW_MUCH = ("until", *OF_DECIDED, *OF_UNTIL, "metric", "sample", "complete")

@@ -147,7 +147,7 @@ def in_lm_eval(toys: Any, folder: Path, seed: int, K: int, share: float) -> tupl
 
 def in_inspect(folder: Path, looks: list[float], seed: int, K: int, share: float) -> tuple[int, str]:
     """Answers that a run of Inspect asked for, and its decision; `looks` gets the processor seconds of each look."""
-    from harness_noise_adapters.inspect_logs.stopper import Stopper
+    from harness_noise_adapters.extra.stopping.of_inspect.stopper import Stopper
 
     against = inspect_log(folder / f"against-{seed}-{K}", 1000 + seed, K, SHARE)
     original = Stopper._take

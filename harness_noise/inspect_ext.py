@@ -181,9 +181,9 @@ def stop_when(
         InputError: no such choice, or not one of `against` and `se`.
     """
     from harness_noise_adapters.asking import OF_DECIDED, OF_UNTIL
+    from harness_noise_adapters.extra.stopping.of_inspect.stopper import StoppingSettings
+    from harness_noise_adapters.extra.stopping.of_inspect.stopping import Stopping
     from harness_noise_adapters.inspect_logs.flags import Flag
-    from harness_noise_adapters.inspect_logs.stopper import StoppingSettings
-    from harness_noise_adapters.inspect_logs.stopping import Stopping
 
     from .errors import InputError
     from .settings import Settings

@@ -15,7 +15,7 @@ from harness_noise.settings import Settings
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
-from harness_noise_adapters.inspect_logs.stopper import DecidingScore, Stopper, StoppingSettings
+from harness_noise_adapters.extra.stopping.of_inspect.stopper import DecidingScore, Stopper, StoppingSettings
 
 N, K = 50, 2
 

@@ -463,7 +463,7 @@ def test_a_fault_in_a_look_is_one_warning_and_the_run_goes_on(canned, tmp_path, 
 def test_the_plan_is_left_alone_where_inspect_makes_it_in_another_way(canned, tmp_path, weak, warned, monkeypatch):
     """Clusters are then split; Inspect's own order is breadth first, too."""
 
-    from harness_noise_adapters.inspect_logs import ordering
+    from harness_noise_adapters.extra.stopping.of_inspect import ordering
 
     monkeypatch.setattr(ordering, "reorder", lambda: False)
     unwrap_all()
@@ -485,7 +485,7 @@ def test_there_an_answer_that_fails_is_waited_for_to_the_end(canned, tmp_path, w
         if state.sample_id == "q33":
             raise RuntimeError("no answer")
 
-    from harness_noise_adapters.inspect_logs import ordering
+    from harness_noise_adapters.extra.stopping.of_inspect import ordering
 
     monkeypatch.setattr(ordering, "reorder", lambda: False)
     unwrap_all()

@@ -88,7 +88,7 @@ def calls(world: World, plain: Ended) -> list[walk.Point]:
     return walk.points(lambda: world.evaluate(**OPTIONS))
 
 
-BEFORE = ("options.py", "stopping_options.py", "clusters.py:ClusterSpec.parse", "clusters.py:_check_ways",
+BEFORE = ("options.py", "asking.py", "clusters.py:ClusterSpec.parse", "clusters.py:_check_ways",
           "clusters.py:ways_of", "clusters.py:joined", "settings.py:Settings.__post_init__",
           "settings.py:Settings._check", "settings.py:counts_as_zero", "choices.py:Register.check", "errors.py:check_",
           "sessions.py:noise", "sessions.py:installed",

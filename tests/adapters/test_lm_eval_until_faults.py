@@ -18,7 +18,7 @@ from support.slow import rest_slow
 
 NATIVE = evaluator.evaluate
 N = 40
-OURS = ("live/growing.py", "live/repeats.py:Asking", "live/population.py", "stopping/rules.py",
+OURS = ("of_lm_eval/growing.py", "live/repeats.py:Asking", "of_lm_eval/population.py", "stopping/rules.py",
         "stopping/observed.py", "analysis/drawing.py", "stopping/growing.py")  # fmt: skip
 BEFORE = ("StoppingRule.parse", "StoppingRule.__post_init__", "_check_looks", "number_wanted")
 """What the user's own call does before lm-eval is called."""

@@ -34,7 +34,7 @@ READERS = {
     "harness_noise/extra/plan/report.py": 1,
     # what a harness logs or prints for us while it runs
     "adapters/harness_noise_adapters/inspect_logs/hook.py": 3,
-    "adapters/harness_noise_adapters/inspect_logs/stopping.py": 1,
+    "adapters/harness_noise_adapters/extra/stopping/of_inspect/stopping.py": 1,
     "adapters/harness_noise_adapters/lm_eval_harness/live/cli.py": 1,
     "adapters/harness_noise_adapters/lm_eval_harness/live/hook.py": 2,
     # the words of an error

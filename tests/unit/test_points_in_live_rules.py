@@ -7,7 +7,7 @@ import pytest
 
 from harness_noise import InputError, Settings, as_scores
 from harness_noise.extra.stopping.rules import check_points
-from harness_noise_adapters.stopping_options import checked
+from harness_noise_adapters.extra.stopping.options import checked
 
 
 def named(option: str, value: object = None) -> str:

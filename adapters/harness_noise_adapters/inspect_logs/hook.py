@@ -91,7 +91,7 @@ def refused(spec: EvalSpec, on: Flag) -> str | None:
             return f"{spec.task}: noise_cluster: {error}"
     if not on.asking:
         return None
-    from .stopping import stop_early
+    from ..extra.stopping.of_inspect.stopping import stop_early
 
     return stop_early(running, on.asking)
 

@@ -27,14 +27,14 @@ from harness_noise.errors import InputError, error_message
 from harness_noise.io.paths import BESIDE
 from harness_noise.results.rows import Analysis, Estimate
 
+from ...extra.stopping.of_lm_eval.growing import Growing, check_partial, with_references
+from ...extra.stopping.of_lm_eval.population import Others
 from ..files.results import BLOCK, CLUSTER, SCORES, copy_of, inject, name_of, strict_scores, strict_value
 from ..scoring.clusters import is_parallel, resolve
 from .collect import Collected, collect, flat_tasks, native_groups
 from .further import innermost, same_random_state, terminated_as_interrupted
-from .growing import Growing, check_partial, with_references
 from .journal import Journal, close, model_key, sentence, told
 from .options import Options
-from .population import Others
 from .remarks import remarks
 from .repeats import Answers, Asking
 from .saving import Saving, root_of

@@ -19,7 +19,7 @@ from harness_noise.errors import InputError, is_now, parameter
 from harness_noise.settings import Settings
 
 from ...asking import OF_DECIDED, OF_UNTIL, StoppingOptions, number, whole_number
-from ...stopping_options import checked
+from ...extra.stopping.options import checked
 
 ENVIRONMENT = "HARNESS_NOISE_"
 _HOW_MUCH = ("until", *OF_DECIDED, *OF_UNTIL, "metric", "sample", "complete")

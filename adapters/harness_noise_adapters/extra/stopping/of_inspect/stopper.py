@@ -26,13 +26,13 @@ from harness_noise.extra.stopping.rules import Look, Order
 from harness_noise.results.sequential import Drawn, Sequential
 from harness_noise.settings import Settings
 
-from ..asking import StoppingOptions, whole_number
-from ..stopping_options import checked
-from .flags import Flag
-from .gather import grid, numbers
-from .identity import fingerprint
-from .inject import append_record
-from .live import current
+from ....asking import StoppingOptions, whole_number
+from ....inspect_logs.flags import Flag
+from ....inspect_logs.gather import grid, numbers
+from ....inspect_logs.identity import fingerprint
+from ....inspect_logs.inject import append_record
+from ....inspect_logs.live import current
+from ..options import checked
 
 if TYPE_CHECKING:
     from anyio import Event

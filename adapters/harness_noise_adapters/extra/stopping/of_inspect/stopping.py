@@ -25,13 +25,14 @@ from harness_noise.errors import InputError, error_message
 from harness_noise.extra.stopping.rules import Order, StoppingRule, check_points
 from harness_noise.io.paths import exists, is_url, resolve_path
 
-from ..stopping_options import does_nothing
-from . import hook, ordering, private
-from .clusters import TaskClusters, spec_for
-from .flags import ASKING, Flag, flag, refuse
-from .gather import MEANS, SPREADS
-from .live import Live, current
-from .records import RECORD, SampleAnswers, Scorers, bare
+from ....inspect_logs import hook, private
+from ....inspect_logs.clusters import TaskClusters, spec_for
+from ....inspect_logs.flags import ASKING, Flag, flag, refuse
+from ....inspect_logs.gather import MEANS, SPREADS
+from ....inspect_logs.live import Live, current
+from ....inspect_logs.records import RECORD, SampleAnswers, Scorers, bare
+from ..options import does_nothing
+from . import ordering
 from .stopper import DecidingScore, Stopper, StoppingSettings, written
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from inspect_ai.scorer import SampleScore
     from inspect_ai.util import EarlyStop
 
-    from .read import LogRun
+    from ....inspect_logs.read import LogRun
 
 
 logger = logging.getLogger("harness_noise")
@@ -296,7 +297,7 @@ def read(where: str, task: str, cluster: UserSpec | None, folders: Sequence[str]
     Raises:
         InputError: there is none, or more than one.
     """
-    from .read import read_log, read_logs
+    from ....inspect_logs.read import read_log, read_logs
 
     options = ReadOptions(cluster=cluster)
     places = [resolve_path(where)] if is_url(where) else [Path(folder) / where for folder in folders]

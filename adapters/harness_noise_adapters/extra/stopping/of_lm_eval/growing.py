@@ -22,10 +22,10 @@ from harness_noise.results.rows import Analysis
 from harness_noise.results.sequential import Drawn
 from harness_noise.settings import Settings
 
-from .collect import NativeGroups, measure
-from .options import Options
+from ....lm_eval_harness.live.collect import NativeGroups, measure
+from ....lm_eval_harness.live.options import Options
+from ....lm_eval_harness.live.repeats import Asking
 from .population import Grown, Others, Population, Unit, scores_of
-from .repeats import Asking
 
 MOST_REPEATS = 16
 """Answers per question at which `auto` ends, whether more would pay or not."""

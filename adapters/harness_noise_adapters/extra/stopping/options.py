@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness_noise.errors import InputError
 
-from .asking import OF_DECIDED, OF_UNTIL
+from ...asking import OF_DECIDED, OF_UNTIL
 
 if TYPE_CHECKING:
     from harness_noise.extra.stopping.rules import StoppingRule

@@ -22,11 +22,11 @@ from harness_noise.errors import InputError, some_of
 from harness_noise.extra.stopping.rules import Look, Order, StoppingRule, check_points
 from harness_noise.io.registry import read
 
-from ..scoring.clusters import Labels, is_parallel, resolve
-from ..scoring.rescore import Row
-from .collect import Metrics, NativeGroups, cluster_labels
-from .options import Options
-from .repeats import Asking, Part
+from ....lm_eval_harness.live.collect import Metrics, NativeGroups, cluster_labels
+from ....lm_eval_harness.live.options import Options
+from ....lm_eval_harness.live.repeats import Asking, Part
+from ....lm_eval_harness.scoring.clusters import Labels, is_parallel, resolve
+from ....lm_eval_harness.scoring.rescore import Row
 
 FEWEST_OF_A_TASK = 2
 """Questions of each task before the first look: lm-eval has no value of a task of which none was asked."""

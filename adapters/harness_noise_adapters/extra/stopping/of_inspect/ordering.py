@@ -25,7 +25,7 @@ from copy import copy
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .private import RUN, wrap_once
+from ....inspect_logs.private import RUN, wrap_once
 from .stopper import Stopper, current_stopper
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""lm-eval: which questions a run asks, and looks at it."""

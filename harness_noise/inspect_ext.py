@@ -180,31 +180,12 @@ def stop_when(
     Raises:
         InputError: no such choice, or not one of `against` and `se`.
     """
-    from harness_noise_adapters.asking import OF_DECIDED, OF_UNTIL
-    from harness_noise_adapters.extra.stopping.of_inspect.stopper import StoppingSettings
-    from harness_noise_adapters.extra.stopping.of_inspect.stopping import Stopping
-    from harness_noise_adapters.inspect_logs.flags import Flag
+    from harness_noise_adapters.extras import extra
 
-    from .errors import InputError
-    from .settings import Settings
-
-    if (against is None) == (se is None):
-        raise InputError("`stop_when`: name the log to compare with, `against`, or a standard error, `se`: one of them")
-    for name in choices:
-        if name not in (*OF_DECIDED, *OF_UNTIL):
-            raise InputError(f"`stop_when`: `{name}` is no choice. There are {', '.join((*OF_DECIDED[1:], *OF_UNTIL))}")
-        if se is not None and name not in OF_UNTIL:
-            raise InputError(f"`stop_when`: `{name}` is for `against`: with `se` there is a look after every block")
-    options = {
-        "until": "decided" if se is None else f"se={se}",
-        "against": None if against is None else os.fspath(against),
-        "metric": metric,
-        "complete": [os.fspath(path) for path in complete] or None,
-        **choices,
-    }
-    asking = {name: value for name, value in options.items() if value is not None}
-    StoppingSettings.of(Flag(Settings(), asking))
-    return Stopping(asking)
+    found: EarlyStopping = extra("stopping.of_inspect.stopping", "`stop_when`").of_code(
+        against, se=se, metric=metric, complete=complete, choices=choices
+    )
+    return found
 
 
 def keep_noise() -> bool:

@@ -29,6 +29,7 @@ from harness_noise.results.rows import Estimate
 from harness_noise.results.sequential import Sequential
 from harness_noise.settings import Settings
 
+from ..extras import extra
 from . import inject, private
 from .clusters import TaskClusters, spec_for
 from .export import insert, rewrite
@@ -91,9 +92,10 @@ def refused(spec: EvalSpec, on: Flag) -> str | None:
             return f"{spec.task}: noise_cluster: {error}"
     if not on.asking:
         return None
-    from ..extra.stopping.of_inspect.stopping import stop_early
-
-    return stop_early(running, on.asking)
+    why: str | None = extra("stopping.of_inspect.stopping", f"noise_{next(iter(on.asking))}").stop_early(
+        running, on.asking
+    )
+    return why
 
 
 def task_off() -> None:
@@ -415,7 +417,7 @@ def close(placed: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequenti
     from rich.console import Console
     from rich.text import Text
 
-    from harness_noise.extra.stopping.report import stopped
+    from harness_noise.extras import display_of
     from harness_noise.report.sentences import closing_lines
 
     if not placed or display_type() == "none":
@@ -428,7 +430,7 @@ def close(placed: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequenti
 
     lines = closing_lines([estimate for estimate, _ in placed], "Inspect", native_se)
     seen = [sequential for sequential in looks if sequential is not None]
-    lines += map(stopped, seen)
+    lines += [display_of("looks").stopped(sequential) for sequential in seen]
     step = "compare LOG BASELINE tests a run against another one."
     if any(not sequential.complete for sequential in seen):
         decided = any(sequential.rule != "se" for sequential in seen)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ...errors import counted
 from ...report import fmt
 from ...report.columns import Column, Section, TextColumn, section
-from ...report.parts import drawn, seed_words
-from ...results.rows import CANNOT, NOT_DECIDED, Analysis
+from ...report.parts import seed_words
+from ...results.rows import CANNOT, NOT_DECIDED
 
 if TYPE_CHECKING:
     from ...results.sequential import Sequential
@@ -38,11 +38,6 @@ def look_section(rows: Sequence[Sequential], title: str = "Looks at a run that g
 
 def _look(row: Sequential) -> str:
     return f"{row.look}" if row.looks == "anytime" else f"{row.look} of {fmt.plain(str(row.looks))}"
-
-
-def told(table: Analysis) -> list[str]:
-    """Return sentences for a paper on what made a run stop, and on tasks of which a random subset was asked."""
-    return [stopped(row) for row in table.sequential] + drawn(table)
 
 
 def stopped(row: Sequential) -> str:

@@ -267,12 +267,13 @@ def report(session: Session) -> None:
         return
     try:
         from harness_noise.cli.commands import in_flags
-        from harness_noise.extra.stopping import report as sequential
-        from harness_noise.report import sentences, terminal
+        from harness_noise.extras import display_of
+        from harness_noise.report import parts, sentences, terminal
 
         if session.analysis.estimates:
             lines = sentences.closing_lines(session.analysis.estimates, "lm-eval", session.native_se)
-            lines += sequential.told(session.analysis)
+            lines += [display_of("looks").stopped(row) for row in session.analysis.sequential]
+            lines += parts.drawn(session.analysis)
             terminal.print_live(sys.stdout, session.analysis, lines, in_flags)
             for line in (next_step(session), *session.saved_requests):
                 if line is not None:  # a command is not folded, so that it can be copied

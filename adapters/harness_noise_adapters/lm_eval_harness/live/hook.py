@@ -27,8 +27,7 @@ from harness_noise.errors import InputError, error_message
 from harness_noise.io.paths import BESIDE
 from harness_noise.results.rows import Analysis, Estimate
 
-from ...extra.stopping.of_lm_eval.growing import Growing, check_partial, with_references
-from ...extra.stopping.of_lm_eval.population import Others
+from ...extras import extra
 from ..files.results import BLOCK, CLUSTER, SCORES, copy_of, inject, name_of, strict_scores, strict_value
 from ..scoring.clusters import is_parallel, resolve
 from .collect import Collected, collect, flat_tasks, native_groups
@@ -91,9 +90,9 @@ class Session:
     """The process that opened the session. Its children have no session."""
 
     @cached_property
-    def others(self) -> Others:
-        """The finished runs that the options name."""
-        return Others.read(self.options)
+    def others(self) -> Any:
+        """The finished runs that the options name, None if all that is asked stands for itself."""
+        return growing(self.options).Others.read(self.options) if self.options.asks_less else None
 
     def native_se(self, estimate: Estimate) -> float | None:
         """Return lm-eval's own standard error of that metric."""
@@ -111,6 +110,17 @@ class Session:
         log.debug("harness-noise: traceback", exc_info=error)
 
 
+def growing(options: Options) -> Any:
+    """Return the module of runs that ask less than everything.
+
+    Raises:
+        InputError: it is not installed.
+    """
+    first = "until" if options.rule is not None else "sample" if options.sample is not None else "complete"
+    first = "repeats" if first == "complete" and options.repeats.auto else first
+    return extra("stopping.of_lm_eval.growing", options.named(first, "auto" if first == "repeats" else ""))
+
+
 def check_before(session: Session, arguments: Mapping[str, Any]) -> None:
     """Refuse wrong cluster fields, and patterns without a task, before lm-eval loads the model.
 
@@ -118,8 +128,9 @@ def check_before(session: Session, arguments: Mapping[str, Any]) -> None:
         InputError: a choice of the user's that does not fit the run.
     """
     try:
-        check_partial(session.options, arguments)
-        _ = session.others  # the runs that the options name are read now
+        if session.options.asks_less:
+            growing(session.options).check_partial(session.options, arguments)
+            _ = session.others  # the runs that the options name are read now
         manager, options = arguments.get("task_manager"), session.options
         # where no field or task is named there is nothing to look for; a model that is here was loaded long ago
         if options.names_something and manager is not None and isinstance(arguments.get("model"), str):
@@ -239,7 +250,8 @@ class _Live:
 
     def __init__(self, session: Session, arguments: Mapping[str, Any], original: Callable[..., Any]) -> None:
         self.session, self._arguments = session, arguments
-        check_partial(session.options, arguments)
+        if session.options.asks_less:
+            growing(session.options).check_partial(session.options, arguments)
         if session.options.partial and "samples" not in arguments:
             raise InputError(
                 "this lm-eval cannot ask a random subset of the questions: use 0.4.9 or newer, or ask all of them"
@@ -257,9 +269,9 @@ class _Live:
         )
         self.notes = check_names(task_dict, session.options)
         self.notes += remarks(self.asking, bool(arguments.get("cache_requests")))
-        self.growing: Growing | None = None
+        self.growing: Any = None
         if session.options.partial:
-            self.growing = Growing(self.asking, self.groups, session)
+            self.growing = growing(session.options).Growing(self.asking, self.groups, session)
             self.notes += self.growing.notes
         for text in texts(self.notes) if getattr(self.lm, "rank", 0) == 0 else ():
             session.say(text)
@@ -365,7 +377,9 @@ class _Live:
             settings = session.options.settings
             analysis = analyze_run(collected.run, settings)
             if session.options.complete:
-                analysis = with_references(analysis, collected.run, session.others.references, settings)
+                analysis = growing(options).with_references(
+                    analysis, collected.run, session.others.references, settings
+                )
         out = copy_of(results)
         inject(out, analysis, rows=session.options.rows)
         if block is not None:

@@ -19,7 +19,7 @@ from harness_noise.errors import InputError, is_now, parameter
 from harness_noise.settings import Settings
 
 from ...asking import OF_DECIDED, OF_UNTIL, StoppingOptions, number, whole_number
-from ...extra.stopping.options import checked
+from ...extras import extra
 
 ENVIRONMENT = "HARNESS_NOISE_"
 _HOW_MUCH = ("until", *OF_DECIDED, *OF_UNTIL, "metric", "sample", "complete")
@@ -97,6 +97,11 @@ class Options(StoppingOptions):
         return self.rule is not None or self.sample is not None or self.repeats.auto
 
     @property
+    def asks_less(self) -> bool:
+        """True if a run may ask less than everything, or stands for more than it has asked."""
+        return self.partial or bool(self.complete)
+
+    @property
     def names_something(self) -> bool:
         """True if the options name tasks or document fields, which have to exist."""
         fields = {self.cluster.default} - {None, "auto", "none", "task"}
@@ -121,6 +126,12 @@ class Options(StoppingOptions):
                 chosen[name] = kind(chosen[name], f"{where}: {name}")
         settings = Settings(**chosen, cluster=text)
         repeats = RepeatsSpec.parse(options.get("repeats"), where)
+        asking = {name: options[name] for name in _HOW_MUCH if options.get(name) is not None}
+        named, fields = partial(_named, where=where), {}
+        if asking:
+            less = asking | {"repeats": "auto" if repeats.auto else None}
+            check = extra("stopping.options", named(next(iter(asking)))).checked
+            fields = check(less, named, level=settings.level, seed=settings.seed)
         return cls(
             repeats=repeats,
             cluster=spec,
@@ -130,12 +141,7 @@ class Options(StoppingOptions):
             journal=_journal(options.get("journal"), where),
             settings=settings,
             where=where,
-            **checked(
-                {**options, "repeats": "auto" if repeats.auto else None},
-                partial(_named, where=where),
-                level=settings.level,
-                seed=settings.seed,
-            ),
+            **fields,
         )
 
     @classmethod

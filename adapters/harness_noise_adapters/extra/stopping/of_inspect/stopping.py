@@ -7,6 +7,7 @@ warning, and the run goes on to its end, or to that of its random subset.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +25,9 @@ from harness_noise.data.scores import ReadOptions, Scores
 from harness_noise.errors import InputError, error_message
 from harness_noise.extra.stopping.rules import Order, StoppingRule, check_points
 from harness_noise.io.paths import exists, is_url, resolve_path
+from harness_noise.settings import Settings
 
+from ....asking import OF_DECIDED, OF_UNTIL
 from ....inspect_logs import hook, private
 from ....inspect_logs.clusters import TaskClusters, spec_for
 from ....inspect_logs.flags import ASKING, Flag, flag, refuse
@@ -380,3 +383,35 @@ class Stopping:
         """Return what was decided, for the log."""
         record = _safely(lambda stopper: stopper.close())
         return {} if record is None else {RECORD: record}
+
+
+def of_code(
+    against: str | os.PathLike[str] | None,
+    *,
+    se: float | None,
+    metric: str | None,
+    complete: Sequence[str | os.PathLike[str]],
+    choices: Mapping[str, Any],
+) -> Stopping:
+    """Return what ends a task, as the code of a task asks for it: see `stop_when`.
+
+    Raises:
+        InputError: no such choice, or not one of `against` and `se`.
+    """
+    if (against is None) == (se is None):
+        raise InputError("`stop_when`: name the log to compare with, `against`, or a standard error, `se`: one of them")
+    for name in choices:
+        if name not in (*OF_DECIDED, *OF_UNTIL):
+            raise InputError(f"`stop_when`: `{name}` is no choice. There are {', '.join((*OF_DECIDED[1:], *OF_UNTIL))}")
+        if se is not None and name not in OF_UNTIL:
+            raise InputError(f"`stop_when`: `{name}` is for `against`: with `se` there is a look after every block")
+    options = {
+        "until": "decided" if se is None else f"se={se}",
+        "against": None if against is None else os.fspath(against),
+        "metric": metric,
+        "complete": [os.fspath(path) for path in complete] or None,
+        **choices,
+    }
+    asking = {name: value for name, value in options.items() if value is not None}
+    StoppingSettings.of(Flag(Settings(), asking))
+    return Stopping(asking)

@@ -1,0 +1,28 @@
+"""The door to `harness_noise_adapters/extra/`: an adapter imports no module of it, and asks here when it needs one."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from harness_noise.errors import InputError
+from harness_noise.extras import FOLDER, not_installed
+
+
+def extra(path: str, what: str) -> Any:
+    """Return a module of an extra.
+
+    Args:
+        path: from the folder of extras on.
+        what: the option that needs it, as its user writes it.
+
+    Raises:
+        InputError: the extra, or its other half in `harness_noise`, is not installed.
+    """
+    own = f"{__package__}.extra"
+    try:
+        return import_module(f"{own}.{path}")
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith((own, FOLDER)):
+            raise
+    raise InputError(not_installed(what))

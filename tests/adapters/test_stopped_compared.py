@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +22,10 @@ from harness_noise_adapters.lm_eval_harness.live.cli import next_step
 from harness_noise_adapters.lm_eval_harness.live.saving import Saving
 from support import lm_eval_models as toys
 from support.lm_eval_live import save
+from support.processes import environment
 
 N = 200
+PACKAGE = Path(hn.__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -187,3 +193,24 @@ def test_the_last_line_of_the_run_names_compare_only_where_it_is_right(
     assert "compare" not in (next_step(session) or "")
     monkeypatch.setattr(session, "analysis", replace(session.analysis, drawn=()))
     assert "BASELINE" in (next_step(session) or "")
+
+
+@pytest.mark.process
+def test_without_what_corrects_it_there_are_no_numbers(runs: Any, tmp_path: Path) -> None:
+    """A copy of the package without the extra must not show the figures that early stopping has made too extreme."""
+    folder, _ = runs
+    copied = tmp_path / "copy"
+    shutil.copytree(PACKAGE, copied / "harness_noise", ignore=shutil.ignore_patterns("__pycache__", "stopping"))
+    ask = [sys.executable, "-m", "harness_noise"]
+    how: Any = {"cwd": folder, "env": environment(copied), "capture_output": True, "text": True, "check": False}
+    gate = ["gate", "a", "--against", "b", "--margin", "5pt"]
+    for words in (["compare", "a", "b"], ["compare", "c", "a"], ["analyze", "a"], gate, ["export", "a", "-o", "x"]):
+        done = subprocess.run([*ask, *words], **how)
+        said = "stopped early, and what corrects its numbers for that is not installed"
+        assert (done.returncode, done.stdout, said in done.stderr) == (2, "", True), (words, done.stderr)
+    done = subprocess.run([*ask, "compare", "b", "c", "--looks", "5"], **how)
+    assert (done.returncode, "--looks is not installed" in done.stderr) == (2, True), done.stderr
+    arena = subprocess.run([*ask, "arena", "a", "b", "c", "--format", "json"], **how)  # corrects none, and says so
+    rows = json.loads(arena.stdout)["estimates"]
+    assert all(("stopped_early" in row["diagnostics"]) == ("(a)" in row["model"]) for row in rows)
+    assert subprocess.run([*ask, "compare", "b", "c"], **how).returncode == 0

@@ -205,6 +205,7 @@ def compare(
     Miller (2024), arXiv:2411.00640, §4; Wang (2025), arXiv:2512.21326, §3.3; Bell & McCaffrey (2002) for CR2 and
     its degrees of freedom.
     """
+    stopping = None if looks is None else module_of("looks")
     by, models = names(by), names(models)
     sides: list[Any] = [[x] if _number(x) is not None else listed(x) for x in ((a,) if b is None else (a, b))]
     sources, whole = [source for side in sides for source in side], listed(complete)
@@ -233,8 +234,8 @@ def compare(
         prepared = dict(zip(each, request.prepared([*each.values()]), strict=True))
         pairs = [(prepared[id(first)], prepared[id(second)]) for first, second in pairs]
         result = _of_pairs(pairs, known, request.settings, by, questions)
-        if looks is not None:
-            result = module_of("looks").looked(result, pairs, known, request.settings, looks)
+        if stopping is not None:
+            result = stopping.looked(result, pairs, known, request.settings, looks)
         if by_question:
             from ..analysis.comparison import by_question as each_question
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -204,13 +203,17 @@ def test_without_what_corrects_it_there_are_no_numbers(runs: Any, tmp_path: Path
     ask = [sys.executable, "-m", "harness_noise"]
     how: Any = {"cwd": folder, "env": environment(copied), "capture_output": True, "text": True, "check": False}
     gate = ["gate", "a", "--against", "b", "--margin", "5pt"]
-    for words in (["compare", "a", "b"], ["compare", "c", "a"], ["analyze", "a"], gate, ["export", "a", "-o", "x"]):
+    for words in (
+        ["compare", "a", "b"],
+        ["compare", "c", "a"],
+        ["analyze", "a"],
+        gate,
+        ["export", "a", "-o", "x"],
+        ["arena", "a", "b"],
+    ):
         done = subprocess.run([*ask, *words], **how)
         said = "stopped early, and what corrects its numbers for that is not installed"
         assert (done.returncode, done.stdout, said in done.stderr) == (2, "", True), (words, done.stderr)
     done = subprocess.run([*ask, "compare", "b", "c", "--looks", "5"], **how)
     assert (done.returncode, "--looks is not installed" in done.stderr) == (2, True), done.stderr
-    arena = subprocess.run([*ask, "arena", "a", "b", "c", "--format", "json"], **how)  # corrects none, and says so
-    rows = json.loads(arena.stdout)["estimates"]
-    assert all(("stopped_early" in row["diagnostics"]) == ("(a)" in row["model"]) for row in rows)
     assert subprocess.run([*ask, "compare", "b", "c"], **how).returncode == 0

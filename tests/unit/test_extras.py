@@ -84,6 +84,7 @@ ASKED = {
     "plan": ["plan", "--n", "100", "--accuracy", "0.7"],
     "regress": ["regress", "a.csv", "--on", "x"],
     "--by": ["analyze", "a.csv", "--by", "x"],
+    "--looks": ["compare", "a.csv", "a.csv", "--looks", "5"],
     "the reader of every-eval-ever, harbor, helm, lighteval, swe-bench": ["analyze", "m.run.json"],
     "--as every-eval-ever": ["export", "a.csv", "-o", "out", "--as", "every-eval-ever"],
 }

@@ -167,7 +167,7 @@ def test_times_and_invalidated_answers(log_file):
 
 
 def test_a_measure_that_is_not_there_names_those_that_are(log_file):
-    with pytest.raises(hn.InputError, match=r"is not in this run.*there are score.* output_tokens.* time") as error:
+    with pytest.raises(hn.InputError, match=r"is not in this run\. There are score.* output_tokens.* time") as error:
         hn.analyze(log_file, measures=["dollars"])
     assert "only" not in str(error.value)
 

@@ -59,6 +59,13 @@ def test_answers_make_at_most_so_much():
     assert row.diagnostics == ("shared_repeat_noise",)
 
 
+def test_totals_at_an_end_of_the_range_bound_no_sd_of_answers():
+    for mean in (0.0, 1.0):
+        result = hn.totals(table([mean] * 3, n=100))
+        assert result.totals[0].sd_answers is None
+        assert "SD of answers" not in hn.render(result, "markdown")
+
+
 def test_one_run_and_equal_runs_have_no_interval():
     (row,) = hn.totals(table([0.5])).totals
     assert row.diagnostics == ("single_run",)

@@ -250,7 +250,9 @@ def _notes(rows: Sequence[Total]) -> tuple[Note, ...]:
 
 def _total(part: TotalsOf, level: float) -> Total:
     of = stats.spread(part.scores)
-    sd = None if part.n is None or part.bounds is None else stats.most_of_answers(of.mean, part.n, part.bounds)
+    sd = None
+    if part.n is not None and part.bounds is not None:  # all right or all wrong: p(1 − p) is 0, and bounds nothing
+        sd = stats.most_of_answers(of.mean, part.n, part.bounds) or None
     shared = sd is not None and stats.exceeds(of, sd)
     return Total(
         *part.key, "none", model=part.model, n_questions=part.n, sd_answers=sd, at_most=True,

@@ -43,7 +43,10 @@ class Total(Measured):
     sd_runs: float | None
     """Standard deviation between runs."""
     sd_answers: float | None
-    """The SD that independent answers make: the most that they can (`at_most`), or an estimate from the answers."""
+    """The SD that independent answers make: the most that they can (`at_most`), or an estimate from the answers.
+
+    null if all totals are an end of the range: then they bound nothing.
+    """
     at_most: bool
     """True if `sd_answers` is an upper bound, because only totals are known."""
     next_low: float | None

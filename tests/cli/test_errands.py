@@ -116,3 +116,13 @@ def test_a_run_is_shown_in_one_line(tmp_path: Path) -> None:
     (run,) = hn.read(path)
     assert repr(run) == f"<Run a ({path}): table / score ({N} questions)>"
     assert repr(run.scores[0]) == f"<Scores table / score: {N} questions, K = 1>"
+
+
+def test_a_result_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = scores(tmp_path / "a.csv", "question,score", "q{i},{x}")
+    for command in (("analyze", path), ("compare", path, scores(tmp_path / "b.csv", "question,score", "q{i},{g}"))):
+        result = tmp_path / f"{command[0]}.json"
+        said(capsys, *command, "--range", "0,10", "--format", "json", "-o", str(result))
+        for reader in ("analyze", "list"):
+            _, err = said(capsys, reader, str(result), code=2)
+            assert "this is a result that harness-noise wrote (--format json), not a run" in err

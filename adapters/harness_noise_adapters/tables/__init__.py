@@ -6,6 +6,7 @@ which column was read as what. Where two readings stand, reading asks; `--column
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -27,6 +28,9 @@ from .opening import Record, Rows, columns_of, stem, suffix_of
 from .presets import TABLE, all_presets, recognised
 from .reader import FileReader
 from .table_reader import table_reader
+
+_RESULT = re.compile(rb'\s*\{\s*"schema_version":\s*\d+,\s*"harness_noise_version"')
+"""The beginning of what `--format json` writes."""
 
 
 class TableAdapter(ReadOnly):
@@ -52,6 +56,11 @@ class TableAdapter(ReadOnly):
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         """Return one Run for each model of a table, as `harness_noise.io.protocol.Adapter.read` says."""
+        if not options.columns and _RESULT.match(head(path)):
+            raise InputError(
+                f"{path}: this is a result that harness-noise wrote (`format='json'`), not a run. Give the run itself, "
+                "or read the result with any JSON reader"
+            )
         with uncollected():
             return reader_of(path, options, columns_of(path, options.columns)).read()
 

@@ -47,7 +47,7 @@ check: $(VENV)/.test $(VENV)/.lint  ## while one works: style, and the tests tha
 	$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet . && \
 	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST) -q --hypothesis-profile=check --cases 12 \
 	  -m "not slow and not browser and not process and not simulation" \
-	  tests/unit tests/extra tests/property tests/reference tests/cli && \
+	  tests/core tests/unit tests/extra tests/property tests/reference tests/cli && \
 	echo "make check: $$(($$(date +%s) - start)) s"
 
 test: $(VENV)/.test  ## all but the slow ones, warnings are errors
@@ -178,7 +178,7 @@ lock: $(VENV)/.ready  ## what the Action installs, with hashes, into .github/gat
 	touch $@
 
 lowest: .venv-lowest/.ready  ## the oldest versions that pyproject.toml allows
-	.venv-lowest/bin/python -m pytest $(PYTEST) tests/unit tests/extra tests/property tests/reference
+	.venv-lowest/bin/python -m pytest $(PYTEST) tests/core tests/unit tests/extra tests/property tests/reference
 
 clean:
 	rm -rf .venv .venv-* dist build site demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -85,6 +85,12 @@ def shared_data() -> Path:
     return path
 
 
+@pytest.fixture
+def csv_file(tmp_path: Path) -> Path:
+    """The path of a table to be written."""
+    return tmp_path / "t.csv"
+
+
 @pytest.fixture(scope="session")
 def every_worker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that all workers of pytest-xdist share."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = [
-    "tests/unit", "tests/extra", "tests/property", "tests/reference", "tests/cli",
+    "tests/core", "tests/unit", "tests/extra", "tests/property", "tests/reference", "tests/cli",
     "tests/adapters/test_lm_eval_live.py", "tests/adapters/test_inspect_live.py",
     "tests/adapters/test_inspect_means.py",
 ]  # fmt: skip

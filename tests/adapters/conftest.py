@@ -198,8 +198,3 @@ def quick_lm_eval(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for item, handlers, propagate, level in before:
         item.handlers[:], item.propagate = handlers, propagate
         item.setLevel(level)
-
-
-@pytest.fixture
-def csv_file(tmp_path: Path) -> Path:
-    return tmp_path / "t.csv"

@@ -12,7 +12,9 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import InputError
+from harness_noise.data.scores import ReadOptions
 from harness_noise.extra.testing.adapters import check_adapter
+from harness_noise.io import registry as adapters
 from harness_noise_adapters.extra.formats.harbor import adapter
 from harness_noise_adapters.extra.formats.harbor_trials import CAUSES
 from support.commands import refused
@@ -280,3 +282,15 @@ def test_a_setting_that_names_the_task_makes_no_other_agent_of_each_task(tmp_pat
     (run,) = hn.read(job(tmp_path / "job", found))
     assert run.model.endswith("(cell=TASK--pi, harness=pi)")
     assert run.scores[0].values.shape == (4, 1)
+
+
+def test_links_in_a_folder_of_a_harness_are_its_own_affair(tmp_path: Path) -> None:
+    """Harbor reads a trial that is linked into a job: it is not read a second time."""
+    trial = {"task_name": "t", "trial_name": "t__1", "agent_info": {"name": "a", "model_info": {"name": "m"}}}
+    (tmp_path / "trial").mkdir()
+    (tmp_path / "trial" / "result.json").write_text(json.dumps(trial | {"verifier_result": {"rewards": {"reward": 1}}}))
+    job = tmp_path / "job"
+    job.mkdir()
+    (job / "t__1").symlink_to(tmp_path / "trial")
+    (run,) = adapters.read(job, ReadOptions(follow_links=True))
+    assert run.scores[0].values.tolist() == [[1.0]]

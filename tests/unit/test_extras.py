@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -153,3 +154,79 @@ def test_the_core_loads_the_declarations_of_extras_and_no_more(tmp_path):
     assert [line for line in done.stdout.splitlines() if line.startswith("loaded")] == 3 * ["loaded"], done.stdout
     written = {path.suffix for path in (tmp_path / "out").iterdir()}
     assert {".json", ".jsonl", ".eval"} <= written
+
+
+def _counted(report: Path) -> dict[str, int]:
+    """Return how many tests passed, failed and were skipped."""
+    (suite,) = ElementTree.parse(report).getroot()
+    found = {name: int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")}
+    return found | {"passed": found["tests"] - found["failures"] - found["errors"] - found["skipped"]}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("cases", "least"), [(2, 500), pytest.param(None, 1500, marks=pytest.mark.slow)], ids=["some cases", "all cases"]
+)
+def test_the_tests_of_the_core_pass_where_all_extras_are_deleted(tmp_path, root, capsys, cases, least):
+    how, report = copied(tmp_path), tmp_path / "report.xml"
+    how["env"] = {name: value for name, value in how["env"].items() if not name.startswith("PYTEST_")}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-rs",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        str(root / "pyproject.toml"),
+    ]
+    command += [str(root / "tests" / "core"), "-m", "not slow and not browser", f"--junitxml={report}"]
+    command += ["--hypothesis-profile=check", "--cases", str(cases)] if cases else ["-n", "2", "--dist", "loadfile"]
+    done = subprocess.run(command, **how)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr
+    found = _counted(report)
+    with capsys.disabled():
+        print(f"\ntests/core without extras: {found['passed']} passed, {found['skipped']} skipped", end=" ")
+    assert found["passed"] >= least
+    assert "not installed" not in done.stdout
+    assert "No module" not in done.stdout
+
+
+_SAID = """
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+import harness_noise
+import transcripts
+from harness_noise.cli import main
+from support.lm_eval_written import lm_eval
+folder = Path(sys.argv[1])
+transcripts.runs(folder)
+for name in transcripts.COMMANDS:
+    if name.startswith(("analyze", "compare")) and name != "compare-by":  # --by is of an extra
+        for width in transcripts.WIDTHS:
+            (folder / f"{name}-{width}.txt").write_text(transcripts.transcript(name, width, folder), encoding="utf-8")
+run = lm_eval(folder, "run")
+assert main(["export", str(run), "-o", str(folder / "exported")]) == 0
+print(harness_noise.__file__)
+"""
+
+
+@pytest.mark.process
+def test_what_the_core_says_and_exports_is_the_same_without_extras(tmp_path, root):
+    written = {}
+    for name, how in (("alone", copied(tmp_path)), ("whole", {"capture_output": True, "text": True})):
+        folder = tmp_path / "said" / name
+        folder.mkdir(parents=True)
+        place = tmp_path if name == "alone" else PACKAGES[0].parent
+        more = {"cwd": folder, "env": environment(place, root / "tests" / "cli")}
+        done = subprocess.run([sys.executable, "-c", _SAID, str(folder)], **how | more)
+        assert (done.returncode, str(place) in done.stdout) == (0, True), done.stderr
+        written[name] = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.*")}
+    golden = {path.name: path.read_bytes() for path in (root / "tests" / "cli" / "golden").glob("*.txt")}
+    alone = {path: text for path, text in written["alone"].items() if path in golden}
+    assert len(alone) >= 20
+    assert alone == {name: golden[name] for name in alone}
+    assert len([path for path in written["alone"] if "exported" in path]) >= 2
+    assert written["alone"] == written["whole"]

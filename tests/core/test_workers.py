@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from pathlib import Path
 
@@ -133,15 +132,3 @@ def test_a_folder_of_links_stands_for_what_they_lead_to(tmp_path: Path) -> None:
     assert [str(error).partition(": ")[0] for error in errors] == [
         f"left out, because they are links that lead out of {here}"
     ]
-
-
-def test_links_in_a_folder_of_a_harness_are_its_own_affair(tmp_path: Path) -> None:
-    """Harbor reads a trial that is linked into a job: it is not read a second time."""
-    trial = {"task_name": "t", "trial_name": "t__1", "agent_info": {"name": "a", "model_info": {"name": "m"}}}
-    (tmp_path / "trial").mkdir()
-    (tmp_path / "trial" / "result.json").write_text(json.dumps(trial | {"verifier_result": {"rewards": {"reward": 1}}}))
-    job = tmp_path / "job"
-    job.mkdir()
-    (job / "t__1").symlink_to(tmp_path / "trial")
-    (run,) = adapters.read(job, ReadOptions(follow_links=True))
-    assert run.scores[0].values.tolist() == [[1.0]]

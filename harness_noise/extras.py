@@ -115,6 +115,12 @@ class Extra:
     """Model of lm-eval (`--model NAME`) → the module, by its whole name, whose `prepare(arguments)` makes it known."""
     calculations: Mapping[str, Calculation] = field(default_factory=dict)
     """Name → what it obeys. A command has the name of its calculation."""
+    explains: Mapping[str, str] = field(default_factory=dict)
+    """Optional field of rows → the module that explains a row which has it.
+
+    Its functions are `estimand(rows)`, `size(row)`, `remark(row)` and `noise(row, scale, assurance)`, which plans take.
+    Its SUBJECT is the estimand in a sentence.
+    """
     tooltips: str = ""
     """The module of its function `tooltip(label, row)`, which explains columns and cells of pages."""
 
@@ -230,6 +236,19 @@ def is_left_out(module: str) -> bool:
         return find_spec(f"{package}.extra.{name.partition('.')[0]}") is None
     except ModuleNotFoundError:
         return True
+
+
+@cache
+def _explains() -> dict[str, str]:
+    return {
+        name: f"{package}.{module}" for package, extra in found().items() for name, module in extra.explains.items()
+    }
+
+
+def explaining(row: Any) -> Any:
+    """Return the module that explains an optional field of a row, None if the row has none."""
+    modules = (module for name, module in _explains().items() if getattr(row, name, None) is not None)
+    return import_module(found_module) if (found_module := next(modules, "")) else None
 
 
 def not_installed(name: str) -> str:

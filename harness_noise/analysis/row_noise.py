@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 
 from ..data.units import PERCENT, Scale
 from ..errors import InputError
+from ..extras import explaining
 from ..results.rows import Difference, Estimate
-from ..stats.data_limit import chi_square
 from ..stats.power import QUESTIONS, Units, Variances
-from ..stats.tolerances import FEWEST_UNITS
 
 TWO_RUNS = "A − B of two runs"
 ONE_RUN = "the mean of one run against a fixed number"
@@ -38,7 +37,7 @@ class Noise:
     n_questions: int = 0
     """The number of questions of the pilot."""
     r2: float | None = None
-    """The share of the variance that a judge predicts, None if no labels correct one."""
+    """The share of the variance that is predicted, None if no correction predicts one."""
     repeats: int | None = None
     """Answers per question of the pilot, None without a pilot or if its runs or questions differ in it."""
     zero_one: bool | None = None
@@ -71,8 +70,9 @@ def noise_of(
     Raises:
         InputError: the row has no standard error.
     """
-    if row.judge is not None:
-        return _label_noise(row, scale, assurance)
+    if (module := explaining(row)) is not None:
+        noise: Noise = module.noise(row, scale, assurance)
+        return noise
     if row.se is None or row.se_total is None:
         raise InputError(f"{row.task}, {row.metric}: no standard error to plan with ({', '.join(row.diagnostics)})")
     n, two = row.n_questions, isinstance(row, Difference)
@@ -105,37 +105,3 @@ def _repeats(row: Estimate | Difference) -> int | None:
     if isinstance(row, Difference):
         return row.repeats_a if row.repeats_a == row.repeats_b else None
     return row.repeats_max if row.repeats_min == row.repeats_max else None
-
-
-def _label_noise(row: Estimate | Difference, scale: tuple[float, float] | None, assurance: float) -> Noise:
-    """Return the noise of human labels and the share of it that the judge predicts, from a corrected row.
-
-    Both from the variances of the corrected mean and of the labels alone: that of the labels is σ²/m.
-    """
-    judge, n = row.judge, row.n_questions
-    gain = None if judge is None or judge.r2 is None else judge.gain
-    if judge is None or gain is None or row.se is None or not 1 < judge.n_labelled < n:
-        raise InputError(
-            f"{row.task}, {row.metric}: what the judge predicts of the labels is not known here. A pilot has labels of "
-            f"some of its questions, {FEWEST_UNITS} (clusters) at least, which differ"
-        )
-    m, two = judge.n_labelled, isinstance(row, Difference)
-    variance = m * gain * row.se**2
-    r2 = 1 - (row.se**2 / variance - 1 / n) / (1 / m - 1 / n)
-    size = n / row.n_clusters if row.cluster is not None else 1.0
-    upper = chi_square(variance, max(1.0, m / size - 1)).upper(1 - assurance)
-    none = 0.0 if two else None
-    return Noise(
-        Variances(variance, 0.0, none),
-        False,
-        Variances(upper, 0.0, none),
-        Units(size),
-        row.cluster is not None,
-        f"{m} labelled questions",
-        TWO_RUNS if two else ONE_RUN,
-        scale,
-        row.diagnostics,
-        n,
-        min(1.0, max(0.0, r2)),
-        zero_one=row._zero_one,
-    )

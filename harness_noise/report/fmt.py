@@ -17,30 +17,15 @@ from ..data.units import limit as limit
 from ..data.units import number as number
 from ..data.units import scale_of as scale_of
 from ..errors import some_of
+from ..extras import explaining
 from ..io.paths import telling_parts
 from ..results.rows import Difference, Estimate, Flip
-from ..stats.tolerances import FEWEST_UNITS, SLACK
+from ..stats.tolerances import SLACK
 
 THESE_QUESTIONS = (
     "Estimand: these questions. Standard errors, intervals and p-values come from the repeated answers alone. They "
     "do not apply to other questions of their kind, and clusters have no effect."
 )
-PEOPLE_LABELS = (
-    "Estimand: the mean that people would give. Their labels of a random subset of the answers correct the judge's "
-    "scores, and standard errors, intervals and p-values count the labels."
-)
-_ADDS_NOTHING = "The judge adds nothing, so the labels alone do as well: {}."
-_ALL_LABELLED = "Every question is labelled, so the labels alone count and the judge adds nothing: {}."
-_UNUSED = (
-    "Only the labels are used, not the judge: {}. The judge is used from "
-    f"{FEWEST_UNITS} labelled questions (clusters) on, if its scores vary."
-)
-_ADDS_NOISE = (
-    "The corrected standard error is larger than that of the labels alone, because it allows for errors of the judge "
-    "that so few labels do not show: {}."
-)
-GAINS_NOTHING = 1.05
-"""Gain against the labels alone below which the judge is said to add nothing."""
 
 
 def digits_of(row: Any) -> int:
@@ -330,30 +315,8 @@ def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
     """Return sentences on the estimand, unless it is the mean of the scores over the population of questions."""
     rows = list(items)
     out = [THESE_QUESTIONS] if any(row.estimand == "these_questions" for row in rows) else []
-    judged = [(what_of(row), row.n_questions, row.judge) for row in rows if row.judge is not None]
-    by_sentence: dict[str, dict[str, None]] = {_UNUSED: {}, _ALL_LABELLED: {}, _ADDS_NOTHING: {}, _ADDS_NOISE: {}}
-    for what, n, judge in judged:
-        if judge.gain is None or judge.gain >= GAINS_NOTHING:
-            continue
-        if judge.r2 is None:
-            by_sentence[_UNUSED][what] = None
-        elif judge.n_labelled == n:
-            by_sentence[_ALL_LABELLED][what] = None
-        elif judge.gain < 1 / GAINS_NOTHING:
-            by_sentence[_ADDS_NOISE][f"{what}, gain {number(judge.gain, 2)}"] = None
-        else:
-            by_sentence[_ADDS_NOTHING][f"{what}, R² {number(judge.r2, 2)}"] = None
-    said = [sentence.format("; ".join(rows_of)) for sentence, rows_of in by_sentence.items() if rows_of]
-    return [*out, PEOPLE_LABELS, *said] if judged else out
-
-
-def judge_words(row: Estimate | Difference) -> str:
-    """Return "the judge's own mean 0.57, to which the labels add −0.01 ± 0.02", or "" without labels."""
-    if row.judge is None:
-        return ""
-    own = "own difference" if isinstance(row, Difference) else "own mean"
-    added = "" if row.judge.bias_se is None else f", to which the labels add {bias(row, unit=True)}"
-    return f"the judge's {own} {shown(row, row.judge.mean_judge, mean=is_mean(row, 'judge.mean_judge'))}{added}"
+    modules = dict.fromkeys(module for row in rows if (module := explaining(row)) is not None)
+    return [*out, *(words for module in modules for words in module.estimand(rows))]
 
 
 def bias(row: Estimate | Difference, *, unit: bool = False) -> str:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from ..choices import FISHER, REFERENCE, T, has_limits
 from ..data.units import margin_of
 from ..errors import counted, some_of
+from ..extras import explaining
 from ..results.diagnostics import FIRST_ATTEMPTS, NOT_ASKED, STOPPED, explained
 from ..results.rows import (
     CANNOT,
@@ -43,8 +44,8 @@ def scoring_differs(row: Difference) -> str:
 
 def _sample(row: Estimate | Difference) -> str:
     estimand = "; estimand: these questions" if row.estimand == "these_questions" else ""
-    if row.judge is not None:
-        estimand = "; estimand: the mean that people would give"
+    if (module := explaining(row)) is not None:
+        estimand = f"; estimand: {module.SUBJECT}"
     return f"n = {sample_words(row)}{estimand}"
 
 
@@ -56,8 +57,8 @@ def sample_words(row: Estimate | Difference) -> str:
 
 def answers(row: Estimate | Difference) -> str:
     """Return words such as "5 answers each", "10 answers each of new and one of old", "5 answers each, all alike"."""
-    if row.judge is not None:
-        return f"{row.judge.n_labelled} of them labelled by people"
+    if (module := explaining(row)) is not None:
+        return str(module.size(row))
     if "uses_all_repeats" in row.diagnostics:  # the 1 is its one value of a question, not how many answers that took
         return "one value each of all its answers"
     alike = "identical_repeats" in row.diagnostics
@@ -97,11 +98,8 @@ def _remarks(row: Estimate | Difference) -> list[str]:
     if FIRST_ATTEMPTS.intersection(row.diagnostics):
         stops = "success" if "stopped_on_success" in row.diagnostics else "failure"
         out.append(f"first attempts, because answers were repeated until the first {stops}")
-    if row.judge is not None:
-        alone = "few_labelled_failures" in row.diagnostics
-        out.append(
-            f"{'of' if alone else 'corrected by'} human labels{' alone' if alone else ''}; {fmt.judge_words(row)}"
-        )
+    if (module := explaining(row)) is not None:
+        out.append(module.remark(row))
     return [*out, ODD] if "mean_mismatch" in row.diagnostics else out
 
 

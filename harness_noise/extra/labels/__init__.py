@@ -9,6 +9,7 @@ _INTERVALS = {"interval": ("t", "wilson")}
 EXTRA = Extra(
     functions={"label_sample": "api", "estimate_with_labels": "api", "LabelSample": "results"},
     results="results",
+    explains={"judge": "explaining"},
     commands={"label": "cli"},
     keywords=dict.fromkeys(("labels", "labels_scorer", "label_range", "labels_at_random"), _ASKING),
     options=(

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from ..stats.tolerances import (
     FEW_DF,
     FEW_FAILURES,
-    FEW_LABELLED,
     FEW_RESAMPLED,
-    FEWEST_FAILED,
     FEWEST_REPEATED,
 )
 
@@ -601,19 +599,6 @@ _ALL = (
         ),
     ),
     Diagnostic(
-        "judge_corrected",
-        Severity.NOTE,
-        "the estimate is of the mean that people would give: their labels of a random subset of the answers correct "
-        "the judge, and the standard error counts them",
-        "Report it as such, with the number of labels and the judge's bias.",
-        page=(
-            "[Human labels](methods/judges.md) of a random subset of the answers correct the judge's scores "
-            "(`--labels`). The estimate is of the mean that people would give. Standard error, degrees of freedom and"
-            " interval count the few labels as well as the many answers. `judge` has the judge's own mean, its bias "
-            "with a standard error, and the gain against the labels alone."
-        ),
-    ),
-    Diagnostic(
         "not_these_questions",
         Severity.STOP,
         "no share of right answers to these questions rounds to the published number",
@@ -643,28 +628,6 @@ _ALL = (
             "A and B have answered two random subsets with fewer than 20 common questions (clusters), so that the "
             "covariance of what the complete runs leave unexplained is not known. The worst is taken: of disjoint "
             "halves the variance is 1.2 to 1.7 times too large."
-        ),
-    ),
-    Diagnostic(
-        "few_labels",
-        Severity.CARE,
-        f"fewer than {FEW_LABELLED} questions (clusters) have a label: the standard error is itself uncertain",
-        "Label more questions.",
-        page=(
-            "Fewer than 20 questions (clusters) have a label, so that the standard error of the corrected mean is "
-            "itself uncertain."
-        ),
-    ),
-    Diagnostic(
-        "few_labelled_failures",
-        Severity.CARE,
-        f"fewer than {FEWEST_FAILED} labelled questions (clusters) hold a failure, or a pass, so mean, SE and interval "
-        "are those of the labels alone: near an end of the range a corrected mean is less reliable",
-        "Label more questions. The judge's bias is shown next to the mean.",
-        page=(
-            "Fewer than 5 labelled questions (clusters) hold a failure, or fewer than 5 hold a pass. The corrected "
-            "mean is then less reliable (with one or two failures its interval is often too short), so mean, SE and "
-            "interval are those of the labels alone. The judge's bias is still shown."
         ),
     ),
     Diagnostic(

@@ -15,10 +15,6 @@ FEWEST_STUDENTISED = 6
 with four 7 to 11% of no differences are called one."""
 FEW_FAILURES = 10
 """Questions (clusters) that hold a wrong answer, or a right one, below which an interval near the end is uncertain."""
-FEW_LABELLED = 20
-"""Labelled questions (clusters) below which the standard error of a corrected mean is said to come from few."""
-FEWEST_FAILED = 5
-"""Labelled questions (clusters) that hold a failure, or a pass, below which a judge's scores are not corrected."""
 HEAVY_DF = 30.0
 """Degrees of freedom below which a few large clusters among many small ones decide how uncertain an end is."""
 SKEWED = 0.2

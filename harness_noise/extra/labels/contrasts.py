@@ -19,7 +19,8 @@ from ...results.rows import PEOPLE, JudgeCorrection
 from ...stats.cluster_variance import OF_RESIDUALS, cells
 from ...stats.contrast import Design, cluster_codes, design
 from ...stats.moments import Moments, mean_variance
-from ...stats.tolerances import FEW_LABELLED, FEWEST_UNITS, ROUNDING, SLACK
+from ...stats.tolerances import FEWEST_UNITS, ROUNDING, SLACK
+from .results import FEW_LABELLED
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Results of `label_sample`: answers to be labelled."""
+"""Results of `label_sample`: answers to be labelled. Diagnostics of rows that labels correct."""
 
 from __future__ import annotations
 
@@ -7,7 +7,51 @@ from typing import Any, ClassVar
 
 from ...data.notes import Note
 from ...errors import counted
+from ...results.diagnostics import Diagnostic, Severity, register
 from ...results.forms import Document
+
+FEW_LABELLED = 20
+"""Labelled questions (clusters) below which the standard error of a corrected mean is said to come from few."""
+FEWEST_FAILED = 5
+"""Labelled questions (clusters) that hold a failure, or a pass, below which a judge's scores are not corrected."""
+
+register(
+    Diagnostic(
+        "judge_corrected",
+        Severity.NOTE,
+        "the estimate is of the mean that people would give: their labels of a random subset of the answers correct "
+        "the judge, and the standard error counts them",
+        "Report it as such, with the number of labels and the judge's bias.",
+        page=(
+            "[Human labels](methods/judges.md) of a random subset of the answers correct the judge's scores "
+            "(`--labels`). The estimate is of the mean that people would give. Standard error, degrees of freedom and"
+            " interval count the few labels as well as the many answers. `judge` has the judge's own mean, its bias "
+            "with a standard error, and the gain against the labels alone."
+        ),
+    ),
+    Diagnostic(
+        "few_labels",
+        Severity.CARE,
+        f"fewer than {FEW_LABELLED} questions (clusters) have a label: the standard error is itself uncertain",
+        "Label more questions.",
+        page=(
+            "Fewer than 20 questions (clusters) have a label, so that the standard error of the corrected mean is "
+            "itself uncertain."
+        ),
+    ),
+    Diagnostic(
+        "few_labelled_failures",
+        Severity.CARE,
+        f"fewer than {FEWEST_FAILED} labelled questions (clusters) hold a failure, or a pass, so mean, SE and interval "
+        "are those of the labels alone: near an end of the range a corrected mean is less reliable",
+        "Label more questions. The judge's bias is shown next to the mean.",
+        page=(
+            "Fewer than 5 labelled questions (clusters) hold a failure, or fewer than 5 hold a pass. The corrected "
+            "mean is then less reliable (with one or two failures its interval is often too short), so mean, SE and "
+            "interval are those of the labels alone. The judge's bias is still shown."
+        ),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)

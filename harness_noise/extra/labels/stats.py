@@ -19,8 +19,9 @@ from ...arrays import FloatArray, IntArray
 from ...stats.contrast import Design, QuestionStats
 from ...stats.intervals import effective_flips
 from ...stats.partial import Part, cross_fit, features
-from ...stats.tolerances import FEW_FAILURES, FEWEST_FAILED, FEWEST_UNITS, SLACK
+from ...stats.tolerances import FEW_FAILURES, FEWEST_UNITS, SLACK
 from .contrasts import CorrectedColumns
+from .results import FEWEST_FAILED
 
 NO_ERROR = 0.01
 """Share of the range below which an error is none: what a fit leaves of a judge that is right."""

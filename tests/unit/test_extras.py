@@ -170,7 +170,7 @@ def _counted(report: Path) -> dict[str, int]:
 def test_the_tests_of_the_core_pass_where_all_extras_are_deleted(tmp_path, root, capsys, cases, least):
     how, report = copied(tmp_path), tmp_path / "report.xml"
     how["env"] = {name: value for name, value in how["env"].items() if not name.startswith("PYTEST_")}
-    command = [sys.executable, *"-m pytest -q -rs -p no:cacheprovider".split(), f"--junitxml={report}"]
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", f"--junitxml={report}"]
     command += ["-c", str(root / "pyproject.toml"), str(root / "tests" / "core")]
     few = ["--hypothesis-profile=check", "--cases", str(cases), "-m", "not slow"]
     command += few if cases else ["-n", "2", "--dist", "worksteal"]

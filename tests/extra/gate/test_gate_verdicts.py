@@ -1012,7 +1012,7 @@ class TestOneConfiguration:
                  for i in range(4)]  # fmt: skip
         gate = hn.gate(a, sides, rule="no-loss", margin=0.05)
         assert gate.rows[0].n_needed is None
-        assert "no number of questions would" in gate.sentence
+        assert "No number of questions would" in gate.sentence
 
     def test_no_loss_larger_than_the_range_is_promised(self) -> None:
         a, b = pair(n=4, tasks=("arc",))

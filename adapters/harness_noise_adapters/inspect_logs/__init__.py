@@ -46,7 +46,7 @@ class InspectAdapter:
         return read_one(part, options)
 
     def join(self, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
-        """Return one Run for each log, but for copies and the earlier tries of a retried one."""
+        """Return one Run for each log, without copies of other logs and without earlier tries of retried logs."""
         from .identity import joined
 
         return joined(found)

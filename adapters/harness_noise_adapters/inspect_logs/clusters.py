@@ -68,7 +68,7 @@ Clusters: TypeAlias = tuple[tuple[str, ...] | None, str | None]
 
 
 def spec_for(spec: Spec | None, task: str) -> Spec | None:
-    """Return what a SPEC has for this task, by its full or its bare name."""
+    """Return the part of a cluster SPEC that applies to a task, found by the task's full or bare name."""
     if isinstance(spec, FileSpec):
         return spec.for_task(task, bare(task))
     parsed = ClusterSpec.parse(spec)
@@ -94,7 +94,7 @@ class TaskClusters:
     _known: dict[tuple[Spec | None, bool], Clusters] = field(default_factory=dict)
 
     def labels(self, spec: Spec | None, *, plain: bool = False) -> Clusters:
-        """Return the clusters by a SPEC of this task. None and "none" mean no clusters.
+        """Return (n,) clusters of the samples by a SPEC of this task, None for the SPECs None and "none".
 
         Args:
             spec: of the clusters.
@@ -145,7 +145,7 @@ class TaskClusters:
             return self._known.setdefault((spec, plain), (None, None))
 
     def of_run(self, named: Spec | None, record: Any = None) -> tuple[Clusters, bool]:
-        """Return the clusters of a run, and True if none were named, so that a scorer's own stderr may name some.
+        """Return the clusters of a run, and True if no SPEC named any, so that a scorer's own stderr may.
 
         Args:
             named: the SPEC of the user or of the run; without one the run's clusters are those that it has taken from
@@ -183,23 +183,23 @@ class TaskClusters:
         return (UNKNOWN,) * len(self.keys), shown
 
     def auto_hint(self) -> Note:
-        """Return a note if `auto` has found nothing."""
+        """Return a note that the SPEC `auto` has found no clusters for the task."""
         fields = sorted({str(key) for doc in self.metadata[:100] for key in doc or {}})
         return no_cluster_known(self.task, fields)
 
 
 def is_auto(spec: Spec | None) -> bool:
-    """Return True if a SPEC means the table of known clusters."""
+    """Return True if a SPEC asks for the table of known clusters (`auto`)."""
     return spec in ("auto", FileSpec("auto"))
 
 
 def is_unknown(labels: Sequence[str] | None) -> bool:
-    """Return whether they are those of a template that was not run."""
+    """Return True if all labels are the placeholder for clusters of a template that was not run."""
     return labels is not None and len(labels) > 0 and set(labels) == {UNKNOWN}
 
 
 def taken_clusters(record: Any, keys: Sequence[str]) -> Clusters:
-    """Return the clusters that a run took from the one it was compared with, as its record of the stopping has them.
+    """Return the clusters that a stopped run took from the run it was compared with, as its record holds them.
 
     Args:
         record: `noise` of the metadata of `results.early_stopping`, from any program.
@@ -212,7 +212,10 @@ def taken_clusters(record: Any, keys: Sequence[str]) -> Clusters:
 
 
 def outer_fields(scores: Scores, metadata: Sequence[Mapping[str, Any] | None]) -> dict[str, dict[str, str]] | None:
-    """Return `Scores.outer` from the (n,) metadata of its samples, None without clusters."""
+    """Return the metadata fields that contain the clusters (`Scores.outer`), None without clusters.
+
+    `metadata` are the (n,) metadata of the samples.
+    """
     if scores.clusters is None or len(scores.clusters) != len(metadata):
         return None
     outer, docs = OuterFields(), [doc or {} for doc in metadata]

@@ -83,7 +83,9 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
 
 
 def _rest(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path]]:
-    """Return the files to copy unchanged that `out` lacks: logs that are left out, `eval-set.json`, ….
+    """Return (source, target) of the files in `folder` that were not exported and that `out` lacks.
+
+    They are logs that are left out, `eval-set.json`, …, to be copied unchanged.
 
     Hidden files and links are left where they are.
 
@@ -154,7 +156,7 @@ def _export(change: _Change, target: Path, sources: Unchanged) -> Path:
 
 
 def insert(results: EvalResults, log: LogRun, estimates: Iterable[Estimate]) -> Placed:
-    """Append the estimates to their EvalScores, in place of earlier ones. Return the place of each."""
+    """Replace our metrics in the EvalScores by those of the estimates, and return where each estimate went."""
     by_key = {(row.task, row.scorer, row.metric): row for row in estimates}
     authors = inject.of_authors(results.scores)
     fresh: Placed = {}
@@ -177,7 +179,10 @@ def insert(results: EvalResults, log: LogRun, estimates: Iterable[Estimate]) -> 
 
 
 def _put_labels(results: EvalResults, log: LogRun) -> None:
-    """Keep each sample's cluster if a template gives it, because templates are not run when the log is read."""
+    """Write the samples' clusters into the results if a template gave them.
+
+    A template is not run when the log is read.
+    """
     for scores in log.run.scores:
         if scores.clusters is None or scores.cluster_spec is None or is_unknown(scores.clusters):
             continue
@@ -213,7 +218,7 @@ def _native_header(path: Path, sources: Unchanged) -> EvalLog:
 
 
 def _is_done(source: Path, native: EvalLog, target: Path, results: EvalResults) -> bool:
-    """Return whether `target` already is the log `source` with these results.
+    """Return True if `target` already holds the log `source` with these results.
 
     Raises:
         InputError: it is something else.
@@ -238,12 +243,15 @@ def _is_done(source: Path, native: EvalLog, target: Path, results: EvalResults) 
 
 
 def _plain(results: EvalResults | None) -> str:
-    """Return results as text. Some versions of Inspect read the numbers of metadata as Decimal."""
+    """Return Inspect's results as one JSON text, for comparison.
+
+    Some versions of Inspect read the numbers of metadata as Decimal.
+    """
     return "" if results is None else json.dumps(results.model_dump(), default=float, sort_keys=True)
 
 
 def _body(path: Path) -> Any:
-    """Return what an export leaves as it is, in a form that can be compared."""
+    """Return the parts of a log file that an export does not change, in a form that can be compared."""
     if path.suffix == ".json":
         data = load(path)
         return {key: value for key, value in data.items() if key not in CHANGED}
@@ -309,7 +317,10 @@ def _write_json(source: Path, target: Path, header: EvalLog, n_edits: int, sourc
 
 
 def _raw_scores(source: Path, old: Mapping[str, Any], results: EvalResults) -> list[dict[str, Any]]:
-    """Return the scores as the file has them, with our metrics. Whatever schema they were written in."""
+    """Return the JSON of the log's EvalScores with our metrics added and all else as the file has it.
+
+    They may have been written in any schema.
+    """
     measures = [es for es in results.scores if inject.is_measure(es)]
     natives = [es for es in results.scores if not inject.is_measure(es)]
     raw = old.get("scores")
@@ -347,7 +358,7 @@ def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def rewrite(path: Path, on: Flag) -> tuple[LogRun, Analysis]:
-    """Add the noise to the log of a finished run as an export in place does.
+    """Add our metrics to the log file of a finished run, in place.
 
     Raises:
         InputError: the log cannot be read, or is on no disk of this machine.

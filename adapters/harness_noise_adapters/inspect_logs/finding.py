@@ -67,7 +67,10 @@ _SCANNED = 1 << 22
 
 
 def _ends_with_eval(file: BinaryIO) -> bool:
-    """Return whether `eval` stands behind samples that are too many to look through."""
+    """Return True if the last bytes of a JSON file contain the key `eval` with an object.
+
+    The samples before it are too many to look through.
+    """
     file.seek(-_SCANNED, SEEK_END)
     return re.search(rb'"eval"\s*:\s*\{', file.read()) is not None
 

@@ -34,7 +34,7 @@ _ON, _OFF = {"1", "true", "yes", "on"}, {"", "0", "false", "no", "off"}
 
 
 def refuse(error: Exception) -> NoReturn:
-    """Raise an error of which Inspect shows the sentence alone, and not the way that it took through our code."""
+    """Raise an error of which Inspect shows only the sentence, without the traceback through our code."""
     _rich_traceback_guard = True  # what rich looks for: no frame down to this one is shown
     raise error.with_traceback(None) from None
 
@@ -62,7 +62,7 @@ class Flag:
 def flag(
     metadata: Mapping[str, Any] | None, environment: Mapping[str, str] = os.environ, *, of_file: bool = False
 ) -> Flag | None:
-    """Return the flag of one task. None where it is off.
+    """Return the noise flag with its settings from a task's metadata or the environment, None if the flag is off.
 
     Args:
         metadata: of the task, over those of the run.
@@ -97,7 +97,7 @@ def flag(
 
 
 def _measures(value: Any) -> tuple[str, ...]:
-    """Return the names, of a list or with commas between them.
+    """Return the names of measures from a list, or from a text that separates them with commas.
 
     Raises:
         InputError: one that a log does not have of every answer.
@@ -109,12 +109,12 @@ def _measures(value: Any) -> tuple[str, ...]:
 
 
 def asks_less(metadata: Mapping[str, Any] | None) -> bool:
-    """Return True if any option says that not everything is asked, whatever else the metadata have."""
+    """Return True if the metadata hold an option by which a run may ask less than everything."""
     return bool(_written(metadata or {}, ASKING))
 
 
 def misspelled(metadata: Mapping[str, Any] | None, *, on: bool) -> str | None:
-    """Return a hint on a name that is nearly one of ours, None if there is none.
+    """Return a hint on a metadata name that is nearly the name of an option, None if there is none.
 
     A task may have metadata of its own that begin like ours, so only what is nearly a name of ours is taken for it,
     and, where the flag is off, only what would ask less.

@@ -68,7 +68,7 @@ class AnswerGrid(AnswerPlaces):
 
 
 def grid(ids: Sequence[Any], epochs: Sequence[int] | None = None, order: Sequence[Any] | None = None) -> AnswerGrid:
-    """Return the grid of N answers.
+    """Return the rows and columns of N answers in the (n, K) table of questions and repeats.
 
     Args:
         ids: (N,) of the questions.
@@ -120,7 +120,7 @@ def numbers(values: Sequence[Any]) -> Numbers:
 
 
 def _number(value: Any) -> float | None:
-    """Return the number of a value, NaN for no score, None for a word, a list or a dictionary."""
+    """Return a score value as a number, NaN for no score, None for a word, a list or a dictionary."""
     return number_of(value, _of_text)
 
 
@@ -137,7 +137,7 @@ def _of_text(text: str) -> float | None:
 
 
 def _is_verdict(value: Any) -> bool:
-    """Return whether a value is a grade (C, P, I, N), yes or no, true or false, or none at all."""
+    """Return True if a value is a grade (C, P, I, N), yes or no, true or false, or None."""
     word = isinstance(value, str) and (value in _WORDS or value.lower() in _YES_NO)
     return value is None or isinstance(value, bool) or word
 
@@ -149,7 +149,9 @@ _WITH_K = re.compile(r"(?:pass_at|pass_k|at_least)_([0-9]+)")
 
 
 def of_single_answers(reducer: str) -> Reduce | None:
-    """Return what a reducer makes of one repeat: the score itself, or whether it reaches 1.
+    """Return a function that applies a reducer to one repeat per question, None if the reducer needs more.
+
+    One repeat is reduced to the score itself, or to 1 if the score reaches 1 and 0 if not.
 
     None for one of more repeats.
     """
@@ -174,7 +176,7 @@ _OWN_CODE = "a metric of the task's own code, which is not known as a mean of th
 
 
 def _inner(metric: NativeMetric) -> str:
-    """Return the metric that `aggregate` takes of a key."""
+    """Return the name of the metric that `aggregate(KEY, agg=METRIC)` applies to a key, "" for any other metric."""
     agg = metric.params.get("agg")
     return str(agg.get("name", "")) if isinstance(agg, Mapping) else ""
 
@@ -185,7 +187,7 @@ def _is_spread(metric: NativeMetric) -> bool:
 
 
 def _is_single(metric: NativeMetric) -> bool:
-    """Return whether a metric stands for itself: neither a spread, nor ours, nor one category of several.
+    """Return True if a native metric is one value for all samples, not a spread, ours, or one group's value.
 
     Of `grouped()` the value over all groups does.
     """
@@ -195,7 +197,10 @@ def _is_single(metric: NativeMetric) -> bool:
 
 
 def _values(es: ScoreRow) -> list[str]:
-    """Return the metrics that are neither ours nor spreads, whatever group they are of."""
+    """Return the names of an EvalScore's native metrics, without ours and without spreads.
+
+    They may be of any group.
+    """
     return [name for name, metric in es.metrics.items() if metric.group != GROUP and not _is_spread(metric)]
 
 
@@ -210,12 +215,12 @@ def own_cluster(es: ScoreRow, key: str | None = None) -> str | None:
 
 
 def named_clusters(es: ScoreRow) -> set[str]:
-    """Return what any of the EvalScore's own errors is clustered by."""
+    """Return the cluster keys that an EvalScore's own standard errors and intervals name."""
     return {cluster for _, cluster in _errors(es) if cluster is not None}
 
 
 def _errors(es: ScoreRow) -> Iterator[tuple[str | None, str | None]]:
-    """Yield the key of the dictionaries, and the cluster, of each standard error or interval of Inspect's own."""
+    """Yield (dictionary key, cluster) of each of Inspect's own standard errors and intervals in an EvalScore."""
     for metric in es.metrics.values():
         agg, params = metric.params.get("agg"), metric.params
         of, name = None, metric.group or metric.name
@@ -228,7 +233,7 @@ def _errors(es: ScoreRow) -> Iterator[tuple[str | None, str | None]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskAnswers:
-    """One task: its native results, and the N answers that they are of."""
+    """One task of a log: its native results and its N answers."""
 
     log: LogFile
     """Both of them."""
@@ -257,7 +262,7 @@ class TaskAnswers:
         return self.log.header.status == "cancelled" or not self.log.header.computed
 
     def reduce(self, es: ScoreRow) -> Reduce | None:
-        """Return a function from an EvalScore's table to one value per question, or None.
+        """Return the function from an EvalScore's (n, K) scores to one value per question, None for a mean.
 
         With several repeats the log holds these values. None is for the mean over repeats, and for a log without such
         values.
@@ -325,7 +330,7 @@ def gather(task: TaskAnswers) -> GatheredMeans:
 
 
 def _labels(eval_scores: Sequence[ScoreRow], repeats: int) -> dict[int, str]:
-    """Return what the rows of the EvalScores are called, by their number.
+    """Return EvalScore number → the label of the EvalScore's row.
 
     A metric on un-reduced scores makes a second EvalScore of the same name without a reducer; the
     first is then labelled "mean". With one repeat any reducer is the score itself, or a threshold on it.
@@ -351,7 +356,7 @@ def _labels(eval_scores: Sequence[ScoreRow], repeats: int) -> dict[int, str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """One mean that an EvalScore may report: of its scores, or of one key of its dictionaries."""
+    """One mean that an EvalScore may report: the mean of its scores, or of one key of its dictionaries."""
 
     values: Raw | None
     """(N,) values that the mean is of, None where one is missing, or None if there are no values."""
@@ -378,7 +383,7 @@ def _not_numbers(values: FloatArray) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """Our mean next to the native value that it should be."""
+    """Our mean of some scores next to the native value that should equal it."""
 
     ours: float
     metric: str | None
@@ -394,7 +399,7 @@ class _Compared:
 
     @property
     def called(self) -> str | None:
-        """The row's name, None if no metric gives it, or several do."""
+        """The metric name for the row, None if no metric or several metrics may report the mean."""
         return self.metric if self.names is None or len(self.names) == 1 else None
 
 
@@ -416,11 +421,11 @@ class _Native:
 
     @property
     def uses_all(self) -> bool:
-        """True if its values are each of all repeats of a question."""
+        """True if the EvalScore has one value per question, made by its reducer from several repeats."""
         return self.reduce is not None and self.task.grid.repeats > 1
 
     def table(self, values: FloatArray) -> FloatArray:
-        """Return (n, K) scores of the N values, (n, 1) if the repeats of a question have one value together."""
+        """Return (n, K) scores of N answer values, or (n, 1) if a reducer makes one value of a question's repeats."""
         table = self.task.grid.fill(values)
         return table if self.reduce is None else self.reduce(table)[:, None]
 
@@ -430,13 +435,13 @@ class _Native:
         return None if read.words or not np.isfinite(read.values).any() else mean_of_questions(self.table(read.values))
 
     def skip(self, called: str, metrics: Sequence[str], reason: str) -> None:
-        """Append native metrics without a mean, by the first of them, or any of the EvalScore."""
+        """Record native metrics as skipped, under the first one's name or the name of the EvalScore's first metric."""
         name = next(iter(metrics or self.es.metrics), "")
         value = finite(self.es.metrics[name].value) if name else None
         self.out.skipped.append(Skipped(self.task.name, name, called, reason, value))
 
     def gather(self) -> None:
-        """Append its means, and what belongs to them."""
+        """Append the means of this EvalScore to `out`, with skipped metrics and reasons."""
         task, out, parts = self.task, self.out, self.parts()
         grouped = self.grouped(parts)
         out.grouped += grouped
@@ -462,7 +467,7 @@ class _Native:
                     self.skip(self.label, (name,), _OWN_CODE)
 
     def grouped(self, parts: Sequence[_Part]) -> list[MeanOfGroups]:
-        """Return the means over groups of samples that it reports, each group weighing the same."""
+        """Return the EvalScore's means over groups of samples in which all groups weigh the same."""
         plain = parts[0] if len(parts) == 1 and parts[0].key is None else None
         found = [name for name, metric in self.es.metrics.items() if is_mean_of_groups(metric)]
         if plain is None or not found:
@@ -476,7 +481,7 @@ class _Native:
         return [mean for mean in each if mean is not None]
 
     def parts(self) -> list[_Part]:
-        """Return the means that it may report. One that is `refused` where there is none."""
+        """Return the means that the EvalScore may report, or one part that is `refused` if there is no mean."""
         es, column = self.es, self.task.log.answers.column
         values = column(es.scorer)
         dictionaries = values is not None and dict in set(map(type, values))
@@ -494,7 +499,10 @@ class _Native:
         return [_Part(values, (*usual, *single), usual[0] if usual else None)]
 
     def _of_dictionaries(self, values: Raw, keys: Sequence[str]) -> list[_Part]:
-        """Return the keys that metrics are the mean of, or all keys if a native value is not a mean."""
+        """Return parts for the dictionary keys whose means are native metrics, or for all keys if one is unexplained.
+
+        A native metric is unexplained if it is not the mean of one key.
+        """
         if len(keys) > MOST_KEYS:
             return [_Part(None, refused=_TOO_MANY)]
         parts = self._keyed(values, keys)
@@ -505,7 +513,10 @@ class _Native:
         return parts or [_Part(None, refused=_NO_SCORE)]
 
     def _keyed(self, values: Raw, keys: Sequence[str]) -> list[_Part]:
-        """Return the keys whose mean one of the metrics is. Each key once, by the first metric."""
+        """Return parts for the dictionary keys whose mean equals a native metric.
+
+        A key comes once, with the first such metric.
+        """
         columns = {(key, zero): _of_dictionary(values, key, zero) for key in keys for zero in (False, True)}
         means = {which: self.mean_of(column) for which, column in columns.items()}
         out: dict[str, _Part] = {}
@@ -532,7 +543,7 @@ class _Native:
         return list(out.values())
 
     def _other_keys(self, values: Raw, keys: Sequence[str]) -> list[_Part]:
-        """Return the keys that no metric is known to be the mean of.
+        """Return parts for dictionary keys whose mean no native metric is known to be.
 
         A native value that is the mean of one only is said.
         """
@@ -552,7 +563,7 @@ class _Native:
         return [_Part(columns[key], key=key, like=tuple(like[key])) for key in keys]
 
     def unexplained(self, parts: Sequence[_Part], means: Sequence[str]) -> list[str]:
-        """Return the native values that are not a mean of the scores.
+        """Return the names of native metrics that are not a mean of the scores.
 
         Beside one that is, those of categories are left out.
 
@@ -572,7 +583,9 @@ class _Native:
         ]
 
     def _compared(self, part: _Part, values: FloatArray) -> _Compared:
-        """Return our mean compared with the native values. For a cancelled run they need not be of the same answers.
+        """Return our mean compared with the native metric that may equal it.
+
+        For a cancelled run the two need not be of the same answers.
 
         That a metric of the task's own code equals the mean proves nothing if all scores are equal, or without results.
         """
@@ -592,7 +605,7 @@ class _Native:
         return _Compared(ours, metric, finite(value), agrees, beside, names)
 
     def _refuted(self, read: Numbers, compared: _Compared) -> str | None:
-        """Return why their mean is not what Inspect reports. None if nothing speaks against it."""
+        """Return the reason why our mean of the scores cannot be what Inspect reports, None without one."""
         if read.words and not compared.agrees:
             return f"{read.words} of its values are not numbers, such as {_short(read.example)}"
         if math.isnan(compared.ours):
@@ -602,7 +615,7 @@ class _Native:
         return None
 
     def mean(self, part: _Part, key: str | None, called: str) -> GatheredMean | str:
-        """Return the mean that one part is, or why it is none."""
+        """Return the mean of one part of an EvalScore, or the reason why there is none."""
         task = self.task
         if part.values is None:
             return part.refused or _NO_SCORE
@@ -661,7 +674,7 @@ class _Native:
         return GatheredMean(scores, self.index, key, compared.beside and bool(part.metrics), explains)
 
     def _note_zeros(self, read: Numbers, called: str) -> None:
-        """Note which answers score 0 for another reason than a wrong answer.
+        """Add a note on answers that score 0 because they are not numbers or because no answer was read.
 
         They are no numbers, or the scorer names no answer that it has read, although it names others.
 
@@ -694,12 +707,12 @@ class _Native:
         self.out.notes.append(Note(code, f"{called}: {text}").of(self.task.name))
 
     def _causes(self, lost: BoolArray) -> dict[int, str]:
-        """Return number of an answer → why it has no score, if the log says it."""
+        """Return answer number → the cause of a missing score, for the causes that the log gives."""
         rows = enumerate(self.task.log.answers.rows.values())
         return {i: why for i, row in rows if lost[i] and (why := row.why(self.es.scorer))}
 
     def _clusters(self, part: _Part, called: str) -> Clusters:
-        """Return the clusters that the scorer's own stderr names, if none were named before; else the task's."""
+        """Return the clusters of the scorer's own stderr if none were named before, else the task's clusters."""
         own = own_cluster(self.es, part.key) if self.out.open_ else None
         if own is None or (by_key := self.task.task_clusters.labels_or_none(FileSpec(own), plain=True))[0] is None:
             return self.out.clusters
@@ -707,7 +720,7 @@ class _Native:
         return by_key
 
     def _gradings(self, part: _Part, absent: BoolArray) -> Gradings | None:
-        """Return the texts that a scorer graded, and further verdicts of it or its panel.
+        """Return the texts that a scorer graded and its further verdicts, None if nothing is known.
 
         None where nothing is known.
 
@@ -739,12 +752,12 @@ class _Native:
 
 
 def _of_key(values: Iterable[Any], key: str) -> Raw:
-    """Return one key of each value that is a dictionary, and the other values as they are."""
+    """Return (N,) values with every dictionary replaced by its value of one key."""
     return [value.get(key) if isinstance(value, dict) else value for value in values]
 
 
 def _of_dictionary(values: Raw, key: str, zero: bool) -> Raw:
-    """Return the value of one key in each of several dictionaries.
+    """Return one key's value from each of N dictionaries.
 
     A missing key gives 0 or None, a value that is no dictionary None."""
     filler = 0.0 if zero else None
@@ -755,7 +768,7 @@ def _of_dictionary(values: Raw, key: str, zero: bool) -> Raw:
 
 
 def _all_equal(values: FloatArray) -> bool:
-    """Return whether all scores are one number."""
+    """Return True if all scores that are numbers are equal, or if none is a finite number."""
     return bool(np.nanmin(values) == np.nanmax(values)) if np.isfinite(values).any() else True
 
 
@@ -765,17 +778,18 @@ def _short(value: object) -> str:
 
 
 def too_few(codes: Collection[str]) -> str | None:
-    """Return why nothing is identified, by the diagnostics of an estimate. None where something is."""
+    """Return the sentence that there are too few units for a standard error, None if there are enough.
+
+    `codes` are the diagnostics of an estimate.
+    """
     unit = next((unit for unit in ("clusters", "questions") if f"too_few_{unit}" in codes), None)
     return unit and f"fewer than two {unit}: no standard error"
 
 
 def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -> tuple[dict[str, float], str | None]:
-    """Return the noise of the mean of un-reduced scores, by metric name, and why there is no error, or None.
+    """Return metric name → noise of the mean of un-reduced scores, and a reason if there is no standard error.
 
     If the total is less than the prediction noise, the negative data variance that makes it so is among them.
-
-    Where the total comes out below the prediction noise, the data variance below 0 that makes it so is among them.
 
     Raises:
         InputError: a cluster key that the samples lack, or a template, for a log that is scored again names the metric,

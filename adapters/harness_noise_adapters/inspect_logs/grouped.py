@@ -33,24 +33,24 @@ class MeanOfGroups:
 
 
 def of_each_group(metric: NativeMetric) -> str:
-    """Return the metric that `grouped` takes of each group. Empty for any other metric."""
+    """Return the name of the metric that `grouped` computes per group, "" if the metric is not `grouped`."""
     inner = metric.params.get("metric")
     return str(inner.get("name", "")) if isinstance(inner, Mapping) and "group_key" in metric.params else ""
 
 
 def is_over_groups(metric: NativeMetric) -> bool:
-    """Return whether it is the one value that `grouped` gives over all its groups."""
+    """Return True if a native metric is the single value of `grouped` over all groups."""
     return "group_key" in metric.params and metric.name == (metric.params.get("all_label") or "all")
 
 
 def is_mean_of_groups(metric: NativeMetric) -> bool:
-    """Return whether it is a mean of the groups' means of the scores."""
+    """Return True if a native metric is the mean of the groups' means (`grouped(mean(), …, all="groups")`)."""
     means = bare(of_each_group(metric)) in _MEANS
     return is_over_groups(metric) and metric.params.get("all") == "groups" and means
 
 
 def group_keys(metrics: Mapping[str, NativeMetric]) -> list[str]:
-    """Return the keys of the samples' metadata by which they are grouped."""
+    """Return the metadata keys by which `grouped` metrics group the samples."""
     keys = [metric.params.get("group_key") for metric in metrics.values()]
     return [key for key in keys if isinstance(key, str)]
 
@@ -64,7 +64,9 @@ def of_groups(
     index: int,
     final: bool,
 ) -> MeanOfGroups | None:
-    """Return the mean of groups that a native metric is. None if a sample has no group, or our mean is another one.
+    """Return the group of tasks whose equally weighted mean a native metric is, or None.
+
+    None if a sample has no group, or our mean differs from the native value.
 
     Args:
         whole: all scores.

@@ -51,7 +51,7 @@ _runs: dict[str, list[Live]] = {}
 
 
 def task_start(data: TaskStart, flag: Flag | None) -> None:
-    """Remember the flag of this task, and see to it that its results pass by here."""
+    """Make a task whose flag is on the current one, and wrap Inspect's functions that compute results."""
     if flag is None:
         current.set(None)
     else:
@@ -59,7 +59,7 @@ def task_start(data: TaskStart, flag: Flag | None) -> None:
 
 
 def begin(spec: EvalSpec, flag: Flag) -> Live:
-    """Return the task that runs here from now on."""
+    """Wrap Inspect's functions, and return the live task that is current from now on."""
     install()
     live = Live(spec, flag)
     _runs.setdefault(spec.run_id, []).append(live)
@@ -68,7 +68,7 @@ def begin(spec: EvalSpec, flag: Flag) -> Live:
 
 
 def install() -> bool:
-    """Let results pass by here. False where those of running tasks do not, which `task_end` sees."""
+    """Wrap Inspect's functions so that results get our metrics. Return False if those of running tasks do not."""
     private.wrap_rescoring(renew)
     return private.wrap_results(_add_results, _not_added)
 
@@ -103,7 +103,7 @@ def task_off() -> None:
 
 
 def to_say(text: str) -> bool:
-    """Say this of the task when it ends, once with what else there is. False if its flag is off."""
+    """Keep a sentence about the current task for its end, and return False if no task with the flag is running."""
     live = current.get()
     if live is not None:
         live.to_say.append(text)
@@ -126,7 +126,7 @@ def _no_error_bars(live: Live, error: BaseException) -> None:
 
 
 def sample_end(data: SampleEnd) -> None:
-    """Keep the scores of an answer that has gone into the log."""
+    """Keep the scores of an answer that has been logged."""
     live, sample = current.get(), data.sample
     if live is None or live.spec.config.log_samples is False or interrupted(sample.error, sample.scores):
         return
@@ -134,7 +134,7 @@ def sample_end(data: SampleEnd) -> None:
 
 
 def _cancelled() -> bool:
-    """Return True if the results are being computed because the run is cancelled."""
+    """Return True if the results are being computed because the run was cancelled."""
     from anyio import get_cancelled_exc_class
 
     try:
@@ -144,7 +144,7 @@ def _cancelled() -> bool:
 
 
 def _not_counted(live: Live, scores: Sequence[Mapping[str, SampleScore]]) -> list[Mapping[str, SampleScore]]:
-    """Return the logged answers of a run that is being cancelled that are not among `scores`.
+    """Return the logged answers of a cancelled run that are not among `scores`.
 
     Empty where they cannot be told apart: `scores` are known by the very objects that were logged.
     """
@@ -165,7 +165,7 @@ def _not_counted(live: Live, scores: Sequence[Mapping[str, SampleScore]]) -> lis
 
 
 def handed_over(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]]) -> LogFile:
-    """Return the task as its log would have it.
+    """Return a running task's scores and results in the form in which its log would be read.
 
     Args:
         live: the task.
@@ -182,7 +182,9 @@ def handed_over(live: Live, results: EvalResults, scores: Sequence[Mapping[str, 
 
 
 def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]]) -> list[str]:
-    """Append our metrics to the results of a task, as reading its log would have them.
+    """Append our metrics to the results of a running task.
+
+    They are those that an export of its log would append.
 
     Returns:
         What the user should know, one sentence each.
@@ -200,7 +202,10 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
 
 
 def _estimates(run: Run, settings: Settings) -> tuple[list[Estimate], list[str]]:
-    """Return the estimates of a run's scores, and why some have none. What one of them refuses costs no other."""
+    """Return the estimates of a run's scores and groups, and the messages of those that were refused.
+
+    A refusal leaves the other scores' estimates as they are.
+    """
     estimates: list[Estimate] = []
     refused: list[str] = []
     alone = replace(run, scores=(), groups=(), skipped=())
@@ -214,14 +219,14 @@ def _estimates(run: Run, settings: Settings) -> tuple[list[Estimate], list[str]]
 
 
 def _place(live: Live, results: EvalResults, read: LogRun, estimates: Sequence[Estimate]) -> list[str]:
-    """Append estimates to the EvalScores that they are of. What the user should know, one sentence each."""
+    """Append estimates to the EvalScores that they belong to, and return sentences for the user."""
     parts = insert(results, read, estimates)
     live.placed = [(row, results.scores[index]) for index, part in parts.items() for row in part.values()]
     return [*_left_out(live, results, read), *_remarks(live.spec.task, [row for row, _ in live.placed])]
 
 
 def _left_out(live: Live, results: EvalResults, read: LogRun) -> list[str]:
-    """Return which EvalScores have none of our metrics, and why."""
+    """Return a sentence for each EvalScore that gets none of our metrics, with the reason."""
     task, means, authors = live.spec.task, read.gathered.means, inject.of_authors(results.scores)
     out = list(read.gathered.unreadable)
     reproduced = {mean.index for mean in means if mean.reproduced}
@@ -303,7 +308,7 @@ def _warn(live: Live) -> None:
 
 
 def renew(log: EvalLog, results: Any, scores: Any) -> None:
-    """Add the noise to a log that is scored again, if its run or an export had added it before."""
+    """Add our metrics to a log that is scored again, if its run or an export had added them before."""
     on = private.flag_of(log)
     if on is None or not results.scores:
         return
@@ -362,7 +367,7 @@ REASON = "data var. < 0"
 
 
 def shorten(results: EvalResults, log: EvalLog) -> None:
-    """Let `results`, which Inspect's panel is going to show, have what fits. `log` keeps everything."""
+    """Shorten our metrics in the `results` that Inspect's panel shows, while `log` keeps all of them."""
     from inspect_ai.util import display_type
     from rich import get_console
 
@@ -375,7 +380,7 @@ def shorten(results: EvalResults, log: EvalLog) -> None:
 
 
 def shown_scores(scores: Sequence[EvalScore], width: int) -> list[EvalScore]:
-    """Return copies of the scores for a terminal of this width, with short names if there is no room for all."""
+    """Return copies of the EvalScores for a terminal of this width, with short names if the full ones do not fit."""
     whole = [_with_reasons(es) for es in scores]
     rows = [whole[i : i + SIDE_BY_SIDE] for i in range(0, len(whole), SIDE_BY_SIDE)]
     if all(sum(map(_width, row)) + FRAME <= width for row in rows):
@@ -412,7 +417,7 @@ def _short(es: EvalScore) -> EvalScore:
 
 
 def close(placed: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequential | None] = ()) -> None:
-    """Print one plain line for each task at the end of a run, and one for each that was looked at."""
+    """Print a line per task at the end of a run, a line per task that stopping rules looked at, and advice."""
     from inspect_ai.util import display_type
     from rich.console import Console
     from rich.text import Text

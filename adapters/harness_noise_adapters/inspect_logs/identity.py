@@ -38,7 +38,7 @@ PART = "not_a_random_part"
 
 
 def mark(key: str, epoch: int, sample: Mapping[str, Any]) -> bytes:
-    """Return a hash of 64 bits of one scored answer, equal for a copy of it and for no other.
+    """Return a 64-bit hash that identifies one scored answer, equal for a copy of the answer.
 
     b"" where it has no scores.
 
@@ -62,7 +62,7 @@ def mark(key: str, epoch: int, sample: Mapping[str, Any]) -> bytes:
 
 
 def fingerprint(keys: Sequence[str], values: FloatArray) -> str:
-    """Return a hash of the scores of some questions, in whatever order they and their answers come.
+    """Return a hash of the scores of some questions that does not depend on the order of questions or answers.
 
     Args:
         keys: (n,) ids.
@@ -73,7 +73,9 @@ def fingerprint(keys: Sequence[str], values: FloatArray) -> str:
 
 
 def still_fits(row: Mapping[str, Any], parts: Sequence[Scores]) -> bool:
-    """Return whether a decision still rests on the scores that a log has. One that does not say on which is believed.
+    """Return True if the log's scores still have the fingerprint with which a decision was made.
+
+    A decision without a fingerprint is believed.
 
     Args:
         row: an object of `sequential` as the log has it.
@@ -89,7 +91,7 @@ def still_fits(row: Mapping[str, Any], parts: Sequence[Scores]) -> bool:
 
 
 def late_answers(late: Sequence[Any], ids: Sequence[str], K: int) -> BoolArray:
-    """Return (n, K) True for the answers of a log that had no part in its decision.
+    """Return (n, K) True for a log's answers that arrived too late for the decision.
 
     Args:
         late: [id, epoch] of each, or a question's id.
@@ -106,7 +108,7 @@ def late_answers(late: Sequence[Any], ids: Sequence[str], K: int) -> BoolArray:
 
 
 def _fingerprint_without(part: Scores, late: Sequence[Any]) -> str:
-    """Return the fingerprint without answers that had no part in a decision."""
+    """Return the fingerprint of some scores without the answers that arrived too late for the decision."""
     without = late_answers(late, part.questions.keys, part.values.shape[1])
     kept = np.flatnonzero(~without[:, 0]).tolist()  # a question whose first answer came too late has no other
     values = np.where(without, np.nan, part.values)
@@ -140,7 +142,7 @@ def joined(parts: Sequence[PartRead | InputError]) -> list[Run | InputError]:
 
 
 def _merged(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
-    """Return the sets of shards that a whole log next to them was merged from."""
+    """Return shard folder → a sentence, for sets of shards that a complete log next to them was merged from."""
     whole = {
         about.path.as_posix().removesuffix(".eval").removesuffix("-recovered") for _, about in logs if about.complete
     }
@@ -152,7 +154,7 @@ def _merged(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
 
 
 def _broken(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
-    """Return the logs that ended early where another one of the same task, model and data set did not."""
+    """Return log → a sentence, for logs that ended early although another log of the same evaluation is complete."""
     whole = {(about.eval_key[0], *about.eval_key[2:]): about.path for _, about in logs if about.complete}
     return {
         about.path: f"{about.path}: ended before Inspect computed its results, but {there} did not"
@@ -162,7 +164,10 @@ def _broken(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
 
 
 def _copied(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
-    """Return the logs whose every answer is in a newer one too: they must not count twice."""
+    """Return log → a sentence, for logs whose every answer is also in a newer log.
+
+    They must not count twice.
+    """
     out: dict[Path, str] = {}
     kept: dict[tuple[str, ...], list[tuple[Path, Any]]] = {}
     for _, about in sorted(logs, key=lambda log: log[0].date, reverse=True):

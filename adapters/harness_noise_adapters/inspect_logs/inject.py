@@ -39,7 +39,7 @@ VAR_DATA = "noise_var_data"
 
 
 def values(estimate: Estimate) -> dict[str, float]:
-    """Return what is identified, by name: never None, never NaN."""
+    """Return metric name → value for the parts of an estimate that are identified."""
     fields = {name: getattr(estimate, attribute) for name, attribute in FIELDS.items()}
     fields["noise_data"], fields["noise_data_upper"] = data_or_limit(estimate)
     return {name: float(value) for name, value in fields.items() if value is not None}
@@ -73,7 +73,7 @@ def _named(name: str, key: str | None) -> str:
 
 
 def total_below_prediction(estimate: Estimate) -> bool:
-    """Return whether the data variance came out below 0, so that the total noise is less than its part."""
+    """Return True if the total noise is less than the prediction noise, because the data variance is below 0."""
     total, prediction = estimate.se_total, estimate.se_prediction
     return total is not None and prediction is not None and total < prediction
 
@@ -93,7 +93,9 @@ def append_record(es: EvalScore, kind: str, row: Mapping[str, Any], **params: An
 
 
 def replace_all(pairs: Iterable[tuple[EvalScore, Mapping[str | None, Estimate]]]) -> None:
-    """Append estimates by key to their EvalScores, in place of what an earlier call appended. No estimates only remove.
+    """Replace the metrics that an earlier call appended to EvalScores by the given estimates, by key.
+
+    Without estimates the earlier metrics are only removed.
 
     Where there is a fault in one of them, none is changed.
     """
@@ -117,7 +119,7 @@ MEAN = "noise_mean"
 
 
 def is_measure(es: AnyScore) -> bool:
-    """Return True if we have appended it for a measure, not for a score."""
+    """Return True if we appended the EvalScore for a measure, not for a score."""
     return MEAN in injected(es)
 
 
@@ -140,7 +142,7 @@ LABELS = "cluster_labels"
 
 
 def put_labels(results: EvalResults, labels: Mapping[str, str]) -> None:
-    """Keep the cluster of each sample, once."""
+    """Write sample id → cluster into the metadata of the first metric of ours in the results."""
     for es in results.scores:
         for name in injected(es):
             metric = es.metrics[name]
@@ -149,7 +151,7 @@ def put_labels(results: EvalResults, labels: Mapping[str, str]) -> None:
 
 
 def labels_of(scores: Iterable[AnyScore]) -> dict[str, str]:
-    """Return sample id → cluster, as `put_labels` has kept them, empty if there are none."""
+    """Return the sample id → cluster that `put_labels` has written, empty if there are none."""
     for es in scores:
         for name in injected(es):
             labels = (es.metrics[name].metadata or {}).get(LABELS)
@@ -159,7 +161,10 @@ def labels_of(scores: Iterable[AnyScore]) -> dict[str, str]:
 
 
 def injected(es: AnyScore) -> list[str]:
-    """Return the names that an earlier call appended. The public metric's values carry no such metadata."""
+    """Return the names of the metrics in an EvalScore that we appended.
+
+    Values of the public metric `noise` carry no such metadata and are not among them.
+    """
     return [
         name
         for name, metric in es.metrics.items()
@@ -168,7 +173,10 @@ def injected(es: AnyScore) -> list[str]:
 
 
 def of_authors(scores: Iterable[EvalScore]) -> set[tuple[str, str]]:
-    """Return scorer and name of scores whose task has the public metric `noise`. They get no second numbers."""
+    """Return (scorer, name) of the EvalScores whose task itself uses the public metric `noise`.
+
+    They get no second numbers.
+    """
     return {
         (es.scorer, es.name)
         for es in scores

@@ -49,7 +49,7 @@ class Live:
     """Sample id → cluster, as a log that is scored again has held them."""
 
     def header(self, **values: Any) -> Header:
-        """Return the header of its log, with the other top-level values of it that are known."""
+        """Return the header of the task's log, made of its spec and the given top-level values."""
         return header_of({"eval": self.spec.model_dump(), **values}, Faults())
 
 

@@ -267,7 +267,7 @@ Reductions = dict[tuple[str, str], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogFile:
-    """One log as its file has it, a set of shards as their files have it, or a task as Inspect hands it over."""
+    """One log, one set of shards, or one running task: header, answers and native values."""
 
     paths: tuple[Path, ...]
     """None of a task that Inspect hands over."""
@@ -285,7 +285,7 @@ Accept = Callable[[Header], Sequence[str]]
 
 
 def read(path: Path, accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
-    """Read a log.
+    """Read a log file into header, answers and native values.
 
     Args:
         path: a file that ends in `.eval`, or a JSON log.
@@ -311,7 +311,9 @@ def read(path: Path, accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
 
 
 def read_shards(paths: Sequence[Path], accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
-    """Read the logs of a set of shards as one log, whose native values are unknown. Arguments as for `read`.
+    """Read a set of shards as one log without native values.
+
+    Arguments as for `read`.
 
     Raises:
         InputError: one cannot be read, or two have the same answer, which no set of shards has.
@@ -402,7 +404,7 @@ def _archive(path: Path, accept: Accept, keep: Keep, faults: Faults) -> Contents
 
 
 def _member(key: str, epoch: int) -> str:
-    """Return what the file of a sample is called."""
+    """Return the name of a sample's file inside an `.eval` archive."""
     return f"{SAMPLES}{key}_epoch_{epoch}.json"
 
 
@@ -445,7 +447,10 @@ def _items(archive: Archive, name: str) -> Iterator[Any]:
 
 
 def _summaries(archive: Archive) -> list[str]:
-    """Return the members that hold the summaries: all in one, or those of a run's journal in their order."""
+    """Return the names of the archive members that hold the sample summaries.
+
+    They are all in one, or those of a run's journal in their order.
+    """
     if "summaries.json" in archive.members:
         return ["summaries.json"]
     members = [name for name in archive.members if name.startswith(JOURNAL) and name.endswith(".json")]
@@ -453,7 +458,7 @@ def _summaries(archive: Archive) -> list[str]:
 
 
 def _in_full(archive: Archive, keep: Keep, names: Sequence[str]) -> SampleAnswers:
-    """Return the samples themselves."""
+    """Return the answers read from the full samples of an archive, not from summaries."""
     answers = SampleAnswers(keep)
     answers.extend(_document(archive, name) for name in names)
     return answers
@@ -486,7 +491,7 @@ def _hash_texts(archive: Archive, answers: SampleAnswers, wanted: Iterable[tuple
 
 
 def _beginning(archive: Archive, name: str) -> dict[str, Any]:
-    """Return a sample as far as its output: the events, most of it, are not unpacked."""
+    """Return the fields of a sample in an archive up to and including `output`, without the events after it."""
     stream, sample = JsonStream(archive.pieces(name)), {}
     for key in stream.members():
         sample[key] = stream.value()
@@ -545,12 +550,12 @@ class LogTexts:
         return out
 
     def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> LogTexts:
-        """Return the same with the first of equal ids."""
+        """Return these texts with the questions renamed by `first`, which gives equal ids one name."""
         return replace(self, keys=first(self.keys))
 
 
 def _beginnings(path: Path, wanted: Mapping[tuple[str, int], object]) -> Iterator[Mapping[str, Any]]:
-    """Return the samples of a log, of an archive those that are wanted, as far as their output."""
+    """Yield samples up to their output: the wanted ones of an archive, all of a JSON log."""
     if path.suffix == ".eval":
         with Archive(path) as archive:
             for name in map(_member, *zip(*wanted, strict=True)):
@@ -561,7 +566,10 @@ def _beginnings(path: Path, wanted: Mapping[tuple[str, int], object]) -> Iterato
 
 
 def _samples(path: Path, wanted: set[str]) -> Iterator[Mapping[str, Any]]:
-    """Return the samples of a log, of an archive those whose file is called after what is wanted."""
+    """Yield the samples of a log: of an archive those with a wanted question id, of a JSON log all.
+
+    If an archive's file names fit none, all of its samples come.
+    """
     if path.suffix == ".eval":
         with Archive(path) as archive:
             called = [name for name in archive.samples if name[len(SAMPLES) :].rpartition("_epoch_")[0] in wanted]
@@ -591,7 +599,7 @@ def _told(samples: Sequence[Mapping[str, Any]], scorer: str) -> QuestionText:
 
 
 def _answer(sample: Mapping[str, Any], scorer: str) -> str:
-    """Return what the model wrote last, else what the scorer took for its answer."""
+    """Return the text of the model's last message, or the answer that the scorer recorded if there is no message."""
     for choice in objects_in(lookup(sample, "output", "choices"))[:1]:
         message = choice.get("message")
         if isinstance(message, dict) and (text := input_text([{**message, "role": "user"}])):

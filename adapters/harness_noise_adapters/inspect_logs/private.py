@@ -43,7 +43,7 @@ Failed = Callable[[Any, BaseException], None]
 
 
 def wrap_once(owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Put a wrapper in the place of a function of Inspect's, once."""
+    """Replace a function of Inspect's by a wrapper, unless it is wrapped already."""
     original = getattr(owner, name)
     if not hasattr(original, WRAPPED):
         wrapper = functools.wraps(original)(wrap(original))
@@ -52,7 +52,7 @@ def wrap_once(owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callab
 
 
 def wrap_results(add: Adding, failed: Failed) -> bool:
-    """Wrap the `eval_results` of running tasks. False if it is not the function that we know.
+    """Wrap the `eval_results` that running tasks call, and return False if the function is not as we know it.
 
     Args:
         add: adds the noise to the results of a task of ours.
@@ -62,7 +62,7 @@ def wrap_results(add: Adding, failed: Failed) -> bool:
 
 
 def wrap_rescoring(renew: Adding) -> bool:
-    """Wrap what Inspect computes metrics again with. False if it is not what we know.
+    """Wrap the `eval_results` by which Inspect scores logs again, and return False if it is not as we know it.
 
     Args:
         renew: adds the noise to the new results of a log.
@@ -72,7 +72,10 @@ def wrap_rescoring(renew: Adding) -> bool:
 
 
 def _wrap_results(callers: Mapping[str, str | None], subject: Callable[[], Any], add: Adding, failed: Failed) -> bool:
-    """Wrap it in each of these modules. Where a function there calls it, that function is to have a `log`."""
+    """Wrap `eval_results` in several modules of Inspect, and return False if one is not as we know it.
+
+    Where a function there calls it, that function is to have a `log`.
+    """
     try:
         modules = list(map(import_module, callers))
         for module, caller in zip(modules, callers.values(), strict=True):
@@ -89,7 +92,10 @@ def _wrap_results(callers: Mapping[str, str | None], subject: Callable[[], Any],
 def _with_noise(
     subject: Callable[[], Any], add: Adding, failed: Failed, original: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return an `eval_results` that adds the noise of what `subject` returns, nothing if that is None."""
+    """Return an `eval_results` that also adds our metrics for the task or log that `subject` returns.
+
+    It adds nothing if `subject` returns None.
+    """
     signature = inspect.signature(original)
 
     def eval_results(*args: Any, **kwargs: Any) -> Any:
@@ -108,17 +114,23 @@ def _with_noise(
 
 
 def _running() -> Any:
-    """Return the task whose results are computed, None for interim results that Inspect shows while samples run."""
+    """Return the task whose final results are being computed, None for interim results.
+
+    Inspect shows interim results while samples run.
+    """
     return None if sys._getframe(2).f_code.co_name == _SHOWING else current.get()
 
 
 def _log_of_caller() -> EvalLog | None:
-    """Return the log of `score_async` or `recompute_metrics`, which has called our `eval_results`."""
+    """Return the log of the Inspect function that has called our `eval_results`.
+
+    That is `score_async` or `recompute_metrics`.
+    """
     return sys._getframe(2).f_locals.get("log")
 
 
 def flag_of(log: EvalLog) -> Flag | None:
-    """Return the flag of a finished log: that of its run, or else the settings of the export that added the numbers.
+    """Return the noise flag of a finished log, from its run's metadata or from the export that added the numbers.
 
     Raises:
         InputError: a value that is not understood.
@@ -145,7 +157,7 @@ def _not_renewed(log: EvalLog, error: BaseException) -> None:
 
 
 def options() -> Any | None:
-    """Return the `TaskRunOptions` of the task that awaits us. None where there are none of the kind that we know."""
+    """Return the `TaskRunOptions` of the Inspect task that called us, None if there are none that we know."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "task_run" and frame.f_globals.get("__name__") == RUN:

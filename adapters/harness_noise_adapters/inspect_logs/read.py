@@ -63,13 +63,13 @@ def read_one(path: Path, options: ReadOptions) -> PartRead:
 
 @dataclass(eq=False)
 class _NotAskedError(Exception):
-    """The log's task is not one that `--task` names."""
+    """The error for a log whose task is not among the tasks that `--task` names."""
 
     header: Header
 
 
 def _lost_flag(log: LogRun) -> list[Note]:
-    """Return a note if the metadata ask for error bars and no score of results that Inspect computed has any.
+    """Return a note if a log's metadata ask for error bars but Inspect's results hold none.
 
     An export, which writes them, does not ask.
     """
@@ -142,20 +142,20 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
 
 
 def cluster_fields(header: Header, spec: Spec | None) -> list[str]:
-    """Return the SPECs from which a log's clusters may come, and the keys that metrics group by."""
+    """Return the SPEC of a log's clusters, and the metadata keys that its metrics cluster or group by."""
     text = spec.text if isinstance(spec, FileSpec) else spec
     return [text or "cluster", *(key for es in header.scores for key in (*named_clusters(es), *group_keys(es.metrics)))]
 
 
 def _factors(part: Scores, header: Header, options: ReadOptions) -> dict[str, tuple[tuple[str, ...], ...]] | None:
-    """Return the task's arguments as what each answer was made with. None where no factor is asked for."""
+    """Return factor → (n, K) labels from the task's arguments, None if no factor is asked for."""
     n, K = part.values.shape
     labels = {name: text_label(header.task_args[name]) for name in options.factors if name in header.task_args}
     return {name: ((label,) * K,) * n for name, label in labels.items()} if options.factors else None
 
 
 def _scored(path: Path, log_file: LogFile) -> Header:
-    """Return the header, with what the samples hold where the run ended before Inspect computed its results.
+    """Return the log's header, with score rows made from the samples if Inspect computed no results.
 
     Raises:
         InputError: no sample has a score.
@@ -173,7 +173,7 @@ def _scored(path: Path, log_file: LogFile) -> Header:
 
 
 def _spec(header: Header, options: ReadOptions) -> Spec | None:
-    """Return the cluster SPEC of a log: a `UserSpec` where the user asks for it now.
+    """Return the cluster SPEC of a log: the user's, else the SPEC that the run or an export recorded.
 
     Without one it is what the run was made with: the noise settings in its metadata, or the
     parameters of the metrics that we added.
@@ -196,7 +196,7 @@ def _spec(header: Header, options: ReadOptions) -> Spec | None:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """All that a run that is no file yet knows of its clusters."""
+    """The clusters that a live or rescored run knows before it is a file."""
 
     spec: Spec | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -266,7 +266,10 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: Reco
 
 
 def _task(path: Path, log_file: LogFile, options: ReadOptions, recorded: Recorded) -> TaskAnswers:
-    """Return the answers that are gathered. What is to be said of them is among the notes of `task_clusters`."""
+    """Return the answers of one log, ready to be gathered.
+
+    What is to be said of them is among the notes of `task_clusters`.
+    """
     header, rows = log_file.header, log_file.answers
     places = grid(*rows.places(), order=header.sample_ids)
     firsts = [rows.question(key, at) for key, at in zip(places.keys, places.first, strict=True)]
@@ -296,7 +299,7 @@ def _answer_texts(log_file: LogFile, ids: Sequence[str]) -> LogTexts | None:
 
 
 def _hints(task: TaskAnswers, gathered: GatheredMeans) -> list[Note]:
-    """Return a note for a log whose questions have known clusters that the user did not name."""
+    """Return a note if the questions of a log have known clusters that nobody named."""
     if not gathered.open_ or gathered.clusters[0] is not None or gathered.own_clusters:
         return []
     shared = natural(task.name, task.task_clusters.metadata) if task.log.paths and not is_auto(task.spec) else None
@@ -304,7 +307,7 @@ def _hints(task: TaskAnswers, gathered: GatheredMeans) -> list[Note]:
 
 
 def _with_record(run: Run, task: TaskAnswers) -> Run:
-    """Return the run with what it has recorded of its stopping, of a log only as far as its scores are still those."""
+    """Return the run with its record of stopping, without decisions whose scores have changed since."""
     sequential, drawn = drawing.read_block(task.log.header.stopping.get(RECORD))
     if sequential and task.log.paths and not _still_decided(task):
         words = " and ".join(row["decision"] for row in sequential)
@@ -315,7 +318,7 @@ def _with_record(run: Run, task: TaskAnswers) -> Run:
 
 
 def _with_late(run: Run, task: TaskAnswers) -> Run:
-    """Return the run with the answers marked that were under way when it was stopped."""
+    """Return the run with the answers marked that were still under way when the run was stopped."""
     late = [answer for row in _looks(task) if isinstance(row.get("late"), list) for answer in row["late"]]
     ids = task.grid.keys
 
@@ -326,7 +329,10 @@ def _with_late(run: Run, task: TaskAnswers) -> Run:
 
 
 def _still_decided(task: TaskAnswers) -> bool:
-    """Return whether the scores that decided are those that the log has, whatever is left out of them now."""
+    """Return True if every recorded decision was made with the scores that the log has now.
+
+    Excluded and missing answers are left out of the comparison.
+    """
     parts = [mean.scores for mean in gather(replace(task, missing="drop", excluded=None)).means]
     return all(still_fits(row, parts) for row in _looks(task))
 

@@ -40,7 +40,7 @@ def bare(name: str) -> str:
 
 
 class NotALogError(ValueError):
-    """Something is missing without which it is not a log, or without which its scores are ambiguous."""
+    """The error for a file that is not an Inspect log, or whose scores are ambiguous."""
 
 
 class Faults(Counter[str]):
@@ -125,7 +125,7 @@ class Header:
     """True if `scores` are Inspect's. Otherwise they name what the samples hold, without values."""
 
     def is_headline(self, index: int) -> bool:
-        """Return whether one of the scores, by its number, is the headline."""
+        """Return True if the score with this number is the log's headline score."""
         row = self.scores[index]
         return self.headline == (row.scorer, row.name, row.reducer or "")
 
@@ -188,7 +188,7 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
 
 
 def _total_samples(log: Mapping[str, Any], dataset: Mapping[str, Any], results: Mapping[str, Any], epochs: int) -> int:
-    """Return how many samples the run was to have, in all epochs, 0 if that is not known."""
+    """Return how many samples the run was to have over all epochs, 0 if unknown."""
     ids, total = dataset.get("sample_ids"), results.get("total_samples")
     n = len(ids) if isinstance(ids, list) else dataset.get("samples")
     planned = n * epochs if isinstance(n, int) else 0
@@ -203,7 +203,7 @@ def _version(value: Any) -> str:
 
 
 def _scored_with(packages: Any, scorers: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
-    """Return scorer → its options and the packages of the run."""
+    """Return scorer → its options and the versions of the run's packages."""
     versions = {name: str(version) for name, version in packages.items()} if isinstance(packages, dict) else {}
     return {
         name: versions | {f"options of {name}": json.dumps(row.get("options") or {}, sort_keys=True, default=str)}
@@ -216,7 +216,10 @@ PLAIN_SCORERS = frozenset(("match", "includes", "pattern", "answer", "exact", "f
 
 
 def _judges(scorers: Mapping[str, Mapping[str, Any]], model: str, stats: Any) -> frozenset[str]:
-    """Return the scorers that ask a model: by their names or options, or all own ones where another model was asked."""
+    """Return the names of the scorers that ask a model.
+
+    They are known by their names or options; if another model was asked, all own ones count.
+    """
     used = stats.get("model_usage") if isinstance(stats, dict) else None
     others = isinstance(used, dict) and bool(used.keys() - {model})
     out = set()
@@ -241,14 +244,14 @@ def _headline(headline: Any) -> tuple[str, str, str] | None:
 
 
 def _roles(by_role: Any) -> dict[str, str]:
-    """Return role → model. A log has a model, or its whole configuration."""
+    """Return role → model name. A log gives a model's name, or its whole configuration."""
     roles = by_role.items() if isinstance(by_role, dict) else ()
     named = {role: unwrapped(value.get("model") if isinstance(value, dict) else value) for role, value in roles}
     return {role: model for role, model in named.items() if isinstance(model, str)}
 
 
 def _is_cached(*places: Any) -> bool:
-    """Return whether any configuration of a model's calls, or the parameters of a step of the plan, name a cache."""
+    """Return True if a configuration of model calls, or the parameters of a step of the plan, turn on a cache."""
     configs = objects_in([*places, *(step.get("params") for step in objects_in(list(places)))])
     return any(place.get("cache") not in (None, False) for place in configs)
 
@@ -268,7 +271,7 @@ def uncomputed(header: Header, answers: SampleAnswers) -> Header:
 
 
 def _configured(specs: Any) -> dict[str, dict[str, Any]]:
-    """Return the scorers that were set up, by their names in the samples."""
+    """Return scorer name, as the samples have it → the scorer's configuration."""
     out: dict[str, dict[str, Any]] = {}
     for row in objects_in(specs):
         name = base = bare(str(row.get("name")))
@@ -347,12 +350,12 @@ def _metrics(metrics: Any, faults: Faults) -> dict[str, NativeMetric]:
 
 
 def unwrapped(value: Any) -> Any:
-    """Return a value that some writers put into a list of its own."""
+    """Return the only item of a list of one, and any other value as it is."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def objects_in(value: Any) -> list[dict[str, Any]]:
-    """Return the objects of a list. None of anything else."""
+    """Return the dictionaries in a list, an empty list for any other value."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
@@ -371,7 +374,7 @@ def _text(value: Any, default: str = "") -> str:
 
 
 def _utc(text: str) -> str:
-    """Return a date in a form that sorts, whatever its time zone. Empty where it is none.
+    """Return a date and time in UTC as sortable text, "" if the text is no date.
 
     Without a zone it is UTC, as Inspect takes it.
     """
@@ -476,7 +479,7 @@ class SampleAnswer:
     """Scorer → the cause for which it gave no score, if it gives one."""
 
     def why(self, scorer: str) -> str:
-        """Return the cause for which this scorer gave no score, "" if none is given."""
+        """Return the cause that a scorer gave for a missing score, "" if none is given."""
         return self.reasons.get(scorer) or self.cause
 
 
@@ -501,15 +504,18 @@ class SampleAnswers:
         return self.keep.usage and bool(measures) and not any(measures)
 
     def places(self) -> tuple[Sequence[Any], Sequence[int] | None]:
-        """Return (N,) ids and epochs. No epochs where the k-th answer to a question is its repeat k."""
+        """Return (N,) question ids and (N,) epochs of the answers.
+
+        Subclasses give no epochs where the k-th answer to a question is its repeat k.
+        """
         return [key for key, _ in self.rows], [epoch for _, epoch in self.rows]
 
     def question(self, key: str, at: int) -> SampleQuestion:
-        """Return the question with this id, which the answer of this number is the first to."""
+        """Return the question with this id. `at` is the number of the first answer to the question."""
         return self.questions[key]
 
     def column(self, scorer: str | None) -> list[Any] | None:
-        """Return (N,) values of a scorer, None where it gave none. Return None for an unknown scorer."""
+        """Return (N,) values of a scorer, None for an answer without one, or None for an unknown scorer."""
         all_scores = [row.scores for row in self.rows.values()]
         return [scores.get(scorer) for scores in all_scores] if any(scorer in scores for scores in all_scores) else None
 
@@ -536,7 +542,7 @@ class SampleAnswers:
                 self.questions[name] = self._question(epoch, sample)
 
     def append(self, other: SampleAnswers) -> None:
-        """Add the samples of another log."""
+        """Add another log's samples, which replace samples with the same id and epoch."""
         self.rows |= other.rows
         self.questions = other.questions | self.questions
 
@@ -612,7 +618,10 @@ class SampleAnswers:
         )
 
     def same_questions(self) -> list[list[tuple[str, int]]]:
-        """Return the answers to each question that has several, or one, those first whose scores differ."""
+        """Return lists of the answers to one question that has several, with differing scores first.
+
+        Questions of one answer are among them if `keep.apart`.
+        """
         of: dict[str, list[tuple[str, int]]] = {}
         for answer in self.rows:
             of.setdefault(answer[0], []).append(answer)
@@ -620,7 +629,7 @@ class SampleAnswers:
         return sorted(several, key=lambda answers: _alike([self.rows[answer].scores for answer in answers]))
 
     def differently_graded(self, answers: Sequence[tuple[str, int]]) -> bool:
-        """Return whether two of these answers, to one question, have the same text and different scores."""
+        """Return True if two of these answers to one question have the same text but different scores."""
         by_verdict: dict[tuple[int, str], list[Any]] = {}
         for row in map(self.rows.__getitem__, answers):
             for scorer, value in row.scores.items():
@@ -629,14 +638,14 @@ class SampleAnswers:
         return not all(map(_alike, by_verdict.values()))
 
     def named(self, rows: Sequence[ScoreRow]) -> None:
-        """Give the scorer without a name that of the results."""
+        """Rename the scorer that samples store without a name to the name in the results."""
         for row in self.rows.values():
             if None in row.scores:
                 row.scores[rows[0].name if rows else ""] = row.scores.pop(None)
 
 
 class HandedOver(SampleAnswers):
-    """The scores that Inspect computes the results of a task from, of which nothing else is known."""
+    """The scores that Inspect hands to its results function, of which nothing else is known."""
 
     def __init__(self, scores: Sequence[Mapping[Any, SampleScore]]) -> None:
         """Take the scores of each answer, by scorer. Answers without an id are left out, as Inspect's reducers do."""
@@ -674,7 +683,9 @@ def _alike(values: Sequence[Any]) -> bool:
 
 
 def _edit(history: Any) -> tuple[Any, Any] | None:
-    """Return the score before the first edit that says who made it, and that of the last such edit. None without any.
+    """Return (score before the first signed edit, score of the last signed edit), None without such an edit.
+
+    A signed edit has a provenance, which says who made it.
 
     An edit that leaves the value unchanged without giving it, of an explanation for example, is none of a score.
     """
@@ -717,7 +728,9 @@ def graded_hash(sample: Mapping[str, Any]) -> int:
 
 
 def interrupted(error: Any, scores: Any) -> bool:
-    """Return whether a sample was under way when its run was cancelled: it is no answer that lacks a score.
+    """Return True if a sample was cut off because its run was cancelled.
+
+    It is then no answer that lacks a score.
 
     Args:
         error: of the sample, or its message, as summaries have it.
@@ -738,7 +751,10 @@ def input_text(value: str | list[Any]) -> str:
 
 
 def _texts(message: Mapping[str, Any], without: str = "") -> list[str]:
-    """Return the parts of a chat message, but those of one type. What is not text as JSON."""
+    """Return the parts of a chat message as texts, without parts of one type.
+
+    What is not text comes as JSON.
+    """
     content = message.get("content")
     if isinstance(content, str):
         return [content]
@@ -756,7 +772,7 @@ def _part_text(part: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Return a text as it is, anything else as JSON. Empty where it is missing."""
+    """Return a text unchanged, None as "", and any other value as JSON."""
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, sort_keys=True)
 
 
@@ -768,7 +784,10 @@ def target_text(target: str | list[str]) -> str:
 
 
 def _answer(target: str | list[str], choices: Sequence[Any]) -> str:
-    """Return the target and the choices, in no order: many questions have the same words and the same letter."""
+    """Return the target's texts and the choices as sorted JSON, to compare questions by their right answer.
+
+    Many questions have the same words and the same letter.
+    """
     if not choices:
         return target_text(target)
     texts = list(map(as_text, choices))
@@ -778,13 +797,13 @@ def _answer(target: str | list[str], choices: Sequence[Any]) -> str:
 
 
 def _is_cut(value: Any) -> bool:
-    """Return an input or a target that a summary shows only in part. Media stand there as one word."""
+    """Return True if a sample summary shows an input or a target only in part, or media as one word."""
     rows = value if isinstance(value, list) else [value]
     texts = (text for row in rows for text in (_texts(row) if isinstance(row, dict) else [str(row)]))
     return any(text.endswith(CUT_TEXT) or MEDIA.fullmatch(text) for text in texts)
 
 
 def is_cut_value(value: Any) -> bool:
-    """Return a value of the metadata that a summary has cut."""
+    """Return True if a metadata value is one that a summary has cut."""
     # the text before the dots may be short: the cut is before a word that does not fit
     return isinstance(value, str) and (value == CUT_OBJECT or value.endswith("..."))

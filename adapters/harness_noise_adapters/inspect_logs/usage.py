@@ -29,7 +29,7 @@ _TOKENS = {
 
 
 def with_usage(scores: Sequence[Scores], task: TaskAnswers, names: Sequence[str]) -> tuple[list[Scores], list[Note]]:
-    """Return the scores of one answer each with its measures, and notes on other models in them.
+    """Return the scores of single answers with their usage added, and notes on other models' usage.
 
     Args:
         scores: of the task.
@@ -54,13 +54,13 @@ def with_usage(scores: Sequence[Scores], task: TaskAnswers, names: Sequence[str]
 
 
 def measurable(task: TaskAnswers) -> tuple[str, ...]:
-    """Return what can be a measure by the first answer that did not break off, for messages."""
+    """Return the names of the measures that the first unbroken answer has, for messages."""
     whole = (row.usage for row in task.log.answers.rows.values() if not row.usage.get("error"))
     return tuple(numeric_fields(_fields(next(whole, {}), task.log.header)))
 
 
 def _measured(samples: Sequence[Mapping[str, Any]], header: Header, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the measures of each answer, numbers or causes."""
+    """Return for each answer measure → its value, or the cause of a missing value."""
     where, wanted = f"sample of {header.task}", spellings(names)
     if any("." in name for name in names):
         out = [usage_of(_fields(sample, header), names, where) for sample in samples]
@@ -76,7 +76,7 @@ def _measured(samples: Sequence[Mapping[str, Any]], header: Header, names: Seque
 
 
 def _fields(sample: Mapping[str, Any], header: Header, wanted: Collection[str] | None = None) -> dict[str, Any]:
-    """Return what is known of one answer, its metadata and its usage, nothing if it broke off."""
+    """Return field → value for the usage and metadata of one sample, empty if the sample broke off."""
     if sample.get("error"):
         return {}
     model_usage, metadata = sample.get("model_usage"), sample.get("metadata")

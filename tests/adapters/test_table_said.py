@@ -150,7 +150,7 @@ def test_rows_that_failed_keep_their_score_and_are_counted(csv_file, name, bad, 
     assert array(run).sum() == 6
     said = f"3 of 12 rows failed by {name!r} and have the lowest score, 0: they count as that (mean 0.5)"
     (note,) = [note for note in noted(run) if said in note]
-    assert f"`columns={{'missing': '{name}'}}` leaves them out (mean 0.6667)" in note
+    assert f"To leave them out (mean 0.6667), say `columns={{'missing': '{name}'}}`" in note
     (part,) = one(path, columns={"missing": name}).scores
     assert (part.n_missing, part.missing) == (3, {"agent": 3})
     empty = table(csv_file, ("question_id", "score", name), *((q, "" if e == bad else s, e) for q, s, e in rows))

@@ -203,4 +203,4 @@ def test_tables_and_pages_have_them(folder: Path, tmp_path: Path) -> None:
     for page in pages:
         text = page.read_text(encoding="utf-8")
         assert 'data-figure="steps"' in text
-        assert "since the first" in text
+        assert "Since the first" in text

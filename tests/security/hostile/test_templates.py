@@ -80,6 +80,6 @@ def test_the_flag_to_repeat_is_one_word_of_a_shell(tmp_path: Path, spec: str) ->
     """What is printed to be copied runs nothing that the file says."""
     path = log(tmp_path / "a.json", noise=True, noise_cluster=spec)
     said = limited("analyze", path, "--format", "sentence").stderr
-    word = said.partition("--cluster ")[2].partition("; or name a field")[0]
+    word = said.partition("--cluster ")[2].partition(". Or name a field")[0]
     assert subprocess.check_output(["sh", "-c", f"printf '<%s>' {word}"], cwd=tmp_path, text=True) == f"<{spec}>"
     assert not (tmp_path / "x").exists()

@@ -65,7 +65,7 @@ class TableAdapter(ReadOnly):
             return reader_of(path, options, columns_of(path, options.columns)).read()
 
     def rows(self, path: Path) -> list[Record]:
-        """Return the rows of a table as they stand in the file, for readers of what is no table of answers.
+        """Return the rows of a table as they stand in the file, for tables that do not hold answers.
 
         A JSON document is a list of rows, or one object, which is one row.
         """
@@ -100,7 +100,10 @@ class TableAdapter(ReadOnly):
         return [replace(run, notes=(*run.notes, note)) for run in by_task]
 
     def read_columns(self, name: str, cells: Mapping[str, Sequence[Any]], options: ReadOptions) -> list[Run]:
-        """The models of a table in memory, called `name`."""
+        """Return the runs of a table in memory, one for each model.
+
+        `name` is what the table is called.
+        """
         table = Rows(name, cells=cells)
         with uncollected():
             return reader_of(table, options, columns_of(table, options.columns)).read()

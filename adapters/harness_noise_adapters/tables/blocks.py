@@ -56,11 +56,11 @@ class Block:
         return [None] * len(self) if self.cells else [row.get(name) for row in self.rows]
 
     def has(self, name: str) -> bool:
-        """Return True if there is such a column, or a row has such a field."""
+        """Return True if the block has a column, or any row has a field, of this name."""
         return name in self.cells if self.cells else any(name in row for row in self.rows)
 
     def numbers(self) -> IntArray:
-        """Return the numbers of the rows in the file."""
+        """Return the line or row number in the file of each row in the block."""
         if isinstance(self.lines, range):
             return np.arange(self.lines.start, self.lines.stop, self.lines.step)
         return np.array(self.lines, dtype=np.intp)
@@ -110,7 +110,7 @@ class Block:
 
 
 class Names:
-    """Texts with numbers: of each different cell the text is made once (see `cell_text`)."""
+    """Numbered texts: every different text of a table gets a code number, once (see `cell_text`)."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -153,7 +153,7 @@ class Names:
         return np.fromiter(map(known.__getitem__, cells), np.intp, len(cells))
 
     def exactly(self, texts: Sequence[str | None]) -> IntArray:
-        """Return the code numbers of texts that are not normalised first."""
+        """Return the code numbers of texts taken as they are, without `cell_text`."""
         for text in dict.fromkeys(texts):
             self.number(text)
         return np.fromiter(map(self._numbers.__getitem__, texts), np.intp, len(texts))

@@ -24,7 +24,7 @@ Key = tuple[str, str, str]
 
 @dataclass(slots=True)
 class Answered(MetricAnswers):
-    """The answers under one metric, with what is noted of them and of their questions on the way."""
+    """The answers under one metric, with clusters, words and records of their questions."""
 
     COLUMNS: ClassVar[tuple[str, ...]] = (*MetricAnswers.COLUMNS, "clusters")
     rule: ScorePath = field(kw_only=True)
@@ -42,7 +42,7 @@ class Answered(MetricAnswers):
     """Cells that are not scores."""
 
     def keep_apart(self) -> None:
-        """Make every answer an answer to a question of its own."""
+        """Give every answer a question of its own, with a new name where names repeat."""
         self.take(np.argsort(np.array(self.places), kind="stable").tolist())  # question by question
         keys, hashes, records, before = self.keys, list(self.hashes), self.records, self.places
         targets = list(self.targets)
@@ -55,7 +55,7 @@ class Answered(MetricAnswers):
             self.records.setdefault(key, []).extend(records.get(keys[place], ()))
 
     def by_condition(self) -> int:
-        """Number the answers to a question under each condition. Return how many conditions a question has at most."""
+        """Number the answers to each question within each condition, and return the most conditions of a question."""
         answers = list(zip(self.places, self.repeats, strict=True))
         most, seen = max(Counter(place for place, _ in {*answers}).values(), default=0), Counter[Any]()
         for number, (place, condition) in enumerate(answers):

@@ -78,7 +78,7 @@ class TableColumns:
         return self.names["question"]
 
     def causes(self) -> list[Cause]:
-        """Return how rows say why there was no answer.
+        """Return the causes of missing scores that a column of the table names.
 
         It applies to rows without a score, or to all if the user named the column."""
         column = self.roles.cause
@@ -181,7 +181,7 @@ class TableColumns:
 
     @property
     def cause(self) -> str | None:
-        """Repeat column whose name (prompt, seed) says that all questions share its values, "" for none."""
+        """The name of the repeat column if it says prompt or seed, whose values all questions share, else ""."""
         name = self.names.get("repeat", "")
         return name if _CAUSE.search(name.lower()) else None
 
@@ -211,7 +211,9 @@ class TableColumns:
 
 
 def _specs(path: Path | Rows, head: Block, have: Sequence[str], chosen: Mapping[str, str]) -> dict[str, Getter]:
-    """Return functions that read what the user named and is no column: a path, or a template of columns.
+    """Return SPEC → function from a row to its value, for names from the user that are not columns.
+
+    Such a name is a path, or a template of columns.
 
     Raises:
         InputError: no row has it.
@@ -241,7 +243,7 @@ def _nested_value(keys: Sequence[str], record: Any) -> Any:
 
 
 def _wording(roles: Roles, vouched: bool) -> str | None:
-    """Return the column of words that verifies an id, or None. An id that the user named needs none."""
+    """Return the column of words that verifies a question id, None without one or if the user named the id."""
     question = roles.question
     assert question is not None
     several = len(question.distinct)
@@ -253,7 +255,7 @@ def _wording(roles: Roles, vouched: bool) -> str | None:
 
 
 def certificate(roles: Roles, n: int, wording: str | None) -> str:
-    """Return one line on how each column was read, and the evidence for it."""
+    """Return one line that says how the columns were read and with what evidence."""
     score, question = roles.score[0], roles.question
     assert question is not None
     if roles.labels:
@@ -295,7 +297,7 @@ def _range(column: ColumnFacts) -> str:
 
 
 def _outliers(values: FloatArray) -> str:
-    """Return the few values that lie outside 0 to 1, where nearly all lie there: a code, or a slip of a key."""
+    """Return a clause on the few values outside 0 to 1 if nearly all scores lie inside, else ""."""
     found, counts = np.unique(values[(values < 0) | (values > 1)], return_counts=True)
     if not 0 < len(found) <= ODD_VALUES or counts.sum() > ODD_SHARE * len(values):
         return ""
@@ -304,7 +306,7 @@ def _outliers(values: FloatArray) -> str:
 
 
 def _words_for_nothing(column: ColumnFacts) -> str:
-    """Return the words in place of scores, such as NaN and n/a, "" if such cells are empty."""
+    """Return a clause on the words that stand in place of scores, such as NaN and n/a, else ""."""
     cells = [column.raw[i] for i in np.flatnonzero(column.codes < 0).tolist()]
     texts = ["NaN" if isinstance(cell, float) else cell.strip() for cell in cells if isinstance(cell, (str, float))]
     words = [text for text in texts if text]
@@ -324,6 +326,6 @@ def _agreement(roles: Roles) -> str | None:
 
 
 def aliases(ours: str) -> list[str]:
-    """Return the column names under which files of labels may have one of our columns."""
+    """Return the column names that a file of labels may use for one of our columns."""
     words = WORDS[ours]
     return [*words["ids"], *words["last_resort"]] if ours == "question" else list(words["exact"])

@@ -78,7 +78,7 @@ _FEWEST_TRUTHS, _FEWEST = 2, 5
 
 
 def is_keyed(value: Any, fewest_truths: int = _FEWEST) -> bool:
-    """Return True if an object has one key for each question: its values are truth values, lists or similar objects."""
+    """Return True if an object's keys look like question names: the values are truth values, lists or alike objects."""
     if not isinstance(value, dict):
         return False
     each = list(value.values())
@@ -96,7 +96,7 @@ def is_keyed(value: Any, fewest_truths: int = _FEWEST) -> bool:
 
 
 def places_keyed(data: dict[str, Any], prefix: str = "", depth: int = 2) -> list[str]:
-    """Return the paths to the objects that have a key for each question: `*`, `eval.*`."""
+    """Return the paths of the objects keyed by question inside a document: `*`, `eval.*`."""
     if is_keyed(data, _FEWEST if prefix else _FEWEST_TRUTHS):  # a few switches inside a file of settings are none
         return [f"{prefix}{ANY}"]
     inner = [(name, value) for name, value in data.items() if isinstance(value, dict) and depth > 1]
@@ -110,7 +110,7 @@ def holds_scores(value: dict[str, Any]) -> bool:
 
 
 def object_at(data: dict[str, Any], place: str) -> Any:
-    """Return the object at a path that ends in `*`, or None if there is none."""
+    """Return the value that a path ending in `*` is inside of, None if there is none."""
     name = place.removesuffix(ANY).removesuffix(".")
     try:
         return value_of(name, data) if name else data

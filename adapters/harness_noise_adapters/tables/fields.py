@@ -34,7 +34,7 @@ from .presets import OFF, Getter, Recognised, column, is_there
 def clusters_of(
     path: Path | Rows, options: ReadOptions, own: str, get: Getter | None, names: Names
 ) -> tuple[Callable[[str], str | None], Clusters | None]:
-    """Return a function from a task to its clusters in words, and one from rows to cluster numbers or None.
+    """Return (function from a task to its cluster SPEC in words, function from rows to cluster numbers or None).
 
     Args:
         path: the file, for messages.
@@ -101,7 +101,9 @@ def mentioned(name: str, specs: Sequence[str]) -> bool:
 def fields_of(
     path: Path | Rows, task: str, records: Mapping[str, Sequence[Record]], used: Collection[str], specs: Sequence[str]
 ) -> Fields | None:
-    """Return the values of SPECs for each question of one model × task × metric, or None without SPECs.
+    """Return the values of SPECs for the questions of one task, or None without SPECs.
+
+    The rows are those of one model × task × metric.
 
     Args:
         path: the file, for messages.
@@ -135,7 +137,7 @@ def fields_of(
 
 
 def as_chosen(source: Recognised, chosen: Mapping[str, str]) -> Recognised:
-    """Return a file of a known format, with what the user names in place of its preset."""
+    """Return a file of a known format with the user's columns in place of the preset's."""
     first = next((row for block in source.blocks() for row in block.rows), None) if chosen else None
     said: dict[str, Any] = {}
     for ours, theirs in chosen.items():

@@ -125,7 +125,7 @@ _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)|[][{},]', re.DOTALL)
 
 
 def _closed_start(start: bytes) -> list[bytes]:
-    """Return the start of a document up to its last whole value, at the outer two levels, closed there."""
+    """Return a document's start cut after its last whole value and closed, at the outer levels 1 and 2."""
     depth, ends = 0, {}
     for token in _TOKENS.finditer(start):
         sign = token[0]
@@ -164,7 +164,7 @@ def objects(
 
 
 def narrow(path: Path, names: Sequence[str]) -> Iterator[Block]:
-    """Yield the rows of a file with one object a line, some at a time, with these names only."""
+    """Yield blocks of rows from a file with one object a line, with only the named fields."""
     decoder, numbers = Narrow(names), array("q")
     cells: dict[str, list[Any]] = {name: [] for name in names}
     for first, n, piece in _opened_pieces(path, _DECODED):
@@ -190,7 +190,7 @@ def _opened_pieces(path: Path, size: int) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _pieces(path: Path, file: IO[bytes], size: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the lines of a file in pieces of bounded size: first line number, number of lines, bytes."""
+    """Yield (first line number, number of lines, bytes) for pieces of whole lines of a file."""
     first = 1
     while piece := file.read(size):
         rest = file.readline(LONGEST_LINE)
@@ -210,7 +210,7 @@ def _objects_of(path: Path, first: int, n: int, piece: bytes) -> tuple[Sequence[
 
 
 def _one_by_one(path: Path, lines: Mapping[int, bytes]) -> tuple[Sequence[int], list[dict[str, Any]]]:
-    """Return the objects of numbered lines, or say what is wrong with one."""
+    """Return the line numbers and objects of lines that are not blank, or refuse a faulty line with its number."""
     kept = {number: line for number, line in lines.items() if line.strip()}
     return list(kept), [_object_of_line(path, number, line) for number, line in kept.items()]
 
@@ -287,7 +287,10 @@ def _csv(path: Path) -> Iterator[Block]:
 
 
 def _delimiter(path: Path, file: BufferedReader) -> str:
-    """Return the sign between cells, judged by the header. The file is at its start afterwards."""
+    """Return the sign that separates cells, judged by the header line.
+
+    The file is at its start afterwards.
+    """
     header = file.readline(LONGEST_LINE)
     if len(header) == LONGEST_LINE:
         raise _endless(path, 1)
@@ -299,7 +302,7 @@ def _delimiter(path: Path, file: BufferedReader) -> str:
 
 
 def _lines_of(rows: Sequence[Sequence[str]], before: int, last: int) -> Sequence[int]:
-    """Return the numbers of the lines on which rows end."""
+    """Return the number of the line on which each row ends."""
     if last - before == len(rows):
         return range(before + 1, last + 1)
     breaks = (sum(len(_BREAK.findall(cell)) for cell in row) for row in rows)  # a quoted cell may have lines

@@ -14,12 +14,12 @@ from .presets import Preset, Recognised, all_presets
 
 
 def of_folder(path: Path, own: str | None = None) -> Preset | None:
-    """Return the format that keeps one row in each file of a folder like this, or None."""
+    """Return the format that keeps one row in each file of such a folder, None if no format fits."""
     return next((preset for preset in all_presets(own) if _first(path, preset) is not None), None)
 
 
 def recognised_folder(path: Path, own: str | None = None) -> Recognised | None:
-    """Return the rows from the files of a folder, or None if no format has such files.
+    """Return a folder's files as rows of a known format, None if no format fits.
 
     Raises:
         InputError: a file that is damaged, or holds no object.

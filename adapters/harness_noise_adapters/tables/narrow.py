@@ -31,7 +31,7 @@ class Narrow:
         self._absent: Any = None
 
     def learn(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Take up the names of lines that were decoded in another way."""
+        """Build the fast decoder for the names in these rows, which another decoder has read."""
         known = len(self.names)
         for row in rows:
             self.names.update(dict.fromkeys(row))

@@ -67,7 +67,7 @@ def opened_table(path: Path) -> BufferedReader:
 
 
 class _Unpacked(gzip.GzipFile):
-    """A gzip file that ends where it would stand for much more than a table packs into its bytes."""
+    """A gzip file that refuses to unpack to far more than its packed size."""
 
     def __init__(self, path: Path, packed: IO[bytes]) -> None:
         super().__init__(fileobj=packed)
@@ -85,7 +85,7 @@ class _Unpacked(gzip.GzipFile):
 
 @contextmanager
 def readable(path: Path | Rows) -> Iterator[None]:
-    """Say in words why a file cannot be read."""
+    """Turn errors from reading a file inside this context into sentences."""
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

@@ -127,7 +127,7 @@ _TYPES: dict[str, type] = {"str": str, "bool": bool, "Mapping": dict, "Sequence"
 
 
 def _made(kind: type[T], place: str, data: Any, **more: Any) -> T:
-    """Return one entry of a formats file as an object."""
+    """Return an entry of a formats file as an object of this class, checked by the class's fields."""
     if not isinstance(data, dict):
         raise InputError(f"{place}: is no table of names and values")
     by_name = {each.name: each for each in fields(kind) if each.name not in more}  # type: ignore[arg-type]
@@ -220,7 +220,10 @@ def is_empty(value: Any) -> bool:
 
 
 def getter(spec: str) -> Getter:
-    """Return a function from a row (from a file, for a path after `@`) to the value at a path, None if missing."""
+    """Return a function from a row, or for a path after `@` from a file, to the value at a path.
+
+    The value is None if missing.
+    """
     if not spec:
         return lambda row: None
     if not is_plain(spec) or " | " not in spec:
@@ -234,7 +237,7 @@ def getter(spec: str) -> Getter:
 
 
 def column(spec: str, get: Getter | None) -> Callable[[Block], Sequence[Any]]:
-    """Return a function from rows to the values at a path, as its getter has them, but faster if all rows have one."""
+    """Return a function from many rows to the values at a path, faster than the getter for a single row."""
     if get is None:
         return lambda block: [None] * len(block)
     first, *others = [""] if set(spec) & set(" *|{@") else spec.split(".")
@@ -375,7 +378,7 @@ class Recognised:
 
     @property
     def strict(self) -> bool:
-        """True if numbers are never written as texts, as in JSON."""
+        """True if the file's format writes numbers as numbers, as JSON does and CSV does not."""
         return isinstance(self.path, Path) and suffix_of(self.path) not in (".csv", ".tsv")
 
     def blocks(self, names: Sequence[str] = ()) -> Iterator[Block]:
@@ -487,7 +490,7 @@ OURS = ("question", "model", "task", "repeat", "cluster")
 
 
 def _list_at(whole: Any, places: Sequence[str]) -> list[Any] | None:
-    """Return the first of the lists that has rows."""
+    """Return the first non-empty list of rows at one of these paths of a document, None if all are empty."""
     for place in places:
         rows: list[Any] = []
         for path in place.split(" + "):
@@ -527,13 +530,13 @@ def of_file(spec: str) -> Getter:
 
 
 def of_row(spec: str) -> Getter | None:
-    """Return a function from a row to the value at a path, or None if only the file has it."""
+    """Return a function from a row to the value at a path, or None if only the file has the value."""
     ways = [way for way in _ways(spec) if way and not way.startswith(OF_FILE)]
     return getter(" | ".join(ways)) if ways else None
 
 
 def rendered(template: str, **values: Any) -> float | None:
-    """Return a template's number, or None if a value in it is missing."""
+    """Return the number that a template gives, None if a value is missing or the text is no number."""
     try:
         return float(labeller(UserSpec(template))(values))
     except (FinalError, ValueError):

@@ -56,7 +56,7 @@ from .values import MOST_ODD, NoScoreError, cell_text, odd_scores, rounded_key, 
 
 
 class FileReader:
-    """Collector of the answers in one file's rows."""
+    """A reader that collects the answers in one file's rows."""
 
     again: Callable[[], FileReader]
     """Makes another reader of the same file. It can be pickled."""
@@ -103,7 +103,7 @@ class FileReader:
         return get(self.source.file)
 
     def _key(self, preset: Preset) -> tuple[Callable[[Record], str | None], Callable[[Block], Sequence[Any]]]:
-        """Return functions from a row to its question's name, and from many rows to the cells that name theirs."""
+        """Return a function from a row to its question's name, and one from many rows to the question cells."""
         gets = [getter(path) for path in preset.question]
         if len(gets) == 1:
             return (lambda row: cell_text(gets[0](row))), column(preset.question[0], gets[0])
@@ -121,7 +121,7 @@ class FileReader:
         return key, lambda block: list(map(key, block.rows))
 
     def names_read(self) -> Sequence[str]:
-        """Return the names of a row that are read, none if all of them may be."""
+        """Return the names of the row fields that are read, empty if all of them may be."""
         preset, options = self.preset, self.options
         if self.cluster or self.text or preset.known_by or options.fields or options.factors or options.usage:
             return ()
@@ -151,11 +151,11 @@ class FileReader:
         return [self._run(model, tables) for model in dict.fromkeys(model for model, *_ in tables)]
 
     def finish(self, tables: Mapping[Table, Answered]) -> None:
-        """Decide what needs all rows. Only subclasses have something to decide."""
+        """Decide what needs all rows. Only subclasses have something to decide here."""
 
     # rows
     def add(self, block: Block) -> None:
-        """Add some rows."""
+        """Add a block of rows to the collected answers."""
         for line, row in block if self.known_by else ():
             if all(is_empty(get(row)) for get in self.known_by):
                 raise InputError(f"{self.path}, entry {line}: {self.preset.advice} ({parameter('columns', _LIKE)})")
@@ -171,7 +171,10 @@ class FileReader:
             self.put(block, codes, *self._joined(found))
 
     def causes_of(self, block: Block) -> IntArray:
-        """Return (rows,) the number of the first cause that explains each row's missing score, −1 for none."""
+        """Return (rows,) the number of the cause that explains a row's missing score, −1 for none.
+
+        The first cause that fits counts.
+        """
         causes = np.full(len(block), -1)
         for number in reversed(range(len(self.happened))):
             where = self.causes[number].where
@@ -186,14 +189,17 @@ class FileReader:
         return causes
 
     def lost_of(self, block: Block, causes: IntArray, covered: BoolArray) -> list[tuple[Record, int, int]]:
-        """Return the rows that have no score. Their metrics are known only when all rows are."""
+        """Return (row, line, cause number) of the rows that no rule reads a score from.
+
+        Their metrics are known only when all rows are.
+        """
         lost = np.flatnonzero(~covered & (causes >= 0)).tolist()
         if lost:
             self.require_question(block, self.names["question"].codes(self.questions(block)), ~covered & (causes >= 0))
         return [(block.rows[i], block.lines[i], int(causes[i])) for i in lost]
 
     def codes(self, block: Block, covered: BoolArray) -> dict[str, IntArray]:
-        """Return the numbers of the rows' question, model, task, metric, scorer and repeat."""
+        """Return the code numbers of the rows' questions, models, tasks, metrics, scorers and repeats."""
         out = {"question": self._names_in("question", block, self.questions(block))}
         self.require_question(block, out["question"], covered)
         for name in TOLD:
@@ -205,7 +211,7 @@ class FileReader:
         return out
 
     def _names_in(self, name: str, block: Block, cells: Sequence[Any]) -> IntArray:
-        """Return the numbers of the questions, models, … that cells name.
+        """Return the code numbers of names (of questions, models, …) in cells.
 
         Raises:
             InputError: a name was rounded.
@@ -222,7 +228,7 @@ class FileReader:
             raise InputError(f"{self.path}, line {block.lines[bare[0]]}: no {names}: which question is it?")
 
     def _joined(self, found: Sequence[Found]) -> tuple[Found, IntArray]:
-        """Return what all rules found, ordered by row, and the number of the rule for each value."""
+        """Return the scores that all rules found, ordered by row, with the rule number of each score."""
         if len(found) == 1:
             return found[0], np.zeros(len(found[0].rows), dtype=np.intp)
         rules = np.repeat(np.arange(len(found)), [len(one.rows) for one in found])
@@ -243,7 +249,7 @@ class FileReader:
         ), rules[order]
 
     def put(self, block: Block, codes: dict[str, IntArray], found: Found, rules: IntArray) -> None:
-        """Add answers to the frame."""
+        """Add found scores to the frame, with the code numbers of their rows."""
         rows, values = found.rows, found.values
         answers = {name: column[rows] for name, column in codes.items()}
         metrics = self.names["metric"]
@@ -273,7 +279,7 @@ class FileReader:
         values: list[Any],
         causes: IntArray,
     ) -> None:
-        """Add answers of which all but the score is known as numbers."""
+        """Add answers to the frame, reading their scores from cells."""
         for number, cause in enumerate(self.causes):
             mine = np.flatnonzero(causes == number)
             if cause.if_empty:
@@ -392,11 +398,11 @@ class FileReader:
 
     @property
     def shown(self) -> bool:
-        """True if the beginning of a question is shown in place of its name, which is a hash."""
+        """True if a question is shown by its first words, because its name is a hash."""
         return len(self.preset.question) > 1
 
     def _clusters(self, block: Block, answers: Mapping[str, IntArray], rows: IntArray) -> IntArray:
-        """Return the numbers of the clusters that rows name, joined with what contains them."""
+        """Return the cluster code numbers of rows, and note the fields that contain the clusters."""
         assert self.cluster is not None
         some = block if len(rows) == len(block) and (np.diff(rows) == 1).all() else block.at(rows.tolist())
         tasks = self.tasks_of(answers["task"])
@@ -443,7 +449,7 @@ class FileReader:
                 self.fill(lost, answers, picked, rules, [None] * len(rows), causes[picked])
 
     def called(self, model: str) -> str:
-        """Return the run's name, from the model that its rows, its file or the file's name give."""
+        """Return the run's name: the model in the rows or the file, else the file's name."""
         return model or cell_text(of_file(self.preset.model)(self.source.file)) or stem(self.path)
 
     def _run(self, model: str, tables: Mapping[Table, Answered]) -> Run:
@@ -506,7 +512,7 @@ class FileReader:
         return drop_other_native(part)
 
     def _labels(self, cells: Answered) -> list[str | None]:
-        """Return the cluster of each question.
+        """Return the cluster of each question, None for a question without one.
 
         Raises:
             InputError: a question is in two clusters, or in none of a column that the user named.

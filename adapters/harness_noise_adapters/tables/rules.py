@@ -33,7 +33,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A `ScorePath` that can be called."""
+    """A `ScorePath` made ready to find scores in rows."""
 
     path: ScorePath
     applies: Callable[[Any], bool] | None
@@ -78,13 +78,16 @@ class Rule:
         return cls(path, None, get, lambda block: block.column(name), getter(""), metric, [], label)
 
     def covers(self, block: Block) -> BoolArray:
-        """Return (n,) True if the rule is for a row."""
+        """Return (n,) True where the rule applies to a row."""
         if self.applies is None:
             return np.ones(len(block), dtype=bool)
         return np.fromiter(map(self.applies, block.rows), bool, len(block))
 
     def found(self, block: Block, causes: IntArray, covered: BoolArray) -> Found:
-        """Return the scores in the rows that it covers. `causes` are those of these rows."""
+        """Return the scores that the rule finds in the covered rows.
+
+        `causes` are the causes of missing scores of all rows.
+        """
         rows = np.flatnonzero(covered)
         if self.get is None:
             return self._spread(block, causes, rows)
@@ -104,7 +107,7 @@ class Rule:
         return taken and not any(fnmatchcase(name, glob) for glob in self.path.leave_out)
 
     def _spread(self, block: Block, causes: IntArray, rows: IntArray) -> Found:
-        """Return the scores that the path's `*` matches."""
+        """Return the scores at all matches of the path's `*` in these rows."""
         places, metrics, values, why = [], [], [], []
         for place in rows.tolist():
             for name, holder, value in spread(self.path.path, block.rows[place]):
@@ -132,7 +135,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _number_in(text: Any) -> Any:
-    """Return a template's number, its text if it is not a number, or None if it is empty."""
+    """Return a rendered text as a number, as it is if it is no number, None if it is empty."""
     with suppress(TypeError, ValueError):
         return float(text)
     return text or None

@@ -223,7 +223,7 @@ class TableReader(FileReader):
         return bool(self.columns.answer) and not self.columns.wide and self.columns.count is None
 
     def _answered(self, block: Block) -> HashArray:
-        """Return (rows,) a hash of each row's answer with the right answer, 0 for a row without one."""
+        """Return (rows,) hashes of the model's answer with the right answer, 0 for a row without an answer."""
         names = Names()
         answer, target = (
             names.codes(block.column(name)) if name else np.full(len(block), -1)
@@ -236,7 +236,10 @@ class TableReader(FileReader):
         return np.array(hashes, dtype=np.uint64)[inverse.reshape(-1)]
 
     def _numbered(self, block: Block, rows: IntArray) -> list[Any]:
-        """Return the numbers of rows that count answers. `_counted` makes as many answers at the end."""
+        """Return numbers that stand for rows that count right answers, until all rows are read.
+
+        `_counted` makes as many answers at the end.
+        """
         start = len(self.right)
         for i in rows.tolist():
             right, n = self.columns.counted(self.path, block.lines[i], block.rows[i])
@@ -246,7 +249,7 @@ class TableReader(FileReader):
         return [float(number) for number in range(start, len(self.right))]
 
     def _count(self, n: int, line: int) -> None:
-        """Count answers that a row gives only as a number, not one by one."""
+        """Add a row's count of answers to the total, and refuse too many of them."""
         self.n_counted += n
         if self.n_counted > MOST_COUNTED:
             raise InputError(
@@ -277,7 +280,7 @@ class TableReader(FileReader):
         return replace(part, values=self._counted(part.values), bounds=(0.0, 1.0), asked=None)
 
     def _counted(self, numbers: FloatArray) -> FloatArray:
-        """Return (n, K) scores of all answers, from the (n, R) numbers of the rows that count them, NaN for none."""
+        """Return (n, K) scores of single answers from (n, R) numbers of rows that count answers, NaN for none."""
         there = ~np.isnan(numbers)
         rows = np.where(there, numbers, 0).astype(np.intp)
         right, n = (np.where(there, np.array(column)[rows], 0) for column in (self.right, self.of_how_many))
@@ -303,7 +306,7 @@ class TableReader(FileReader):
 
 
 def _lists(values: Sequence[Any]) -> list[list[Any]] | None:
-    """Return the scores of each cell, if some cells list several, else None."""
+    """Return a list of scores for each cell, None if no cell lists several."""
     kinds = {*map(type, values)}
     texts = {*values} if kinds <= {str} else {value for value in values if type(value) is str}
     if list not in kinds and not any(text.lstrip()[:1] == "[" for text in texts):

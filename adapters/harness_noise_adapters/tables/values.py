@@ -34,7 +34,7 @@ def cell_text(value: Any) -> str | None:
 
 
 def rounded_key(cells: Sequence[Any]) -> Any:
-    """Return the first cell that names something and may be rounded, None if there is none.
+    """Return the first cell that is a float too large to be exact, None if there is none.
 
     A decoder makes one of a whole number of more than 64 bits, and a table in memory of any column with a gap.
     """

@@ -202,7 +202,7 @@ def _number_of(looks: int | str) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Board:
-    """The runs on the one task, or the one group of tasks, that decides."""
+    """The scores of all runs on the one task, or one group of tasks, that decides."""
 
     measured: Sequence[MeasuredRun]
     group: Group | None
@@ -210,7 +210,7 @@ class _Board:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Task or group, metric and scorer."""
+        """The task or group, metric and scorer that decide."""
         return self.measured[0].parts[0].key if self.group is None else self.group.key
 
     @property
@@ -224,14 +224,14 @@ class _Board:
         return next((part.higher_is_better for part in parts if part.higher_is_better is not None), None)
 
     def whole(self, n: int, repeats: float, settings: Settings) -> Whole:
-        """Return what n questions are, and how they are computed."""
+        """Return the full design of n questions, for a look."""
         width = float(np.nanmax(widths([Ends.of(entry.parts) for entry in self.measured], settings), initial=-1.0))
         sign = -1.0 if self.higher is False else 1.0
         return Whole(n, repeats, sign, width if width > 0 else None, settings.se)
 
 
 def _board(runs: Sequence[Run]) -> _Board:
-    """Return what all runs measured.
+    """Return the one score that all runs share and that decides.
 
     Raises:
         InputError: one model, nothing in common, or several tasks or metrics.
@@ -262,7 +262,7 @@ def _board(runs: Sequence[Run]) -> _Board:
 
 
 def _replayed(board: _Board, settings: Settings, looks: int, said: Sequence[Note]) -> Dropping:
-    """Return who would have been dropped in a random order of the questions that all have answered."""
+    """Return which models would have been dropped in a random order of the shared questions."""
     plan, table = board.grid.table.plan, board.grid.table
     every = [sample.values for sample in board.grid.samples]
     K = max(x.shape[1] for x in every)
@@ -341,7 +341,7 @@ def _look(
     *,
     new: bool,
 ) -> None:
-    """Take the look, by the places of the models in the family. Without new questions it is the last look again.
+    """Take a look at the family of models, or repeat the last look if no question is new.
 
     Raises:
         InputError: too few questions for a first look, or other answers to those of the last look.
@@ -372,7 +372,7 @@ def _look(
 
 
 def _repeats(count: IntArray) -> float:
-    """Return the mean over the questions of one over the number of answers: all answers of a question count at once."""
+    """Return the mean of 1/K over questions that all have answered, K the number of answers."""
     both = (count > 0).all(axis=0)
     return float((1 / count[:, both]).mean()) if both.any() else 1.0
 
@@ -386,7 +386,7 @@ def _result(
     total: int,
     given: IntArray | None = None,
 ) -> Dropping:
-    """Return the rows of a family, without notes and next steps.
+    """Return the result of looks at a family of models, without notes and next steps.
 
     Args:
         board: what was measured.
@@ -418,7 +418,7 @@ def _result(
 
 
 def as_typed(request: Request) -> str:
-    """Return the choices that are not the defaults as the command line writes them, each after a space."""
+    """Return the choices that differ from the defaults as command-line options, each after a space."""
     chosen, default, options = request.settings, Settings(), request.options
     words: list[str] = []
     for name in ("tasks", "metrics", "scorers"):
@@ -441,7 +441,7 @@ def as_typed(request: Request) -> str:
 def steps_of(
     on: Sequence[MeasuredRun], n: int, total: int, seed: int | None, places: Sequence[Path], looks: int, choices: str
 ) -> list[str]:
-    """Return what to type next: ask those that go on, and look again, or compare them.
+    """Return the commands to type next: ask the remaining models and look again, or compare them.
 
     Args:
         on: the models that go on.

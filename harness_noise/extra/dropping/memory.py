@@ -23,7 +23,7 @@ ANEW = "take the files away to start again, which forgets the error spent"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A family of models, and what all its looks have in common."""
+    """A family of models with what all looks at the family have in common."""
 
     head: Mapping[str, Any]
     models: tuple[str, ...]
@@ -31,12 +31,12 @@ class Kept:
 
 
 def beside(path: Path) -> Path:
-    """Return the file next to a run."""
+    """Return the path of the looks file next to a run."""
     return path.with_name(f"{path.name}.arena{LOOKS}")
 
 
 def read(paths: Iterable[Path], head: Mapping[str, Any]) -> Kept | None:
-    """Return the family that the runs belong to, as their latest file has it. None without any file.
+    """Return the family that the runs' latest looks file records, None without any file.
 
     Raises:
         InputError: a broken file, another family, or looks that were taken with other choices.
@@ -63,7 +63,7 @@ def read(paths: Iterable[Path], head: Mapping[str, Any]) -> Kept | None:
 
 
 def head_of(**choices: Any) -> dict[str, Any]:
-    """Return the head of a file."""
+    """Return the fields that every looks file begins with."""
     return {
         "kind": "arena looks",
         "schema_version": SCHEMA_VERSION,
@@ -73,7 +73,7 @@ def head_of(**choices: Any) -> dict[str, Any]:
 
 
 def write(paths: Iterable[Path], kept: Kept) -> list[Path]:
-    """Write the family next to each run, and return the files."""
+    """Write the family into a looks file next to each run, and return the files."""
     from ...io.atomic import write_text
 
     family = kept.family
@@ -91,7 +91,7 @@ def write(paths: Iterable[Path], kept: Kept) -> list[Path]:
 
 
 def _looked(of: Mapping[str, Any], family: ModelFamily) -> Looked:
-    """Return the last look at one model, each value of its field's type.
+    """Return the last look at one model from a file's values, each of its field's type.
 
     Raises:
         ValueError: a value of another kind, or one that cannot be.

@@ -1,4 +1,4 @@
-"""Whether runs that grow have asked one recorded order of questions."""
+"""Check that growing runs have asked their questions in one recorded order."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ _TYPE = (
 
 
 def asked(entry: MeasuredRun) -> int:
-    """Return how many questions a run was asked, with a score or not."""
+    """Return the number of questions that a run was asked, with or without a score."""
     return sum(int(part.was_asked.any(axis=1).sum()) for part in entry.parts)
 
 
 def total(measured: Sequence[MeasuredRun], here: int, n: int | None, kept: Kept | None) -> int:
-    """Return how many questions are asked at most: by the user, the looks before, the runs' records, or all there are.
+    """Return the most questions that will be asked.
+
+    The user gives it, or looks before, or the runs' records, else it is all there are.
 
     Raises:
         InputError: fewer than some run has answered, or another number than before.
@@ -50,7 +52,7 @@ def total(measured: Sequence[MeasuredRun], here: int, n: int | None, kept: Kept 
 
 
 def read(request: Request, sources: Sequence[Any]) -> list[Run]:
-    """Return the runs, with the column of their order where a table has it."""
+    """Return the runs of all sources, read with their order column where a table has one."""
     ordered = replace(request, options=replace(request.options, fields=(*request.options.fields, ORDER)))
     try:
         return ordered.runs(sources, some=True)
@@ -66,7 +68,7 @@ def read(request: Request, sources: Sequence[Any]) -> list[Run]:
 
 
 def check(measured: Sequence[MeasuredRun], board: Grid, at: Sequence[int], whole: int) -> int | None:
-    """Refuse runs of other questions, or in no recorded order, and return the seed of their order, None without one.
+    """Return the seed of the order that all runs share, None without one, and refuse runs of other orders.
 
     Args:
         measured: the runs that go on.
@@ -99,7 +101,7 @@ def check(measured: Sequence[MeasuredRun], board: Grid, at: Sequence[int], whole
 
 
 def _asked(board: Grid, m: int, entry: MeasuredRun) -> BoolArray:
-    """Return (N,) True for the questions that a run was asked, with a score or not, of those of all runs and tasks."""
+    """Return (N,) True for the shared questions that a run was asked, with or without a score."""
     out = []
     for rows, part in zip(board.rows, entry.parts, strict=True):
         own = np.zeros(1 + max(int(each.max(initial=-1)) for each in rows), dtype=np.bool_)
@@ -154,7 +156,7 @@ def _is_number(text: str) -> bool:
 
 
 def _same(seeds: Mapping[str, int | None], places: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuse two orders."""
+    """Refuse runs whose seeds or places show different orders."""
     known = {name: seed for name, seed in seeds.items() if seed is not None}
     if len(set(known.values())) > 1 or (known and places):
         told = [*(f"{name} seed {seed}" for name, seed in known.items()), *(f"{name} its own" for name in places)]

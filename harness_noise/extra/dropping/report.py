@@ -41,7 +41,7 @@ def _interval(row: LookedModel) -> str:
 
 
 def _sentence(table: Dropping) -> str:
-    """Return a sentence on who goes on and who does not."""
+    """Return a sentence on which models go on and which do not."""
     on = [row.model for row in table.models if row.goes_on]
     out = [f"{row.model} (behind {row.behind} at look {row.dropped_at})" for row in table.models if not row.goes_on]
     looks = f"of {table.looks}" if table.look <= table.looks else f"({table.looks} were planned)"

@@ -43,7 +43,7 @@ class LookedModel(Measured):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Dropping(Document):
-    """Who needs no more answers, and who goes on."""
+    """The result of looks at many models: which need no more answers, and which go on."""
 
     renderers: ClassVar[Mapping[str, str]] = {"summary": "harness_noise.extra.dropping.report:of_dropping"}
     kind: ClassVar[str] = "models"

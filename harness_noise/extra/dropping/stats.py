@@ -52,7 +52,7 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A model beside the leader of a look."""
+    """The comparison of one model with the leader at a look."""
 
     mean: float
     diff: float = 0.0
@@ -65,7 +65,7 @@ class Rival:
 
 @dataclass(frozen=True, slots=True)
 class SeenModels:
-    """All that one look sees."""
+    """The means and comparisons that one look at several models sees."""
 
     n: int
     fraction: float
@@ -79,7 +79,7 @@ class SeenModels:
 
 @dataclass(slots=True)
 class ModelFamily:
-    """M models that are looked at together, and what was found so far."""
+    """Several models that are looked at together, with what was found so far."""
 
     M: int
     """Models at the first look."""
@@ -93,7 +93,7 @@ class ModelFamily:
 
     @property
     def alpha(self) -> float:
-        """Two-sided error of one rival, of which half is spent on the side that drops."""
+        """The two-sided error for one rival, of which half is spent on the side that drops."""
         return min(2 * (1 - self.level) / (self.M - 1), 1 - 1e-9)
 
     @property
@@ -123,7 +123,7 @@ class ModelFamily:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """What is asked at most, and how a look is computed."""
+    """The full design that looks are part of, and how a look is computed."""
 
     n: int
     """Questions."""
@@ -137,7 +137,7 @@ class Whole:
 
 
 def see(stats: QuestionStats, plan: Design, left: Sequence[int], whole: Whole) -> SeenModels | None:
-    """Return what the questions say that all models which are left have answered. None if they are too few.
+    """Return means and comparisons on the questions that all remaining models have answered, None if too few.
 
     Args:
         stats: (M, n) statistics of all models.
@@ -174,7 +174,7 @@ def see(stats: QuestionStats, plan: Design, left: Sequence[int], whole: Whole) -
 
 
 def _rival(mean: float, m: Moments, i: int, whole: Whole) -> Rival:
-    """Return a model beside the leader.
+    """Return the comparison of one model with the leader.
 
     If the range of the scores is known, one more question is added that favours the model as far as the range goes,
     and the smaller z counts: few questions without a rare success do not show that there is none.

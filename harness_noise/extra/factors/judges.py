@@ -1,4 +1,4 @@
-"""How far several judges of the same answers agree, and which of them differ."""
+"""Pairs of judges of the same answers: their agreement, and the differences of their means."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class _Graded:
     """(n, K, J) NaN where a judge gave none."""
 
     def pairs(self) -> list[_Graded]:
-        """Return every two judges, on the answers that both have graded."""
+        """Return every pair of judges, on the answers that both have graded."""
         out = []
         for a, b in combinations(range(len(self.judges)), 2):
             both = self.verdicts[:, :, [a, b]]
@@ -80,7 +80,7 @@ class _Graded:
         return out
 
     def runs(self) -> tuple[Run, Run]:
-        """Return two judges as two runs: their difference is paired by question, and the answers are the same."""
+        """Return two judges as two runs, whose difference is paired by question."""
         first = replace(
             self.first, scorer="none", native=None, diagnostics=(), factors=None, gradings=None, higher_is_better=True
         )
@@ -97,7 +97,7 @@ class _Graded:
         return run_a, run_b
 
     def row(self, difference: Difference | None = None) -> JudgePair:
-        """Return how far the judges agree. Of two, also how far their means differ."""
+        """Return the agreement of the judges, with the difference of their means for two judges."""
         several = (~np.isnan(self.verdicts)).sum(axis=2) > 1
         answered = several.any(axis=1)
         questions, number = np.flatnonzero(answered), np.cumsum(answered) - 1
@@ -126,7 +126,7 @@ class _Graded:
 
 
 def _graded(run: Run) -> Iterator[_Graded]:
-    """Return the tasks of a run whose answers have several judges."""
+    """Yield the verdicts of several judges for each task of a run."""
     by_task: dict[str, list[Scores]] = {}
     for part in run.scores:
         by_task.setdefault(part.task, []).append(part)

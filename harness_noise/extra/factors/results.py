@@ -64,7 +64,7 @@ class FactorRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgePair(Measured):
-    """Two judges of the same answers, or all of them."""
+    """The agreement of two judges of the same answers, or of all judges."""
 
     model: str
     run: str

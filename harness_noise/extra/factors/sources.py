@@ -1,4 +1,4 @@
-"""`factors`: how much of the noise comes from the prompt, the seed, the judge, and which to spend on."""
+"""Noise by factor for runs and arrays: prompt, seed, judge, and which one to spend answers on."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def factor_noise(
 
 
 def _gains(variances: Sequence[Component], answers: int, more: int, variance: float) -> dict[str, float]:
-    """Return by factor the share of the mean's variance that `more` answers at new levels of it take away."""
+    """Return factor → the share of the mean's variance that `more` answers at new levels would remove."""
     gains: dict[str, float] = {}
     for component in variances:
         if len(component.parts) == 1 or component.name == RESIDUAL:
@@ -88,7 +88,7 @@ def _gains(variances: Sequence[Component], answers: int, more: int, variance: fl
 
 
 def _row(component: Component, whole: float, gain: float | None) -> FactorRow:
-    """Return the row of one component of the answers' variance; its share is of the `whole` variance of an answer."""
+    """Return the result row of one variance component, with its share of an answer's variance."""
     return FactorRow(
         component.name,
         component.variance,
@@ -116,7 +116,7 @@ def _no_advice_sentence(few: Sequence[Component], components: Sequence[Component
 
 
 def _few_levels_sentence(component: Component) -> str:
-    """Warn that a factor has too few levels to estimate its variance."""
+    """Return a sentence that a factor has too few levels to estimate its variance."""
     text = f"{component.name} has {component.levels} levels"
     if component.high is None or component.low is None:
         return f"{text}, too few to say how large its variance is."
@@ -180,7 +180,7 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
 
 
 def _levels(run: Run, part: Scores, name: str, column: str) -> list[str]:
-    """Return the level of one factor for each answer."""
+    """Return the level of one factor for every answer of the scores."""
     if part.factors is not None and column in part.factors:
         return [label for row in part.factors[column] for label in row]
     of_all = {"task": part.task, "model": run.model, "run": run.name, SCORER: part.scorer}

@@ -93,7 +93,7 @@ def components(y: FloatArray, factors: Sequence[tuple[str, IntArray]], level: fl
 def _groupings(
     factors: Sequence[tuple[str, IntArray]], N: int
 ) -> tuple[list[tuple[str, tuple[str, ...], IntArray]], int]:
-    """Return name, factors and codes of each grouping of the answers, residual last, and the cells of all factors."""
+    """Return (name, factors, codes) of the groupings of N answers, residual last, and the number of cells."""
     groups: list[tuple[str, tuple[str, ...], IntArray]] = [(name, (name,), _recode(codes)) for name, codes in factors]
     first, *rest = groups
     for name, _, codes in rest:
@@ -166,7 +166,7 @@ def _with_limits(
 
 
 def _nested(fine: IntArray, coarse: IntArray) -> bool:
-    """Return whether every level of one grouping lies within one level of another."""
+    """Return True if every level of the fine grouping lies within one level of the coarse grouping."""
     first = np.zeros(int(fine.max()) + 1, dtype=np.intp)
     first[fine] = coarse
     return bool((first[fine] == coarse).all())
@@ -183,7 +183,7 @@ def _overlap(rows: IntArray, columns: IntArray, sizes: FloatArray) -> float:
 
 
 def _identified(A: FloatArray) -> list[bool]:
-    """Return which unknowns A determines: those whose unit vector lies in its row space."""
+    """Return for every unknown True if the linear system A determines it."""
     scale = np.abs(A).max() or 1.0
     _, s, Vt = np.linalg.svd(A / scale)
     null = Vt[s < 1e-10 * max(float(s[0]), SMALLEST)]

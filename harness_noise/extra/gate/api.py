@@ -156,7 +156,7 @@ def gate(
 
 
 def _check_settings(settings: Settings, ratio: float | None, *, pooled: bool) -> None:
-    """Refuse a test without what the gate reads, and weights that decide nothing.
+    """Refuse a test, an interval or weights that the gate cannot use.
 
     Raises:
         InputError: says what to leave out.
@@ -200,7 +200,7 @@ def _stored(run: Run, store: PathInput, keep: int, *, passed: bool) -> list[Note
 def _of_each(
     new: Run, baseline: Sequence[Any], request: Request, others: Mapping[str, Any], *, skip_missing: bool
 ) -> Gate:
-    """Return the gate's verdict on every question by itself."""
+    """Return the gate's result for `each`: a verdict on every question by itself."""
     from .each import judge_each
 
     settings = replace(request.settings, margin=request.settings.margin or None)
@@ -218,7 +218,7 @@ def _of_each(
 def _check_same_questions(
     settings: Settings, floor: float | None, n: int | None, answers: float | None, against: Sequence[Any]
 ) -> None:
-    """Refuse a number that would be of these questions and of others at once.
+    """Refuse options that say both that a floor was measured on these questions and on others.
 
     Raises:
         InputError: says both commands.
@@ -239,7 +239,7 @@ def _check_same_questions(
 def _floors(
     floor: float | None, n: int | None, thresholds: PathInput | None, answers: float | None, *, bare: bool
 ) -> list[Mapping[Any, Floor] | Floor]:
-    """Return the floors that the run's means must reach: one number for all rows, or a number for each.
+    """Return the floors of a run's means: one for all rows, or a floor for each row.
 
     With `bare` the file may name none: it has a `recovery_threshold`.
     """

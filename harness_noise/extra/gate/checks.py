@@ -25,7 +25,7 @@ Filled = tuple[Run, list[Run]]
 def worst_case(
     run: Run, baselines: Sequence[Run], settings: Settings, vouched: Collection[str] = ()
 ) -> tuple[list[Filled], set[Key]] | None:
-    """Return the run with the worst scores in place of those that are missing, and its baselines with the best.
+    """Return the runs with missing scores filled in, the worst case for the run first, and what cannot be filled.
 
     Also the other way round, and where scores are graded with those between the ends: t is not monotone in them.
 
@@ -93,7 +93,7 @@ def _each_filled(run: Run, baselines: Sequence[Run], fill: Callable[[Scores, boo
 
 
 def without_texts(run: Run) -> Run:
-    """Return the run without texts, because its answers are not compared with a mean of several baselines."""
+    """Return the run without answer texts, because it may be compared with a mean of several baselines."""
     scores, parts = (
         tuple(replace(part, answers=None, gradings=None) for part in parts) for parts in (run.scores, run.parts)
     )
@@ -101,13 +101,13 @@ def without_texts(run: Run) -> Run:
 
 
 def withheld(run: Run, baselines: Sequence[Run]) -> set[Key]:
-    """Return the rows that are not judged, because the run and a baseline score equal answers differently."""
+    """Return the keys of rows that are not judged because equal answers were scored differently."""
     found = (_of_runs(run, base) for base in baselines)
     return {key for each in found for key, checked in each.items() if scored_differently(checked.equal)}
 
 
 def with_scoring(run: Run, baselines: Sequence[Run], rows: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Return the gate's rows with the check that equal answers of the run and baselines score alike.
+    """Return the gate's rows with the check that the run and the baselines score equal answers alike.
 
     With several baselines the worst counts."""
     found: dict[Key, list[Checked]] = {}
@@ -124,7 +124,7 @@ def with_scoring(run: Run, baselines: Sequence[Run], rows: Sequence[Difference])
 
 
 def _of_runs(run: Run, base: Run) -> dict[Key, Checked]:
-    """Return the check of equal answers of two runs, by (task or group, metric, scorer)."""
+    """Return (task or group, metric, scorer) → the check that two runs score equal answers alike."""
     ((run, base),), _ = agreed_pairs([(run, base)])
     matched, _ = matched_scores(run, base, alone=len(run.scores) == len(base.scores) == 1)
     found = {a.key: scoring_of(a, b) for a, b in matched}

@@ -88,14 +88,14 @@ def judge_each(run: Run, baselines: Sequence[Run], settings: Settings, *, skip_m
 
 
 def _ungrouped(run: Run) -> Run:
-    """Return the run with every task by itself, because the questions of a group are those of its tasks."""
+    """Return the run with the tasks of every group as tasks of their own."""
     return replace(run, scores=(*run.scores, *run.parts), parts=(), groups=())
 
 
 def _rows(
     run: Run, base: Run, among: Mapping[Key, str], differently: set[Key], settings: Settings
 ) -> tuple[list[_Counted], list[GateRow]]:
-    """Return the questions of all that either run measured, before they are decided together, and what is not judged.
+    """Return the questions to decide on, with counts and p-values, and the rows that cannot be judged.
 
     Args:
         run: the new run.
@@ -141,7 +141,7 @@ def _check_alike(baselines: Sequence[Run]) -> None:
 
 
 class _Counted(NamedTuple):
-    """A question by its counts."""
+    """One question with counts of right answers, before it is decided."""
 
     row: GateRow
     worst: float
@@ -149,7 +149,7 @@ class _Counted(NamedTuple):
 
 
 def _questions(a: Scores, b: Scores, run: Run, base: Run, settings: Settings) -> tuple[list[_Counted], list[GateRow]]:
-    """Return the questions that both have, before they are decided together, and those that cannot be judged."""
+    """Return the questions of two scores to decide on, and rows for the questions that cannot be judged."""
     low, high = settings.range or a.bounds or b.bounds or (0.0, 1.0)
     if a.higher_is_better is False or b.higher_is_better is False:
         low, high = high, low
@@ -201,7 +201,7 @@ def _row(part: Measured, question: str, run: Run, base: Run, **fields: object) -
 
 
 def _counts(part: Scores, rows: Sequence[int], low: float, high: float) -> tuple[IntArray, IntArray]:
-    """Return how many answers to each question are right, and how many there are."""
+    """Return (right answers, answers) for these questions."""
     values = part.values[list(rows)]
     scored = ~np.isnan(values)
     if not np.isin(values[scored], (low, high)).all():
@@ -220,7 +220,7 @@ def _fisher(x: IntArray, k: IntArray, y: IntArray, m: IntArray) -> FloatArray:
 
 
 def _decided(counted: Sequence[_Counted], alpha: float) -> tuple[list[GateRow], list[GateRow], list[Note]]:
-    """Return the questions with verdicts by Holm's method over all of them, those without a verdict, and notes."""
+    """Return the questions with verdicts by Holm's method, the questions without a verdict, and notes."""
     if not counted:
         return [], [], []
     rows, n = [each.row for each in counted], len(counted)

@@ -1,4 +1,4 @@
-"""The gate: is a run good enough, by one rule over all its rows?
+"""Judgement of a gate: is a run good enough, by one rule over all rows?
 
 Each row holds a quantity against a threshold: A − B, A − R·B, or A's own mean, all of the one kernel. Test, p and limit
 of a difference come from the decision that `compare` shows, so that with one row the gate trips exactly where `compare`
@@ -64,7 +64,7 @@ LOST = "not_after_adjustment"
 
 
 class _OfAsking(str):
-    """A reason that lies in which questions were asked, or how they were drawn: looks allow for it."""
+    """A reason not to judge a row that lies in which questions were asked, which looks allow for."""
 
     __slots__ = ()
 
@@ -118,13 +118,13 @@ class Bar:
 
     @property
     def reads(self) -> int:
-        """The p-value of a row that the rule uses: 0 for "no loss", 1 for "a loss"."""
+        """The index of the one-sided p-value that the rule uses: 0 for "no loss", 1 for "a loss"."""
         return 1 if self.rule == "no-loss" else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """A number that a mean must reach."""
+    """A number that a run's mean must reach."""
 
     value: float
     n: int | None = None
@@ -143,7 +143,7 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A row before its family is known. Distances from the threshold are above 0 on the good side."""
+    """A gate row before the verdict. Distances from the threshold are above 0 on the good side."""
 
     row: GateRow
     gain: float = math.nan
@@ -168,7 +168,7 @@ class Candidate:
     """True if it is compared with baseline runs, not with a number."""
 
     def lost(self, reason: str) -> Candidate:
-        """Return the row, marked as one that cannot be judged for this reason unless it has another."""
+        """Return the candidate marked as not judged for this reason, unless it already has a reason."""
         return self if self.row.reason else replace(self, row=replace(self.row, reason=reason))
 
     def p_values(self) -> tuple[float, float]:
@@ -186,7 +186,7 @@ class Candidate:
 
 
 def unjudged(key: Key, reason: str, **fields: Any) -> Candidate:
-    """Return a row that cannot be judged."""
+    """Return a candidate that cannot be judged for this reason."""
     return Candidate(GateRow(*key, **fields, reason=reason))
 
 
@@ -198,7 +198,7 @@ def of_row(
     reason: str = "",
     p: tuple[float, float] | None = None,
 ) -> Candidate:
-    """Return the candidate of a mean or difference whose estimate and limits are held against a threshold.
+    """Return a candidate from a mean or difference and the threshold that it must reach.
 
     Args:
         row: the mean or difference.
@@ -291,7 +291,7 @@ def _candidates(
     bar: Bar,
     settings: Settings,
 ) -> tuple[list[Candidate], list[Note]]:
-    """Return all rows, the pooled ones first, and notes."""
+    """Return the candidates for all rows, the pooled ones first, and notes."""
     pooled, out, notes = list[Candidate](), list[Candidate](), list[Note]()
     others: list[Scores | CorpusScores] = [*run.corpus, *(part for part in run.scores if part.per is not None)]
     no_means = {part.key for part in others} if bar.pooled else set()
@@ -319,7 +319,7 @@ def _candidates(
 
 
 def _vouched(runs: Sequence[Run], causes: Sequence[str]) -> Iterator[Note]:
-    """Yield a note for each cause that the user vouches for: the run that it concerns, or that it concerns none."""
+    """Yield a note for each vouched cause, on the answers missing for it or that none are."""
     for cause in dict.fromkeys(causes):
         lost = {run.name: max((part.missing.get(cause, 0) for part in run.scores), default=0) for run in runs}
         if any(lost.values()):
@@ -349,7 +349,7 @@ def _settled(
     bar: Bar,
     settings: Mapping[str, Any],
 ) -> list[Candidate]:
-    """Return the rows, without a verdict if the missing answers could turn a pass.
+    """Return the candidates, without a verdict where missing answers could turn a pass into a fail.
 
     Args:
         now: the rows of the answers that there are.
@@ -395,7 +395,7 @@ def _tried(n: int) -> Note:
 
 
 def _same_scores(a: Run, b: Run) -> bool:
-    """Return True if all that both measured has the same mean for every question."""
+    """Return True if two runs have equal means on every question of all that both measured."""
 
     def same(part_a: Scores, part_b: Scores) -> bool:
         pairing = align([part_a], [part_b], None)
@@ -413,7 +413,7 @@ _SAID_BY_ROWS = frozenset(("only_one_has", "nothing_shared", "left_out", "one_ru
 def against_runs(
     run: Run, base: Run, baselines: Sequence[Run], bar: Bar, settings: Settings
 ) -> tuple[list[Candidate], list[Note]]:
-    """Return A − B, or A − R·B, of everything that the run or `base`, the mean of the baselines, has, and notes."""
+    """Return candidates for A − B, or A − R·B, of the run against the mean of the baselines, and notes."""
     if len(baselines) > 1:
         _check_several(settings)
     among = among_baselines(baselines)
@@ -431,7 +431,7 @@ def against_runs(
 
 
 def _compared(run: Run, base: Run, bar: Bar, settings: Settings) -> tuple[Comparison, dict[Key, float]]:
-    """Return A − B, or A − R·B, and the variance between baseline runs in each row."""
+    """Return the comparison of two runs, and row key → the variance between baseline runs in the row."""
     other = base if bar.ratio is None else scaled(base, bar.ratio)
     settings = replace(settings, margin=bar.margin or None)
     result = compare_runs([(run, other)], settings)
@@ -446,7 +446,7 @@ def _compared(run: Run, base: Run, bar: Bar, settings: Settings) -> tuple[Compar
 
 
 def _marked(run: Run, **fields: Any) -> Run:
-    """Return the run with these fields set in all its scores."""
+    """Return the run with these fields set in all scores."""
     scores, parts = (tuple(replace(part, **fields) for part in parts) for parts in (run.scores, run.parts))
     return replace(run, scores=scores, parts=parts)
 
@@ -460,7 +460,7 @@ def of_pair(
     tested: Mapping[Key, OneSided],
     settings: Settings,
 ) -> list[Candidate]:
-    """Return the candidates of all that two runs measured.
+    """Return candidates for everything that the run or the baseline measured.
 
     Args:
         run: the new one.
@@ -485,12 +485,15 @@ def of_pair(
 
 
 def _looks_by_key(run: Run) -> dict[Key, Sequential]:
-    """Return the look that stopped the run, by the key of its scores."""
+    """Return score key → the look that stopped the run."""
     return {look.key: look for look in (Sequential(**row) for row in run.sequential)}
 
 
 def _headline_first(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates. Only the main scores that a task declares decide, and no metric that nobody asked for."""
+    """Return the candidates, marked as not deciding if the task declares another main score.
+
+    A metric that nobody asked for does not decide either.
+    """
     heads = run.headline.intersection(c.row.key for c in candidates)
     tasks = {task for task, _, _ in heads}
     asked = {c.row.key for c in candidates if NOT_ASKED not in c.row.diagnostics} or {c.row.key for c in candidates}
@@ -540,7 +543,7 @@ def one_configuration(runs: Sequence[Run]) -> tuple[Run, list[Note]]:
 
 
 def _check_several(settings: Settings) -> None:
-    """Refuse what the test against several baseline runs does not know."""
+    """Refuse settings that the test against several baseline runs cannot obey."""
     if settings.repeats_are == "runs":
         raise InputError("several baseline runs are runs already: leave `repeats_are='runs'` out")
     if settings.test != T_TEST.name:
@@ -553,7 +556,7 @@ def _check_several(settings: Settings) -> None:
 
 
 def _complete(run: Run) -> tuple[Run, int]:
-    """Return the run without the questions that lack an answer in one of its columns, and the number of these."""
+    """Return the run without questions that lack an answer in some column, and the number of such questions."""
     lacking = 0
 
     def whole(part: Scores) -> Scores:
@@ -568,7 +571,7 @@ def _complete(run: Run) -> tuple[Run, int]:
 
 
 def _told_right(joined: Run, runs: Sequence[Run]) -> Run:
-    """Return the run of question means, marked by metric if the original scores were right or wrong."""
+    """Return the run of question means, with each metric marked as right or wrong as in the original runs."""
     of_key: dict[Key, list[Scores]] = {}
     for part in (part for run in runs for part in (*run.scores, *run.parts)):
         of_key.setdefault(part.key, []).append(part)
@@ -580,7 +583,7 @@ def _told_right(joined: Run, runs: Sequence[Run]) -> Run:
 
 
 def _means(parts: Sequence[Scores]) -> tuple[Scores, ...]:
-    """Return the scores with each question's mean in place of its answers."""
+    """Return scores with a question's mean in place of the question's answers."""
 
     def mean(values: FloatArray) -> FloatArray:
         return question_stats(values).mean[:, None]
@@ -594,7 +597,7 @@ def _means(parts: Sequence[Scores]) -> tuple[Scores, ...]:
 
 
 def scaled(run: Run, ratio: float) -> Run:
-    """Return R·B, so that A − R·B is a difference of two runs. If lower is better, return B/R."""
+    """Return the run with scores times `ratio`, or divided by `ratio` if lower is better."""
 
     def times(part: Scores) -> Scores:
         R = 1 / ratio if part.higher_is_better is False else ratio
@@ -627,7 +630,7 @@ def _with_plain_limits(run: Run, base: Run, result: Comparison, settings: Settin
 
 
 def of_either(run: Run, base: Run, among: Mapping[Key, str]) -> dict[Key, str]:
-    """Return all that either run measured, with the reason why one has no scores of it, "" if both have."""
+    """Return key → the reason why one run has no scores, "" if both have, for all that either measured."""
     mine, theirs = _measured(run), _measured(base)
     alone = len(mine) == len(theirs) == 1  # of other names, and compared all the same
     out: dict[Key, str] = {}
@@ -641,7 +644,7 @@ def of_either(run: Run, base: Run, among: Mapping[Key, str]) -> dict[Key, str]:
 
 
 def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping[Key, str]) -> dict[Key, str]:
-    """Return everything that either run measured, with the reason why it cannot be judged, "" if it can."""
+    """Return key → the reason why a row cannot be judged, "" if it can, for all that either run measured."""
     matched, _ = matched_scores(run, base, alone=not run.groups and not run.corpus)
     mine, theirs = _measured(run), _measured(base)
     rows = {row.key: row for row in compared}
@@ -661,14 +664,17 @@ def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping
 
 
 def _made_of(run: Run, key: Key) -> list[OnQuestions]:
-    """Return the scores that a row is computed from: its task's, or those of all tasks of its group."""
+    """Return the scores that a row is computed from: of one task, or of all tasks of a group."""
     tasks = next((group.tasks for group in run.groups if (group.name, group.metric, group.scorer) == key), key[:1])
     made_of = {(task, *key[1:]) for task in tasks}
     return [part for part in (*run.scores, *run.parts, *run.corpus) if part.key in made_of]
 
 
 def among_baselines(baselines: Sequence[Run]) -> dict[Key, str]:
-    """Return why a row's baseline runs are not one configuration: other tasks, versions, prompts or questions."""
+    """Return key → the reason why the baseline runs are not one configuration, for rows that have one.
+
+    They have other tasks, versions, prompts or questions.
+    """
     baselines = without_copies(baselines)[0]
     measured: dict[Key, list[Scores]] = {}
     for part in (part for base in baselines for part in (*base.scores, *base.parts)):
@@ -687,14 +693,14 @@ def among_baselines(baselines: Sequence[Run]) -> dict[Key, str]:
 
 
 def _measured(run: Run) -> dict[Key, str]:
-    """Return everything that a run has, with the reason why it cannot be judged if it has no scores."""
+    """Return key → the reason why a run's result has no scores, "" if it has."""
     groups = [(group.name, group.metric, group.scorer) for group in run.groups]
     skipped = {skip.key: f"it has no scores by question ({skip.reason})" for skip in run.skipped}
     return skipped | dict.fromkeys((*(part.key for part in (*run.scores, *run.corpus)), *groups), "")
 
 
 def why_unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None = None, *, drawn: bool = False) -> str:
-    """Return why the scores of `both` cannot be compared with each other, "" if they can.
+    """Return the reason why two runs' scores cannot be compared, "" if they can.
 
     Args:
         a: those of the new run, or of the first baseline.
@@ -728,7 +734,7 @@ def why_unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None
 
 
 def _is_of(look: Sequential, row: Difference, run: Run, base: Run, settings: Settings) -> bool:
-    """Return True if a row is of the baseline that the run was stopped against."""
+    """Return True if a row compares the run with the baseline that the run was stopped against."""
     each = (what for what in compared_of(run, base)[0] if (what.task, *what.parts_a[0].key[1:]) == row.key)
     return any(module_of("looks").is_of(look, what, settings) for what in each)
 
@@ -765,7 +771,7 @@ def _with_look_interval(
 
 
 def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Settings) -> Candidate:
-    """Return the equal-weight mean of all rows that can be judged."""
+    """Return the candidate for the equal-weight mean of all rows that can be judged."""
     unclustered = replace(settings, cluster=None)  # its tasks have been read, and are called otherwise
     result, between = _compared(_pooled(run, usable, settings), _pooled(base, usable, settings), bar, unclustered)
     ((row,), (tested,)) = result.comparisons, result.one_sided
@@ -829,7 +835,7 @@ def _pooled(run: Run, usable: set[Key], settings: Settings) -> Run:
 
 
 def _shares(run: Run, scores: Sequence[Scores], settings: Settings) -> tuple[float, ...]:
-    """Return the weight of each of these scores in the pooled mean, in which a group counts as one."""
+    """Return the weights of scores in the pooled mean, where a group counts as one row."""
     tops: list[tuple[Measure, Top]] = []
     for measure in dict.fromkeys((part.metric, part.scorer) for part in scores):
         tasks = [part.task for part in scores if (part.metric, part.scorer) == measure]
@@ -853,7 +859,7 @@ def _floors_in(floors: Mapping[Key, Floor] | Floor) -> Sequence[Floor]:
 def against_floors(
     run: Run, floors: Mapping[Key, Floor] | Floor, bar: Bar, settings: Settings
 ) -> tuple[list[Candidate], list[Note]]:
-    """Return the run's own means compared with numbers, and notes.
+    """Return candidates for a run's means compared with floors, and notes.
 
     Args:
         run: the run.
@@ -903,7 +909,9 @@ def against_floors(
 
 
 def of_floor(row: Estimate, floor: Floor, bar: Bar, settings: Settings, sizes: Sequence[int] = ()) -> Candidate:
-    """Return one mean compared with its floor. If the floor was measured, its limits are the difference's [Zou, eq. 3].
+    """Return the candidate of one mean compared with a floor.
+
+    If the floor was measured, its limits are the difference's [Zou, eq. 3].
 
     Args:
         row: the mean.
@@ -948,7 +956,7 @@ def decide(
     warnings: Iterable[Note] = (),
     notes: Iterable[Note] = (),
 ) -> Gate:
-    """Decide over all rows that can be judged, or by the pooled one alone.
+    """Return the gate's result: a decision over all rows that can be judged, or by the pooled row alone.
 
     What cannot be judged is never a pass: it is an outcome of its own, unless it is left out by name.
     """
@@ -984,7 +992,7 @@ def decide(
 def _verdicts(
     candidates: Sequence[Candidate], bar: Bar, settings: Mapping[str, Any]
 ) -> tuple[list[GateRow], float, str]:
-    """Return every candidate's row with its verdict, by one rule over all rows that decide.
+    """Return the candidates' rows with verdicts by one rule over all rows that decide.
 
     A loss that is shown in any row fails, so its p is adjusted. A loss must be excluded in every row, each by its own
     p.
@@ -1016,7 +1024,7 @@ def _verdicts(
 
 
 def _limit(c: Candidate, rule: Rule) -> float | None:
-    """Return the interval limit that the rule uses, on the scale of the quantity."""
+    """Return the confidence limit that the rule uses, on the scale of the row."""
     end = c.low if rule == "no-loss" else c.high
     if math.isnan(end) or c.row.threshold is None:
         return None
@@ -1024,7 +1032,7 @@ def _limit(c: Candidate, rule: Rule) -> float | None:
 
 
 def _reach(c: Candidate, rule: Rule, alpha: float) -> dict[str, Any]:
-    """Return the loss that a row shows with 80% power, or the questions that would exclude it."""
+    """Return fields for the loss that a row detects with 80% power, or for the questions needed to exclude it."""
     se, df, n = c.row.se, c.row.df, c.row.n_questions
     if not se or df is None:
         return {}
@@ -1041,13 +1049,13 @@ def _reach(c: Candidate, rule: Rule, alpha: float) -> dict[str, Any]:
 
 
 def family(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the rows that decide: the pooled one alone, else all that can be judged and that count."""
+    """Return the candidates that decide: the pooled one, else all that can be judged and that count."""
     pooled = [c for c in candidates if c.pooled]
     return [c for c in pooled or candidates if not c.row.reason and not c.beside]
 
 
 def self_test(rows: Sequence[Candidate], gate: Gate) -> SelfTest:
-    """Return how often identical models fail, and the loss in every row that is seen with 50, 80 and 95%.
+    """Return how often identical models would fail the gate, and the loss that each row detects.
 
     T = (z + δ)/s is drawn for each row at its own standard error and degrees of freedom, the rows independent, and the
     rule applied to each draw. The same draws serve every loss, so that the power grows with it. A loss that is not

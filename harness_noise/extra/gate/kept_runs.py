@@ -49,7 +49,7 @@ _RIGHT = "of_right"
 
 
 def is_store(path: object) -> bool:
-    """Return whether it is a folder of kept runs."""
+    """Return True if a path is a folder that holds kept runs."""
     folder = Path(str(path))
     return folder.is_dir() and any(folder.glob(_FILES))
 
@@ -64,7 +64,7 @@ def read_kept(folder: object) -> list[Run]:
 
 
 def _head(path: Path) -> dict[str, Any]:
-    """Return what a file holds.
+    """Return the content of a kept run's file.
 
     Raises:
         InputError: it is no kept run.
@@ -100,7 +100,7 @@ def _not_kept(path: Path) -> InputError:
 
 
 def _texts(values: Any, n: int | None = None) -> tuple[str, ...]:
-    """Return a list of texts, of n if that is given. Anything else is not a kept run."""
+    """Return a JSON list as texts, and refuse anything but a list of texts, or of n texts."""
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise TypeError
     if n is not None and len(values) != n:
@@ -128,7 +128,7 @@ def _skipped(key: Any) -> Skipped:
 
 
 def _group(*, tasks: Any, weighting: Any, native: None, weights: Any, **names: Any) -> Group:
-    """Return a group of tasks, each once."""
+    """Return a group read from a kept run's file, with every value checked."""
     found, shares = _texts(tasks), None if weights is None else _numbers(weights)
     if len(set(found)) < len(found) or not found or weighting not in get_args(Weighting) or native is not None:
         raise ValueError
@@ -139,7 +139,7 @@ def _group(*, tasks: Any, weighting: Any, native: None, weights: Any, **names: A
 
 
 def _scores(part: Mapping[str, Any], questions: Sequence[Questions]) -> Scores:
-    """Return what `_content` makes of scores. Each value of the kind that it has there."""
+    """Return scores read from a kept run's file, with every value checked."""
     fields = {name: value for name, value in part.items() if name not in ("questions", "mean")}
     if set(fields) - {_RIGHT} != {*_FIELDS, "clusters"} or part["questions"] < 0:
         raise ValueError
@@ -166,7 +166,7 @@ def _scores(part: Mapping[str, Any], questions: Sequence[Questions]) -> Scores:
 
 
 def comparable(run: Run) -> Run:
-    """Return the run with its questions called as in a kept one."""
+    """Return the run with question names and prompts hashed as in kept runs."""
     done: dict[int, Questions] = {}
 
     def renamed(part: Scores) -> Scores:
@@ -212,7 +212,7 @@ def provenance(folder: object) -> str:
 
 
 def keep(run: Run, folder: Path, last: int) -> list[Path]:
-    """Write what a gate needs of a run, unless it is there, and remove all but the `last`. The file that was written.
+    """Write a kept run to a folder, remove all but the `last` files, and return the new file if any.
 
     Files are numbered, so that their order is that of writing, whatever a clock says. The last is never removed.
 

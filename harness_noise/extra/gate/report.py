@@ -102,7 +102,7 @@ def _failed(gate: Gate) -> str:
 
 
 def _with_unit(row: GateRow, value: float | None) -> str:
-    """Return the value that is compared with a threshold, with its unit."""
+    """Return a value on a row's scale as text with its unit."""
     return fmt.shown(row, value, mean=fmt.is_mean(row, "estimate"), unit=True)
 
 
@@ -183,17 +183,17 @@ def _share(share: float) -> str:
 
 
 def _in_all(gate: Gate) -> str:
-    """Return that the questions are those of all rows, if there are several."""
+    """Return the words " in all rows together" if several rows decide, else ""."""
     return " in all rows together" if sum(row.decides for row in gate.rows) > 1 else ""
 
 
 def _right(row: GateRow) -> str:
-    """Return "3/10 : 9/10"."""
+    """Return the right answers of both runs as text, such as "3/10 : 9/10"."""
     return "" if row.answers_a is None else f"{row.right_a}/{row.answers_a} : {row.right_b}/{row.answers_b}"
 
 
 def _is_told(row: GateRow) -> bool:
-    """Return True for a question of a suite that failed, or that cannot be judged and has lost right answers."""
+    """Return True for a question that failed, or that is not judged and lost right answers."""
     return row.passed is False or (row.passed is None and (row.estimate is None or row.estimate < 0))
 
 

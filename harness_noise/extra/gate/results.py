@@ -37,7 +37,7 @@ register(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRow(Measured):
-    """One quantity that is held against its threshold."""
+    """One quantity that is compared with its threshold."""
 
     model: str = ""
     against: str = ""

@@ -127,7 +127,7 @@ def _unknown(term: str) -> str:
 
 
 def _of_runs(term: Term, runs: Sequence[Any], choices: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return rows with their sentences: of the difference of two runs if it has the term, else of each mean."""
+    """Return (row name, sentence on a term) for the difference of two runs, else for the runs' means."""
     from ...api.runs import analyze, compare
 
     told = _told(term, asked_for(compare(*runs, **choices).comparisons)) if len(runs) == 2 else []
@@ -135,7 +135,7 @@ def _of_runs(term: Term, runs: Sequence[Any], choices: Mapping[str, Any]) -> lis
 
 
 def _told(term: Term, rows: Sequence[Estimate | Difference]) -> list[tuple[str, str]]:
-    """Return the rows that say something of a term, with what they say."""
+    """Return (row name, sentence on a term) for the rows that have the term."""
     told = [(_name(row), figures.sentence(term, row)) for row in rows]
     return [(name, text) for name, text in told if text]
 

@@ -15,7 +15,7 @@ from .terms import Term
 
 
 def sentence(term: Term, row: Any) -> str:
-    """Return what a row says of a term, "" if the row does not have it."""
+    """Return a sentence on a term with the numbers of a row, "" if the row does not have the term."""
     if not isinstance(row, (Estimate, Difference)):
         return ""
     if term.name in row.diagnostics:
@@ -25,7 +25,7 @@ def sentence(term: Term, row: Any) -> str:
 
 
 def own_sentence(term: Term, row: Any) -> str:
-    """Return what a row says of a term beyond the number that its table shows, "" for most terms."""
+    """Return a sentence on a term beyond the number that the row's table shows, "" for most terms."""
     return sentence(term, row) if term.name in _SENTENCES else ""
 
 
@@ -92,7 +92,7 @@ def _interval(row: Estimate | Difference) -> str:
 
 
 def _data_noise(row: Estimate | Difference) -> tuple[float | None, str]:
-    """Return the data noise and "", or its limit and words before it if its variance is estimated below 0."""
+    """Return the data noise as text and "", or an upper limit and words for it if its variance is below 0."""
     if row.var_data is not None and row.var_data < 0:
         return row.se_data_upper, "less than "
     return row.se_data, ""

@@ -52,14 +52,17 @@ def _term(name: str, said: dict[str, Any]) -> Term:
 
 @cache
 def by_every_name() -> dict[str, Term]:
-    """Return the terms by all their names in small letters. A term's own name comes before what others call it."""
+    """Return lower-case name → term, for all names of all terms.
+
+    A term's own name comes before what others call it.
+    """
     every = list(all_terms().values())
     out = {name.lower(): term for term in every for name in term.names}
     return out | {term.name.lower(): term for term in every}
 
 
 def find(word: str) -> Term | None:
-    """Return the term that a word, a column or a field of JSON names. A diagnostic is a term, too."""
+    """Return the term with this name, column label, JSON field or diagnostic code, None if unknown."""
     word = " ".join(word.split())
     if (term := by_every_name().get(_general(word).lower())) is not None:
         return term
@@ -76,7 +79,7 @@ _GENERAL = ((r"\d+(\.\d+)?%", "95%"), (r"^K = \d+$", "K = …"), (r"^pass[@^]\d+
 
 
 def _general(label: str) -> str:
-    """Return the label of a column as the glossary has it, with the numbers that tables put into it."""
+    """Return a column label with general words in place of the numbers that tables put into labels."""
     for pattern, general in _GENERAL:
         label = re.sub(pattern, general, label)
     return label

@@ -64,20 +64,23 @@ def make(run: Run, analysis: Analysis, folder: Path, *, say: Callable[[Note], No
 
 
 def _slug(name: str) -> str:
-    """Return a name for a file. Where signs are lost the end tells two names apart."""
+    """Return a name as a file name, with a hash at the end if characters were lost."""
     slug = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.")[-120:]
     return slug if slug == name else f"{slug}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def _main(run: Run, analysis: Analysis) -> list[Estimate]:
-    """Return the row of each task's main metric, because an entry does not name the metric."""
+    """Return the estimate of each task's main metric.
+
+    A Hub entry does not name the metric.
+    """
     have = [row for row in analysis.estimates if row.se is not None]
     main = [row for row in have if row.key in run.headline]
     return first_metrics([*main, *asked_for(have)])
 
 
 def benchmark_of(task: str) -> tuple[str, str] | None:
-    """Return the dataset and the task_id of a task, None if it is unknown."""
+    """Return the Hub dataset and task_id of a task, None if the task is unknown."""
     if named := _NAMED.fullmatch(task):
         return named[1], named[2]
     return next((tuple(found) for pattern, found in _benchmarks().items() if re.fullmatch(pattern, task)), None)
@@ -110,7 +113,7 @@ def _entry(row: Estimate, benchmark: tuple[str, str], date: str) -> dict[str, An
 
 
 def _yaml(entry: dict[str, Any]) -> str:
-    """Return an entry as YAML, of which every JSON value is a part, but a number such as 1e-05: there it is a text."""
+    """Return a Hub entry as YAML."""
     parts = [("    ", entry["dataset"]), ("  ", {name: entry[name] for name in entry if name != "dataset"})]
     each = [(f"{indent}{name}", value) for indent, part in parts for name, value in part.items()]
     return "\n".join(["- dataset:", *(f"{name}: {_scalar(value)}" for name, value in each), ""])

@@ -99,7 +99,7 @@ class _Pair:
 
     @property
     def kept(self) -> IntArray:
-        """The questions that count: those with both orders, or all if none has."""
+        """The places of questions that count: those judged in both orders, or all if none is."""
         both = np.flatnonzero(~np.isnan(self.first) & ~np.isnan(self.second))
         return both if len(both) else np.arange(len(self.questions))
 
@@ -110,12 +110,12 @@ class _Pair:
 
     @property
     def values(self) -> FloatArray:
-        """Points of A by question that counts: the orders are averaged, and before it the repeats within them."""
+        """A's points for the questions that count, averaged over repeats and then over orders."""
         return np.asarray(np.nanmean(np.stack([self.first, self.second]), axis=0)[self.kept])
 
 
 def _by_pair(judged: Sequence[Judged]) -> list[_Pair]:
-    """The verdicts by pair of models, A the one that comes first in the table."""
+    """Return the verdicts by pair of models. A is the model that comes first in the table."""
     place = {name: i for i, name in enumerate(dict.fromkeys(x for one in judged for x in (one.first, one.second)))}
     found: dict[tuple[str, str], dict[str, tuple[list[float], list[float]]]] = {}
     clusters = {one.question: one.cluster for one in judged if one.cluster is not None}
@@ -134,7 +134,7 @@ def _by_pair(judged: Sequence[Judged]) -> list[_Pair]:
 
 
 def through_kernel(share: FloatArray, clusters: Sequence[str] | None, settings: Settings) -> Any:
-    """Return the row of 2·share − 1, the difference of the shares of both sides, which lies in [−1, 1]."""
+    """Return the difference row of a paired test of A's shares against B's shares, in [−1, 1]."""
     first, second = (as_scores(x, clusters, bounds=(0.0, 1.0)) for x in (share, 1 - share))
     return difference_of_scores(first, second, settings)
 
@@ -188,7 +188,7 @@ def _half(value: float | None) -> float | None:
 
 
 def _verdicts(rows: Sequence[PairVerdicts]) -> list[PairVerdicts]:
-    """The rows with their p adjusted by Holm, and the verdict that follows from it."""
+    """Return the rows with p adjusted by Holm, and the verdict that follows."""
     adjusted = holm(np.array([np.nan if row.p_value is None else row.p_value for row in rows]))
     out = []
     for row, p in zip(rows, adjusted.tolist(), strict=True):
@@ -198,7 +198,7 @@ def _verdicts(rows: Sequence[PairVerdicts]) -> list[PairVerdicts]:
 
 
 def _models(names: Sequence[str], tables: Sequence[_Pair], level: float) -> tuple[ModelStrength, ...]:
-    """The strengths of the models, the strongest first, and those without one behind them."""
+    """Return the strengths of the models, strongest first, then models without a strength."""
     M, place = len(names), {name: i for i, name in enumerate(names)}
     labels = [table.clusters[i] for table in tables for i in table.kept]
     codes, G = cluster_codes(labels)
@@ -236,7 +236,7 @@ def _models(names: Sequence[str], tables: Sequence[_Pair], level: float) -> tupl
 
 
 def _beside(whole: FloatArray, i: int, inside: IntArray) -> str | None:
-    """Return "above" if a model took all points from models that have a strength, "below" if none, else None."""
+    """Return "above" if a model won all points against the connected models, "below" if none, else None."""
     won, lost = whole[i, inside].sum(), whole[inside, i].sum()
     if won + lost == 0 or (won > 0 and lost > 0):
         return None

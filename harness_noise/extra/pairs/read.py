@@ -23,7 +23,7 @@ _SECOND = {"b", "model_b", "model_2", "second", "b>a", "b>>a", "a<b", "a<<b"}
 
 
 class Judged(NamedTuple):
-    """One verdict."""
+    """One verdict of a judge on two answers to a question."""
 
     question: str
     cluster: str | None
@@ -79,7 +79,7 @@ def _of_table(where: str, rows: Sequence[Row], columns: Mapping[str, str]) -> It
 
 
 def _two(where: str, rows: Sequence[Row], named: Mapping[str, str]) -> dict[str, str]:
-    """Each of the two models of a table that names the first alone → the other one."""
+    """Return model → the other model, for a table of two models that names only the first."""
     names = dict.fromkeys(str(row[named["first"]]).strip() for row in rows if not is_empty(row.get(named["first"])))
     winners = dict.fromkeys(str(row[named["winner"]]).strip() for row in rows if not is_empty(row.get(named["winner"])))
     names |= {word: None for word in winners if word.lower() not in _TIES | _FIRST | _SECOND}
@@ -93,7 +93,7 @@ def _two(where: str, rows: Sequence[Row], named: Mapping[str, str]) -> dict[str,
 
 
 def _points(where: str, verdict: str | None, first: str, second: str) -> float:
-    """Return the points of the first model."""
+    """Return the first model's points for a verdict: 1, ½ or 0, NaN without a verdict."""
     if verdict is None:
         return math.nan
     word = verdict.lower().replace(" ", "") if ">" in verdict or "<" in verdict or "=" in verdict else verdict.lower()
@@ -107,7 +107,7 @@ def _points(where: str, verdict: str | None, first: str, second: str) -> float:
 
 
 def _arena_hard(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
-    """Two games for each question: the baseline is shown first, then the model."""
+    """Yield the verdicts of arena-hard: two games per question, the baseline first, then the model first."""
     for number, row in enumerate(rows, 1):
         model, base = str(row["model"]), str(row.get("baseline") or "baseline")
         question = str(row.get("question_id") or row.get("uid") or number)
@@ -139,7 +139,7 @@ def _alpaca_eval(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
 
 
 def _promptfoo(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
-    """The output that `select-best` chose of each test has beaten every other one."""
+    """Yield verdicts from promptfoo's `select-best`: a test's chosen output beats every other output."""
     inner = rows[0]["results"]
     results = inner.get("results") if isinstance(inner, dict) else inner
     tests: dict[str, list[tuple[str, bool]]] = {}

@@ -56,7 +56,7 @@ register(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairVerdicts(Measured):
-    """A against B: the share of A's points, ties half."""
+    """The verdicts on A against B: A's share of the points, a tie being half."""
 
     model_a: str
     model_b: str
@@ -94,7 +94,7 @@ class PairVerdicts(Measured):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStrength(Measured):
-    """One of several models."""
+    """The Bradley–Terry strength of one of several models."""
 
     model: str
     win_rate: float

@@ -1,4 +1,4 @@
-"""The paragraph on methods, and the works that stand behind what was computed. Only what was used is named."""
+"""The paragraph on methods for a paper, and the works that it cites. Only what was used is named."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _BY_ADJUSTMENT = {"holm": ("Holm's method", ("Holm",)), "bh": ("the false discov
 
 
 def text(result: Analysis | Comparison | Arena) -> str:
-    """Return the paragraph and the list of references, as Markdown."""
+    """Return the methods paragraph and the list of references for a result, as Markdown."""
     rows: Rows = tuple(result.models) if isinstance(result, Arena) else result.rows
     said = [*_of_rows(result, rows), *(_of_arena(result) if isinstance(result, Arena) else ())]
     keys = {key: None for _, works in said for key in works}
@@ -60,7 +60,7 @@ def text(result: Analysis | Comparison | Arena) -> str:
 
 
 def _works(register: Register[Any], *names: str) -> tuple[str, ...]:
-    """Return the keys of the works that describe choices, each once."""
+    """Return the citation keys of the named choices, without duplicates."""
     known = [register[name].works.split() for name in names if name in register]
     return tuple(dict.fromkeys(key for keys in known for key in keys))
 
@@ -134,7 +134,7 @@ def _errors(se: str, rows: Rows) -> Iterator[Sentence]:
 
 
 def _repeats(row: Estimate | Difference) -> tuple[int, int]:
-    """Return the fewest and the most answers of a question, or the most of A and of B."""
+    """Return the fewest and most answers per question of a mean, or the most of A and of B of a difference."""
     if isinstance(row, Difference):
         return row.repeats_a, row.repeats_a if fmt.of_published(row) else row.repeats_b
     alike = "identical_repeats" in row.diagnostics  # one answer, repeated without a change

@@ -176,7 +176,7 @@ EXAMPLES = (
 
 
 def _form(sources: Sequence[Any], profile: object, omega2: float | None, accuracy: float | None) -> str:
-    """Return the source of a plan's noise, as `settings` names it.
+    """Return the name by which `settings` knows the source of a plan's noise (runs, profile, numbers, accuracy).
 
     Raises:
         InputError: from nothing, or from several places.
@@ -197,7 +197,7 @@ def _form(sources: Sequence[Any], profile: object, omega2: float | None, accurac
 
 
 def _of_profile(path: str | Path, inputs: Asked, request: Request, *, looks: Looks | str | None) -> Plan:
-    """Return the plan with the noise of a benchmark's profile.
+    """Return a plan whose noise comes from a benchmark's profile.
 
     Where one answer to each question says nothing of ω² alone.
     """

@@ -1,4 +1,4 @@
-"""The noise that a plan starts from: of runs that were made, or given as numbers."""
+"""The noise that a plan starts from: measured in runs, or given as numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TWO_LIKE_THIS = "two runs like this one, as if unrelated"
 
 
 def from_numbers(omega2: float, sigma2: float | Sequence[float] | None) -> Noise:
-    """Return noise from ω² and σ².
+    """Return the noise for a plan from given numbers ω² and σ².
 
     Raises:
         InputError: numbers that are no variances.
@@ -43,7 +43,7 @@ def from_numbers(omega2: float, sigma2: float | Sequence[float] | None) -> Noise
 
 
 def from_runs(sources: Sequence[Run | Estimate | Difference], settings: Settings, assurance: float) -> Noise:
-    """Return noise of one run, of A − B, or of a result of either.
+    """Return the noise for a plan from one run, two runs, or a result of either.
 
     Raises:
         InputError: more than two runs, several metrics, or a row without a standard error.
@@ -77,7 +77,7 @@ def doubled(noise: Noise) -> Noise:
 
 
 def noise_by_task(sources: Sequence[Run | Estimate | Difference], settings: Settings) -> dict[str, tuple[int, float]]:
-    """Return task → (its questions, its part of the prediction variance of the mean that a plan starts from).
+    """Return task → (number of questions, variance share due to repeats) of the mean to plan for.
 
     At one answer to each question, of both runs where there are two.
 
@@ -117,7 +117,10 @@ def noise_by_task(sources: Sequence[Run | Estimate | Difference], settings: Sett
 def _measured(
     runs: Sequence[Run], settings: Settings
 ) -> tuple[Estimate | Difference, list[Estimate], tuple[float, float] | None]:
-    """Return the row to plan with, of one run or of A − B, the estimates of each run, and the metric's range."""
+    """Return the row to plan with, the estimates of each run, and the metric's range.
+
+    The row is of one run, or of A − B of two.
+    """
     from ...analysis.comparison import compare_runs
     from ...analysis.mean import analyze_runs
 

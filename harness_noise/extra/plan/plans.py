@@ -47,7 +47,7 @@ INDEPENDENT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """All that the plan is to find out, and from which numbers. See `plan`."""
+    """The goal of a plan and the numbers that were given (see `plan`)."""
 
     effect: float | None
     power: float | None
@@ -132,12 +132,12 @@ class Asked:
 
     @property
     def assured(self) -> float:
-        """The share of pilots whose plan has the power."""
+        """The share of pilots whose plan reaches the power."""
         return ASSURANCE if self.assurance is None else self.assurance
 
     @property
     def solvable(self) -> float:
-        """The share of the questions that any model solves."""
+        """The share of questions that some model solves, 1 if not given."""
         return 1.0 if self.solved is None else self.solved
 
     @property
@@ -147,7 +147,7 @@ class Asked:
 
     @property
     def money(self) -> tuple[float, float] | None:
-        """Costs of a question and of an answer, the one judge call for it included."""
+        """The costs of a question and of an answer with one judge call, None without costs."""
         if self.costs is None:
             return None
         return self.costs["question"], self.costs["answer"] + (self.cost_judge or 0.0)
@@ -161,16 +161,16 @@ class Asked:
 
     @property
     def mde_power(self) -> float:
-        """The power of the smallest detectable differences."""
+        """The power at which smallest detectable differences are computed."""
         return POWER if self.power is None or (self.effect is not None and self.n is not None) else self.power
 
     def at_repeats(self, noise: Noise, v: Variances, K: int) -> PlanAnswer:
-        """Return the answer at K, as a row of a table."""
+        """Return the plan for K answers per question, as a row of a table."""
         x = self.answer(noise, v, K)
         return PlanAnswer(K, x.n_questions, x.n_clusters, K * x.n_questions, x.effect, x.power, x.cost)
 
     def answer(self, noise: Noise, v: Variances, K: int) -> PlugIn:
-        """Return questions, effect and power, two of them given, at K answers per question."""
+        """Return questions, effect and power at K answers per question, from the two that are given."""
         variance, units = v.at(K), noise.units
         effect, n, power = self.effect, self.n, self.mde_power
         if n is None:
@@ -203,7 +203,7 @@ def plan_of(
     answers: int | None = None,
     zero_one: bool | None = None,
 ) -> Plan:
-    """Return the plan that answers what is asked, with the noise of a pilot, of numbers, or of the expected accuracy.
+    """Return the plan for a goal, with the noise of a pilot, of numbers, or of the expected accuracy.
 
     Args:
         goal: effect, questions and power, and the noise where it is given in numbers.
@@ -253,7 +253,7 @@ def plan_of(
 
 
 def _without_runs(goal: Asked) -> Noise:
-    """Return the noise that is given in numbers, or follows from the accuracy."""
+    """Return the noise that is given in numbers or follows from the accuracy."""
     if goal.accuracy is not None:
         noise = Noise(rule_of_thumb(goal.accuracy), split=False, scale=(0.0, 1.0), zero_one=True)
     else:
@@ -265,7 +265,7 @@ def _without_runs(goal: Asked) -> Noise:
 
 
 def _planned(noise: Noise, goal: Asked) -> Plan:
-    """Return the design that was asked for, and other designs."""
+    """Return the design that was asked for, and other designs, as a plan."""
     v = noise.start
     if v.at(1) == 0:
         raise InputError(
@@ -358,7 +358,7 @@ def _about(noise: Noise, goal: Asked) -> list[str]:
 
 
 def _trust(noise: Noise, goal: Asked, plug_in: PlugIn | None) -> list[str]:
-    """Return how far the pilot can be trusted."""
+    """Return sentences on how far the pilot can be trusted."""
     if not noise.pilot:
         return []
     if noise.upper is None:
@@ -381,7 +381,7 @@ def _trust(noise: Noise, goal: Asked, plug_in: PlugIn | None) -> list[str]:
 
 
 def _theories(p: float, plan: Plan, goal: Asked) -> tuple[TheoryRow, ...]:
-    """Return each theory's plan."""
+    """Return the plans by theories that know only the accuracy."""
     rows, units = [], Units(goal.cluster_size or 1.0)
     for name, v in (
         ("rule of thumb", rule_of_thumb(p)),
@@ -398,13 +398,13 @@ def _theories(p: float, plan: Plan, goal: Asked) -> tuple[TheoryRow, ...]:
 
 
 def _questions_for(se: float, noise: Noise, goal: Asked) -> int:
-    """Return questions whose mean label has this standard error."""
+    """Return the number of questions at which the mean label has this standard error."""
     variance = noise.start.at(goal.repeats or 1)
     return noise.units.questions(max(2, math.ceil(variance / se**2 / noise.units.size - SLACK)))
 
 
 def _with_labels(result: Plan, noise: Noise, goal: Asked) -> Plan:
-    """Return the plan of labels alone, with how many a judge of the other questions saves."""
+    """Return the plan with the number of questions that people must label next to a judge."""
     r2 = noise.r2 if goal.r2 is None else goal.r2
     assert r2 is not None
     judged = noise.n_questions if goal.judged is None else goal.judged
@@ -433,7 +433,7 @@ def _with_labels(result: Plan, noise: Noise, goal: Asked) -> Plan:
 
 
 def _within(answers: int, n: int, goal: Asked, noise: Noise) -> Asked:
-    """Return what is asked, of the pilot's n questions with as many answers as all of them can have."""
+    """Return the goal for the pilot's n questions, at the answers per question that `answers` in all allow."""
     if goal.n is not None or goal.repeats is not None:
         raise InputError("`answers` are spread over the pilot's questions: leave `n` and `repeats` out")
     if answers < n:
@@ -561,7 +561,7 @@ def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, goal: Asked, sett
 
 
 def _replayed(pilot: Pilot, settings: Settings, looks: Looks, alpha: float) -> Replay | None:
-    """Return what the looks would have done with these two runs, in many random orders.
+    """Return what the looks would have decided about these two runs in many random orders.
 
     None of one run, or of a result.
     """

@@ -39,7 +39,7 @@ def summarise(plan: Plan, *, brief: bool = False, wide: bool = False) -> Summary
 
 
 def _answers(plan: Plan, digits: int) -> Section:
-    """Return the answer at each number of answers per question."""
+    """Return the table of questions, answers and costs at several numbers of answers per question."""
     asked = [
         Column("questions", hint="of each model, that the effect takes with this many answers each"),
         Column("answers", hint="of each model: questions × K"),
@@ -124,7 +124,7 @@ def _variance(value: float) -> str:
 
 
 def _size(plan: Plan, n: int) -> str:
-    """Return the number of questions, with the number of clusters if they come in clusters."""
+    """Return a number of questions as text, with the number of clusters if questions come in clusters."""
     return f"{n:,}" if plan.cluster_size is None else f"{n:,} ({counted(round(n / plan.cluster_size), 'cluster')})"
 
 
@@ -155,7 +155,7 @@ def _by_task(plan: Plan) -> Section:
 
 
 def _looks(whole: Plan, plan: PlanLooks, digits: int) -> Section:
-    """Return the table of `plan`, the part of a whole plan that stops when it is decided."""
+    """Return the table of a design that stops when it is decided."""
     looks = "after every block" if plan.looks == "anytime" else str(plan.looks)
     rows = [
         ("looks", looks),

@@ -48,7 +48,7 @@ class Spending:
 
 
 def spending(v: Variances, judge: float, costs: tuple[float, float, float], repeats: int, k_max: int) -> Spending:
-    """Return where the next money lowers the variance most, at K answers and one judge call for each.
+    """Return where the next money lowers the variance most: questions, answers or judge calls.
 
     Var ∝ (ω² + Σσ²_m/K + Σσ²_j/(K·J)) (c_q + M·K·(c_a + J·c_j)) for M runs, with σ² = σ²_m + σ²_j of one answer that
     is graded once.

@@ -47,7 +47,7 @@ _CATEGORY = re.compile(r"C\((.+)\)")
 
 
 def as_categories(on: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the SPECs, and those whose numbers are names of categories: ``"C(level)"`` is such a `level`."""
+    """Return the SPECs without `C(…)`, and the SPECs that had it, which are read as categories."""
     matches = [_CATEGORY.fullmatch(spec) for spec in on]
     named = [spec if match is None else match[1] for spec, match in zip(on, matches, strict=True)]
     return tuple(named), tuple(spec for spec, match in zip(named, matches, strict=True) if match)
@@ -143,7 +143,7 @@ def _explained(
 
 
 def _rare(columns: Sequence[_Column], residuals: FloatArray, plan: Design) -> set[int]:
-    """Return the category columns that too few questions (clusters) have to show how much their scores vary.
+    """Return the numbers of category columns with too few questions or clusters for a standard error.
 
     Four right answers of four say nothing of their spread, and a standard error made of them is far too small; so the
     residuals count, and not the questions.
@@ -169,14 +169,14 @@ _CLUSTER = (
 
 
 def _is_cluster(values: Sequence[object], plan: Design) -> bool:
-    """Return whether a value and a cluster name the same questions."""
+    """Return True if a field's values and the clusters divide the questions in the same way."""
     codes = plan.clusters.tolist()
     both = set(zip(map(level_text, values), codes, strict=True))
     return len(both) == len({value for value, _ in both}) == len({code for _, code in both})
 
 
 def _columns(table: WithFields, spec: str, category: bool) -> list[_Column]:
-    """Return a number as it is. A category by treatment contrasts against its most frequent value."""
+    """Return the design columns of a field: a number, or contrasts of a category with its most frequent value."""
     values = table.fields.values[spec]
     numeric = None if category else numbers_or_none(values)
     texts = [level_text(value) for value in values]
@@ -201,7 +201,7 @@ def _columns(table: WithFields, spec: str, category: bool) -> list[_Column]:
 
 
 def _check(table: WithFields, columns: Sequence[_Column], X: FloatArray) -> None:
-    """Refuse a design that cannot tell its columns apart, or that has nothing left to learn the noise from."""
+    """Refuse a design whose columns are dependent, or that leaves too few questions to learn the noise from."""
     if len(table) <= len(columns):
         raise InputError(
             f"{table.name}: {len(table)} questions for {len(columns)} coefficients: name fewer fields, or coarser ones"
@@ -219,7 +219,7 @@ def _check(table: WithFields, columns: Sequence[_Column], X: FloatArray) -> None
 
 
 def _weights(samples: Sequence[Sample], first: LinearFit, p: int) -> FloatArray | None:
-    """Return (n,) weights of the questions by their numbers of answers. None if all have as many.
+    """Return (n,) weights of questions by their numbers of answers, None if all have as many.
 
     Args:
         samples: the runs of the regression, on the same questions.
@@ -235,7 +235,7 @@ def _weights(samples: Sequence[Sample], first: LinearFit, p: int) -> FloatArray 
 
 
 def _pooled(stats: QuestionStats) -> float:
-    """Return the variance of one answer, pooled over the questions that show it."""
+    """Return the variance of one answer, pooled over the questions with several answers, 0 without any."""
     several = stats.count > 1
     freedom = stats.count[several] - 1
     return float(freedom @ stats.var[several]) / float(freedom.sum()) if several.any() else 0.0
@@ -244,7 +244,7 @@ def _pooled(stats: QuestionStats) -> float:
 def _coefficients(
     columns: Sequence[_Column], final: LinearFit, about: Mapping[str, Any], level: float, *, flat: bool, rare: set[int]
 ) -> list[Coefficient]:
-    """Return the rows of one regression, with p as it is before it is adjusted."""
+    """Return the rows of one regression, with p not yet adjusted."""
     estimate, se = final.coefficients, np.sqrt(np.maximum(final.variances, 0.0))
     varies = (se > 1e-12 * np.maximum(1.0, np.abs(estimate))) & (not flat)
     used = np.where(varies, se, np.nan)

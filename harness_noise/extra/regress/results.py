@@ -71,7 +71,7 @@ class Coefficient(Measured):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit(Measured):
-    """One regression: of the question means of a run, or of the differences of two."""
+    """One regression of a run's question means, or of the differences of two runs."""
 
     model_a: str
     model_b: str | None

@@ -37,12 +37,12 @@ class LinearFit:
 
     @property
     def variances(self) -> FloatArray:
-        """(p,) NaN where they are not identified."""
+        """(p,) variances of the coefficients, NaN where not identified."""
         return np.where(self.identified, np.diag(self.covariance), np.nan)
 
 
 def dependent_columns(X: FloatArray) -> list[int]:
-    """Return the columns of (n, p) that those before them explain, in order."""
+    """Return the numbers of the columns of X that are linear combinations of earlier columns."""
     R = np.linalg.qr(X / np.maximum(np.linalg.norm(X, axis=0), SMALLEST), mode="r")
     left = np.zeros(X.shape[1])
     left[: len(R)] = np.abs(np.diag(R))
@@ -116,7 +116,7 @@ def _adjusted(Z: FloatArray, starts: IntArray) -> FloatArray:
 
 
 def repeat_weights(y_variance: float, noise: FloatArray) -> FloatArray:
-    """Return (n,) inverse variances of question means: 1/(ω² + noise_i), from how many answers each has.
+    """Return (n,) inverse variances of question means, 1/(ω² + noise_i).
 
     Args:
         y_variance: residual variance of the question means of an unweighted fit.

@@ -52,7 +52,7 @@ MOST_CATEGORIES = 50
 
 @dataclass(frozen=True, slots=True)
 class Sliced:
-    """All that slices say, and whether it holds together."""
+    """The slices of a result, the tests of whether they differ, and notes."""
 
     slices: tuple[Any, ...]
     """`EstimateSlice`s of runs, `DifferenceSlice`s of pairs."""
@@ -60,14 +60,14 @@ class Sliced:
     notes: tuple[Note, ...]
 
     def beside(self, result: Table) -> Table:
-        """Return the result with its slices."""
+        """Return the result with these slices added."""
         notes = merge_notes(result.notes, self.notes)
         return replace(result, slices=self.slices, heterogeneity=self.heterogeneity, notes=notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cut:
-    """The questions that have a value of one field, and their slices in order."""
+    """The questions that have a value of one field, and the slice of each."""
 
     field: str
     table: WithFields
@@ -154,7 +154,7 @@ def _sliced(measured: Iterable[_Measured], by: Sequence[str], settings: Settings
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Slices:
-    """All slices of one field of one task, each as `analyze` or `compare` would have it."""
+    """The rows of all slices of one field of one task."""
 
     means: list[Estimate]
     """The rows of one run."""
@@ -198,7 +198,7 @@ def _slices_of(cut: _Cut, settings: Settings) -> _Slices:
 
 
 def _heterogeneity(cut: _Cut, test: by_slice.EqualMeansTest | None, drawn: by_slice.Shrunken | None) -> Heterogeneity:
-    """Return whether the slices differ at all."""
+    """Return the test of whether slices differ, as a result row."""
     return Heterogeneity(
         **cut.table.about,
         field=cut.field,
@@ -228,7 +228,7 @@ def _check(settings: Settings) -> None:
 
 
 def divided(table: WithFields, by: Sequence[str], notes: list[Note]) -> Iterator[_Cut]:
-    """Return the divisions of one task's questions that were asked for.
+    """Yield the divisions of one task's questions into slices that were asked for.
 
     `auto` leaves out those that are there already.
     """
@@ -263,7 +263,7 @@ def divided(table: WithFields, by: Sequence[str], notes: list[Note]) -> Iterator
 
 
 def _problem(n_values: int, n: int) -> str | None:
-    """Return why a field makes no slices. None where it does."""
+    """Return the reason why a field makes no slices, None if it does."""
     if n_values < 2:
         return "divides nothing: it is the same for every question"
     if 2 * n_values > n:
@@ -274,7 +274,7 @@ def _problem(n_values: int, n: int) -> str | None:
 
 
 def _labels(values: Sequence[Any], named: bool) -> tuple[list[str], list[str]]:
-    """Return the slice of each question, and all slices in order: numbers by value, categories by alphabet.
+    """Return the slice name of each question, and all slice names: numbers by value, categories by alphabet.
 
     A number of more than ten values is cut at its quartiles; `auto` passes over one that only counts the questions.
     Texts that differ and are one number (1.1 and 1.10) are categories.

@@ -39,7 +39,7 @@ def sections(table: Analysis | Comparison | Arena, marks: Marks) -> list[Section
 
 
 def _slice_names(rows: Sequence[EstimateSlice | DifferenceSlice] | Sequence[Heterogeneity]) -> list[Column]:
-    """Return the columns that name a slice. Model and task are empty unless there are several."""
+    """Return the table columns that name a slice, with model and task only if there are several."""
     several = len({(fmt.models_of(row), fmt.what_of(row)) for row in rows}) > 1
     return [
         TextColumn("Model", lambda row: fmt.models_of(row) if several else "", optional=True),
@@ -121,7 +121,7 @@ def sentences(table: Analysis | Comparison | Arena) -> list[str]:
 
 
 def _no_sign(rows: Sequence[Heterogeneity], what: str, *, several: bool) -> str:
-    """Return one sentence on all fields over which nothing is shown to vary."""
+    """Return one sentence on the fields over which nothing is shown to vary."""
     fields = some_of(list(dict.fromkeys(fmt.plain(row.field) for row in rows)), 8)
     where = f" in {len(rows)} tests of models and fields" if several else ""
     p = fmt.equals_p(min(row.p_adjusted for row in rows if row.p_adjusted is not None))
@@ -130,7 +130,7 @@ def _no_sign(rows: Sequence[Heterogeneity], what: str, *, several: bool) -> str:
 
 
 def untested(rows: Sequence[EstimateSlice | DifferenceSlice]) -> str:
-    """Return why none of these slices has a p-value, "" if one has."""
+    """Return the reason why none of these slices has a p-value, "" if one has."""
     if any(row.p_adjusted is not None for row in rows):
         return ""
     codes = [set(row.diagnostics) for row in rows]

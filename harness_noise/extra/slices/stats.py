@@ -1,4 +1,4 @@
-"""Means of slices of the questions: do they differ at all, does one differ from the rest, and what of it is noise.
+"""Statistics of slices: a test that all means are equal, slices against the rest, and shrunken means.
 
 Clusters may cross slices. Slices are to the questions what tasks are to a group (`cluster_variance`): residuals are
 taken within each slice and summed by cluster, so that the covariance of all slice means is CR2's.
@@ -37,7 +37,10 @@ class Joint:
 
 
 def joint(d: FloatArray, slices: IntArray, clusters: IntArray) -> Joint:
-    """Return means of d over slices 0 … S − 1, with CR2 over clusters 0 … G − 1 that may cross them."""
+    """Return the means of d over slices 0 … S − 1, with the parts of their CR2 covariance.
+
+    Clusters 0 … G − 1 may cross the slices.
+    """
     S, G = int(slices.max()) + 1, int(clusters.max()) + 1
     sizes = np.bincount(slices, minlength=S).astype(np.float64)
     means = np.bincount(slices, weights=d, minlength=S) / sizes
@@ -53,7 +56,7 @@ def joint(d: FloatArray, slices: IntArray, clusters: IntArray) -> Joint:
 
 @dataclass(frozen=True, slots=True)
 class EqualMeansTest:
-    """Do the means of slices differ at all?"""
+    """The test that the means of all slices are equal."""
 
     statistic: float
     df: float
@@ -135,7 +138,7 @@ def pooled_unit(by_slice: Joint) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shrunken:
-    """Slice means drawn towards their centre. NaN where a slice is not identified."""
+    """Slice means drawn towards their centre, NaN where a slice is not identified."""
 
     values: FloatArray
     low: FloatArray

@@ -263,7 +263,7 @@ def _total(part: TotalsOf, level: float) -> Total:
 def _figures(
     of: stats.SpreadOfTotals, level: float, bounds: stats.Bounds, codes: set[str], *, higher: bool | None = None
 ) -> dict[str, Any]:
-    """The fields of a `Total` that come from its mean and spread.
+    """Return the fields of a `Total` that come from its mean and spread.
 
     Args:
         of: these.
@@ -313,12 +313,12 @@ def _left_out(model: str, parts: Sequence[Scores], n: int) -> Note | None:
 
 
 def _repeats(part: Scores) -> tuple[list[str], FloatArray]:
-    """The repeats of a run as runs, on the questions that have all of them."""
+    """Return (n, K) scores of one run, whose columns are totals, on questions that have all repeats."""
     return [str(j + 1) for j in range(part.values.shape[1])], part.values[~np.isnan(part.values).any(axis=1)]
 
 
 def _several(runs: Sequence[Run], parts: Sequence[Scores]) -> tuple[list[str], FloatArray]:
-    """The question means of several runs, on the questions that all have."""
+    """Return (n, R) question means of several runs, on the questions that all have."""
     if len(parts) < len(runs):
         return [], np.zeros((0, 0))
     places = [{key: i for i, key in enumerate(part.questions.keys)} for part in parts]
@@ -352,7 +352,7 @@ def _of_table(
 
 
 def _by_key(parts: Sequence[TotalsOf]) -> dict[Key, TotalsOf]:
-    """The totals of the one model of a table, by task and metric.
+    """Return (task, metric) → the totals of a table with one model.
 
     Raises:
         InputError: there are several models.
@@ -376,7 +376,7 @@ def _sides(
 
 
 def _checked(a: TotalsOf, b: TotalsOf, least_a: int) -> tuple[stats.SpreadOfTotals, stats.SpreadOfTotals]:
-    """Refuse two sets that cannot be held against each other."""
+    """Refuse two sets of totals that cannot be compared."""
     if a.n is not None and b.n is not None and a.n != b.n:
         raise InputError(f"{a.model} was asked {a.n:,} questions and {b.model} {b.n:,}: these are not the same ones")
     first, second = stats.spread(a.scores), stats.spread(b.scores)
@@ -407,7 +407,7 @@ def _difference(a: TotalsOf, b: TotalsOf, level: float) -> TotalDifference:
 
 
 def _verdicts(rows: Sequence[TotalDifference]) -> Iterator[TotalDifference]:
-    """The rows with their p adjusted by Holm, and the verdict that follows from it."""
+    """Return the rows with p adjusted by Holm, and the verdict that follows."""
     adjusted = holm(np.array([math.nan if row.p_value is None else row.p_value for row in rows]))
     for row, p in zip(rows, adjusted.tolist(), strict=True):
         shown = p < 1 - row.level
@@ -457,7 +457,10 @@ def _with_power(
 
 
 def _decided(rows: Sequence[GateRow], settings: Settings, rule: Rule, margin: float) -> Gate:
-    """The gate over all rows: what must hold for any row is adjusted, what must hold for every row is not."""
+    """Return the gate's result over all rows of totals.
+
+    What must hold for any row is adjusted, what must hold for every row is not.
+    """
     alpha, judged = (1 - settings.level) / 2, [row for row in rows if row.p_value is not None]
     p = np.array([row.p_value for row in judged])
     p = holm(p) if rule == "regression" and len(p) else p

@@ -30,7 +30,7 @@ _OF_ANSWERS = ("question", "question_id", "item_id", "example_id", "sample_id", 
 
 
 class TotalsOf(NamedTuple):
-    """The runs of one configuration on one task and metric."""
+    """The runs of one configuration on one task and metric, one score each."""
 
     model: str
     key: Key

@@ -24,7 +24,7 @@ register(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total(Measured):
-    """The runs of one configuration, on the questions that they were asked."""
+    """The totals of one configuration's runs, on the questions that the runs were asked."""
 
     model: str
     higher_is_better: bool | None = None

@@ -65,7 +65,7 @@ def most_of_answers(mean: float, n: int, bounds: tuple[float, float]) -> float:
 
 
 def exceeds(of: SpreadOfTotals, sd: float, level: float = 0.95) -> bool:
-    """Return whether runs differ by more than this SD, by χ² with R − 1 degrees of freedom."""
+    """Return True if runs differ by more than this SD, by a χ² test with R − 1 degrees of freedom."""
     if of.varies_not or not sd > 0:
         return False
     return bool((of.R - 1) * of.sd**2 / sd**2 > special.chdtri(of.R - 1, 1 - level))
@@ -90,7 +90,7 @@ class Distance(NamedTuple):
 
 
 def welch(a: SpreadOfTotals, b: SpreadOfTotals) -> Distance:
-    """Return A − B of two sets of totals [Welch], with NaN as its error if neither set varies."""
+    """Return A − B of two sets of totals with Welch's standard error [Welch], NaN if neither set varies."""
     first, second = (0.0 if of.varies_not else of.sd**2 / of.R for of in (a, b))
     variance = first + second
     if variance == 0:
@@ -100,12 +100,12 @@ def welch(a: SpreadOfTotals, b: SpreadOfTotals) -> Distance:
 
 
 def next_run(one: float, b: SpreadOfTotals) -> Distance:
-    """Return how far one run is from the mean of R runs, with the standard error of a further one [Hahn]."""
+    """Return the distance of one run from the mean of R runs, with the standard error of a further run [Hahn]."""
     se = math.nan if b.varies_not else b.sd * math.sqrt(1 + 1 / b.R)
     return Distance(one - b.mean, se, b.R - 1.0)
 
 
 def tails(of: Distance, null: float) -> tuple[float, float]:
-    """Return P(T ≤ t) and P(T ≥ t) at a true difference of `null`."""
+    """Return P(T ≤ t) and P(T ≥ t) of a distance if the true difference is `null`."""
     t = (of.diff - null) / of.se
     return float(special.stdtr(of.df, t)), float(special.stdtr(of.df, -t))

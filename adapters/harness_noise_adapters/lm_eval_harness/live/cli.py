@@ -245,7 +245,7 @@ def next_step(session: Session) -> str | None:
 
 
 def not_whole(saving: Saving) -> str:
-    """Return words on what of the run is missing on disk, and how to get it."""
+    """Return a sentence on which files of the run are missing on disk, with advice how to get them."""
     tasks = [task for task in saving.cut if task]
     what = f"the samples of {', '.join(tasks)} are" if tasks else "the results are"
     if saving.results is not None and set(tasks) <= saving.samples.keys():

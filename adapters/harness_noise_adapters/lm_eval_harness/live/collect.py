@@ -56,7 +56,10 @@ class TaskScores:
 
 
 def columns_of(task_scores: TaskScores, task: Any) -> dict[Key, Scored]:
-    """Return the scores of a task in columns. What a run that only predicts has in their place is left out."""
+    """Return (metric, filter) → the scores of a task in columns.
+
+    What a run that only predicts has in place of scores is left out.
+    """
     out: dict[Key, Scored] = {}
     doubled = _doubled(task)
     for scorer, scores in task_scores.filters.items():
@@ -79,7 +82,7 @@ def _doubled(task: Any) -> bool:
 
 
 def task_facts(scores: TaskScores, task: Any, results: Mapping[str, Any], columns: Mapping[Key, Scored]) -> TaskFacts:
-    """Return the facts of a task.
+    """Return the facts of a live task that its scores are gathered with.
 
     Args:
         scores: its scores.
@@ -147,7 +150,7 @@ Carried: TypeAlias = Mapping[str, tuple[Labels, str | None]]
 
 @dataclass(slots=True)
 class Collected:
-    """A run, with the raw values that it was made of."""
+    """The Run of a finished lm-eval run, with the raw values that it was made of."""
 
     run: Run
     tasks: dict[str, TaskScores]
@@ -174,7 +177,10 @@ def _leaves(node: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def native_groups(task_dict: Mapping[Any, Any]) -> NativeGroups:
-    """Return the groups of both shapes of lm-eval's task dict."""
+    """Return name → tasks and metric weightings of lm-eval's groups.
+
+    Both shapes of lm-eval's task dict are read.
+    """
     if "tasks" in task_dict and isinstance(task_dict["tasks"], Mapping):
         return {
             name: ([task.task_name for task in group.get_all_tasks()], _averaged(group.aggregate_metric_list))
@@ -237,7 +243,7 @@ def collect(
 def measure(
     results: Mapping[str, Any], tasks: Mapping[str, Any], asking: Asking
 ) -> tuple[dict[str, TaskScores], Gathered]:
-    """Return the scores of every task that has samples, as they came and as they are to be analysed."""
+    """Return the raw scores of every task that has samples, and the scores to be analysed."""
     scored: dict[str, TaskScores] = {}
     gathered = Gathered()
     for name, task in tasks.items():
@@ -254,7 +260,7 @@ def measure(
 
 
 def by_filter(samples: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return the samples of each filter, sorted by document."""
+    """Return filter → the filter's samples, sorted by document."""
     out: dict[str, list[Row]] = {}
     for row in sorted(samples, key=lambda row: row["doc_id"]):
         out.setdefault(row["filter"], []).append(row)
@@ -318,7 +324,7 @@ def cluster_labels(
 
 
 def _group_rows(groups: NativeGroups, results: Mapping[str, Any]) -> Iterator[GroupRow]:
-    """Return the rows of the groups, each with the weighting of its configuration."""
+    """Yield the values that lm-eval reports for groups, with the weighting from the group's configuration."""
     for name, (members, metrics) in groups.items():
         weighting = dict(metrics)
         for key, value in reported(results.get("groups", {}).get(name) or {}).items():

@@ -37,7 +37,7 @@ def innermost(lm: Any) -> Any:
 
 
 def sends_payloads(lm: Any) -> bool:
-    """Return whether the model is a client of a server, with a payload that may hold a seed."""
+    """Return True if the model is a client of a server, with a payload that may hold a seed."""
     return callable(getattr(innermost(lm), "_create_payload", None))
 
 
@@ -86,7 +86,7 @@ def terminated_as_interrupted() -> Iterator[None]:
 
 
 def decodes_greedily(model: Any, task: Any) -> bool:
-    """Return whether a model of lm-eval's own is known to decode greedily with the task's arguments."""
+    """Return True if one of lm-eval's own models is known to decode greedily with the task's arguments."""
     if not any(kind.__module__.startswith("lm_eval.models.") for kind in type(model).__mro__):
         return False
     arguments = task.config.generation_kwargs or {}
@@ -98,7 +98,7 @@ def decodes_greedily(model: Any, task: Any) -> bool:
 
 
 def draws_elsewhere(lm: Any) -> bool:
-    """Return whether the model draws in an engine of its own, with one seed and out of our reach.
+    """Return True if the model samples in a separate engine that has a single seed out of our reach.
 
     Such an engine, started again, draws what it drew before: beside an earlier run's answers that would be copies.
     """
@@ -137,7 +137,7 @@ def asked_for(context: Any, arguments: Any) -> str:
 
 
 class _Arrivals:
-    """Stands in for lm-eval's cache hook: each answer is handed to the request that waits for it.
+    """A stand-in for lm-eval's cache hook that passes arriving answers to the requests that wait for them.
 
     Equal prompts are asked of one model with equal arguments, so it does not matter which of them gets which answer.
     """
@@ -199,7 +199,7 @@ class Further:
 
     @contextmanager
     def heard(self) -> Iterator[None]:
-        """Remember who answers, as a server says, while the model gives lm-eval's own answers inside this context."""
+        """Record which server model gives lm-eval's own answers inside this context."""
         with self._listening():
             yield
         self._servers.add(self._server)
@@ -305,7 +305,7 @@ class Further:
             yield
 
     def _reseeded(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a client's method that makes payloads, those for generation carry seeds of ours."""
+        """Return a client's payload method that puts our seeds into generation requests."""
 
         def create(messages: Any, *args: Any, **kwargs: Any) -> Any:
             payload = original(messages, *args, **kwargs)

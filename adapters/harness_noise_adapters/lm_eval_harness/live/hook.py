@@ -57,7 +57,7 @@ asked_part: ContextVar[dict[str, list[int]] | None] = ContextVar("harness_noise_
 
 
 def outer_arguments() -> Mapping[str, Any]:
-    """Return the arguments of the call of `simple_evaluate` that goes on. Empty where there is none."""
+    """Return the arguments of the running `simple_evaluate` call, empty if none is running."""
     call = outer_call.get()
     return {} if call is None else call.arguments
 
@@ -91,11 +91,11 @@ class Session:
 
     @cached_property
     def others(self) -> Any:
-        """The finished runs that the options name, None if all that is asked stands for itself."""
+        """The finished runs that the options name, None if the options name none."""
         return growing(self.options).Others.read(self.options) if self.options.asks_less else None
 
     def native_se(self, estimate: Estimate) -> float | None:
-        """Return lm-eval's own standard error of that metric."""
+        """Return lm-eval's own standard error of an estimate's metric, None if it is not a positive number."""
         se = self.native.get(estimate.task, {}).get(f"{estimate.metric}_stderr,{estimate.scorer}")
         return se if isinstance(se, float) and se > 0 else None
 
@@ -111,7 +111,7 @@ class Session:
 
 
 def growing(options: Options) -> Any:
-    """Return the module of runs that ask less than everything.
+    """Return the module for runs that do not ask all questions, or ask more answers as they go.
 
     Raises:
         InputError: it is not installed.
@@ -354,7 +354,7 @@ class _Live:
         return results
 
     def finish(self, results: dict[str, Any], *, annotated: bool) -> dict[str, Any]:
-        """Return the results with their noise: a copy that shares the samples, or the original."""
+        """Return the results with our noise added: an annotated copy that shares the samples, or the original."""
         session = self.session
         self.asking.record(results)
         with same_random_state():
@@ -411,7 +411,7 @@ def _journal(session: Session, lm: Any) -> Journal | None:
 
 
 def annotated_rows(collected: Collected) -> dict[int, dict[str, Any]]:
-    """Return a copy of every logged sample with its scores per repeat and its cluster, by the sample's id."""
+    """Return id of a logged sample → a copy with the scores per repeat and the cluster."""
     measured = {part.key: part for part in collected.run.scores}
     whole = {part.key for part in collected.run.corpus}
     out = {}

@@ -49,7 +49,7 @@ _mine: set[str] = set()
 
 
 class Slot(NamedTuple):
-    """The place of one answer in a run."""
+    """The place of one further answer in a run."""
 
     key: str
     """Hash of what is asked: its kind, the prompt, the generation arguments, the seed."""
@@ -60,7 +60,7 @@ class Slot(NamedTuple):
 
 @dataclass(slots=True)
 class _Run:
-    """A run in the journal."""
+    """An earlier run in the journal, with its answers."""
 
     began: datetime
     answers: dict[Slot, tuple[str, Any]] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class _Run:
 
 
 def hashed(*parts: Any) -> str:
-    """Return a hash of anything that JSON has, or that says what it is."""
+    """Return a hash of any values, of their JSON or else their `repr`."""
     text = json.dumps(parts, sort_keys=True, default=repr)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -90,7 +90,7 @@ def model_key(model: object, arguments: object, commit: object = None) -> str:
 
 
 def _weights(place: str | os.PathLike[str]) -> Iterator[tuple[str, int, int]]:
-    """Return the files at a place with their sizes and times. Nothing where it is no place."""
+    """Yield (relative path, size, modification time) of the files at a path, none if the path does not exist."""
     with suppress(OSError, ValueError):
         path = Path(place)
         files = [path] if path.is_file() else sorted(path.rglob("*")) if path.is_dir() else []
@@ -148,7 +148,7 @@ class Journal:
         return sorted(self._runs[name].began.isoformat(timespec="minutes") for name in self.taken)
 
     def announce(self) -> None:
-        """Say how many answers were taken up, before the others are asked for."""
+        """Say how many answers of earlier runs were reused."""
         if (text := sentence(told([AskedFurther.of(self, whole=True)], self.mode))) is not None:
             self._say(text)
 
@@ -176,7 +176,7 @@ class Journal:
             self._handle = None
 
     def _read(self, model: str, ranks: int) -> dict[str, _Run]:
-        """Return the runs whose answers may be taken up, the newest first."""
+        """Return run → its answers for the unfinished runs whose answers may be reused, newest first."""
         runs: dict[str, _Run] = {}
         finished: set[str] = set()
         going: dict[str, str] = {}
@@ -215,7 +215,7 @@ class Journal:
 
 
 class Copies(NamedTuple):
-    """Counts of further answers that equal lm-eval's own, so that no others were asked for."""
+    """The counts of a task's further answers that equal lm-eval's own, so that no others were asked for."""
 
     asked: int
     """Questions that were asked once more."""
@@ -225,7 +225,7 @@ class Copies(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AskedFurther:
-    """All that became of the further answers of one rank."""
+    """The summary of the further answers of one rank."""
 
     whole: bool = True
     """True if no further answer is missing."""
@@ -289,7 +289,7 @@ def close(summaries: Iterable[AskedFurther]) -> None:
 
 
 def _opened(path: Path) -> int:
-    """Return a journal to be appended to. A line that was cut is ended."""
+    """Return a file handle for appending to a journal, after ending a line that was cut."""
     path.parent.mkdir(parents=True, exist_ok=True)
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
     handle = os.open(path, flags, 0o600)
@@ -317,7 +317,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _quiet_for(path: Path) -> timedelta:
-    """Return the time since the last line was written to a journal."""
+    """Return the time since a journal file was last changed, the longest possible if the file is missing."""
     try:
         return timedelta(seconds=max(0.0, time.time() - path.stat().st_mtime))
     except OSError:
@@ -325,7 +325,7 @@ def _quiet_for(path: Path) -> timedelta:
 
 
 def _may_go_on(host: str, process: int, quiet: timedelta) -> str | None:
-    """Return where another run seems to be still going on, None if that run has ended.
+    """Return a description of where another run still seems to be running, None if that run has ended.
 
     Args:
         host: its machine.

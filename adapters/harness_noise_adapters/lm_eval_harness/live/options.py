@@ -35,7 +35,7 @@ AUTO = 2
 
 @dataclass(frozen=True, slots=True)
 class RepeatsSpec:
-    """Answers per question of generate_until tasks."""
+    """The user's numbers of answers per question for generate_until tasks."""
 
     by_task: tuple[tuple[str, int], ...] = ()
     """(glob of tasks, K ≥ 1, or 0 for `auto`). The last one that matches a task is used."""
@@ -54,7 +54,7 @@ class RepeatsSpec:
         return next((K for pattern, K in reversed(self.by_task) if fnmatchcase(task, pattern)), None)
 
     def begin(self, task: str) -> int | None:
-        """Return the answers per question that a task begins with, None for as many as it asks for itself."""
+        """Return the number of answers per question that a task begins with, None to leave it to the task."""
         K = self._given_for(task)
         return AUTO if K == 0 else K
 
@@ -69,7 +69,7 @@ class RepeatsSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(StoppingOptions):
-    """One live run's choices.
+    """The options of one live run.
 
     Raises:
         InputError: a value outside its range.
@@ -93,12 +93,12 @@ class Options(StoppingOptions):
 
     @property
     def partial(self) -> bool:
-        """True if a run may end before it has asked every question, or grows while it is looked at."""
+        """True if a run may end before every question is asked, or may add answers while it is analysed."""
         return self.rule is not None or self.sample is not None or self.repeats.auto
 
     @property
     def asks_less(self) -> bool:
-        """True if a run may ask less than everything, or stands for more than it has asked."""
+        """True if a run is partial, or estimates a whole benchmark from a part (`complete`)."""
         return self.partial or bool(self.complete)
 
     @property
@@ -108,7 +108,7 @@ class Options(StoppingOptions):
         return bool(fields or self.cluster.by_task or self.groups or {task for task, _ in self.repeats.by_task} - {"*"})
 
     def named(self, name: str, value: object = "") -> str:
-        """Return one option, with its value, as the user who gave these options writes it."""
+        """Return an option with its value as the user would write it: a flag, a variable or a parameter."""
         return _named(name, value, where=self.where)
 
     @classmethod
@@ -172,7 +172,7 @@ def read_file(path: str | Path) -> dict[str, Any]:
 
 
 def block(content: object, where: str) -> dict[str, Any]:
-    """Return a `noise:` block as a mapping. `noise: true` and an empty block mean the defaults."""
+    """Return the options in a `noise:` block. `noise: true` and an empty block mean the defaults."""
     if content is None or content is True:
         return {}
     if not isinstance(content, dict):
@@ -181,7 +181,7 @@ def block(content: object, where: str) -> dict[str, Any]:
 
 
 def clusters(value: object, where: str) -> tuple[ClusterSpec, str | None]:
-    """Return the cluster SPEC of an option, parsed and as text."""
+    """Return an option's cluster SPEC, parsed and as text."""
     if value is None:
         return ClusterSpec(), None
     if isinstance(value, Mapping):
@@ -206,7 +206,7 @@ def groups(value: object, where: str) -> dict[str, str]:
 
 
 def _pairs(entries: object) -> Iterator[tuple[str, Any]]:
-    """Return (name, value) of mappings and of NAME=VALUE texts, one or several.
+    """Yield (name, value) from mappings and NAME=VALUE texts, with "" for a value without a name.
 
     The name is empty where there is none.
     """
@@ -222,7 +222,7 @@ def _pairs(entries: object) -> Iterator[tuple[str, Any]]:
 
 
 def _named(name: str, value: object = "", *, where: str) -> str:
-    """Return an option as its user writes it: a flag, a variable of the environment, or a parameter of Python."""
+    """Return an option as the user writes it, by `where`: a flag, an environment variable, or a parameter."""
     if where.startswith("--"):
         return f"{where}_{name} {value}".rstrip()
     if where.startswith("environment"):

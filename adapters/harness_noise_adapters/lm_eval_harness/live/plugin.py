@@ -25,7 +25,7 @@ atexit.register(cli.report, session)
 
 
 def uninstall() -> None:
-    """Take the hook out again."""
+    """Remove our hook from lm-eval."""
     atexit.unregister(cli.report)
     atexit.unregister(_installed.__exit__)
     _installed.__exit__(None, None, None)

@@ -1,4 +1,4 @@
-"""All that the user should know of the repeats of a run before it starts."""
+"""Notes on the repeats of a live run, shown before the run starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .repeats import PROBES, Asking, native_repeats
 
 
 def remarks(asking: Asking, cache_requests: bool) -> list[Note]:
-    """Return notes on the repeats before the run: which are not asked, and what would make all answers the same."""
+    """Return notes on repeats that will not be asked, and on settings that would make all answers the same."""
     lm, tasks, out = asking.lm, asking.tasks, list[Note]()
     several = {name: tasks[name] for name, K in asking.wanted.items() if K > 1}
     generating = {name: task for name, task in several.items() if task.OUTPUT_TYPE == GENERATE}

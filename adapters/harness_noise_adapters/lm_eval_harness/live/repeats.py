@@ -44,12 +44,12 @@ PROBES = 30
 
 
 def native_repeats(task: Any) -> int:
-    """Return how often the task itself asks each question."""
+    """Return how many answers per question lm-eval's task itself asks for."""
     return int(getattr(task.config, "repeats", None) or 1)
 
 
 class _Numbers(list[int]):
-    """The documents of a part as a list in which lm-eval finds each of them quickly."""
+    """A list of document numbers in which lm-eval finds a number quickly."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         super().__init__(map(int, numbers))
@@ -60,7 +60,7 @@ class _Numbers(list[int]):
 
 
 class Asking:
-    """All that one call of `evaluate` asks of the model.
+    """The requests and answers of one call of `evaluate`, with the further answers that we ask for.
 
     Args:
         evaluate: lm-eval's own.
@@ -132,7 +132,7 @@ class Asking:
         """True if requests were given → their lengths, and the largest batch that was found with them."""
 
     def _times_of(self, name: str, task: Any) -> tuple[int, int]:
-        """Return how often the task itself asks each question, and how often we do.
+        """Return the numbers of answers per question that the task and that we ask for.
 
         The task is not changed. If we ask more often, `raised` remembers it.
         """
@@ -161,7 +161,7 @@ class Asking:
             yield
 
     def _detecting(self, detect: Callable[..., Any]) -> Callable[..., Any]:
-        """Return lm-eval's search for the largest batch, with its result kept for later blocks and further answers.
+        """Return a wrapper of lm-eval's search for the largest batch size that reuses earlier results.
 
         What fits holds for all requests that are no longer than those it was found with.
         """
@@ -183,7 +183,7 @@ class Asking:
     # how often
 
     def times(self, task: str) -> tuple[int, int]:
-        """Return the answers to each question of a task that the harness's own filters see, and all answers."""
+        """Return the numbers of answers per question of a task that lm-eval's own filters see, and in all."""
         return self._times.get(task, (1, 1))
 
     @property
@@ -192,18 +192,18 @@ class Asking:
         return self._in_the_end.keys()
 
     def in_rounds(self, names: Iterable[str]) -> None:
-        """Ask these tasks only as often as they ask themselves, until `more` wants another round."""
+        """Ask these tasks' questions only as often as the tasks do, until `more` asks for further answers."""
         for name in self.raised.keys() & set(names):
             own, _ = self._in_the_end[name] = self._times[name]
             self._times[name] = own, own
 
     def all_rounds(self) -> None:
-        """Ask for the answers that are missing by now, and from now on for all answers at once."""
+        """Ask for all further answers that are missing, and no longer in rounds."""
         self._times |= self._in_the_end
         self.more({name: K for name, (_, K) in self._in_the_end.items()})
 
     def more(self, totals: Mapping[str, int], part: Part | None = None) -> bool:
-        """Ask for further answers to questions that have been asked. False where not all could be had.
+        """Ask for further answers to questions asked before, and return False if some could not be had.
 
         A fault costs the answers that had not come, and not those that are there.
 
@@ -219,7 +219,9 @@ class Asking:
         return whole
 
     def ask(self, part: Part | None = None) -> bool:
-        """Ask for the answers that are missing by now. See `more`.
+        """Ask for all missing further answers, and return False if some could not be had.
+
+        See `more`.
 
         Every rank has to call it, whatever went wrong on it: what one finds of greedy tasks, all of them obey.
         """
@@ -231,7 +233,7 @@ class Asking:
         return asked and self._tried(lambda call: self.further.ask(call, self._rounds(self._requests(part))))
 
     def _tried(self, step: Callable[[Callable[[Sequence[Any]], Any]], Any]) -> bool:
-        """Ask the model for something. False where not all could be had, or nothing is to be asked any more."""
+        """Run a step that asks the model, and return False if the step failed or asking has been stopped."""
         if self._call is None or self.interrupted:
             return False
         try:
@@ -245,20 +247,20 @@ class Asking:
         return True
 
     def _requests(self, part: Part | None) -> list[Any]:
-        """Return lm-eval's own requests of these questions, or of all that have been asked."""
+        """Return lm-eval's requests for these questions, or for all that have been asked."""
         if part is None:
             return self._sent
         return [request for name, numbers in part.items() for n in numbers for request in self._built[name][n]]
 
     def record(self, results: dict[str, Any]) -> None:
-        """Say in the record of the run how often was asked, in place."""
+        """Write the number of answers per question into lm-eval's record of the run, in place."""
         for name in self.raised:
             results["configs"][name]["repeats"] = self._times[name][1]
 
     # the run in parts
 
     def block(self, part: Part) -> dict[str, Any]:
-        """Return native results of one part of the run, with samples and answers, without groups and bootstrap."""
+        """Return lm-eval's results for some questions, with samples and further answers but no groups or bootstrap."""
         tasks = {name: self.tasks[name] for name in part}
         with ExitStack() as stack:
             for name, task in tasks.items():
@@ -270,7 +272,7 @@ class Asking:
         return results
 
     def whole(self, part: Part | None, **changes: Any) -> Any:
-        """Return lm-eval's own result, of these questions or of all."""
+        """Return lm-eval's own result for these questions, or for all questions."""
         samples = None if part is None else {name: _Numbers(numbers) for name, numbers in part.items()}
         selection = {"limit": None, "samples": samples, "log_samples": True}
         return self._evaluate(**{**self._arguments, **selection, **changes})
@@ -307,7 +309,7 @@ class Asking:
     # the model
 
     def _answering(self, method: str, call: Any) -> Any:
-        """Return a wrapper of the model's method that remembers requests and repeats answers that are known."""
+        """Return a wrapper of a model method that remembers requests and repeats known answers."""
 
         def answers(requests: Any, *args: Any, **kwargs: Any) -> Any:
             if self._inside or self.further.asking:
@@ -387,7 +389,7 @@ class Asking:
             self._warn(f"further answers could not be had ({error_message(error)}); {left}")
 
     def _rounds(self, requests: Sequence[Any]) -> list[Round]:
-        """Return what is missing, round by round."""
+        """Return (repeat, requests that lack an answer for that repeat), in the order of the repeats."""
         ours = self._ours()
         seen: Counter[int] = Counter()
         rounds: defaultdict[int, list[Any]] = defaultdict(list)
@@ -402,7 +404,7 @@ class Asking:
         return sorted(rounds.items())
 
     def _probed(self, call: Callable[[Sequence[Any]], Any], requests: Sequence[Any]) -> dict[str, bool]:
-        """Ask once more for the first answers of each greedy task. Return the tasks, and whether all are copies."""
+        """Ask for one further answer to a few questions of greedy tasks, and return task → True if all are copies."""
         ours, tried = self._ours(), dict[str, dict[int, Any]]()
         most = -(-PROBES // self._ranks)  # lm-eval deals the questions out in turn
         for request in requests:
@@ -424,7 +426,7 @@ class Asking:
         return copies
 
     def _judge(self, requests: Sequence[Any], copies: Mapping[str, bool]) -> None:
-        """Leave greedy tasks as they are asked by the harness, if all their further answers by now are copies.
+        """Stop asking greedy tasks for further answers if all that were tried are copies.
 
         Args:
             requests: those that may be asked for.
@@ -442,7 +444,7 @@ class Asking:
                 del self.raised[name]
 
     def _ours(self) -> dict[int, str]:
-        """Return id of every request that is asked again, of this block and those before → its task."""
+        """Return id of a request that gets further answers → the request's task."""
         for name, task in self.raised.items():
             self._task_of.update((id(request), name) for request in task.instances if request.request_type == GENERATE)
         return self._task_of
@@ -490,7 +492,7 @@ class Asking:
         return mine
 
     def put(self, samples: Mapping[str, Sequence[dict[str, Any]]], answers: Answers) -> None:
-        """Append the further answers to the harness's own, in the rows of its log, in place."""
+        """Append the further answers to lm-eval's own in the logged samples, in place."""
         for name, found in answers.items():
             own, K = self.times(name)
             for row in samples.get(name, ()):
@@ -504,7 +506,7 @@ class Asking:
 
 
 def gather(lm: Any, value: Any, rank: int = 0) -> list[Any]:
-    """Return what every rank has, on one of them. An empty list on the others."""
+    """Return the values of all ranks on one rank, and an empty list on the others."""
     if callable(own := getattr(lm, "gather_object", None)):
         return own(value, dst=rank) or []
     import torch
@@ -516,7 +518,7 @@ def gather(lm: Any, value: Any, rank: int = 0) -> list[Any]:
 
 
 def everywhere(lm: Any, value: Any) -> list[Any]:
-    """Return what every rank has, on all of them."""
+    """Return the values of all ranks, on every rank."""
     each = [gather(lm, value, rank) for rank in range(lm.world_size)]
     found: list[Any] = each[lm.rank]
     return found

@@ -30,13 +30,13 @@ _STAGE = "saving-"
 
 
 def root_of(output_path: str | os.PathLike[str]) -> Path:
-    """Return the folder that lm-eval writes into, or below. `--output_path` may name a file in it."""
+    """Return the folder that `--output_path` names, or the folder of the file that it names."""
     path = Path(output_path)
     return path.parent if path.suffix == ".json" else path
 
 
 class Saving:
-    """The way the last run of a command line is saved.
+    """The saving of a run's files: lm-eval's own result first, then the final result in its place.
 
     Args:
         say: called with what went wrong.
@@ -71,7 +71,7 @@ class Saving:
 
     @property
     def place(self) -> Path | None:
-        """All that names the saved run: its folder, or its results file where the folder has others."""
+        """The saved run's folder, or its results file if the folder holds other runs."""
         if self.root is None or self.results is None:
             return None
         return self.root if len(find(self.root)) == 1 else self.results
@@ -82,7 +82,7 @@ class Saving:
         return self.root
 
     def native(self, tracker: Any, results: Mapping[str, Any], logged: bool) -> None:
-        """Save lm-eval's own result as its tracker does, and make ready for the last one.
+        """Save lm-eval's own result as lm-eval's tracker does, before the final result replaces it.
 
         Args:
             tracker: lm-eval's, or None.
@@ -116,7 +116,7 @@ class Saving:
             self._patches.enter_context(patched(tracker, "api", _Hub(tracker.api, self)))
 
     def close(self) -> None:
-        """Put what is left into its place, and leave lm-eval's tracker as it was."""
+        """Move the remaining files into place, and restore lm-eval's tracker."""
         if self._tracker is None:
             return
         error = self._publish_or_keep()
@@ -131,7 +131,10 @@ class Saving:
         self._whole, self._tracker, self.when_saved, self._ended = {}, None, None, False
 
     def _publish_or_keep(self) -> OSError | None:
-        """Put what is whole into its place, and return why something is not there. The next try is for that."""
+        """Move the complete files into place, and return the error that stopped this, if any.
+
+        The next try is for what is left.
+        """
         try:
             self.publish()
         except OSError as error:
@@ -139,7 +142,7 @@ class Saving:
         return None
 
     def publish(self) -> None:
-        """Put the files that are whole into their places. The results come last.
+        """Move the complete files into place, the results file last.
 
         Raises:
             OSError: one cannot be put there; it and the following ones are still to be.
@@ -158,12 +161,12 @@ class Saving:
                 self.results = place
 
     def published(self, staged: str | Path) -> Path:
-        """Return the place of a file or folder that the tracker has written."""
+        """Return the final path of a file or folder that the tracker has written."""
         place = self._root / Path(staged).relative_to(self._stage)
         return place.with_name(self.named(place.name)) if Path(staged) != self._stage else place
 
     def named(self, name: str) -> str:
-        """Return the name of a file with the date of the first one of its run."""
+        """Return a file name with the date of lm-eval's own result in place of the last result's date."""
         last = getattr(self._tracker, "date_id", "")
         return name.replace(last, self._date) if last and self._date else name
 
@@ -185,7 +188,7 @@ class Saving:
         return save_results_samples
 
     def _save(self, task: str, samples: Sequence[Any] | None, call: Callable[[], Any]) -> None:
-        """Have the tracker write one file. All are put into their places with the last of them."""
+        """Let the tracker write one file, and move all files into place after the last one."""
         with self._staged(self._tracker), patched(self, "uploading", lambda: self._now(task, samples)):
             call()
         self._take(self._tracker, task, samples)
@@ -200,7 +203,7 @@ class Saving:
         """Put into its place what the tracker has just written, which it sends away before it returns."""
 
     def _begin(self) -> None:
-        """Let the tracker begin again, in a folder whose name it has not printed."""
+        """Make a new folder beside the results that the tracker writes into."""
         self._remove_stage()
         (self._root / BESIDE).mkdir(parents=True, exist_ok=True)
         self._stage = Path(
@@ -215,7 +218,7 @@ class Saving:
                 self._stage.parent.rmdir()
 
     def _take(self, tracker: Any, task: str, samples: Sequence[Any] | None = None) -> None:
-        """Look whether the file that the tracker has just written is whole."""
+        """Keep the file that the tracker has just written if it is complete, else note that it was cut."""
         if task in self._taken:
             return
         self._taken.add(task)
@@ -229,7 +232,7 @@ class Saving:
 
     @contextmanager
     def _staged(self, tracker: Any, *, quiet: bool = False) -> Iterator[None]:
-        """Let the tracker write into our folder, with its own messages, inside this context."""
+        """Let lm-eval's tracker write into our own folder inside this context."""
         if quiet:
             self._begin()
         output, logger = Path(tracker.output_path), logging.getLogger("lm_eval.loggers.evaluation_tracker")

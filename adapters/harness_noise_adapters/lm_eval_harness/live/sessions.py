@@ -32,7 +32,7 @@ _lock = threading.Lock()
 
 @contextmanager
 def noise(**options: Any) -> Iterator[Session]:
-    """Let every `lm_eval.simple_evaluate` add the noise of its means to its results, inside this context.
+    """Add the noise of means to the results of every `lm_eval.simple_evaluate` inside this context.
 
     A thread of a pool takes the session of its process, if only one is open. A child process has none. A function
     that was imported before (`from lm_eval import evaluate`) is not seen; call `lm_eval.evaluate`.
@@ -61,7 +61,7 @@ def noise(**options: Any) -> Iterator[Session]:
 
 @contextmanager
 def installed(session: Session) -> Iterator[Session]:
-    """Open `session` for this context. lm-eval's names are as before once the last session is closed."""
+    """Open `session` for runs in this context, with lm-eval's functions wrapped until the last session closes."""
     with _lock:
         if not _open:
             _wrap_names()
@@ -97,7 +97,7 @@ def current() -> Session | None:
 
 
 def _evaluate(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return lm-eval's `evaluate`, which adds the noise to the outer call if a session is open at that time."""
+    """Return a wrapper of lm-eval's `evaluate` that adds noise if a session is open at the time of the call."""
 
     @wraps(original)
     def evaluate(*args: Any, **kwargs: Any) -> Any:
@@ -158,7 +158,7 @@ def _without_noise(error: Exception) -> None:
 
 
 def _add_env_info(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return lm-eval's last step of a result, which then also records the asked samples in its `config`."""
+    """Return a wrapper of lm-eval's `add_env_info` that also records the asked samples in the `config`."""
 
     @wraps(original)
     def add_env_info(storage: Any, *args: Any, **kwargs: Any) -> Any:

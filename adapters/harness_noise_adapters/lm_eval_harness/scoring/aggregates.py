@@ -47,17 +47,17 @@ _REGISTERED = {name: name for name in _UNCHANGED} | {"f1": "f1_score", "chrf++":
 
 
 class NotPossibleError(Exception):
-    """The reason why a metric has no noise."""
+    """The error that gives the reason why a metric has no noise."""
 
 
 @dataclass(slots=True)
 class CallingTime:
-    """All that is left of the time for calling aggregations, in seconds."""
+    """The time that is left for calling aggregations, in seconds."""
 
     left: float = SECONDS
 
     def spend(self, call: float, K: int) -> None:
-        """Set aside the resamples of one metric.
+        """Subtract the time for a metric's resamples from the time that is left.
 
         Raises:
             NotPossibleError: there is not enough left.
@@ -72,7 +72,7 @@ class CallingTime:
 
 
 def is_registered(name: str | None) -> bool:
-    """Return whether an aggregation of that name is lm-eval's own, and no mean."""
+    """Return True if an aggregation of that name is lm-eval's own and is no mean."""
     return name in _REGISTERED
 
 
@@ -103,7 +103,7 @@ def registered(name: str) -> Aggregation:
 
 
 def corpus_scores(raw: Raw, aggregation: Aggregation, budget: CallingTime, **fields: Any) -> CorpusScores:
-    """Return one metric over all questions, ready to be resampled.
+    """Return one metric that is computed from all questions at once, ready to be resampled.
 
     Args:
         raw: see `Raw`.
@@ -147,7 +147,9 @@ _OF_ORDER = "its aggregation gives another value where the questions stand in an
 
 
 def _of_rows(aggregation: Aggregation) -> Literal["function", "order"] | None:
-    """Return what is known of lm-eval's own aggregations: none of them groups rows.
+    """Return "order" for lm-eval's median, "function" for lm-eval's other aggregations, None for a task's own.
+
+    "function" says that the aggregation groups no rows.
 
     Of a task's own nothing is known.
     """
@@ -162,7 +164,7 @@ def _of_rows(aggregation: Aggregation) -> Literal["function", "order"] | None:
 
 
 def _timed(aggregation: Aggregation, items: Sequence[Any]) -> tuple[float, float]:
-    """Return its value, and how many seconds it took."""
+    """Return the value of an aggregation, and the seconds that the call took."""
     start = time.perf_counter()
     try:
         value = aggregation(list(items))
@@ -172,7 +174,7 @@ def _timed(aggregation: Aggregation, items: Sequence[Any]) -> tuple[float, float
 
 
 def value_of(aggregation: Aggregation, items: Sequence[Any]) -> float | None:
-    """Return the aggregation of the items that there are. None where it has no value."""
+    """Return the aggregation of the items that are not None, or None if the aggregation fails."""
     try:
         return _quietly(aggregation)([value for value in items if value is not None])
     except ValueError:
@@ -190,7 +192,7 @@ def _infinite(value: Any) -> bool:
 
 
 def _quietly(aggregation: Aggregation) -> Aggregation:
-    """Return the aggregation without its remarks, and with one kind of error for whatever goes wrong in it."""
+    """Return the aggregation without warnings and printing, with every error turned into ValueError."""
 
     def call(items: list[Any]) -> float:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
@@ -280,7 +282,7 @@ def _label(value: Any, count: int) -> int:
 
 
 def _sacrebleu(records: list[list[Any]], kind: str, options: Mapping[str, Any]) -> tuple[Rows, Value]:
-    """Return document → repeat → statistics of (reference, prediction), and the metric as a function of their sums.
+    """Return (n, K) rows of sacrebleu's sufficient statistics, and the metric as a function of their sums.
 
     They are sacrebleu's own, which its significance tests resample.
     """
@@ -306,7 +308,7 @@ def _sacrebleu(records: list[list[Any]], kind: str, options: Mapping[str, Any]) 
 
 
 def _spans_row(pair: Any) -> list[float]:
-    """Return true positives, false positives and false negatives among the named entities of one text."""
+    """Return [true positives, false positives, false negatives] of the named entities in one (gold, predicted) pair."""
     gold, predicted = (Counter(_spans(text)) for text in pair)
     right = (gold & predicted).total()
     return [right, predicted.total() - right, gold.total() - right]
@@ -320,7 +322,7 @@ def _f1_of_spans(sums: FloatArray) -> FloatArray:
 
 
 def span_f1(items: list[Any]) -> float:
-    """Return the F1 of named entities, by code that some tasks have in common."""
+    """Return the F1 of named entities, by the code that some lm-eval tasks have in common."""
     return float(_f1_of_spans(np.sum([_spans_row(pair) for pair in items], axis=0)))
 
 
@@ -356,7 +358,9 @@ Pair = Sequence[Any]
 
 
 def pair_scores(raw: Sequence[Sequence[Any]], budget: CallingTime, **fields: Any) -> tuple[CorpusScores, str]:
-    """Return the F1 of n documents' pairs (K each, None where there is none), and which kind it is.
+    """Return the F1 of (gold, predicted) pairs over all questions, and the name of the kind of F1.
+
+    `raw` has K pairs for each of n documents, None where there is none.
 
     Args:
         raw: as they were logged.
@@ -410,7 +414,10 @@ def _normalised(text: str) -> str:
 
 
 def _counts(items: list[Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return (C,) right, predicted and gold answers of each class. A question may have one class or several."""
+    """Return (C,) correct, predicted and gold counts of the classes in (gold, predicted) pairs.
+
+    An item may have one class or several.
+    """
     right, predicted, gold = Counter[Any](), Counter[Any](), Counter[Any]()
     for pair in items:
         ours, theirs = (

@@ -35,12 +35,12 @@ _UNKNOWN = "the log does not say which choices are right"
 
 
 class LeftOutError(Exception):
-    """The reason why a multiple-choice task has no `acc_prob`."""
+    """The error that gives the reason why a multiple-choice task has no `acc_prob`."""
 
 
 @dataclass(slots=True)
 class Log:
-    """The choices of one task under one filter, row by row, as lm-eval logs them.
+    """The log-likelihoods and right choices of one task under one filter, row by row.
 
     In a file a target is a text, which may stand for an index or for a choice; `acc` tells which.
     """
@@ -64,11 +64,11 @@ class Log:
 
     @property
     def by_text(self) -> bool:
-        """True if the texts of the choices are needed, which means reading the whole line."""
+        """True if the choices' texts are needed, which means reading whole lines of the file."""
         return self.reason is None and (not self.documents or "text" in self.right)
 
     def add(self, document: int, row: Mapping[str, Any], arguments: Any) -> None:
-        """Add one row. `arguments` are its own, None if it has none."""
+        """Add one logged row. `arguments` are the row's requests, None if they were not logged."""
         if self.reason is not None:
             return
         try:
@@ -118,7 +118,7 @@ class Log:
         return out
 
     def _reading(self, right: BoolArray) -> FloatArray | None:
-        """Return the acc_prob of each row with these choices right. None where `acc` disagrees on one."""
+        """Return the acc_prob of the rows if these choices are right, None if a row's `acc` says otherwise."""
         counts, accurate, likely = np.asarray(self.counts), np.asarray(self.accurate), np.asarray(self.likely)
         starts = np.cumsum(counts) - counts
         out = np.full(len(counts), np.nan)
@@ -140,7 +140,7 @@ def _loglikelihoods(row: Mapping[str, Any], doubled: bool) -> list[float]:
 
 
 def _choice_texts(arguments: Any, n: int) -> list[str]:
-    """Return the choices as the model saw them, without the blank that parts them from the question."""
+    """Return the choices as the model saw them, without surrounding blanks."""
     pairs = requests_of(arguments)[:n]
     if len({pair[0] for pair in pairs}) > 1:
         raise LeftOutError(_CONTEXTS)
@@ -148,19 +148,19 @@ def _choice_texts(arguments: Any, n: int) -> list[str]:
 
 
 def beside(part: Scores, values: FloatArray) -> Scores:
-    """Return `acc_prob` as a row of its own, next to `part`, the task's `acc`."""
+    """Return scores for `acc_prob`, described as those of the task's `acc`."""
     missing = int(np.isnan(values).sum())
     codes = (NOT_ASKED,)
     return derived(part, METRIC, values, higher_is_better=True, bounds=BOUNDS, n_missing=missing, diagnostics=codes)
 
 
 def asked_for(part: Scores) -> Scores:
-    """Return the scores, which the user has named."""
+    """Return the scores without the mark that the user did not ask for them."""
     return replace(part, diagnostics=tuple(code for code in part.diagnostics if code != NOT_ASKED))
 
 
 def in_groups(groups: Sequence[Group], scores: Sequence[Scores]) -> list[Group]:
-    """Return the groups, with one for `acc_prob` wherever all tasks of one for `acc` have it."""
+    """Return the groups, plus an `acc_prob` group for each `acc` group whose tasks all have `acc_prob`."""
     have = {(part.task, part.scorer) for part in scores if part.metric == METRIC}
     more = [
         Group(group.name, METRIC, group.scorer, group.tasks, group.weighting)
@@ -171,7 +171,7 @@ def in_groups(groups: Sequence[Group], scores: Sequence[Scores]) -> list[Group]:
 
 
 def of_task(task: Any, rows: Sequence[Mapping[str, Any]], doubled: bool) -> FloatArray:
-    """Return (n,) acc_prob of the samples of a live run.
+    """Return (n,) acc_prob of a live run's samples.
 
     Raises:
         LeftOutError: with the reason.

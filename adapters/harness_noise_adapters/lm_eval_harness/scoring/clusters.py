@@ -50,7 +50,7 @@ FAMILIES: dict[str, str] = {
 
 
 def preset(task: str) -> str | None:
-    """Return the natural cluster SPEC of a built-in task. None where its questions are independent."""
+    """Return the natural cluster SPEC of a built-in task, None if the questions are independent or unknown."""
     for spec, patterns in FIELDS.items():
         if any(fnmatchcase(task, pattern) for pattern in patterns):
             return spec
@@ -61,12 +61,12 @@ def preset(task: str) -> str | None:
 
 
 def is_parallel(spec: str | None) -> bool:
-    """Return whether a resolved SPEC is the document's index across the tasks of a family."""
+    """Return True if a resolved SPEC clusters by the document's index across a family's tasks."""
     return spec is not None and spec.startswith(PARALLEL)
 
 
 def resolve(spec: ClusterSpec, task: str) -> UserSpec | None:
-    """Return the SPEC of one task: the user's own, or for `auto` that of the built-in task.
+    """Return the cluster SPEC of one task: the user's, or for `auto` the built-in preset.
 
     Returns:
         None where the task is not clustered (nothing said, `none`, or `auto` without a preset);
@@ -77,7 +77,7 @@ def resolve(spec: ClusterSpec, task: str) -> UserSpec | None:
 
 
 def describe(spec: ClusterSpec, task: str) -> str | None:
-    """Return the clusters of `resolve` in words for people: "passage (auto)", the `cluster_spec` of the Scores."""
+    """Return the clusters of a task in words, such as "passage (auto)", for `Scores.cluster_spec`."""
     wanted, named = resolve_for_task(spec, task, preset)
     return f"question across {wanted.removeprefix(PARALLEL)} tasks (auto)" if wanted and is_parallel(wanted) else named
 
@@ -128,7 +128,7 @@ def clusters(
     flag: str = "`cluster`",
     whole: bool = False,
 ) -> dict[str, tuple[Labels, str | None]]:
-    """Return task → the clusters of its questions, and their SPEC in words. Tasks without clusters are left out.
+    """Return task → (cluster labels of the questions, SPEC in words), without tasks that have no clusters.
 
     Args:
         spec: the user's; None where nothing was said.

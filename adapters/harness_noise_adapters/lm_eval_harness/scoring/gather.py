@@ -67,7 +67,7 @@ class Scored:
     """
 
     def extend(self, documents: Sequence[int], own: Sequence[Any], repeats: Sequence[Sequence[Any]]) -> None:
-        """Add many rows at once, as `add` does one by one."""
+        """Add many rows to the metric's values at once."""
         several = sum(map(bool, repeats))
         if own and set(map(type, own)) <= _PLAIN and several in (0, len(own)):
             with suppress(TypeError, OverflowError):
@@ -85,7 +85,7 @@ class Scored:
             self.add(*row)
 
     def add(self, document: int, own: Any, repeats: Sequence[Any]) -> None:
-        """Add one row: the number of its document, lm-eval's own value, and the scores per repeat if there are some."""
+        """Add one row to the metric's values: document number, lm-eval's own value, and scores per repeat if any."""
         kind, value = ("number", own) if type(own) is float else scalar(own)
         if self.raw is not None:
             self.raw.append((own, list(repeats or (own,))))
@@ -114,7 +114,7 @@ class Scored:
         return out
 
     def raw_values(self, n: int) -> tuple[list[list[Any]], list[Any]]:
-        """Return by document the values per repeat of `raw`, None for a missing one, and lm-eval's own."""
+        """Return (n, K) values per repeat, None if missing, and (n,) lm-eval's own values, as they were logged."""
         rows = self.raw or ()
         K = max((len(repeats) for _, repeats in rows), default=1)
         raw: list[list[Any]] = [[None] * K for _ in range(n)]
@@ -153,7 +153,7 @@ class Scored:
 
 
 def scalar(value: Any) -> tuple[str, float]:
-    """Return the kind of a metric's value on a document, and its number, NaN if it is not one."""
+    """Return the kind of a metric's value on a document, and the value as a number, NaN if it is none."""
     number = number_of(value, _of_text)
     if number is None:
         return ("text" if isinstance(value, str) else "other"), math.nan
@@ -195,7 +195,7 @@ _AGGREGATION_RANGES: dict[str, Bounds] = {
 
 
 def known_range(task: str, metric: str, values: FloatArray) -> Bounds | None:
-    """Return the range of (n, K) scores. None where it is not known, or the scores do not lie in it."""
+    """Return the known range of a metric's scores, None if unknown or if some scores lie outside the range."""
     for tasks, metrics, bounds in _RANGES:
         if fnmatchcase(task, tasks) and any(fnmatchcase(metric, pattern) for pattern in metrics):
             return fitting_bounds(bounds, values)
@@ -287,7 +287,7 @@ def own_code(config: Mapping[str, Any]) -> bool:
 
 @dataclass(slots=True)
 class Gathered:
-    """All that the columns of a run came to, task by task."""
+    """The scores, skipped metrics and notes gathered from the tasks of a run."""
 
     scores: list[Scores] = field(default_factory=list)
     corpus: list[CorpusScores] = field(default_factory=list)
@@ -351,7 +351,7 @@ class _Metric:
 
 
 def gather(task: TaskFacts, columns: Mapping[Key, Scored], out: Gathered) -> None:
-    """Gather everything that is reported of one task or has scores.
+    """Add one task's scores and skipped metrics to the gathered results of a run.
 
     Args:
         task: what is known of it.
@@ -380,7 +380,7 @@ def gather(task: TaskFacts, columns: Mapping[Key, Scored], out: Gathered) -> Non
 
 
 def _drop(task: TaskFacts, columns: Mapping[Key, Scored]) -> None:
-    """Mark the scores that stand for questions to which a metric does not apply, which its aggregation leaves out.
+    """Mark the scores of questions that a metric does not apply to, which the aggregation leaves out.
 
     RULER has one metric for each length, and gives a question of another length −1 or no score. lm-eval's own value
     is the proof; without one, or where it is −1 itself, a metric that is named like a length is enough.
@@ -402,7 +402,7 @@ def _drops(task: TaskFacts, key: Key, column: Scored) -> bool:
 
 
 def _mean_of(task: TaskFacts, measured: _Metric, notes: list[Note]) -> Iterator[Scores]:
-    """Yield the scores of a metric that is a mean over questions, also for lm-eval's value over several answers."""
+    """Yield the scores of a metric that is a mean over questions, also of a value over several answers."""
     key, values = measured.key, measured.values
     K = values.shape[1]
     mean_of, together = _own_value(task, measured)
@@ -445,7 +445,7 @@ def _codes(task: TaskFacts, key: Key, K: int, *, alike: bool = False) -> tuple[s
 
 
 def _own_value(task: TaskFacts, measured: _Metric) -> tuple[Literal["first", "all", "neither"], int]:
-    """Return the answers whose mean lm-eval's own value is, and how many make it at once, 0 where it is such a mean.
+    """Return which answers lm-eval's own value averages, and how many answers it combines at once, 0 if none.
 
     Its scores of the questions tell that; where these do not make it, the means do.
     """
@@ -464,14 +464,14 @@ def _own_value(task: TaskFacts, measured: _Metric) -> tuple[Literal["first", "al
 
 
 def _has_mean(values: FloatArray, own: FloatArray) -> bool:
-    """Return whether each question's mean of these (n, k) scores is lm-eval's own score of it."""
+    """Return True if every question's mean of these (n, k) scores equals lm-eval's own score."""
     count = (~np.isnan(values)).sum(axis=1)
     means = np.nansum(values, axis=1) / np.where(count > 0, count, np.nan)
     return np.allclose(means, own, rtol=1e-9, atol=1e-9, equal_nan=True)
 
 
 def _not_a_mean(task: TaskFacts, measured: _Metric) -> str | None:
-    """Return why a metric has no per-question mean. None if it has one."""
+    """Return the reason why a metric has no per-question mean, None if it has one."""
     key, column, values, value = measured.key, measured.column, measured.values, measured.value
     aggregation = task.aggregation(key[0])
     if key[0] == BYPASS:
@@ -509,7 +509,7 @@ def _not_a_mean(task: TaskFacts, measured: _Metric) -> str | None:
 
 
 def _whole(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> CorpusScores | Skipped:
-    """Return a metric that is made from all questions at once, by its aggregation or a kind of F1."""
+    """Return a metric computed from all questions at once, or the reason why it is skipped."""
     key, column, value = measured.key, measured.column, measured.value
     aggregation = task.aggregation(key[0])
     paired = key[0] in aggregates.PAIR_METRICS and "other" in column.kinds and aggregation.function is None
@@ -552,7 +552,7 @@ _AS_THE_TASK = "as lm-eval's task of this name does"
 
 
 def _new_acc_prob(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str, list[str]]) -> list[Scores]:
-    """Return only the new `acc_prob`, one for each `acc` whose choices are known.
+    """Return `acc_prob` scores for each `acc` of a task whose choices are known.
 
     `left_out` gets reason → tasks without one.
     """
@@ -572,7 +572,10 @@ def _new_acc_prob(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str,
 
 
 def _means(measured: _Metric) -> tuple[float, float, float]:
-    """Return the mean of the first repeat, of all, and of lm-eval's own scores. Over the questions that have one."""
+    """Return the means over questions of the first repeat, of all repeats, and of lm-eval's own scores.
+
+    Questions without a score are left out.
+    """
     first, own = measured.values[:, :1], measured.own[:, None]
     with np.errstate(invalid="ignore", over="ignore"):  # infinite scores are refused elsewhere
         return mean_of_questions(first), mean_of_questions(measured.values), mean_of_questions(own)
@@ -580,7 +583,7 @@ def _means(measured: _Metric) -> tuple[float, float, float]:
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """One value of a group."""
+    """One value that lm-eval reports for a group."""
 
     name: str
     key: Key
@@ -595,7 +598,7 @@ def groups(
     reported: Mapping[str, Mapping[Key, float | None]],
     scores: Sequence[Scores],
 ) -> tuple[Group, ...]:
-    """Return the groups, and those of `acc_prob`, which lm-eval does not have.
+    """Return lm-eval's groups, and `acc_prob` groups, which lm-eval does not have.
 
     Args:
         rows: what lm-eval reports.

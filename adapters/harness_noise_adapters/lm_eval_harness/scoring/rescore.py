@@ -67,13 +67,13 @@ def requests_of(arguments: Any) -> list[tuple[Any, ...]]:
 
 
 def native_values(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """Return metric → document → the value that lm-eval logged."""
+    """Return metric → lm-eval's logged value for each document."""
     names = dict.fromkeys(name for row in rows for name in row.get("metrics", ()))
     return {name: [row.get(name) for row in rows] for name in names}
 
 
 def unrepeated(rows: Sequence[Row]) -> FilterScores:
-    """Return the harness's own scores, as one repeat."""
+    """Return lm-eval's own logged scores as scores of a single repeat."""
     native = native_values(rows)
     return FilterScores(_expanded(native, 1), native)
 
@@ -124,7 +124,10 @@ def rescore(
 
 
 def _one_by_one(ensemble: Any, native_K: int) -> tuple[Any, int]:
-    """Return the filter ensemble for single answers, without cuts to the first k, and the harness's K."""
+    """Return the filters to apply to single answers, and how many answers lm-eval's own value uses.
+
+    The filters have no cuts to the first k.
+    """
     cuts = [step for step in ensemble.filters if _filter_name(step) == _CUT]
     if not cuts:
         return ensemble, 1 if _takes_first(ensemble) else native_K
@@ -136,7 +139,7 @@ def _one_by_one(ensemble: Any, native_K: int) -> tuple[Any, int]:
 def _process(
     task: Any, ensemble: Any, rows: Sequence[Row], repeats: range, uneven: bool
 ) -> list[list[dict[str, Any] | None]]:
-    """Return document → repeat → the result of `process_results` for this one answer."""
+    """Return document → repeat → the result of `process_results` for that single answer."""
     single = [[_instances(row, k) for k in repeats if not uneven or k < max(map(len, row["resps"]))] for row in rows]
     if every := [instance for doc in single for instances in doc for instance in instances or ()]:
         ensemble.apply(every)
@@ -168,7 +171,7 @@ def _once_per_document(doc_to_target: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _instances(row: Row, k: int) -> list[Any] | None:
-    """Return the requests of a document with its k-th answer alone. None where it has none.
+    """Return a document's requests with only the k-th answer, None if there is no k-th answer.
 
     A request that is asked once (a loglikelihood beside a generation) is shared by all repeats.
     """
@@ -183,7 +186,7 @@ def _instances(row: Row, k: int) -> list[Any] | None:
 
 
 def at_once(used: int, K: int) -> str:
-    """Return the sentence on a value that is made of several answers together.
+    """Return a sentence that lm-eval's own value uses several answers together.
 
     Args:
         used: how many answers that are.
@@ -207,12 +210,12 @@ def same(a: Any, b: Any) -> bool:
 
 
 def is_first(docs: Sequence[Sequence[Any]], native: Sequence[Any]) -> bool:
-    """Return whether the harness's own values are those of the first answers."""
+    """Return True if lm-eval's own value of every document equals the value of the first answer."""
     return all(same(doc[0], value) for doc, value in zip(docs, native, strict=True))
 
 
 def _takes_first(ensemble: Any) -> bool:
-    """Return whether the ensemble is known to keep the first answer, and to change each on its own until then."""
+    """Return True if the filters are known to keep the first answer and not to mix answers before that."""
     kinds = [getattr(step, "func", step) for step in ensemble.filters]
     names = set(map(_filter_name, ensemble.filters))
     builtin = all(str(getattr(kind, "__module__", "")).startswith("lm_eval.filters.") for kind in kinds)
@@ -220,12 +223,12 @@ def _takes_first(ensemble: Any) -> bool:
 
 
 def _filter_name(step: Any) -> str:
-    """Return the class of a step of an ensemble, which holds the class or a partial of it."""
+    """Return the class name of a filter step, which is the class or a partial of it."""
     return str(getattr(getattr(step, "func", step), "__name__", ""))
 
 
 def right_answers(metric: str, values: Sequence[Any], K: int) -> list[list[float]] | None:
-    """Return (n, K) zeros and ones of which pass@1 is `values`, or None if the metric or a value is not such a share.
+    """Return (n, K) zeros and ones whose means are the `values` of pass@1, None if there are none.
 
     The c right of K are in a random order, because their own order is unknown.
     """
@@ -241,7 +244,7 @@ def right_answers(metric: str, values: Sequence[Any], K: int) -> list[list[float
 
 
 def _expanded(native: Mapping[str, list[Any]], K: int) -> dict[str, list[list[Any]]]:
-    """Return the harness's own values as scores of answers: the K right and wrong ones of pass@1, else one."""
+    """Return lm-eval's own values as scores of answers: K zeros and ones for pass@1, else one value."""
     return {
         metric: right_answers(metric, column, K) or [[value] for value in column] for metric, column in native.items()
     }
@@ -256,13 +259,13 @@ def _join(expanded: list[list[Any]] | None, more: list[list[Any]], native_K: int
 
 
 def identical_answers(rows: Sequence[Row], K: int) -> bool | None:
-    """Return whether every document got K times the same answer. None where each was asked for one."""
+    """Return True if every document's K answers are equal, None if no document has several answers."""
     repeated = [answers[:K] for row in rows for answers in row["resps"] if len(answers) > 1]
     return all(map(_all_same, repeated)) if K > 1 and repeated else None
 
 
 def copied_answers(rows: Sequence[Row], native_K: int, K: int) -> int:
-    """Return on how many documents the harness's own answers are copies of each other, 0 if they count as answers.
+    """Return the number of documents whose own lm-eval answers are copies of each other, 0 if they are not.
 
     They are copies if they are the same on every document and further answers, with seeds of their own, are not (by the
     chance of it if all answers to a document could have come in any order, p < .001: a few documents tell nothing); or
@@ -295,13 +298,13 @@ def copied_answers(rows: Sequence[Row], native_K: int, K: int) -> int:
 
 
 def _chance_alike(answers: Sequence[Any], k: int) -> float:
-    """Return the chance that the first k of these answers are the same, if they could have come in any order."""
+    """Return the probability that the first k answers are equal if the answers came in random order."""
     counts = Counter(map(repr, answers)).values()
     return sum(math.comb(count, k) for count in counts) / math.comb(len(answers), k)
 
 
 def without_copies(scores: FilterScores, native_K: int) -> FilterScores:
-    """Return the scores with one column for all of the harness's own answers, which are copies of one."""
+    """Return the scores with lm-eval's own answers, which are copies, merged into the first."""
 
     def collapsed(doc: list[Any]) -> list[Any]:
         return doc if len(doc) < native_K or len(doc) == 1 else [doc[0], *doc[native_K:]]
@@ -324,7 +327,7 @@ def pass_order(metric: str) -> int:
 
 
 def with_passes(parts: Iterable[Scores]) -> list[Scores]:
-    """Return the scores of one task, with pass@k for every k up to the number of its answers, if single ones are known.
+    """Return the scores of one task, plus pass@k for every k up to the number of answers if those are known.
 
     Args:
         parts: of one task; pass@1 as (n, K) zeros and ones where single answers are known, pass@k for
@@ -358,13 +361,13 @@ def _further(named: dict[int, Scores]) -> list[Scores]:
 
 
 def derived(part: Scores, metric: str, values: FloatArray, **fields: Any) -> Scores:
-    """Return a metric with one value per question that follows from its answers, described as a reported one."""
+    """Return the scores of another metric with one value per question, described as `part`."""
     own: dict[str, Any] = {"native": None, "native_is_first": False, "gradings": None, "answers": None, "asked": None}
     return replace(part, metric=metric, values=values[:, None], **(own | fields))
 
 
 def vote(part: Scores, values: FloatArray, value: float | None, K: int) -> Scores:
-    """Return the harness's own value over K answers of each question, next to `part`, the scores of single answers."""
+    """Return scores of lm-eval's own value over K answers per question, described as `part`."""
     codes = (USES_ALL, *(code for code in part.diagnostics if code == "copied_repeats"))
     missing = int(np.isnan(values).sum())
     return derived(part, f"{part.metric}@{K}", values, native=value, n_missing=missing, diagnostics=codes)
@@ -372,7 +375,7 @@ def vote(part: Scores, values: FloatArray, value: float | None, K: int) -> Score
 
 @contextmanager
 def patched(target: Any, name: str, value: Any) -> Iterator[None]:
-    """Set an attribute of one object, and put back what its own dictionary held."""
+    """Set an attribute of an object inside this context, and restore the earlier state afterwards."""
     own = vars(target)
     had, before = name in own, own.get(name)
     setattr(target, name, value)

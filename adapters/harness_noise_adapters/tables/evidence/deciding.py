@@ -147,13 +147,13 @@ def _take_wide(table: TableFacts, roles: Roles, found: Sequence[ScoreCandidate])
 
 
 def _rows_are_answers(roles: Roles) -> bool:
-    """Return True if questions come more than once, or are numbered as their answers are: 1, 1.1, 1.2."""
+    """Return True if questions repeat, or are numbered like answers to one question: 1, 1.1, 1.2."""
     question = roles.question
     return question is not None and (has_parts(question) or len(question.distinct) < len(question.codes))
 
 
 def _decide(scene: Scene) -> list[ScoreCandidate]:
-    """Return the candidates that are the scores: one, or several metrics."""
+    """Return the candidates that hold the scores: one column, or several metrics."""
     table, roles, found = scene.table, scene.roles, scene.candidates
     named = [one for one in found if one.group != "unnamed" and one.points > 0]
     reasons = {id(one): why for one in named if (why := felled(scene, one)) is not None}
@@ -213,18 +213,18 @@ _FAMILY = 3
 
 
 def _is_share(one: ScoreCandidate) -> bool:
-    """Return True if a verdict has the name of a metric of one answer, such as `exact_match`."""
+    """Return True if a candidate column is named like an exact-match metric of one answer."""
     return one.column.last == "em" or one.column.last.endswith("exact_match")
 
 
 def _are_parts(found: Sequence[ScoreCandidate]) -> bool:
-    """Return True if all columns are members of one object that is called `scores` or `metrics`."""
+    """Return True if all candidates are fields of one object called `scores` or `metrics`."""
     parents = {one.column.keys[:-1] for one in found}
     return len(parents) == 1 and snake((*parents.pop(), "")[-2:][0]) in ("scores", "metrics")
 
 
 def _has_metrics(found: Sequence[ScoreCandidate]) -> bool:
-    """Return True if columns are metrics of one answer.
+    """Return True if the candidates include known metrics and no column with a plain name for a grade.
 
     Unknown names count only if they share an affix with known ones."""
     exact = [one for one in found if one.group == "graded" and one.column.last in WORDS["graded"]["exact"]]
@@ -234,7 +234,7 @@ def _has_metrics(found: Sequence[ScoreCandidate]) -> bool:
 def _ask_of_felled(
     named: Sequence[ScoreCandidate], left: Sequence[ScoreCandidate], reasons: Mapping[int, str], scene: Scene
 ) -> None:
-    """Ask about a winner that its neighbours fell: it is never replaced in silence."""
+    """Ask the user if other columns contradict the best-named score column, instead of replacing it silently."""
     best = named[0]
     why = reasons.get(id(best))
     if why is None or (left and left[0].points >= best.points):

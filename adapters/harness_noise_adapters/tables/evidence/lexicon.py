@@ -80,7 +80,7 @@ def _parts(kind: str) -> re.Pattern[str]:
 
 
 def tells_of(kind: str, name: str) -> bool:
-    """Return True if a name has a word for `parts` of an answer, for `repeats`, or for `questions`."""
+    """Return True if a name has a word of this kind: `parts` of an answer, `repeats` or `questions`."""
     return _parts(kind).search(name) is not None
 
 

@@ -63,7 +63,7 @@ def _are_tasks(names: Sequence[str]) -> bool:
 
 
 def _is_named(folders: Sequence[str]) -> bool:
-    """Return True if the only folder of all files has a name with a meaning."""
+    """Return True if the first folder has a name that is not a generic word such as "results"."""
     return bool(folders[0]) and folders[0].lower() not in WORDS["places"]["folders"]
 
 

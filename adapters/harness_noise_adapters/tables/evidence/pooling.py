@@ -101,7 +101,10 @@ def _ask_of_split_conditions(table: TableFacts, roles: Roles, pools: Pools, igno
 
 
 def _splits(column: ColumnFacts, beside: Pools) -> bool:
-    """Return True if one model and task has several rows under each of several values."""
+    """Return True if, within one group of rows, several values of a column have several rows each.
+
+    The groups are those of one model and task.
+    """
     several = len(column.distinct) + 1
     pairs, rows = np.unique(beside.codes * several + column.codes + 1, return_counts=True)
     return bool((np.bincount(pairs[rows >= _FEWEST_ROWS] // several, minlength=1) > 1).any())
@@ -115,7 +118,7 @@ def _same(table: TableFacts, roles: Roles) -> list[ColumnFacts]:
 
 
 def _is_apart(roles: Roles, pools: Pools, *, vouched: bool) -> bool:
-    """Return True if the few texts that come again are different questions with the same words, not repeats."""
+    """Return True if rows with repeated question texts are different questions, because few texts repeat."""
     question, n = roles.question, len(pools.counts)
     if vouched or question is None or not question.is_worded or "repeat" in roles.named:
         return False
@@ -166,7 +169,7 @@ def _refuse_numbered_rows(table: TableFacts, roles: Roles) -> None:
 
 
 def _repeat(table: TableFacts, roles: Roles, pools: Pools) -> ColumnFacts | None:
-    """Return the column of repeats: it makes rows unique, but for rows that are there twice."""
+    """Return the column that numbers repeats, None if no column does."""
     found = table.called(WORDS["repeat"]["exact"], [*roles.keys(), *roles.score])
     found = [one for one in found if one.kind not in ("object", "list", "scores", "empty")]
     found = [one for one in found if not one.is_constant or one.last in _SURE]
@@ -276,7 +279,7 @@ _ENOUGH = 20
 
 
 def _names_rows(column: ColumnFacts, pools: Pools) -> bool:
-    """Return True if an id is new in each row and belongs to an answer, not to a finer question."""
+    """Return True if an id is new in every row and looks like the id of an answer, not of a finer question."""
     if len(column.distinct) < len(column.codes) - column.empty:
         return False
     opaque = any(_OPAQUE.search(str(cell)) for cell in column.distinct[:_MOST_SHOWN])

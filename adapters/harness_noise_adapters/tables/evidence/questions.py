@@ -36,7 +36,7 @@ def find_names(table: TableFacts, roles: Roles, off: Sequence[str]) -> None:
 
 
 def _fits(ours: str, column: ColumnFacts, table: TableFacts) -> bool:
-    """Return True if a column's values fit its name: labels that come again, and not objects."""
+    """Return True if a column's values fit the role that the column's name suggests."""
     if column.kind in ("object", "list", "scores", "empty"):
         return False
     if not column.is_label and ours != "cluster":
@@ -175,7 +175,7 @@ def _are_shared(table: TableFacts, roles: Roles, named: ColumnFacts, words: Colu
 
 
 def _is_counted(table: TableFacts, keys: Sequence[ColumnFacts], words: ColumnFacts) -> bool:
-    """Return True if a column numbers the rows with equal words (repeats), and is not, say, a seed."""
+    """Return True if a column numbers the rows with equal words from row to row, as repeats do and seeds do not."""
     texts = Pools.of([*keys, words], table.n)
     for column in table.called(WORDS["repeat"]["exact"], [*keys, words]):
         if len(Pools.of([*keys, words, column], table.n).counts) == table.n:
@@ -194,7 +194,7 @@ def _is_whole(table: TableFacts, texts: Pools, words: ColumnFacts) -> bool:
 
 
 def _names(column: ColumnFacts) -> bool:
-    """Return True if cells can name questions: texts or numbers, most of them not empty."""
+    """Return True if a column can name questions: texts or numbers, at least half of them not empty."""
     if column.last == "question" and column.kind != "object":
         return True  # a row without one is refused with its number
     if column.kind in ("object", "list", "scores", "empty") and column.last not in ("prompt", "input", "messages"):
@@ -248,7 +248,7 @@ def ask_for_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFac
 
 
 def _with_error(table: TableFacts) -> str | None:
-    """Return the column that is the standard error of another: `acc_stderr,none` next to `acc,none`."""
+    """Return a column that is the standard error of another, such as `acc_stderr` next to `acc`, else None."""
     names = dict.fromkeys(column.name for column in table.columns)
     return next((name for name in names if "_stderr" in name and name.replace("_stderr", "", 1) in names), None)
 
@@ -313,7 +313,7 @@ def _is_of_runs(states: set[str]) -> bool:
 
 
 def is_broken(column: ColumnFacts) -> BoolArray:
-    """Return (rows,) True if a column of causes says that there was no answer."""
+    """Return (rows,) True where a column of causes says that there was no answer."""
     if column.last in WORDS["causes"]["texts"]:
         return np.array([cell is not None and cell is not False for cell in column.cells])
     return np.isin(column.codes, [i for i, cell in enumerate(column.distinct) if says_failure(cell)])
@@ -325,7 +325,7 @@ def says_failure(cell: Any) -> bool:
 
 
 def note_failed(roles: Roles) -> None:
-    """Note how many answers failed and have the lowest score, with the mean that is theirs without them."""
+    """Add a note on answers that failed and have the lowest score, with the mean of the other answers."""
     cause, (score, *more) = roles.cause, roles.score
     if cause is None or more or score.kind == "scores" or not np.isfinite(score.numbers).any():
         return

@@ -93,7 +93,10 @@ _VAGUE = ("points", "value", "grade", "rating")
 
 
 def by_name(column: ColumnFacts) -> tuple[str, float]:
-    """Return the kind of score that a column's name means and its points. The kind `none` is not a score."""
+    """Return the kind of score that a column's name suggests, with points for how surely.
+
+    The kind `none` is not a score.
+    """
     name, of_verdict = column.last, column.scale in ("01", "unit")
     if is_part_of_gold(column):
         return "none", 0.0
@@ -143,7 +146,7 @@ def _by_affix(column: ColumnFacts, name: str, of_verdict: bool) -> tuple[str, fl
 
 
 def is_earned(name: str) -> bool:
-    """Return True if a name is that of points earned, out of what a question is worth."""
+    """Return True if a name is a name for points earned out of what a question is worth."""
     words = name.split("_")
     return name in WORDS["graded"]["earned_exact"] or (
         len(words) > 1 and bool({words[0], words[-1]} & {*WORDS["graded"]["earned"]})

@@ -91,12 +91,12 @@ class ColumnFacts:
 
     @cached_property
     def _values(self) -> FloatArray:
-        """The score that each different cell is."""
+        """The distinct cells as scores, NaN for a cell that is not a score."""
         return np.array([*map(_number, self.distinct)], dtype=np.float64)
 
     @cached_property
     def numbers(self) -> FloatArray:
-        """The scores that the cells are, NaN for none."""
+        """(rows,) the cells as scores, NaN for a cell that is not a score."""
         return np.append(self._values, np.nan)[self.codes]
 
     @cached_property
@@ -117,12 +117,12 @@ class ColumnFacts:
 
     @property
     def scored(self) -> bool:
-        """True if its cells can be scores, whatever its name."""
+        """True if the column's cells can be scores, whatever the column's name."""
         return self.scale != ""
 
     @cached_property
     def mean(self) -> float:
-        """The mean of its scores."""
+        """The mean of the column's scores."""
         values = np.array(_flat(self.distinct_rows)) if self.kind == "scores" else self.numbers
         return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
@@ -176,13 +176,13 @@ class TableFacts:
         return next((column for column in self.columns if column.name == name), None)
 
     def called(self, names: Sequence[str], but: Sequence[ColumnFacts | None] = ()) -> list[ColumnFacts]:
-        """Return the columns with one of these last names, in the order of the names, shallow ones first."""
+        """Return the columns whose last name is among `names`, in the order of `names`, shallow columns first."""
         found = [column for column in self.columns if column.last in names and column not in but]
         return sorted(found, key=lambda column: (names.index(column.last), column.depth))
 
 
 def _opened(keys: tuple[str, ...], cells: Sequence[Any]) -> Iterator[ColumnFacts]:
-    """Yield the column of some cells, or a column for each field if the cells are objects."""
+    """Yield a column for some cells, or a column for each field if the cells are objects."""
     has_objects = any(issubclass(kind, Mapping) for kind in {*map(type, cells)})
     objects = [cell for cell in cells if isinstance(cell, Mapping)] if has_objects else []
     if not objects or len(keys) == _DEEPEST or 2 * len(objects) < sum(cell is not None for cell in cells):
@@ -198,7 +198,7 @@ def _opened(keys: tuple[str, ...], cells: Sequence[Any]) -> Iterator[ColumnFacts
 
 
 def _plain(cell: Any) -> Any:
-    """Return a cell without what surrounds it: [x] is x, and a word for nothing is None."""
+    """Return a cell with a list of one unwrapped, and None in place of words such as n/a."""
     if isinstance(cell, str):
         return None if cell.strip().lower() in MISSING else cell
     if isinstance(cell, list):
@@ -278,7 +278,10 @@ def _kind_of(distinct: Sequence[Any], values: FloatArray) -> str:
 
 
 def _is_letter(cell: Any) -> bool:
-    """Return True if a cell is a verdict only if all others are. Inspect's C is also an answer's letter."""
+    """Return True if a cell is a single letter, which counts as a verdict only if all cells do.
+
+    Inspect's C is also an answer's letter.
+    """
     return isinstance(cell, str) and len(cell.strip()) == 1 and cell.strip().isalpha()
 
 

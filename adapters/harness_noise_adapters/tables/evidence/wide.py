@@ -45,7 +45,7 @@ def is_number_of_run(label: str) -> bool:
 
 
 def families(candidates: Sequence[ScoreCandidate]) -> list[Family]:
-    """Return the families of columns with a known affix: `A_correct`, `score_B`, `M.is_correct`."""
+    """Return the families of score columns that share a known affix: `A_correct`, `score_B`, `M.is_correct`."""
     groups: dict[tuple[str, str], list[tuple[ColumnFacts, str]]] = defaultdict(list)
     for one in candidates:
         for affix, label in _affixes(one.column):
@@ -59,7 +59,7 @@ def families(candidates: Sequence[ScoreCandidate]) -> list[Family]:
 
 
 def _affixes(column: ColumnFacts) -> list[tuple[str, str]]:
-    """Return the known words at an end of a name, each with what is left of it."""
+    """Return (known word at an end of the column's name, the rest of the name)."""
     if column.depth and len(column.keys) > 1:
         known = _known(column.last)
         return [(f".{column.last}", ".".join(column.keys[:-1]))] if known else []
@@ -130,13 +130,13 @@ def possible_scores(columns: Sequence[ColumnFacts]) -> list[ColumnFacts]:
 
 
 def of_questions(columns: Sequence[ColumnFacts], model: ColumnFacts | None) -> list[ColumnFacts]:
-    """Return the columns q1 … qn next to a model, which are questions."""
+    """Return the columns q1 … qn, which are questions in a table with a column of models."""
     found = [column for column in columns if _QUESTION.fullmatch(column.last) and column.scored]
     return found if model is not None and len(found) > 2 else []
 
 
 def ask_bare(columns: Sequence[ColumnFacts], question: ColumnFacts | None) -> None:
-    """Ask what columns of scores without a known name are.
+    """Ask the user if score columns without a known name are models or metrics.
 
     Raises:
         AskError: models or metrics.

@@ -26,6 +26,7 @@ from ..stats.decision import OneSided
 from .difference import Compared, run_difference
 from .doubled import doubled_note
 from .otherwise import would_change
+from .ranges import zeros_below
 from .recorded import correction
 from .repeats import copy_notes
 from .rows import NO_DIRECTION, RowDecision, decide_rows
@@ -94,7 +95,7 @@ def _of_pair(
     family = {task: group.name for group in by_size for task in group.tasks}
     notes += copy_notes((run_a, run_b))
     alone = [part for what in compared if what.group is None for part in what.parts]
-    notes += named_repeats(alone, settings)
+    notes += [*named_repeats(alone, settings), *zeros_below(alone, settings)]
     rows: list[RowDecision] = []
     flips: list[Flip] = []
     left_out: list[NothingSharedError] = []

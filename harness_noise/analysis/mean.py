@@ -30,7 +30,7 @@ from ..stats.moments import Moments, gap_of_runs, intraclass_correlation, skewne
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SKEWED, SKEWED_MEASURE, SLACK, short_of
 from .doubled import doubled_note
 from .judges import judge_notes, with_judge
-from .ranges import MISSING_SHARE, Ends, check_range, mean_if_missing, score_range
+from .ranges import MISSING_SHARE, Ends, check_range, mean_if_missing, score_range, zeros_below
 from .recorded import correction
 from .rows import Interval, mean_fields
 from .sample import (
@@ -245,6 +245,7 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
     """Return all estimates of one run: tasks, groups, corpus metrics, then metrics that were skipped."""
     estimates = [with_judge(estimate_of([part], run, settings), part) for part in run.scores]
     notes = [*run.notes, *named_repeats(run.scores, settings), *judge_notes(estimates)]
+    notes += zeros_below(run.scores, settings)
     for part, row in zip(run.scores, estimates, strict=True):
         notes += outer_note(part, row.diagnostics)
         notes += doubled_note(part, row.se, lambda other: estimate_of([other], run, settings).se)

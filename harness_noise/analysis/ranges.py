@@ -15,6 +15,7 @@ from ..arrays import FloatArray
 from ..choices import IntervalMethod
 from ..data.matching import pair_questions
 from ..data.measures import UNBOUNDED
+from ..data.notes import Note
 from ..data.scores import Scores
 from ..data.units import is_proportion
 from ..errors import InputError, parameter
@@ -128,19 +129,47 @@ def scales_differ(parts_a: Iterable[Scores], parts_b: Iterable[Scores]) -> bool:
 
 def outside_message(name: str, low: float, high: float, bounds: tuple[float, float], settings: Settings) -> str:
     """Return the message that scores lie outside their range."""
-    whose = f"`range=({bounds[0]:g}, {bounds[1]:g})`"
+    whose, leave = f"`range=({bounds[0]:g}, {bounds[1]:g})`", "one of the two out: with the range alone"
     if settings.range is None:
-        whose = f"the declared range [{bounds[0]:g}, {bounds[1]:g}]"
-    elif low == 0 < bounds[0] and "zero" in settings.missing:
+        whose, leave = f"the declared range [{bounds[0]:g}, {bounds[1]:g}]", "it out: then"
+    if low == 0 < bounds[0] and "zero" in settings.missing:
         return (
             f"{name}: {parameter('missing', settings.missing)} counts missing answers as 0, which is not within "
-            f"{whose}. Leave one of the two out: with the range alone, what the missing answers could change is shown"
+            f"{whose}. Leave {leave}, what the missing answers could change is shown"
         )
     return (
         f"{name}: the scores go from {low:g} to {high:g}, which is not within {whose}. Give the lowest and the "
         "highest value that the metric can take, `range=(LOW, HIGH)`, and name the metric with `metrics` if others "
         "have another range"
     )
+
+
+def zeros_below(parts: Iterable[Scores], settings: Settings) -> list[Note]:
+    """Return a note for each metric whose missing answers count as a 0 that lies below every score.
+
+    Scores in [0, 1] have a 0. The others may be grades from 1 to 10, unless a range with a 0 is known.
+    """
+    each: dict[tuple[str, str, str], list[Scores]] = {}
+    for part in parts:
+        each.setdefault(part.key, []).append(part)
+    return [note for some in each.values() for note in _zeros_below(some, settings)]
+
+
+def _zeros_below(parts: Sequence[Scores], settings: Settings) -> list[Note]:
+    n = sum(part.n_zero for part in parts)
+    if not n or (settings.range or hull([part.bounds for part in parts])) is not None:
+        return []
+    values = np.concatenate([part.values.ravel() for part in parts])
+    seen = values[np.isfinite(values) & (values != 0)]
+    if (values == 0).sum() > n or not seen.size or seen.min() < 0 or seen.max() <= 1:
+        return []
+    count = "1 missing answer counts" if n == 1 else f"{n:,} missing answers count"
+    said = (
+        f"{count} as 0, below the lowest score seen, {seen.min():g}. If the scale has no 0, leave "
+        f"{parameter('missing', settings.missing)} out and give the scale's ends (for grades from 1 to 10, "
+        "`range=(1, 10)`): then what the missing answers could change is shown"
+    )
+    return [Note("missing_matters", said).of(parts[0].task, parts[0].metric)]
 
 
 MISSING_SHARE = 1 / 3

@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from ..analysis.known import WithFields
 from ..analysis.mean import analyze_run
 from ..analysis.overall import Measure, by_tops, no_row_note, overall_group, unknown_weights
+from ..analysis.ranges import zeros_below
 from ..analysis.repeats import copy_notes, without_copies
 from ..analysis.sample import members_of, own_group, scores_of_rows
 from ..arrays import BoolArray, FloatArray, columns_of
@@ -78,7 +79,9 @@ def arena(
     names = distinct_names(runs)
     runs, names, chosen = _baseline_last(runs, names, baseline)
     boards, tasks, remarks = _boards(runs, names, settings, top, by)
-    said = merge_notes(*(run.notes for run in runs), twice, unnamed, copy_notes(runs), remarks, _corpus_notes(runs))
+    zeros = zeros_below((part for run in runs for part in run.scores), settings)
+    whole = (*copy_notes(runs), *remarks, *_corpus_notes(runs), *zeros)
+    said = merge_notes(*(run.notes for run in runs), twice, unnamed, whole)
     of_tasks = [(board, part) for board, part in zip(boards, tasks, strict=True) if part is not None]
     across = across_tasks(of_tasks, settings)
     result = Arena(settings.to_dict(), tuple(boards), chosen, said, across_tasks=across)

@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
+from harness_noise.analysis.ranges import Ends, score_range
 from harness_noise.cli import main
 from harness_noise.cli.commands import in_flags
+from harness_noise.errors import InputError
+from harness_noise.settings import Settings
 
 N = 40
 
@@ -65,6 +68,45 @@ def test_zeros_outside_the_range_are_the_missing_answers(tmp_path: Path, capsys:
     assert "--missing zero counts missing answers as 0, which is not within --range 1,10" in err
     _, err = said(capsys, "analyze", graded, "--range", "3,10", code=2)
     assert "the scores go from 2 to 9" in err
+
+
+def test_a_zero_below_every_grade_is_said_with_what_to_type(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [scores(tmp_path / f"{name}.csv", "question,score", "q{i},{g}", seed=i) for i, name in enumerate("abc")]
+    for path in files[:2]:
+        Path(path).write_text(Path(path).read_text() + "q_gap,\n")
+    advice = "If the scale has no 0, leave --missing zero out and give the scale's ends (for grades from 1 to 10,"
+    for count, command in (
+        ("score: 1 missing answer counts as 0, below the lowest score seen, 2.", ("analyze", files[0])),
+        ("score: 2 missing answers count as 0, below the lowest score seen, 2.", ("compare", *files[:2])),
+        ("score: 2 missing answers count as 0, below the lowest score seen, 2.", ("arena", *files)),
+    ):
+        _, err = said(capsys, *command, "--missing", "zero")
+        assert f"{count} {advice} --range 1,10):" in err
+        for known in (("--missing", "zero", "--range", "0,10"), ("--range", "1,10")):
+            assert "below the lowest" not in said(capsys, *command, *known)[1]
+    out, _ = said(capsys, "analyze", files[0], "--range", "1,10", "--details")
+    assert "if its 1 missing answer was wrong or right" in out
+
+
+@pytest.mark.parametrize("row", ["q{i},{x}", "q{i},1", "q{i},0.{g}"])
+def test_a_scale_with_a_zero_has_room_for_missing_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], row: str
+) -> None:
+    file = scores(tmp_path / "a.csv", "question,score", row)
+    Path(file).write_text(Path(file).read_text() + "q_gap,\n")
+    assert "below the lowest" not in said(capsys, "analyze", file, "--missing", "zero")[1]
+
+
+def test_zeros_below_a_declared_range_are_the_missing_answers() -> None:
+    grades = Ends("essays, grade", 0, 9, (1, 10), proportion=False)
+    with pytest.raises(InputError, match=r"counts missing answers as 0, .* the declared range \[1, 10\]. Leave it out"):
+        score_range([grades], Settings(missing="zero"))
+
+
+def test_a_grade_of_zero_is_a_score_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = scores(tmp_path / "a.csv", "question,score", "q{i},{g}")
+    Path(file).write_text(Path(file).read_text() + "q_gap,\nq_nil,0\n")
+    assert "below the lowest" not in said(capsys, "analyze", file, "--missing", "zero")[1]
 
 
 def test_a_judges_correction_has_its_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

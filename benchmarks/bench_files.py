@@ -120,9 +120,9 @@ def read(paths: list[str], jobs: int, compute: bool) -> dict[str, float]:
     """Run in a process of its own."""
     from functools import partial
 
+    from harness_noise.extra.arena import workers
+    from harness_noise.extra.arena.build import arena
     from harness_noise.io import registry as adapters
-    from harness_noise.io import workers
-    from harness_noise.leaderboard.build import arena
     from harness_noise.settings import Settings
 
     def cpu(who: int) -> float:
@@ -193,7 +193,7 @@ def board() -> dict[str, float]:
 
     from harness_noise.data.questions import Questions
     from harness_noise.data.scores import Run, Scores
-    from harness_noise.leaderboard.build import arena
+    from harness_noise.extra.arena.build import arena
     from harness_noise.settings import Settings
 
     draw = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from table import Row, parser, show, size
 
-from harness_noise.leaderboard.build import arena
+from harness_noise.extra.arena.build import arena
 from harness_noise.report import html
 from harness_noise.settings import Settings
 from support.boards import leaderboard

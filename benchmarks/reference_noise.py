@@ -1,4 +1,4 @@
-"""Make the noise profiles that the package ships (`harness_noise/leaderboard/noise/`) from public tables.
+"""Make the noise profiles that the package ships (`harness_noise/extra/arena/noise/`) from public tables.
 
     python benchmarks/reference_noise.py --clones DIR [--page docs/profiles.md] [NAME…]
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import harness_noise as hn
-from harness_noise.leaderboard import profiles
+from harness_noise.extra.arena import profiles
 
 Row = tuple[str, str, int, float] | tuple[str, str, int, float, str]
 """Model, question, number of the answer, score, and the cluster where there is one."""

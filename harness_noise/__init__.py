@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .data.clusters import Fields
     from .data.questions import Questions
     from .data.scores import CorpusScores, Group, Run, Scores
+    from .extra.arena.profiles import NamedProfile, Profile
+    from .extra.arena.results import Arena
     from .extra.factors.api import factor_noise, factors
     from .extra.factors.results import Factors
     from .extra.gate.api import gate
@@ -31,9 +33,7 @@ if TYPE_CHECKING:
     from .extra.regress.api import regress
     from .extra.regress.results import Regression
     from .extra.stopping.api import boundaries, compare_in_sequence, estimate_from_part
-    from .leaderboard.profiles import NamedProfile, Profile
     from .report.text import render, write_tables
-    from .results.arena import Arena
     from .results.rows import Analysis, Comparison, ConfidenceInterval, Difference, Estimate
     from .settings import Settings
 
@@ -45,8 +45,8 @@ _HOME = {
     "api.arrays": "combine estimate estimate_difference pass_at_k",
     "analysis.sample": "as_scores",
     "results.rows": "Analysis Comparison ConfidenceInterval Difference Estimate",
-    "results.arena": "Arena",
-    "leaderboard.profiles": "NamedProfile Profile",
+    "extra.arena.results": "Arena",
+    "extra.arena.profiles": "NamedProfile Profile",
     "data.questions": "Questions",
     "data.scores": "CorpusScores Group Run Scores",
     "data.clusters": "Fields",

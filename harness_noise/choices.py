@@ -293,7 +293,7 @@ def has_limits(test: str) -> bool:
 
 _STATS = "harness_noise.stats"
 _ANALYSIS = "harness_noise.analysis"
-_PAIRS = "harness_noise.leaderboard.pairs"
+_PAIRS = "harness_noise.extra.arena.pairs"
 _MEANS = "estimate analyze"
 _DESIGNS = "arena unpaired wild runs crossed corpus"
 

@@ -14,11 +14,11 @@ from ..data.native_values import means_as_text as means_as_text
 from ..data.notes import Note, merge_notes
 from ..data.scores import Run
 from ..errors import InputError, check_kind
+from ..extra.arena.results import Arena
 from ..io import registry
 from ..io.door import inside, links_note
 from ..io.paths import PathInput, is_url, resolve_path
 from ..io.sources import names
-from ..results.arena import Arena
 from ..results.forms import Document, check_form, rendered
 from ..results.rows import Analysis, Comparison
 from ..settings import Settings
@@ -27,7 +27,7 @@ from .keywords import Choices, Request
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..leaderboard.profiles import NamedProfile
+    from ..extra.arena.profiles import NamedProfile
     from ..report.columns import Words
 
 
@@ -71,7 +71,7 @@ def profiles(name: str | Path | None = None) -> tuple[NamedProfile, ...]:
     InputError
         No such profile.
     """
-    from ..leaderboard import profiles
+    from ..extra.arena import profiles
 
     return tuple(noise for each in (profiles.names() if name is None else [name]) for noise in profiles.named(each))
 
@@ -100,7 +100,7 @@ def write_profile(result: Arena, path: str | Path, *, with_questions: bool = Fal
     InputError
         No benchmark has close models, or the file must not be replaced.
     """
-    from ..leaderboard import profiles
+    from ..extra.arena import profiles
 
     check_kind("write_profile", result, Arena)
     check_profile_path(path, force=force)
@@ -110,14 +110,14 @@ def write_profile(result: Arena, path: str | Path, *, with_questions: bool = Fal
 
 def holds_runs(what: str) -> bool:
     """Return whether a word names a place that is read for runs, and no noise profile."""
-    from ..leaderboard.profiles import is_profile
+    from ..extra.arena.profiles import is_profile
 
     return is_url(what) or (Path(what).exists() and not is_profile(what))
 
 
 def check_profile_path(path: str | Path, *, force: bool = False) -> None:
     """Refuse an existing file that is not a noise profile, which `write_profile` would not replace."""
-    from ..leaderboard.profiles import is_profile
+    from ..extra.arena.profiles import is_profile
 
     if not force and Path(path).exists() and not is_profile(path):
         raise InputError(

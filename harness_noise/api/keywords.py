@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..leaderboard.profiles import Profile
+    from ..extra.arena.profiles import Profile
 
 Progress: TypeAlias = Callable[[Iterable[Any], str, int], Iterable[Any]]
 """A wrapper of an iterable that shows how far it is, given what is done and the number of items, such as tqdm's."""
@@ -266,7 +266,7 @@ class Request:
 
     def profile(self, path: str | Path) -> Profile:
         """Return the one noise profile of a file or a name, with the task, metric and scorer that were asked for."""
-        from ..leaderboard import profiles
+        from ..extra.arena import profiles
 
         return profiles.choose(profiles.read(path), self.options)
 
@@ -323,7 +323,7 @@ class Request:
         several = listed(sources)
         if not several:
             return []
-        from ..leaderboard import profiles
+        from ..extra.arena import profiles
 
         out: list[Run] = []
         for source in several:

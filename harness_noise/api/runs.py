@@ -13,8 +13,9 @@ from ..data.measures import HIGHER, SCORE
 from ..data.notes import Note, merge_notes
 from ..data.scores import Run
 from ..errors import InputError, check_count
+from ..extra.arena import workers
 from ..extras import module_of
-from ..io import registry, workers
+from ..io import registry
 from ..io.paths import PathInput, is_path
 from ..io.sources import Source, Sources, is_unnamed, listed, names, numbered, only_of, runs_of
 from ..results.rows import Analysis, Comparison
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..results.arena import Arena
+    from ..extra.arena.results import Arena
 
     Number = float | tuple[int, int]
 
@@ -336,7 +337,7 @@ def _of_numbers(
         )
     if profile is None:
         raise InputError(_no_noise(scores))
-    from ..leaderboard import profiles as noise
+    from ..extra.arena import profiles as noise
 
     known = request.profile(profile)
     row = noise.compare(known, *scores, names=called, level=settings.level, margin=settings.margin)
@@ -417,8 +418,8 @@ def arena(
     ----------
     Wang (2025), arXiv:2512.21326, §4.
     """
-    from ..leaderboard.build import arena as compute
-    from ..leaderboard.ranks import with_budget, with_frontier, with_selection
+    from ..extra.arena.build import arena as compute
+    from ..extra.arena.ranks import with_budget, with_frontier, with_selection
 
     by = names(by)
     if frontier is not None:

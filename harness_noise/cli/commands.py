@@ -12,7 +12,8 @@ import click
 from .. import extras
 from .._version import __version__
 from ..errors import InputError, some_of
-from . import arena, compare, helps, listing, options, routing
+from ..extra.arena import cli as arena
+from . import compare, helps, listing, options, routing
 from .flags import in_flags as in_flags  # with the flags of all commands
 from .flags import know
 

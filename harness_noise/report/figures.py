@@ -19,17 +19,18 @@ from numpy.typing import ArrayLike
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import counted
+from ..extra.arena import benchmark
+from ..extra.arena.report import checkpoints, chosen_pairs, file_names, judged, ranked, step_text, told_apart
+from ..extra.arena.results import Arena, BenchmarkResult, Checkpoint, Model
 from ..extras import display_of
 from ..io.atomic import write_text
-from ..results.arena import Arena, BenchmarkResult, Checkpoint, Model
 from ..results.forms import rendered
 from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, Estimate, EstimateSlice
-from ..stats import benchmark, power
+from ..stats import power
 from ..stats.intervals import critical
 from ..stats.resampling import cluster_means
 from ..stats.tolerances import ROUNDING
 from . import canvas, fmt
-from .arena_summary import checkpoints, chosen_pairs, file_names, judged, ranked, step_text, told_apart
 from .canvas import COLOURS, DASHES, LINE, MUTED, ROWS, Axis, Drawing, Picture, Row, forest, label_of, name
 from .columns import significance_tone
 from .summary import Result

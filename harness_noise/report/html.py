@@ -26,16 +26,18 @@ from .._version import __version__
 from ..arrays import IntArray
 from ..data.notes import texts
 from ..errors import counted
+from ..extra.arena import report as arena_summary
+from ..extra.arena.results import Arena, BenchmarkResult
 from ..io.atomic import write_text
-from ..results.arena import Arena, BenchmarkResult
 from ..results.rows import Analysis, ByQuestion, Comparison, Difference, Estimate, Flip
-from . import arena_summary, canvas, figures, fmt, summary
+from . import canvas, figures, fmt, summary
 from .canvas import Picture
 from .columns import Column, Marks, Section, Words
 from .sentences import count_line, methods, sentence, trade_offs, verdict_parts
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _ASSETS = Path(__file__).parent / "assets"
+_BESIDE = Path(arena_summary.__file__).parent / "page"
 
 
 def fragment(table: summary.Result) -> str:
@@ -73,7 +75,7 @@ def render(template: str, *, title: str, **values: Any) -> str:
 def environment() -> Environment:
     """Return our Jinja environment. Autoescape is on for all templates."""
     made = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
+        loader=FileSystemLoader([_TEMPLATES, _BESIDE]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -109,7 +111,8 @@ def _svg(picture: Picture, theme: canvas.Theme = "page") -> Markup:
 def _assets() -> dict[str, str]:
     """Return our style and script, which are not escaped, and the hash that allows the script to run."""
     style = (_ASSETS / "style.css").read_text(encoding="utf-8")
-    script = "".join((_ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in ("tables", "figures", "picker"))
+    places = (_ASSETS / "tables.js", _ASSETS / "figures.js", _BESIDE / "picker.js")
+    script = "".join(place.read_text(encoding="utf-8") for place in places)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {"style": Markup(style), "script": Markup(script), "script_hash": f"sha256-{digest}"}
 

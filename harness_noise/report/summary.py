@@ -61,7 +61,7 @@ from .sentences import (
 )
 
 if TYPE_CHECKING:
-    from ..results.arena import Arena
+    from ..extra.arena.results import Arena
 
 NAME = 40
 """The most letters of a model's name next to its mean."""
@@ -89,7 +89,7 @@ def only_words(table: object) -> list[str]:
 
 def of_arena(table: Arena, *, brief: bool = False, wide: bool = False) -> Summary:
     """Return the display form of an arena, with a sentence for each slice field unless there are many benchmarks."""
-    from . import arena_summary
+    from ..extra.arena import report as arena_summary
 
     shown = arena_summary.summarise(table, brief=brief)
     of_slices = slice_sentences(table) if len(table.boards) <= arena_summary.BOARDS else []

@@ -21,7 +21,7 @@ from .summary import only_words, summarise
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..results.arena import Arena
+    from ..extra.arena.results import Arena
     from .summary import Result
     from .terminal import Colour
 
@@ -210,7 +210,7 @@ def write_tables(result: Arena, folder: str | Path, kind: Format = "csv") -> lis
     InputError
         An unknown format, Parquet without pyarrow, or a folder that cannot be written.
     """
-    from ..results.arena import Arena  # no small command needs it
+    from ..extra.arena.results import Arena  # no small command needs it
 
     check_kind("write_tables", result, Arena)
     check_one_of("kind", kind, Format)

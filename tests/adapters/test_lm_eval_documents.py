@@ -17,7 +17,7 @@ from harness_noise.data.matching import pair_questions, union_of_questions
 from harness_noise.data.questions import Questions, content_hash
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
-from harness_noise.io import workers
+from harness_noise.extra.arena import workers
 from harness_noise.io.registry import ReadUnit
 from harness_noise_adapters.lm_eval_harness import adapter
 from harness_noise_adapters.lm_eval_harness.files import samples as samples_module

@@ -319,7 +319,7 @@ def test_a_cluster_that_is_not_there_is_one_paragraph(
     address: str, words: str, runs: Sequence[Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("distributed", reason="dask is not installed")
-    monkeypatch.setattr("harness_noise.io.workers.CONNECT", 0.5)
+    monkeypatch.setattr("harness_noise.extra.arena.workers.CONNECT", 0.5)
     assert main(["arena", *map(str, runs), "--jobs", address]) == 2
     out, err = capsys.readouterr()
     assert out == ""

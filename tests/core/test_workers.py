@@ -11,8 +11,8 @@ import pytest
 from harness_noise import InputError
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import ReadOptions, Run, Scores
+from harness_noise.extra.arena import workers
 from harness_noise.io import registry as adapters
-from harness_noise.io import workers
 from harness_noise.io.protocol import PartRead
 from harness_noise.io.registry import ReadUnit
 

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from harness_noise.analysis.mean import analyze_runs
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
+from harness_noise.extra.arena import profiles as reference
 from harness_noise.io import registry as adapters
-from harness_noise.leaderboard import profiles as reference
 from harness_noise.report import html, terminal
 from harness_noise.report import text as texts
 from harness_noise.results.schema import json_schema

@@ -123,7 +123,7 @@ def harnesses(folder: Path) -> None:
 
 def profile(path: Path, table: Path) -> None:
     import harness_noise as hn
-    from harness_noise.leaderboard import profiles as reference
+    from harness_noise.extra.arena import profiles as reference
 
     draw = random.Random(3)
     rows = [f"{model},q{i},{k},{draw.randint(0, 1)}" for model in "abc" for i in range(40) for k in range(2)]

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import rankdata
 
 import harness_noise as hn
-from harness_noise.leaderboard.ranks import mid_ranks
-from harness_noise.results.arena import AcrossTasks
+from harness_noise.extra.arena.ranks import mid_ranks
+from harness_noise.extra.arena.results import AcrossTasks
 from harness_noise.stats.ranks import rank_sets
 from support.slow import rest_slow
 

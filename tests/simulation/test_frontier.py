@@ -10,8 +10,8 @@ import pytest
 from harness_noise.data.measures import UNBOUNDED
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
-from harness_noise.leaderboard.build import arena
-from harness_noise.leaderboard.ranks import with_frontier
+from harness_noise.extra.arena.build import arena
+from harness_noise.extra.arena.ranks import with_frontier
 from harness_noise.settings import Settings
 from support.slow import rest_slow
 

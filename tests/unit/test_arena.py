@@ -20,15 +20,15 @@ from harness_noise.analysis.repeats import as_repeats
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run, Scores
 from harness_noise.errors import InputError
-from harness_noise.leaderboard.build import arena, distinct_names
-from harness_noise.leaderboard.ranks import best_p
+from harness_noise.extra.arena.benchmark import fit_beta
+from harness_noise.extra.arena.build import arena, distinct_names
+from harness_noise.extra.arena.ranks import best_p
+from harness_noise.extra.arena.report import sentences
 from harness_noise.report import terminal, text
-from harness_noise.report.arena_summary import sentences
 from harness_noise.report.figures import heatmap
 from harness_noise.results.forms import shown_fields
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
-from harness_noise.stats.benchmark import fit_beta
 from harness_noise.stats.passk import steps_of_k
 from support.boards import N, board, values_of, with_values
 from support.notes import noted

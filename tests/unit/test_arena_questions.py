@@ -7,9 +7,9 @@ import pytest
 
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
-from harness_noise.leaderboard.build import arena
+from harness_noise.extra.arena.benchmark import kendall_tau, size_in_name, suspects
+from harness_noise.extra.arena.build import arena
 from harness_noise.settings import Settings
-from harness_noise.stats.benchmark import kendall_tau, size_in_name, suspects
 from harness_noise.stats.power import beta_variance
 from support.boards import board, values_of, with_values
 

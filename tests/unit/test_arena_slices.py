@@ -10,8 +10,8 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
-from harness_noise.leaderboard import build
-from harness_noise.leaderboard.build import arena
+from harness_noise.extra.arena import build
+from harness_noise.extra.arena.build import arena
 from harness_noise.report.text import write_tables
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
+from harness_noise.extra.arena.report import matrix, sentences
+from harness_noise.extra.arena.results import BenchmarkResult
 from harness_noise.report import figures
-from harness_noise.report.arena_summary import matrix, sentences
 from harness_noise.report.fmt import decimals, number
-from harness_noise.results.arena import BenchmarkResult
 
 
 def board() -> BenchmarkResult:

@@ -14,7 +14,7 @@ import pytest
 import harness_noise as hn
 from harness_noise.cli import main
 from harness_noise.errors import InputError
-from harness_noise.leaderboard import profiles
+from harness_noise.extra.arena import profiles
 from support.notes import noted
 from support.simulations import simulation
 

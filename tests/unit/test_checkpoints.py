@@ -15,9 +15,10 @@ from harness_noise.cli import main
 from harness_noise.data.clusters import Fields
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
-from harness_noise.leaderboard.checkpoints import in_name
-from harness_noise.report import arena_summary, figures, html
-from harness_noise.results.arena import Arena, Checkpoint
+from harness_noise.extra.arena import report as arena_summary
+from harness_noise.extra.arena.checkpoints import in_name
+from harness_noise.extra.arena.results import Arena, Checkpoint
+from harness_noise.report import figures, html
 from support.boards import board, values_of, with_values
 from support.notes import noted
 from support.tables import table

@@ -13,7 +13,7 @@ from harness_noise import estimate_difference
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
-from harness_noise.leaderboard.build import arena
+from harness_noise.extra.arena.build import arena
 from harness_noise.settings import Estimator, Settings
 from harness_noise.stats.cluster_variance import Cells, cells, clustered_variance
 from harness_noise.stats.contrast import Design, design

@@ -20,10 +20,10 @@ from harness_noise.data.clusters import Fields
 from harness_noise.data.notes import Note
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
+from harness_noise.extra.arena.build import arena
+from harness_noise.extra.arena.results import Arena
 from harness_noise.extra.slices.cutting import slices_of_pairs
-from harness_noise.leaderboard.build import arena
 from harness_noise.report import canvas, figures, html
-from harness_noise.results.arena import Arena
 from harness_noise.settings import Settings
 
 if TYPE_CHECKING:

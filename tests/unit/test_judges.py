@@ -14,8 +14,8 @@ from harness_noise.data.matching import pair_runs
 from harness_noise.data.questions import Questions, text_hash
 from harness_noise.data.scores import Gradings, Run, Scores, all_alike
 from harness_noise.errors import FaultyScoresError
-from harness_noise.leaderboard.pairs import grid
-from harness_noise.leaderboard.scoring import MeasuredRun
+from harness_noise.extra.arena.pairs import grid
+from harness_noise.extra.arena.scoring import MeasuredRun
 from harness_noise.settings import Settings
 from harness_noise.stats.judges import judge_noise
 from support.notes import noted

@@ -10,8 +10,8 @@ import pytest
 import harness_noise as hn
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.cli import main
-from harness_noise.leaderboard.pairs import grid, pairs_of
-from harness_noise.leaderboard.scoring import MeasuredRun
+from harness_noise.extra.arena.pairs import grid, pairs_of
+from harness_noise.extra.arena.scoring import MeasuredRun
 from harness_noise.report.sentences import sentence, verdict_line
 from harness_noise.settings import Settings
 from harness_noise.stats.cluster_variance import clustered_variance

@@ -17,8 +17,8 @@ from harness_noise.choices import ESTIMATORS, Register
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores
 from harness_noise.errors import of_choice
+from harness_noise.extra.arena.build import arena
 from harness_noise.extra.boundaries import error_spent
-from harness_noise.leaderboard.build import arena
 from harness_noise.report.canvas import Picture, svg
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design

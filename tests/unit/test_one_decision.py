@@ -12,7 +12,7 @@ from harness_noise.analysis.combine import compare_counts
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.arrays import rows_of
 from harness_noise.data.scores import Run
-from harness_noise.leaderboard.build import arena
+from harness_noise.extra.arena.build import arena
 from harness_noise.settings import Settings
 from harness_noise.stats import decision
 from harness_noise.stats.combine import fisher_exact

@@ -9,7 +9,7 @@ import harness_noise as hn
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
-from harness_noise.leaderboard.build import arena
+from harness_noise.extra.arena.build import arena
 from harness_noise.report import figures
 from harness_noise.report.canvas import COLOURS, MUTED
 from harness_noise.settings import Settings

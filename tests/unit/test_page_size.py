@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness_noise.leaderboard.build import arena
+from harness_noise.extra.arena.build import arena
 from harness_noise.report import figures, html
 from harness_noise.settings import Settings
 from support.boards import leaderboard

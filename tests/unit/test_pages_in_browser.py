@@ -18,11 +18,11 @@ import pytest
 
 from harness_noise.analysis.comparison import by_question, compare_runs
 from harness_noise.analysis.mean import analyze_runs
+from harness_noise.extra.arena.build import arena
+from harness_noise.extra.arena.results import Arena
 from harness_noise.extra.slices.cutting import slices_of_pairs
-from harness_noise.leaderboard.build import arena
 from harness_noise.report import figures, html
 from harness_noise.report.fmt import equals_p
-from harness_noise.results.arena import Arena
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
 from support.boards import N, sliced_board

@@ -11,8 +11,8 @@ import pytest
 from harness_noise.cli import main
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
-from harness_noise.leaderboard import profiles as reference
-from harness_noise.leaderboard.build import arena
+from harness_noise.extra.arena import profiles as reference
+from harness_noise.extra.arena.build import arena
 from harness_noise.settings import Settings
 from harness_noise.stats.power import Variances
 from support.boards import N, board, with_values

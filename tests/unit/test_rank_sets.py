@@ -14,7 +14,7 @@ from scipy import stats
 
 import harness_noise as hn
 from harness_noise.cli.commands import cli
-from harness_noise.leaderboard.ranks import passes
+from harness_noise.extra.arena.ranks import passes
 from harness_noise.results.schema import json_schema
 from harness_noise.stats.contrast import design
 from harness_noise.stats.decision import holm

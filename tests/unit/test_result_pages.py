@@ -14,9 +14,9 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.analysis.comparison import by_question, compare_runs
-from harness_noise.leaderboard.build import arena
+from harness_noise.extra.arena.build import arena
+from harness_noise.extra.arena.report import ranked
 from harness_noise.report import canvas, figures, fmt, html
-from harness_noise.report.arena_summary import ranked
 from harness_noise.report.sentences import methods
 from harness_noise.report.summary import FLIPPED, summarise
 from harness_noise.results.rows import Comparison

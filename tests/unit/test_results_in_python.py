@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import harness_noise as hn
+from harness_noise.extra.arena.report import BEST, leaderboard
 from harness_noise.report import latex
 from harness_noise.report import text as form
-from harness_noise.report.arena_summary import BEST, leaderboard
 
 
 def run(name: str, shift: float, tasks: tuple[str, ...] = ("t",)) -> hn.Run:

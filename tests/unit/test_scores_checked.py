@@ -14,8 +14,8 @@ from harness_noise.analysis.comparison import compare_runs
 from harness_noise.data.questions import Hashes, Questions, content_hash, distinct_strings, occurrences
 from harness_noise.data.scores import CorpusScores, ReadOptions, Run, Scores
 from harness_noise.errors import FaultyScoresError, InputError
+from harness_noise.extra.arena.build import arena
 from harness_noise.io import registry as adapters
-from harness_noise.leaderboard.build import arena
 from harness_noise.settings import Settings
 from harness_noise.stats.tolerances import FEWEST_REPEATED
 from support.notes import noted

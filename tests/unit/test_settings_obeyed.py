@@ -20,7 +20,7 @@ from harness_noise.cli import main
 from harness_noise.cli.commands import cli
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run
-from harness_noise.leaderboard import profiles
+from harness_noise.extra.arena import profiles
 from harness_noise.settings import KEYWORDS, REFUSALS, Settings
 
 FIELDS = {item.name: item for item in fields(Settings)}

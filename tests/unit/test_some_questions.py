@@ -13,7 +13,7 @@ from harness_noise.analysis.sample import scores_of_rows
 from harness_noise.data.only import with_only
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run
-from harness_noise.report.arena_summary import sentences
+from harness_noise.extra.arena.report import sentences
 
 
 def write(path: Path, head: str, rows: list[str]) -> str:

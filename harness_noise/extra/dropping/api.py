@@ -22,11 +22,11 @@ from ...errors import InputError, check_count, some_of
 from ...extras import module_of
 from ...io.paths import is_path, is_url
 from ...io.sources import listed
-from ...leaderboard.build import distinct_names, measurements
-from ...leaderboard.pairs import Grid, grid
-from ...leaderboard.scoring import MeasuredRun
 from ...results.forms import finite
 from ...settings import Settings
+from ..arena.build import distinct_names, measurements
+from ..arena.pairs import Grid, grid
+from ..arena.scoring import MeasuredRun
 from ..boundaries import LOOKS, MOST_LOOKS
 from ..ground import refuse_others
 from . import memory, order

@@ -13,8 +13,8 @@ from ...api.keywords import Request
 from ...arrays import BoolArray
 from ...data.scores import Run
 from ...errors import InputError
-from ...leaderboard.pairs import Grid
-from ...leaderboard.scoring import MeasuredRun
+from ..arena.pairs import Grid
+from ..arena.scoring import MeasuredRun
 from .memory import ANEW, Kept
 
 ORDER = "order"

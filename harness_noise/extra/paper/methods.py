@@ -9,8 +9,8 @@ from ..._version import __version__
 from ...choices import ESTIMATORS, INTERVALS, REFERENCE, TESTS, Register
 from ...errors import some_of
 from ...report import fmt
-from ...results.arena import Arena
 from ...results.rows import Analysis, Comparison, Difference, Estimate
+from ..arena.results import Arena
 
 Rows = Sequence[Estimate | Difference]
 Sentence = tuple[str, tuple[str, ...]]

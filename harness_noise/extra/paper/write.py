@@ -10,8 +10,8 @@ from ...errors import InputError, check_kind, some_of
 from ...io.atomic import write_text
 from ...report.columns import Words
 from ...report.text import render
-from ...results.arena import Arena
 from ...results.rows import Analysis, Comparison
+from ..arena.results import Arena
 from .methods import text
 
 _FILES = ("table.tex", "sentence.txt", "figure.svg", "methods.md", "result.json")

@@ -201,8 +201,8 @@ def _of_profile(path: str | Path, inputs: Asked, request: Request, *, looks: Loo
 
     Where one answer to each question says nothing of ω² alone.
     """
-    from ...leaderboard import profiles
     from ...settings import check_scale
+    from ..arena import profiles
     from .plans import plan_of
 
     profile = request.profile(path)

@@ -32,12 +32,12 @@ from ...data.notes import Note, merge_notes, texts
 from ...data.numbers import number_texts
 from ...data.scores import Group, Run, Scores
 from ...errors import InputError
-from ...results.arena import Arena
 from ...results.forms import finite
 from ...results.rows import Analysis, Comparison, DifferenceSlice, Estimate, EstimateSlice, Heterogeneity
 from ...settings import Adjust, Settings
 from ...stats import decision
 from ...stats.tolerances import FEW_DF, short_of
+from ..arena.results import Arena
 from . import stats as by_slice
 
 Table = TypeVar("Table", Analysis, Comparison, Arena)

@@ -20,7 +20,7 @@ from ...report.columns import (
 from ...results.rows import Analysis, Comparison, Difference, DifferenceSlice, EstimateSlice, Heterogeneity
 
 if TYPE_CHECKING:
-    from ...results.arena import Arena
+    from ..arena.results import Arena
 
 SLICES = 60
 """The most slices in a table. If there are more, those with the smallest p are shown."""

@@ -40,7 +40,7 @@ from ...data.scores import CorpusScores, ReadOptions, Run, Scores
 from ...errors import InputError
 from ...io.joining import select
 from ...io.registry import LAST
-from ...io.workers import travelling
+from ..arena.workers import travelling
 
 Checked: TypeAlias = tuple[dict[str, Any], Callable[[Scores], bool]]
 """Options, and what scores are read with them."""

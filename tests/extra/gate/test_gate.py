@@ -19,7 +19,7 @@ from harness_noise.analysis.comparison import compare_runs
 from harness_noise.cli import main
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
-from harness_noise.leaderboard.build import arena
+from harness_noise.extra.arena.build import arena
 from harness_noise.report import html, text
 from harness_noise.report.fmt import by_test
 from harness_noise.report.sentences import sentence

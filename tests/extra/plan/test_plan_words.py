@@ -86,7 +86,7 @@ def test_a_budget_with_one_answer_each_is_as_cautious_as_a_plan() -> None:
 
 
 def test_a_budget_counts_new_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
-    from harness_noise.leaderboard.ranks import with_budget
+    from harness_noise.extra.arena.ranks import with_budget
 
     for clusters in (0, 24):
         found = with_budget(hn.arena([run(name, 0.6, seed, clusters=clusters) for seed, name in enumerate("abc")]))

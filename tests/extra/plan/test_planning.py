@@ -276,7 +276,7 @@ class TestScale:
     @pytest.mark.parametrize("margin", [1, 5])
     def test_margin(self, margin):
         from harness_noise.analysis.comparison import compare_runs
-        from harness_noise.leaderboard.build import arena
+        from harness_noise.extra.arena.build import arena
 
         a, b = self.runs()
         for call in (lambda s: compare_runs([(a, b)], s), lambda s: arena([a, b], s)):

@@ -15,13 +15,13 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .._version import __version__
-from ..data.questions import CONTENT_KEYS, Questions
-from ..data.scores import CorpusScores, ReadOptions, Run, Scores
-from ..errors import InputError
-from .paths import reason
-from .protocol import PartRead
-from .registry import ReadUnit, read_unit
+from ..._version import __version__
+from ...data.questions import CONTENT_KEYS, Questions
+from ...data.scores import CorpusScores, ReadOptions, Run, Scores
+from ...errors import InputError
+from ...io.paths import reason
+from ...io.protocol import PartRead
+from ...io.registry import ReadUnit, read_unit
 
 if TYPE_CHECKING:
     from distributed import Client

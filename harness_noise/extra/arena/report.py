@@ -11,16 +11,16 @@ from functools import partial
 
 import numpy as np
 
-from ..arrays import BoolArray
-from ..errors import counted, some_of
-from ..results.arena import Arena, Benchmark, BenchmarkResult, Checkpoint, Model, Question, Spread
-from ..results.rows import SCORED_DIFFERENTLY, Difference
-from ..stats import decision
-from . import fmt
+from ...arrays import BoolArray
+from ...errors import counted, some_of
+from ...report import fmt
+from ...report.canvas import label_of
+from ...report.columns import Column, Marks, Section, Summary, TextColumn, difference_columns, mean_columns, section
+from ...report.sentences import ODD
+from ...results.rows import SCORED_DIFFERENTLY, Difference
+from ...stats import decision
 from .budget import budget_section
-from .canvas import label_of
-from .columns import Column, Marks, Section, Summary, TextColumn, difference_columns, mean_columns, section
-from .sentences import ODD
+from .results import Arena, Benchmark, BenchmarkResult, Checkpoint, Model, Question, Spread
 
 PAIRS = 30
 """Pairs that a terminal shows of each benchmark."""

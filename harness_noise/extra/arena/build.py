@@ -13,31 +13,32 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from ..analysis.known import WithFields
-from ..analysis.mean import analyze_run
-from ..analysis.overall import Measure, by_tops, no_row_note, overall_group, unknown_weights
-from ..analysis.ranges import zeros_below
-from ..analysis.repeats import copy_notes, without_copies
-from ..analysis.sample import members_of, own_group, scores_of_rows
-from ..arrays import BoolArray, FloatArray, columns_of
-from ..data.matching import Pairing, pair_questions
-from ..data.native_values import agree_on_metrics
-from ..data.notes import Note, merge_notes
-from ..data.questions import occurrences
-from ..data.scores import Group, Run, Scores
-from ..errors import InputError, some_of
-from ..extras import module_of
-from ..io.joining import check_clusters
-from ..io.paths import telling_parts
-from ..results.arena import Arena, Benchmark, BenchmarkResult, Model, Pairs, PairSlice, Question, Spread, Step
-from ..results.forms import finite
-from ..results.rows import PEOPLE
-from ..settings import Settings
-from ..stats import benchmark, decision, power
-from ..stats.pairs import Table
+from ...analysis.known import WithFields
+from ...analysis.mean import analyze_run
+from ...analysis.overall import Measure, by_tops, no_row_note, overall_group, unknown_weights
+from ...analysis.ranges import zeros_below
+from ...analysis.repeats import copy_notes, without_copies
+from ...analysis.sample import members_of, own_group, scores_of_rows
+from ...arrays import BoolArray, FloatArray, columns_of
+from ...data.matching import Pairing, pair_questions
+from ...data.native_values import agree_on_metrics
+from ...data.notes import Note, merge_notes
+from ...data.questions import occurrences
+from ...data.scores import Group, Run, Scores
+from ...errors import InputError, some_of
+from ...extras import module_of
+from ...io.joining import check_clusters
+from ...io.paths import telling_parts
+from ...results.forms import finite
+from ...results.rows import PEOPLE
+from ...settings import Settings
+from ...stats import decision, power
+from ...stats.pairs import Table
+from . import benchmark
 from .checkpoints import with_checkpoints
 from .pairs import Grid, grid, pairs_of, square
 from .ranks import across_tasks, best_p, passes, ranked
+from .results import Arena, Benchmark, BenchmarkResult, Model, Pairs, PairSlice, Question, Spread, Step
 from .scoring import MeasuredRun
 
 CLOSE = 5.0

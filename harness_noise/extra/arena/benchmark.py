@@ -7,9 +7,9 @@ import re
 import numpy as np
 from scipy import special
 
-from ..arrays import AnyArray, BoolArray, FloatArray
-from .ranks import dense_ranks
-from .tolerances import SLACK
+from ...arrays import AnyArray, BoolArray, FloatArray
+from ...stats.ranks import dense_ranks
+from ...stats.tolerances import SLACK
 
 BLOCK = 2_000_000
 """Scores whose tau is taken at once (some 100 MB)."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from ..errors import InputError
-from . import options
-from .flags import in_flags
+from ...cli import options
+from ...cli.flags import in_flags
+from ...errors import InputError
 
 
 @options.command(
@@ -76,8 +76,8 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     RUN may be a folder of runs, also of several harnesses. A run that cannot be read is left out with a
     warning.
     """
-    from .. import arena, write_figures, write_html, write_profile, write_tables
-    from ..api.files import check_profile_path
+    from ... import arena, write_figures, write_html, write_profile, write_tables
+    from ...api.files import check_profile_path
 
     pages, pictures, tables, profile, with_questions, force = (
         choices.pop(name) for name in ("html", "figures", "tables", "write_profile", "with_questions", "force")

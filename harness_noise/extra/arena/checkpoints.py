@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.clusters import numeral
-from ..data.notes import Note
-from ..data.scores import Run
-from ..errors import InputError, some_of
-from ..results.arena import Arena, BenchmarkResult, Checkpoint
-from ..results.forms import finite
-from ..stats import decision
+from ...data.clusters import numeral
+from ...data.notes import Note
+from ...data.scores import Run
+from ...errors import InputError, some_of
+from ...results.forms import finite
+from ...stats import decision
 from .pairs import square
+from .results import Arena, BenchmarkResult, Checkpoint
 
 _WORDS = {"step": r"(?:global[_-]?)?step|checkpoint|ckpt|iter(?:ation)?"}
 """Words of names that stand before a step."""

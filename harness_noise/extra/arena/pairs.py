@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.ranges import MISSING_SHARE, Ends, check_margin, widths
-from ..analysis.rows import NO_DIRECTION
-from ..analysis.sample import (
+from ...analysis.ranges import MISSING_SHARE, Ends, check_margin, widths
+from ...analysis.rows import NO_DIRECTION
+from ...analysis.sample import (
     RATIO_UNDEFINED,
     SHARED_NOISE_P,
     Sample,
@@ -24,21 +24,21 @@ from ..analysis.sample import (
     linearised,
     stack,
 )
-from ..arrays import AnyArray, BoolArray, FloatArray, IntArray, blank, put, rows_of
-from ..choices import TESTS
-from ..data.clusters import CROSS, spec_in_words
-from ..data.matching import joint_clusters, union_of_questions
-from ..data.native_values import are_zero_one
-from ..data.notes import Note
-from ..data.questions import Questions
-from ..data.scores import Group, Scores, causes_of
-from ..results.arena import Pairs
-from ..settings import Settings, all_count_as_zero
-from ..stats import decision
-from ..stats.contrast import QuestionStats, sub_design
-from ..stats.intervals import ExtendedSample
-from ..stats.moments import is_skewed, shared_noise_p
-from ..stats.pairs import Columns, Leads, PairLimit, Table, difference_columns, pair_columns, paired, variance_flags
+from ...arrays import AnyArray, BoolArray, FloatArray, IntArray, blank, put, rows_of
+from ...choices import TESTS
+from ...data.clusters import CROSS, spec_in_words
+from ...data.matching import joint_clusters, union_of_questions
+from ...data.native_values import are_zero_one
+from ...data.notes import Note
+from ...data.questions import Questions
+from ...data.scores import Group, Scores, causes_of
+from ...settings import Settings, all_count_as_zero
+from ...stats import decision
+from ...stats.contrast import QuestionStats, sub_design
+from ...stats.intervals import ExtendedSample
+from ...stats.moments import is_skewed, shared_noise_p
+from ...stats.pairs import Columns, Leads, PairLimit, Table, difference_columns, pair_columns, paired, variance_flags
+from .results import Pairs
 from .scoring import MeasuredRun, scoring_of_pairs
 
 
@@ -329,7 +329,7 @@ def pairs_by_sign(of: decision.Differences, c: Columns, table: Table, settings: 
 
 def pairs_by_wild(of: decision.Differences, c: Columns, table: Table, settings: Settings) -> decision.Test:
     """Return the wild bootstrap of all pairs."""
-    from ..stats.resampling import by_wild, wild_pairs
+    from ...stats.resampling import by_wild, wild_pairs
 
     return by_wild(wild_pairs(table, c, settings), len(c), settings)
 

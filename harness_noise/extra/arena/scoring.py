@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..analysis.rows import SCORED
-from ..analysis.sample import codes_of, own_group
-from ..analysis.scoring import (
+from ...analysis.rows import SCORED
+from ...analysis.sample import codes_of, own_group
+from ...analysis.scoring import (
     OTHER_VERSION,
     Checked,
     Shared,
@@ -23,12 +23,12 @@ from ..analysis.scoring import (
     scored_differently,
     version_note,
 )
-from ..arrays import AnyArray, BoolArray, IntArray
-from ..data.notes import Note
-from ..data.scores import Group, Run, Scores
-from ..results.rows import SCORED_DIFFERENTLY
-from ..stats.decision import Verdicts
-from ..stats.pairs import Columns
+from ...arrays import AnyArray, BoolArray, IntArray
+from ...data.notes import Note
+from ...data.scores import Group, Run, Scores
+from ...results.rows import SCORED_DIFFERENTLY
+from ...stats.decision import Verdicts
+from ...stats.pairs import Columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,26 +10,26 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
-from ..analysis.row_noise import noise_of
-from ..analysis.rows import SCORED
-from ..arrays import BoolArray, FloatArray, IntArray
-from ..data.across import tasks_together
-from ..data.notes import Note
-from ..data.questions import by_name
-from ..data.scores import Scores
-from ..errors import InputError
-from ..results.arena import AcrossTasks, Arena, Benchmark, BenchmarkResult, Budget, Model, Pairs, Selection
-from ..results.forms import finite
-from ..results.rows import PEOPLE, Difference
-from ..settings import Settings
-from ..stats import decision
-from ..stats.cluster_variance import cluster_scores
-from ..stats.contrast import Design, cluster_codes, in_order, sub_design, sum_by
-from ..stats.pairs import Table
-from ..stats.passk import pass_curves, steps_of_k
-from ..stats.power import detectable_effect, required_units
-from ..stats.ranks import RankSets, chosen_by_half, from_decisions, rank_sets, stability
+from ...analysis.row_noise import noise_of
+from ...analysis.rows import SCORED
+from ...arrays import BoolArray, FloatArray, IntArray
+from ...data.across import tasks_together
+from ...data.notes import Note
+from ...data.questions import by_name
+from ...data.scores import Scores
+from ...errors import InputError
+from ...results.forms import finite
+from ...results.rows import PEOPLE, Difference
+from ...settings import Settings
+from ...stats import decision
+from ...stats.cluster_variance import cluster_scores
+from ...stats.contrast import Design, cluster_codes, in_order, sub_design, sum_by
+from ...stats.pairs import Table
+from ...stats.passk import pass_curves, steps_of_k
+from ...stats.power import detectable_effect, required_units
+from ...stats.ranks import RankSets, chosen_by_half, from_decisions, rank_sets, stability
 from .pairs import square
+from .results import AcrossTasks, Arena, Benchmark, BenchmarkResult, Budget, Model, Pairs, Selection
 
 FEWEST_TOP = 2
 """The smallest number of models in the top if the user names none."""

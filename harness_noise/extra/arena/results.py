@@ -12,19 +12,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
-from ..data.notes import Note
-from ..data.scores import Measured
-from .diagnostics import NOT_ASKED
-from .forms import Document, finite, shown_fields
-from .rows import Difference, Estimate, difference
+from ...data.notes import Note
+from ...data.scores import Measured
+from ...results.diagnostics import NOT_ASKED
+from ...results.forms import Document, finite, shown_fields
+from ...results.rows import Difference, Estimate, difference
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..arrays import AnyArray, FloatArray, IntArray
-    from ..stats.contrast import Design
-    from ..stats.data_limit import DataLimit
-    from .rows import EstimateSlice, Heterogeneity
+    from ...arrays import AnyArray, FloatArray, IntArray
+    from ...results.rows import EstimateSlice, Heterogeneity
+    from ...stats.contrast import Design
+    from ...stats.data_limit import DataLimit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

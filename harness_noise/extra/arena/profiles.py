@@ -16,23 +16,23 @@ from typing import Any
 
 import numpy as np
 
-from .._version import __version__
-from ..analysis.rows import RowDecision, decide_rows
-from ..arrays import HUGE
-from ..choices import REFERENCE
-from ..data.questions import Questions
-from ..data.scores import Measured, ReadOptions, Run, Scores
-from ..data.units import PERCENT, Scale
-from ..errors import InputError
-from ..io.atomic import write_text
-from ..io.joining import is_meant
-from ..io.paths import load, opened
-from ..results.arena import Arena, BenchmarkResult, Spread
-from ..results.forms import SCHEMA_VERSION, json_value, shown_fields
-from ..results.rows import Difference
-from ..settings import Settings, check_scale
-from ..stats import decision, power
-from ..stats.tolerances import SLACK
+from ..._version import __version__
+from ...analysis.rows import RowDecision, decide_rows
+from ...arrays import HUGE
+from ...choices import REFERENCE
+from ...data.questions import Questions
+from ...data.scores import Measured, ReadOptions, Run, Scores
+from ...data.units import PERCENT, Scale
+from ...errors import InputError
+from ...io.atomic import write_text
+from ...io.joining import is_meant
+from ...io.paths import load, opened
+from ...results.forms import SCHEMA_VERSION, json_value, shown_fields
+from ...results.rows import Difference
+from ...settings import Settings, check_scale
+from ...stats import decision, power
+from ...stats.tolerances import SLACK
+from .results import Arena, BenchmarkResult, Spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import counted
-from . import fmt
-from .columns import Column, Section, TextColumn, section
+from ...errors import counted
+from ...report import fmt
+from ...report.columns import Column, Section, TextColumn, section
 
 if TYPE_CHECKING:
-    from ..results.arena import Arena, Budget
+    from .results import Arena, Budget
 
 
 def budget_section(arena: Arena) -> Section:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from table import Row, parser, show, size
 
+from harness_noise.extra.arena import pages
 from harness_noise.extra.arena.build import arena
-from harness_noise.report import html
 from harness_noise.settings import Settings
 from support.boards import leaderboard
 
@@ -52,7 +52,7 @@ def main() -> int:
     parser(__doc__).parse_args()
     M, N = size(300, 20), size(2000, 50)
     with tempfile.TemporaryDirectory() as folder:
-        page = html.write_arena(arena(leaderboard(M, N), Settings()), Path(folder))[1]
+        page = pages.write_arena(arena(leaderboard(M, N), Settings()), Path(folder))[1]
         rows = [Row(f"page of {M} models × {N:,} questions", page.stat().st_size / 1e6, "a file of 5 MB", 5, 1, "MB")]
         if shutil.which("chromium") and shutil.which("chromedriver"):
             first, all_ = painted(page, f"{folder}/profile")

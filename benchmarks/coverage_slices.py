@@ -179,7 +179,7 @@ def board(rng: np.random.Generator, n: int, G: int, means: np.ndarray) -> np.nda
 
 def rank_coverage(R: int, n: int, G: int, means: np.ndarray) -> tuple[float, float]:
     """How often all rank sets hold the true ranks, ties at either end of theirs; and their mean width."""
-    from harness_noise.stats.ranks import rank_sets
+    from harness_noise.extra.arena.rank_sets import rank_sets
 
     best = 1 + (means[:, None] < means[None, :] - 1e-9).sum(axis=1)
     worst = len(means) - (means[:, None] > means[None, :] + 1e-9).sum(axis=1)
@@ -194,7 +194,7 @@ def rank_coverage(R: int, n: int, G: int, means: np.ndarray) -> tuple[float, flo
 
 def by_holm(sums: np.ndarray, answers_of: np.ndarray | None = None) -> float:
     """Mean width of the sets that Holm's method gives over pairwise t tests."""
-    from harness_noise.stats.ranks import from_decisions
+    from harness_noise.extra.ranks import from_decisions
 
     x = sums if answers_of is None else answers_of
     G, M = x.shape
@@ -222,7 +222,7 @@ def real_tables() -> Iterator[tuple[str, np.ndarray]]:
 
 
 def widths() -> Iterator[tuple[str, int, int, float, float]]:
-    from harness_noise.stats.ranks import rank_sets
+    from harness_noise.extra.arena.rank_sets import rank_sets
 
     for name, x in real_tables():
         found = rank_sets(x, 0.95, np.random.default_rng(0))

@@ -14,14 +14,16 @@ if TYPE_CHECKING:
 
     from .analysis.sample import as_scores
     from .api.arrays import combine, estimate, estimate_difference, pass_at_k
-    from .api.files import Exported, adapters, export, profiles, write_figures, write_html, write_profile
+    from .api.files import Exported, adapters, export, write_figures, write_html
     from .api.keywords import Choices
-    from .api.runs import analyze, arena, compare, read
+    from .api.runs import analyze, compare, read
     from .data.clusters import Fields
     from .data.questions import Questions
     from .data.scores import CorpusScores, Group, Run, Scores
+    from .extra.arena.api import arena, profiles, write_profile
     from .extra.arena.profiles import NamedProfile, Profile
     from .extra.arena.results import Arena
+    from .extra.arena.tables import write_tables
     from .extra.factors.api import factor_noise, factors
     from .extra.factors.results import Factors
     from .extra.gate.api import gate
@@ -33,20 +35,18 @@ if TYPE_CHECKING:
     from .extra.regress.api import regress
     from .extra.regress.results import Regression
     from .extra.stopping.api import boundaries, compare_in_sequence, estimate_from_part
-    from .report.text import render, write_tables
+    from .report.text import render
     from .results.rows import Analysis, Comparison, ConfidenceInterval, Difference, Estimate
     from .settings import Settings
 
 _HOME = {
-    "api.runs": "analyze arena compare read",
-    "api.files": "Exported adapters export profiles write_figures write_html write_profile",
+    "api.runs": "analyze compare read",
+    "api.files": "Exported adapters export write_figures write_html",
     "api.keywords": "Choices",
-    "report.text": "render write_tables",
+    "report.text": "render",
     "api.arrays": "combine estimate estimate_difference pass_at_k",
     "analysis.sample": "as_scores",
     "results.rows": "Analysis Comparison ConfidenceInterval Difference Estimate",
-    "extra.arena.results": "Arena",
-    "extra.arena.profiles": "NamedProfile Profile",
     "data.questions": "Questions",
     "data.scores": "CorpusScores Group Run Scores",
     "data.clusters": "Fields",

@@ -293,7 +293,6 @@ def has_limits(test: str) -> bool:
 
 _STATS = "harness_noise.stats"
 _ANALYSIS = "harness_noise.analysis"
-_PAIRS = "harness_noise.extra.arena.pairs"
 _MEANS = "estimate analyze"
 _DESIGNS = "arena unpaired wild runs crossed corpus"
 
@@ -440,7 +439,7 @@ T_TEST = register(
     DifferenceTest(
         name="t",
         of_difference=f"{_ANALYSIS}.drawn:test_of_t",
-        of_pairs=f"{_PAIRS}:pairs_by_t",
+        of_pairs=f"{_ANALYSIS}.drawn:pairs_by_t",
         of_corpus=f"{_ANALYSIS}.corpus:by_t",
         beside="estimate_difference compare wild arena unpaired corpus_difference",
         words="Student's t of the paired difference, with Satterthwaite's degrees of freedom.",
@@ -451,7 +450,7 @@ SIGN = register(
         name="sign",
         title="sign test",
         of_difference=f"{_ANALYSIS}.drawn:test_of_sign",
-        of_pairs=f"{_PAIRS}:pairs_by_sign",
+        of_pairs=f"{_ANALYSIS}.drawn:pairs_by_sign",
         of_corpus=f"{_ANALYSIS}.corpus:by_t",
         has_limits=False,
         domain=f"{_ANALYSIS}.drawn:why_no_signs",
@@ -490,7 +489,7 @@ WILD = register(
         works="Cameron2008 MacKinnon",
         title="wild bootstrap",
         of_difference=f"{_ANALYSIS}.drawn:test_of_wild",
-        of_pairs=f"{_PAIRS}:pairs_by_wild",
+        of_pairs=f"{_ANALYSIS}.drawn:pairs_by_wild",
         interval="wild",
         by_cluster=True,
         beside="estimate_difference compare arena wild",

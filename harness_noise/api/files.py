@@ -13,7 +13,7 @@ from ..data.measures import SCORE
 from ..data.native_values import means_as_text as means_as_text
 from ..data.notes import Note, merge_notes
 from ..data.scores import Run
-from ..errors import InputError, check_kind
+from ..errors import InputError
 from ..extra.arena.results import Arena
 from ..io import registry
 from ..io.door import inside, links_note
@@ -27,7 +27,6 @@ from .keywords import Choices, Request
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..extra.arena.profiles import NamedProfile
     from ..report.columns import Words
 
 
@@ -52,78 +51,11 @@ def adapters(format_file: str | Path | None = None) -> dict[str, str]:
     return registry.described(None if format_file is None else str(format_file))
 
 
-def profiles(name: str | Path | None = None) -> tuple[NamedProfile, ...]:
-    """Return the noise profiles of benchmarks, which `compare` takes as `profile`.
-
-    Parameters
-    ----------
-    name
-        Of a benchmark whose noise comes with this package, or a file that `write_profile` wrote. None: all benchmarks
-        that come with this package.
-
-    Returns
-    -------
-    tuple of NamedProfile
-        Each profile with its name and, of those that come with this package, its source.
-
-    Raises
-    ------
-    InputError
-        No such profile.
-    """
-    from ..extra.arena import profiles
-
-    return tuple(noise for each in (profiles.names() if name is None else [name]) for noise in profiles.named(each))
-
-
-def write_profile(result: Arena, path: str | Path, *, with_questions: bool = False, force: bool = False) -> Path:
-    """Write the noise profile of an arena's benchmarks, which `compare` takes as `profile`.
-
-    Parameters
-    ----------
-    result
-        Of `arena`.
-    path
-        The file. One that is there and is no noise profile is left as it is.
-    with_questions
-        Also what every model scored on each question.
-    force
-        Replace any file.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    InputError
-        No benchmark has close models, or the file must not be replaced.
-    """
-    from ..extra.arena import profiles
-
-    check_kind("write_profile", result, Arena)
-    check_profile_path(path, force=force)
-    profiles.write(result, path, questions=with_questions)
-    return Path(path)
-
-
 def holds_runs(what: str) -> bool:
     """Return whether a word names a place that is read for runs, and no noise profile."""
     from ..extra.arena.profiles import is_profile
 
     return is_url(what) or (Path(what).exists() and not is_profile(what))
-
-
-def check_profile_path(path: str | Path, *, force: bool = False) -> None:
-    """Refuse an existing file that is not a noise profile, which `write_profile` would not replace."""
-    from ..extra.arena.profiles import is_profile
-
-    if not force and Path(path).exists() and not is_profile(path):
-        raise InputError(
-            f"`write_profile` {path}: the file is there and is not a noise profile, so it is left as it is. Write to "
-            "another file, or replace it with `force=True`"
-        )
 
 
 def write_html(

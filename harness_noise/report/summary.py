@@ -87,15 +87,6 @@ def only_words(table: object) -> list[str]:
     return [f"Only the questions with {fmt.plain(' and '.join(only))}."] if only else []
 
 
-def of_arena(table: Arena, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return the display form of an arena, with a sentence for each slice field unless there are many benchmarks."""
-    from ..extra.arena import report as arena_summary
-
-    shown = arena_summary.summarise(table, brief=brief)
-    of_slices = slice_sentences(table) if len(table.boards) <= arena_summary.BOARDS else []
-    return replace(shown, sentences=(*shown.sentences, *of_slices))
-
-
 NO_SAMPLES = (
     "There are no error bars, because the answers to the single questions are not there. What to do: keep them with "
     "--log_samples (lm-eval) and run again. Or compare two such numbers by the noise of their benchmark, as in "

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import rankdata
 
 import harness_noise as hn
+from harness_noise.extra.arena.rank_sets import rank_sets
 from harness_noise.extra.arena.ranks import mid_ranks
 from harness_noise.extra.arena.results import AcrossTasks
-from harness_noise.stats.ranks import rank_sets
 from support.slow import rest_slow
 
 R = 200

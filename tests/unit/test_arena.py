@@ -20,6 +20,7 @@ from harness_noise.analysis.repeats import as_repeats
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run, Scores
 from harness_noise.errors import InputError
+from harness_noise.extra.arena import tables
 from harness_noise.extra.arena.benchmark import fit_beta
 from harness_noise.extra.arena.build import arena, distinct_names
 from harness_noise.extra.arena.ranks import best_p
@@ -261,7 +262,7 @@ def test_exported_tables_come_back(tmp_path: Path, kind: Any) -> None:
     if kind == "parquet":
         pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     found = arena(board(names=["=1+1", "b", "c", "d", "e"]), Settings())
-    written = text.write_tables(found, tmp_path / "out", kind)
+    written = tables.write_tables(found, tmp_path / "out", kind)
     assert sorted(path.stem for path in written) == ["benchmarks", "models", "pairs", "questions"]
     path = tmp_path / "out" / f"pairs.{kind}"
     if kind == "json":
@@ -273,7 +274,7 @@ def test_exported_tables_come_back(tmp_path: Path, kind: Any) -> None:
     np.testing.assert_array_equal(back["diff"].astype(float), found.to_frame("pairs")["diff"])
     assert back.model_a[0] == ("'=1+1" if kind == "csv" else "=1+1")
     with pytest.raises(InputError, match="xml"):
-        text.write_tables(found, tmp_path, "xml")  # type: ignore[arg-type]
+        tables.write_tables(found, tmp_path, "xml")  # type: ignore[arg-type]
 
 
 def test_terminal_markdown_and_latex_show_every_model() -> None:

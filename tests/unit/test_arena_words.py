@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
+from harness_noise.extra.arena import figures as arena_figures
 from harness_noise.extra.arena.report import matrix, sentences
 from harness_noise.extra.arena.results import BenchmarkResult
-from harness_noise.report import figures
 from harness_noise.report.fmt import decimals, number
 
 
@@ -99,7 +99,7 @@ def test_a_pair_of_which_nothing_is_known_is_not_called_inseparable() -> None:
     order = [row[0].partition(" ")[2] for row in table.rows]
     assert table.rows[order.index(a)][1 + order.index(b)] == table.rows[order.index(b)][1 + order.index(a)] == "–"
     assert sum(cell == "–" for row in table.rows for cell in row) == 2
-    whole, drawn = figures.matrix(BOARD), figures.matrix(found)
+    whole, drawn = arena_figures.matrix(BOARD), arena_figures.matrix(found)
     assert whole is not None
     assert drawn is not None
     assert drawn.body.count("<rect") == whole.body.count("<rect") - 1

@@ -15,10 +15,11 @@ from harness_noise.cli import main
 from harness_noise.data.clusters import Fields
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
+from harness_noise.extra.arena import figures as arena_figures
+from harness_noise.extra.arena import pages
 from harness_noise.extra.arena import report as arena_summary
 from harness_noise.extra.arena.checkpoints import in_name
 from harness_noise.extra.arena.results import Arena, Checkpoint
-from harness_noise.report import figures, html
 from support.boards import board, values_of, with_values
 from support.notes import noted
 from support.tables import table
@@ -116,11 +117,11 @@ def test_two_series_are_two_lines_and_one_run_without_a_step_is_named() -> None:
     assert [row.series for row in found.checkpoints] == ["run"] * 4 + ["other"] * 4
     assert any("no step is known of llama" in note for note in noted(found))
     assert len(arena_summary.checkpoint_sentences(found)) == 2
-    picture = figures.steps(found, found.boards[0])
+    picture = arena_figures.steps(found, found.boards[0])
     assert picture is not None
     assert picture.body.count('class="iv"') == 8
     unknown = [replace(row, ci_low=None, ci_high=None) if row.series == "run" else row for row in found.checkpoints]
-    picture = figures.steps(replace(found, checkpoints=tuple(unknown)), found.boards[0])
+    picture = arena_figures.steps(replace(found, checkpoints=tuple(unknown)), found.boards[0])
     assert picture is not None
     assert picture.body.count('class="iv"') == 4, "a series of which no interval is known leaves the other"
 
@@ -135,7 +136,7 @@ def test_a_page_says_what_its_own_metric_did_and_not_one_whose_name_begins_alike
     for one in found.boards:
         (line,) = arena_summary.checkpoint_sentences(found, one.key)
         assert line.startswith(f"{one.key[0]} {one.key[1]}: ")
-    first = min(html.write_arena(found, tmp_path)[1:]).read_text(encoding="utf-8")
+    first = min(pages.write_arena(found, tmp_path)[1:]).read_text(encoding="utf-8")
     assert "_norm: " not in first.partition("<h2>")[0]
 
 

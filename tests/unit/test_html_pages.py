@@ -20,10 +20,12 @@ from harness_noise.data.clusters import Fields
 from harness_noise.data.notes import Note
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
+from harness_noise.extra.arena import figures as arena_figures
 from harness_noise.extra.arena.build import arena
+from harness_noise.extra.arena.pages import write_arena
 from harness_noise.extra.arena.results import Arena
 from harness_noise.extra.slices.cutting import slices_of_pairs
-from harness_noise.report import canvas, figures, html
+from harness_noise.report import canvas, html
 from harness_noise.settings import Settings
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ def hostile() -> Arena:
 @pytest.fixture(scope="module")
 def pages(hostile: Arena, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("pages")
-    written = html.write_arena(hostile, folder / "arena", f"harness-noise arena {HOSTILE[0]}")
+    written = write_arena(hostile, folder / "arena", f"harness-noise arena {HOSTILE[0]}")
     runs = drawn()
     pairs = [(runs[i], runs[0]) for i in (1, 2, 4)]
     sliced = slices_of_pairs(pairs, [HOSTILE[1]], Settings())
@@ -153,7 +155,7 @@ def test_an_empty_analysis_still_has_a_page() -> None:
 
 
 def test_figures_are_svg_with_words_and_hold_no_markup_of_a_name(hostile: Arena, tmp_path: Path) -> None:
-    written = figures.save(hostile, tmp_path / "figures")
+    written = arena_figures.save(hostile, tmp_path / "figures")
     expected = {"means", "matrix", "noise", "separation", "accuracies", "heatmap", "difficulty", "pass-at-k"}
     expected |= {"forest"}
     assert {kind for kind in expected for path in written if path.stem.endswith(f"-{kind}")} == expected
@@ -169,7 +171,7 @@ def test_figures_are_svg_with_words_and_hold_no_markup_of_a_name(hostile: Arena,
 
 
 def test_drawing_twice_gives_the_same_bytes(hostile: Arena) -> None:
-    for one, other in zip(*(figures.pictures(hostile, hostile.boards[0]) for _ in range(2)), strict=True):
+    for one, other in zip(*(arena_figures.pictures(hostile, hostile.boards[0]) for _ in range(2)), strict=True):
         assert canvas.svg(one) == canvas.svg(other)
 
 
@@ -187,9 +189,9 @@ def test_figures_of_odd_boards_are_drawn(K: int) -> None:
     boards.append(scaled)
     for one in boards:
         found = arena(one, Settings())
-        names = [one_figure.name for one_figure in figures.pictures(found, found.boards[0])]
+        names = [one_figure.name for one_figure in arena_figures.pictures(found, found.boards[0])]
         assert ("pass-at-k" in names) == (K > 1 and one is not scaled)
-        for one_figure in figures.pictures(found, found.boards[0]):
+        for one_figure in arena_figures.pictures(found, found.boards[0]):
             ElementTree.fromstring(canvas.svg(one_figure, "page"))
 
 

@@ -17,6 +17,7 @@ from harness_noise.analysis.references import same_run
 from harness_noise.analysis.sample import as_scores, outer_note
 from harness_noise.data.scores import Group, Run
 from harness_noise.errors import InputError
+from harness_noise.extra.arena.rank_sets import rank_sets
 from harness_noise.extra.boundaries import exits_above, expected_fraction, mixture_boundaries, mixture_critical
 from harness_noise.extra.boundaries import mixture_tuning as tuning
 from harness_noise.settings import Settings
@@ -43,7 +44,6 @@ from harness_noise.stats.moments import (
     without_rounding,
 )
 from harness_noise.stats.partial import Part, positions_look_random
-from harness_noise.stats.ranks import rank_sets
 from harness_noise.stats.resampling import Distribution, studentised
 
 

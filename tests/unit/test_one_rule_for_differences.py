@@ -9,6 +9,7 @@ import harness_noise as hn
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
+from harness_noise.extra.arena import figures as arena_figures
 from harness_noise.extra.arena.build import arena
 from harness_noise.report import figures
 from harness_noise.report.canvas import COLOURS, MUTED
@@ -42,7 +43,7 @@ def test_the_page_counts_models_by_the_adjusted_verdicts() -> None:
     by_interval = sum(pair.ci_low > 0 or pair.ci_high < 0 for pair in pairs)
     by_verdict = sum("better" in pair.verdict for pair in pairs)
     assert by_interval > by_verdict  # else the test shows nothing
-    picture = figures.differences(board, "opus")
+    picture = arena_figures.differences(board, "opus")
     assert picture is not None
     assert picture.alt.startswith(
         f"{by_verdict} of {len(pairs)} models {'is' if by_verdict == 1 else 'are'} shown to differ"

@@ -18,10 +18,12 @@ import pytest
 
 from harness_noise.analysis.comparison import by_question, compare_runs
 from harness_noise.analysis.mean import analyze_runs
+from harness_noise.extra.arena import figures as arena_figures
+from harness_noise.extra.arena import pages
 from harness_noise.extra.arena.build import arena
 from harness_noise.extra.arena.results import Arena
 from harness_noise.extra.slices.cutting import slices_of_pairs
-from harness_noise.report import figures, html
+from harness_noise.report import html
 from harness_noise.report.fmt import equals_p
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
@@ -44,7 +46,7 @@ def found() -> Arena:
 def folder(found: Arena, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`arena/…`, `one.html`, `many.html` and `means.html`."""
     out = tmp_path_factory.mktemp("browser")
-    html.write_arena(found, out / "arena", "harness-noise arena runs --by kind --html arena")
+    pages.write_arena(found, out / "arena", "harness-noise arena runs --by kind --html arena")
     runs = sliced_board(6)
     settings = Settings(margin=0.02)
     for name, pairs in (("one", [(runs[4], runs[0])]), ("many", [(run, runs[0]) for run in runs[1:]])):
@@ -118,7 +120,7 @@ def test_hover_says_which_pair_a_point_is_and_its_numbers(browser: WebDriver, fo
     point_at(browser, mark)
     pairs = found.boards[0].pairs
     row = next(i for i in range(len(pairs)) if (pairs.a[i], pairs.b[i]) == (0, 5))
-    assert tip(browser) == figures.pair_title(found.boards[0].pairs[row])
+    assert tip(browser) == arena_figures.pair_title(found.boards[0].pairs[row])
     assert re.match(r"model 0 − model 5: −\d+\.\d points", tip(browser))
     point_at(browser, one(browser, "h1"))
     assert tip(browser) == ""
@@ -350,7 +352,7 @@ def test_every_pair_is_a_cell_with_its_p(browser: WebDriver, folder: Path, found
     cell = one(browser, 'svg[data-figure="matrix"] rect[data-m="0 5"]')
     point_at(browser, cell)
     row = pairs.find("model 0", "model 5")
-    assert tip(browser) == f"{figures.pair_title(row)}; adjusted p {equals_p(row.p_adjusted)}"
+    assert tip(browser) == f"{arena_figures.pair_title(row)}; adjusted p {equals_p(row.p_adjusted)}"
     cell.click()
     chosen = browser.execute_script("return [...document.querySelectorAll('#picker select')].map(s => s.value)")
     assert chosen == ["0", "5"]
@@ -401,16 +403,16 @@ def test_a_model_is_not_compared_with_itself(browser: WebDriver, folder: Path) -
 def test_many_pairs_are_one_picture_that_still_names_each(
     browser: WebDriver, found: Arena, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "LABELLED", 3)
-    page = html.write_arena(found, tmp_path)[1]
+    monkeypatch.setattr(arena_figures, "LABELLED", 3)
+    page = pages.write_arena(found, tmp_path)[1]
     opened(browser, page)
     figure = 'svg[data-figure="accuracies"]'
     assert len(texts(browser, f"{figure} use title")) == 3
-    drawn = next(item for item in figures.pictures(found, found.boards[0]) if item.name == "accuracies")
+    drawn = next(item for item in arena_figures.pictures(found, found.boards[0]) if item.name == "accuracies")
     assert drawn.points is not None
     shown = set(texts(browser, f"{figure} use title"))
     for row, x, y in zip(drawn.points.rows.tolist(), drawn.points.x.tolist(), drawn.points.y.tolist(), strict=True):
-        title = figures.pair_title(found.boards[0].pairs[row])
+        title = arena_figures.pair_title(found.boards[0].pairs[row])
         if title in shown:
             continue
         browser.execute_script(

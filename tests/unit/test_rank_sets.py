@@ -14,12 +14,13 @@ from scipy import stats
 
 import harness_noise as hn
 from harness_noise.cli.commands import cli
+from harness_noise.extra.arena.rank_sets import rank_sets, stability
 from harness_noise.extra.arena.ranks import passes
+from harness_noise.extra.ranks import from_decisions
 from harness_noise.results.schema import json_schema
 from harness_noise.stats.contrast import design
 from harness_noise.stats.decision import holm
 from harness_noise.stats.passk import pass_at_k, pass_curves
-from harness_noise.stats.ranks import from_decisions, rank_sets, stability
 from support.commands import runner
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"

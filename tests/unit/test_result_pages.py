@@ -14,6 +14,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.analysis.comparison import by_question, compare_runs
+from harness_noise.extra.arena import figures as arena_figures
 from harness_noise.extra.arena.build import arena
 from harness_noise.extra.arena.report import ranked
 from harness_noise.report import canvas, figures, fmt, html
@@ -274,7 +275,7 @@ def test_names_are_cut_where_they_are_equal(a: str, b: str, shown: tuple[str, st
 
 def test_the_caption_of_the_heat_map_names_its_models() -> None:
     (table,) = arena(board(4, 3, spread=0.25), Settings()).boards
-    picture = figures.heatmap(table)
+    picture = arena_figures.heatmap(table)
     assert picture is not None
     named = picture.alt.partition("From left to right: ")[2]
     assert sorted(named.removesuffix(".").split(", ")) == [f"model {i}" for i in range(4)]

@@ -13,8 +13,8 @@ import harness_noise as hn
 from harness_noise.cli import main
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
+from harness_noise.extra.arena.rank_sets import chosen_by_half
 from harness_noise.stats.contrast import design
-from harness_noise.stats.ranks import chosen_by_half
 from support.notes import noted
 
 

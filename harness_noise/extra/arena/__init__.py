@@ -5,4 +5,12 @@ Source: Wang (2025), "Measuring all the noises of LLM evals", arXiv:2512.21326.
 
 from ...extras import Extra
 
-EXTRA = Extra(results="results")
+EXTRA = Extra(
+    functions={
+        **dict.fromkeys(("arena", "profiles", "write_profile"), "api"),
+        **dict.fromkeys(("NamedProfile", "Profile"), "profiles"),
+        "write_tables": "tables",
+        "Arena": "results",
+    },
+    results="results",
+)

@@ -77,7 +77,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     warning.
     """
     from ... import arena, write_figures, write_html, write_profile, write_tables
-    from ...api.files import check_profile_path
+    from .api import check_profile_path
 
     pages, pictures, tables, profile, with_questions, force = (
         choices.pop(name) for name in ("html", "figures", "tables", "write_profile", "with_questions", "force")

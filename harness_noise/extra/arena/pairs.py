@@ -317,23 +317,6 @@ def decided(
     return {**numbers, "interval": decisions.interval, "p_adjusted": verdicts.p_adjusted}, verdicts
 
 
-def pairs_by_t(of: decision.Differences, c: Columns, table: Table, settings: Settings) -> decision.Test:
-    """Return Student's t of all pairs."""
-    return decision.Test()
-
-
-def pairs_by_sign(of: decision.Differences, c: Columns, table: Table, settings: Settings) -> decision.Test:
-    """Return the sign test of all pairs."""
-    return decision.by_sign(of)
-
-
-def pairs_by_wild(of: decision.Differences, c: Columns, table: Table, settings: Settings) -> decision.Test:
-    """Return the wild bootstrap of all pairs."""
-    from ...stats.resampling import by_wild, wild_pairs
-
-    return by_wild(wild_pairs(table, c, settings), len(c), settings)
-
-
 def square(pairs: Pairs, a_less_b: AnyArray, b_less_a: AnyArray) -> FloatArray:
     """Return an (M, M) matrix of pair values, row's model less column's, NaN on the diagonal."""
     out = np.full((len(pairs.names), len(pairs.names)), np.nan)

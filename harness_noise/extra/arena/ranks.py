@@ -27,8 +27,9 @@ from ...stats.contrast import Design, cluster_codes, in_order, sub_design, sum_b
 from ...stats.pairs import Table
 from ...stats.passk import pass_curves, steps_of_k
 from ...stats.power import detectable_effect, required_units
-from ...stats.ranks import RankSets, chosen_by_half, from_decisions, rank_sets, stability
+from ..ranks import RankSets, from_decisions
 from .pairs import square
+from .rank_sets import chosen_by_half, rank_sets, stability
 from .results import AcrossTasks, Arena, Benchmark, BenchmarkResult, Budget, Model, Pairs, Selection
 
 FEWEST_TOP = 2

@@ -17,6 +17,7 @@ from ...report import fmt
 from ...report.canvas import label_of
 from ...report.columns import Column, Marks, Section, Summary, TextColumn, difference_columns, mean_columns, section
 from ...report.sentences import ODD
+from ...report.summary import slice_sentences
 from ...results.rows import SCORED_DIFFERENTLY, Difference
 from ...stats import decision
 from .budget import budget_section
@@ -608,3 +609,10 @@ def _dead_words(board: BenchmarkResult) -> str:
     differ = "score differently" if board.pairs.common["unit"] is None else "differ"
     of, share = counted(row.n_questions, "question"), f"{100 * left / row.n_questions:.0f}%"
     return f"The {row.n_top} models at the top {differ} on {left} of {of} ({share})"
+
+
+def of_arena(table: Arena, *, brief: bool = False, wide: bool = False) -> Summary:
+    """Return the display form of an arena, with a sentence for each slice field unless there are many benchmarks."""
+    shown = summarise(table, brief=brief)
+    of_slices = slice_sentences(table) if len(table.boards) <= BOARDS else []
+    return replace(shown, sentences=(*shown.sentences, *of_slices))

@@ -381,10 +381,10 @@ class Arena(Document):
     """Every pair of models on every benchmark that they share."""
 
     renderers: ClassVar[Mapping[str, str]] = {
-        "summary": "harness_noise.report.summary:of_arena",
-        "pictures": "harness_noise.report.figures:of_arena",
-        "page": "harness_noise.report.html:write_arena",
-        "figures": "harness_noise.report.figures:save",
+        "summary": "harness_noise.extra.arena.report:of_arena",
+        "pictures": "harness_noise.extra.arena.figures:of_arena",
+        "page": "harness_noise.extra.arena.pages:write_arena",
+        "figures": "harness_noise.extra.arena.figures:save",
     }
     kind: ClassVar[str] = "leaderboard"
     whole: ClassVar[str] = "pairs"

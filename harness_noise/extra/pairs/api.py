@@ -17,8 +17,8 @@ from ...results.forms import finite
 from ...settings import Settings
 from ...stats.contrast import cluster_codes
 from ...stats.decision import holm
-from ...stats.ranks import from_decisions
 from ..ground import refuse_others
+from ..ranks import from_decisions
 from . import stats
 from .read import Judged, read_verdicts
 from .results import LEFT_OUT, ONE_ORDER, SEPARATED, TOO_FEW, JudgedPairs, ModelStrength, PairVerdicts

@@ -82,7 +82,7 @@ class Estimator(Registered):
     """A variance estimator V = g(G) Σ_c [Σ_i c(h) e_i]², with G clusters c of leverage h."""
 
     beside: str = (
-        "published estimate estimate_difference analyze compare arena corpus "
+        "published estimate estimate_difference analyze compare all_pairs corpus "
         "corpus_difference unpaired wild runs crossed"
     )
     leverage: Function
@@ -98,7 +98,7 @@ class IntervalMethod(Registered):
     """A confidence interval of a mean, of a difference, or of both."""
 
     needs: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(("estimate", "analyze", "arena", "corpus"), "of_mean"),
+        **dict.fromkeys(("estimate", "analyze", "all_pairs", "corpus"), "of_mean"),
         **dict.fromkeys(("estimate_difference", "compare", "corpus_difference"), "of_difference"),
     }
     of_mean: Function | None = None
@@ -127,7 +127,7 @@ class DifferenceTest(Registered):
 
     needs: ClassVar[dict[str, str]] = {
         **dict.fromkeys(("estimate_difference", "compare"), "of_difference"),
-        "arena": "of_pairs",
+        "all_pairs": "of_pairs",
         "corpus_difference": "of_corpus",
     }
     of_difference: Function | None = None
@@ -294,7 +294,7 @@ def has_limits(test: str) -> bool:
 _STATS = "harness_noise.stats"
 _ANALYSIS = "harness_noise.analysis"
 _MEANS = "estimate analyze"
-_DESIGNS = "arena unpaired wild runs crossed corpus"
+_DESIGNS = "all_pairs unpaired wild runs crossed corpus"
 
 CR0 = register(
     Estimator(
@@ -371,7 +371,7 @@ CLOPPER_PEARSON = register(
         of_mean=f"{_STATS}.intervals:clopper_pearson_of_mean",
         domain=f"{_STATS}.intervals:why_not_binomial",
         domain_words="0/1 scores, one answer per question, no clusters",
-        beside=f"{_MEANS} arena unpaired wild runs crossed",
+        beside=f"{_MEANS} all_pairs unpaired wild runs crossed",
         words="The exact binomial interval.",
     )
 )
@@ -441,7 +441,7 @@ T_TEST = register(
         of_difference=f"{_ANALYSIS}.drawn:test_of_t",
         of_pairs=f"{_ANALYSIS}.drawn:pairs_by_t",
         of_corpus=f"{_ANALYSIS}.corpus:by_t",
-        beside="estimate_difference compare wild arena unpaired corpus_difference",
+        beside="estimate_difference compare wild all_pairs unpaired corpus_difference",
         words="Student's t of the paired difference, with Satterthwaite's degrees of freedom.",
     )
 )
@@ -455,7 +455,7 @@ SIGN = register(
         has_limits=False,
         domain=f"{_ANALYSIS}.drawn:why_no_signs",
         domain_words="scores that each question has (no ratio of sums)",
-        beside="estimate_difference compare arena corpus_difference",
+        beside="estimate_difference compare all_pairs corpus_difference",
         words="The exact sign test (McNemar) of the questions, or clusters, on which the runs differ.",
     )
 )
@@ -492,7 +492,7 @@ WILD = register(
         of_pairs=f"{_ANALYSIS}.drawn:pairs_by_wild",
         interval="wild",
         by_cluster=True,
-        beside="estimate_difference compare arena wild",
+        beside="estimate_difference compare all_pairs wild",
         words="The wild cluster bootstrap under the null, for few or very unequal clusters. Its interval is by "
         "inversion.",
     )

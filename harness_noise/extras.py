@@ -123,6 +123,10 @@ class Extra:
     """
     tooltips: str = ""
     """The module of its function `tooltip(label, row)`, which explains columns and cells of pages."""
+    listing: str = ""
+    """The module of what `list` says beside formats: `heading` and `rows` of all, and `about` of one name or file."""
+    needs: tuple[str, ...] = ()
+    """Folders of other extras, without which it is not there."""
 
 
 @cache
@@ -132,8 +136,9 @@ def found() -> dict[str, Extra]:
         folder = import_module(FOLDER)
     except ModuleNotFoundError:
         return {}
-    names = [f"{FOLDER}.{module.name}" for module in iter_modules(folder.__path__) if module.ispkg]
-    return {name: import_module(name).EXTRA for name in sorted(names)}
+    names = sorted(module.name for module in iter_modules(folder.__path__) if module.ispkg)
+    every = {name: import_module(f"{FOLDER}.{name}").EXTRA for name in names}
+    return {f"{FOLDER}.{name}": extra for name, extra in every.items() if every.keys() >= {*extra.needs}}
 
 
 def public(name: str) -> Any:
@@ -154,10 +159,17 @@ def module_of(keyword: str, what: str = "") -> Any:
     Raises:
         InputError: no extra does.
     """
+    if (found := module_if_any(keyword)) is None:
+        raise InputError(not_installed(what or f"`{keyword}`"))
+    return found
+
+
+def module_if_any(keyword: str) -> Any:
+    """Return the module that does what a keyword of the core's functions asks for. None if no extra does."""
     for package, extra in found().items():
         if keyword in extra.keywords:
             return import_module(f"{package}.{extra.keywords[keyword].module}")
-    raise InputError(not_installed(what or f"`{keyword}`"))
+    return None
 
 
 def display_of(keyword: str) -> Any:
@@ -249,6 +261,11 @@ def explaining(row: Any) -> Any:
     """Return the module that explains an optional field of a row, None if the row has none."""
     modules = (module for name, module in _explains().items() if getattr(row, name, None) is not None)
     return import_module(found_module) if (found_module := next(modules, "")) else None
+
+
+def listings() -> list[Any]:
+    """Return the modules of what `list` says beside formats."""
+    return [import_module(f"{package}.{extra.listing}") for package, extra in found().items() if extra.listing]
 
 
 def not_installed(name: str) -> str:

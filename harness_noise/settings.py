@@ -79,8 +79,8 @@ _SENTENCES = {
     "estimate_difference.adjust": "{what} is about several rows, and one difference is a family of its own: leave it "
     "out",
     "export.as_repeats export.apart": "every run counts by itself here: leave {what} out",
-    "arena": "arena pairs models by question, takes repeats as independent answers and tests by t, sign or wild. For "
-    "{what} use `compare` on the pairs that need it",
+    "all_pairs": "all pairs of many runs are by question, with repeats as independent answers, by t, sign or wild. "
+    "Leave {what} out",
     "given_runs": "{what} says how files are read, and none is read here: leave it out, or give their paths",
     # what `compare` is given
     "counts profile published": "{what} is about the answers of two runs, and only their numbers are given: leave it "
@@ -117,16 +117,16 @@ for _register in REGISTERS.values():
     for _name, _of_extra in calculations().items():
         _register.check_names(_of_extra.values.get(_register.setting, ()), f"calculation {_name!r} of an extra")
 check_partners()
-_WITH_ANSWERS = "estimate estimate_difference analyze compare arena"
-_DIFFERENCES = "estimate_difference compare arena corpus_difference counts profile"
+_WITH_ANSWERS = "estimate estimate_difference analyze compare all_pairs"
+_DIFFERENCES = "estimate_difference compare all_pairs corpus_difference counts profile"
 _CORPUS = "corpus corpus_difference"
 _DESIGNS = "unpaired wild fixed runs crossed"
-_ON_RUNS = "analyze compare arena"
+_ON_RUNS = "analyze compare"
 KEYWORDS = {
     # how runs are read
     **dict.fromkeys(("tasks", "metrics", "scorers"), f"read published {_ON_RUNS} profile"),
     **dict.fromkeys(("groups", "columns", "format_file"), f"read published {_ON_RUNS} export"),
-    **dict.fromkeys(("measures", "prices"), "read analyze compare arena export"),
+    **dict.fromkeys(("measures", "prices"), "read analyze compare export"),
     "follow_links": f"read published {_ON_RUNS} export",
     "apart": f"read published {_ON_RUNS}",
     "as_repeats": f"published {_ON_RUNS}",
@@ -134,7 +134,6 @@ KEYWORDS = {
     "models": "compare counts profile",
     "against": "compare",
     "complete": "analyze compare",
-    "profile": "profile",
     # what else is computed
     **dict.fromkeys(("questions", "by_question"), "compare"),
     "answers_b": "published",
@@ -248,7 +247,7 @@ class Settings:
     # one row is its own family
     adjust: Adjust = field(
         default="holm",
-        metadata=_obeyed(f"published compare arena corpus_difference counts profile {_DESIGNS}"),
+        metadata=_obeyed(f"published compare all_pairs corpus_difference counts profile {_DESIGNS}"),
     )
     """Adjustment of the p-values over each family of rows: ``"holm"``, ``"bh"`` (Benjamini & Hochberg), ``"none"``."""
     margin: float | None = field(default=None, metadata=_obeyed(f"{_DIFFERENCES} {_DESIGNS}"))
@@ -286,7 +285,7 @@ class Settings:
     unanswered)."""
     cluster: str | None = field(
         default=None,
-        metadata=_obeyed(f"published read analyze compare arena {_CORPUS} {_DESIGNS}"),
+        metadata=_obeyed(f"published read analyze compare all_pairs {_CORPUS} {_DESIGNS}"),
     )
     """Field that related questions share, as a SPEC. None: the clusters that the run has.
 
@@ -294,7 +293,7 @@ class Settings:
     """
     weights: Weights = field(
         default="equal",
-        metadata=_obeyed(f"published analyze compare arena {_CORPUS} {_DESIGNS}", export=()),
+        metadata=_obeyed(f"published analyze compare all_pairs {_CORPUS} {_DESIGNS}", export=()),
     )
     """Weights of the tasks in the overall row, a group as one: ``"equal"``, ``"size"`` (by questions), ``"none"`` (no
     row).
@@ -303,14 +302,14 @@ class Settings:
     every task by their value of a field, as a traffic mix.
     """
     chance: Chance | None = field(
-        default=None, metadata=_obeyed(f"analyze compare arena {_CORPUS} {_DESIGNS}", export=())
+        default=None, metadata=_obeyed(f"analyze compare all_pairs {_CORPUS} {_DESIGNS}", export=())
     )
     """Correct scores in [0, 1] for guessing, (x − c)/(1 − c): c for all tasks, a file or mapping of task to c, or
     ``"auto"``, one over the number of choices of each question. Nothing is clipped at 0. None: no correction."""
     only: tuple[str, ...] = field(
         default=(),
         metadata=_obeyed(
-            f"read analyze compare arena {_CORPUS} {_DESIGNS}",
+            f"read analyze compare all_pairs {_CORPUS} {_DESIGNS}",
             export=(),
         ),
     )
@@ -399,7 +398,7 @@ class Settings:
     def interval_of_difference(self) -> str:
         """The interval of a difference: the one asked for, else the test's own, or t if it has none.
 
-        Intervals of one run, as an arena's models have them, leave the choice of the pairs' to the test.
+        Intervals of one run, as each of many models has one, leave the choice of the pairs' to the test.
         """
         asked = self.interval != INTERVALS.default and INTERVALS[self.interval].of_difference is not None
         return self.interval if asked else TESTS[self.test].interval

@@ -14,13 +14,12 @@ from ..data.native_values import means_as_text as means_as_text
 from ..data.notes import Note, merge_notes
 from ..data.scores import Run
 from ..errors import InputError
-from ..extra.arena.results import Arena
 from ..io import registry
 from ..io.door import inside, links_note
 from ..io.paths import PathInput, is_url, resolve_path
 from ..io.sources import names
 from ..results.forms import Document, check_form, rendered
-from ..results.rows import Analysis, Comparison
+from ..results.rows import Analysis
 from ..settings import Settings
 from .keywords import Choices, Request
 
@@ -51,16 +50,7 @@ def adapters(format_file: str | Path | None = None) -> dict[str, str]:
     return registry.described(None if format_file is None else str(format_file))
 
 
-def holds_runs(what: str) -> bool:
-    """Return whether a word names a place that is read for runs, and no noise profile."""
-    from ..extra.arena.profiles import is_profile
-
-    return is_url(what) or (Path(what).exists() and not is_profile(what))
-
-
-def write_html(
-    result: Analysis | Comparison | Arena, place: str | Path, *, command: str | None = None, words: Words = str
-) -> list[Path]:
+def write_html(result: Document, place: str | Path, *, command: str | None = None, words: Words = str) -> list[Path]:
     """Write a result as HTML: one page, or of an arena a folder with a page of each benchmark.
 
     Parameters

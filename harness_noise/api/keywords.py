@@ -13,7 +13,7 @@ from ..data.measures import SCORE, parse_measures
 from ..data.only import Condition
 from ..data.scores import ReadOptions, Run
 from ..errors import InputError, check_kind, is_now
-from ..extras import module_of
+from ..extras import module_if_any, module_of
 from ..io.first_answers import first_answers
 from ..io.paths import PathInput, is_path
 from ..io.registry import those_with
@@ -35,11 +35,8 @@ from ..settings import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
 
-    from ..extra.arena.profiles import Profile
 
 Progress: TypeAlias = Callable[[Iterable[Any], str, int], Iterable[Any]]
 """A wrapper of an iterable that shows how far it is, given what is done and the number of items, such as tqdm's."""
@@ -264,12 +261,6 @@ class Request:
         if self.options.prices and not any("cost" in name for name in others):
             raise InputError("`prices` are for costs, and none is asked for: name it, as in `measures=['cost']`")
 
-    def profile(self, path: str | Path) -> Profile:
-        """Return the one noise profile of a file or a name, with the task, metric and scorer that were asked for."""
-        from ..extra.arena import profiles
-
-        return profiles.choose(profiles.read(path), self.options)
-
     def watched(self, values: Iterable[Any], doing: str, total: int) -> Iterable[Any]:
         """Return the values, while `progress` shows how far they are."""
         return values if self.progress is None else self.progress(values, doing, total)
@@ -323,12 +314,10 @@ class Request:
         several = listed(sources)
         if not several:
             return []
-        from ..extra.arena import profiles
-
-        out: list[Run] = []
+        noise, out = module_if_any("profile"), list[Run]()
         for source in several:
-            profile = is_path(source) and profiles.is_profile(str(source))
-            out += profiles.read_runs(str(source)) if profile else self.runs([source])
+            profile = noise is not None and is_path(source) and noise.is_profile(str(source))
+            out += noise.read_runs(str(source)) if profile else self.runs([source])
         return out
 
     def pair(

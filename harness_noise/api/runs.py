@@ -209,6 +209,8 @@ def compare(
     extras = {"questions": questions or None, "by_question": by_question}
     own: dict[str, Any] = extras | {"by": by, "looks": looks, "against": base, "complete": whole}
     own |= {"answers_b": answers_b, "n": n, "profile": profile}
+    if profile is not None:
+        module_of("profile")
     form = "compare"
     pairs: list[tuple[Run, Run]] = []
     if any(number is not None for number in numbers):
@@ -331,9 +333,8 @@ def _of_numbers(
         )
     if profile is None:
         raise InputError(_no_noise(scores))
-    from ..extra.arena import profiles as noise
-
-    known = request.profile(profile)
+    noise = module_of("profile")
+    known = noise.chosen(profile, request.options)
     row = noise.compare(known, *scores, names=called, level=settings.level, margin=settings.margin)
     source = noise.sentence(profile)
     return Comparison(settings.to_dict(), (row,), () if source is None else (Note("source", source),))

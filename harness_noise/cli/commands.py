@@ -12,7 +12,6 @@ import click
 from .. import extras
 from .._version import __version__
 from ..errors import InputError, some_of
-from ..extra.arena import cli as arena
 from . import compare, helps, listing, options, routing
 from .flags import in_flags as in_flags  # with the flags of all commands
 from .flags import know
@@ -98,8 +97,8 @@ def lm_eval(arguments: tuple[str, ...]) -> int:
 
 
 _OWN = (
-    *(analyze, compare.command, arena.command),
-    *(listing.command, export, lm_eval),
+    *(analyze, compare.command, listing.command),
+    *(export, lm_eval),
 )
 _SHIPPED = "analyze compare gate regress arena factors plan label list export lm-eval demo"
 """Commands of the package, in the order of messages: those of extras that it ships, too. Others come behind them."""
@@ -157,9 +156,10 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            if args[0] in _SHIPPED.split() and not options.is_place(args[0]):
+            if args[0] not in _SHIPPED.split() or options.is_place(args[0]):
+                args = [*routing.command_of(args, COMMANDS), *args]
+            if args[0] not in COMMANDS:
                 raise click.UsageError(extras.not_installed(args[0]), ctx)
-            args = [*routing.command_of(args, COMMANDS), *args]
         return super().resolve_command(ctx, args)
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError, counted
+from ..extras import listings
 from . import options
 
 if TYPE_CHECKING:
-    from .. import NamedProfile, Run, Scores
+    from .. import Run, Scores
 
 
 @options.command("list", "harness-noise list scores.csv")
@@ -25,18 +26,20 @@ def command(what: str | None, **choices: Any) -> None:
     left out, and what more the files would have to say. With the NAME of a noise profile, as --profile takes
     it: where its table came from, and how the profile was made.
     """
-    from .. import adapters, profiles, read
-    from ..api.files import holds_runs
+    from .. import adapters, read
 
     choices = options.keywords(choices)
-    if choices.get("columns") and (what is None or not holds_runs(what)):
+    told = () if what is None else [each.about(what) for each in listings()]
+    about = next((rows for rows in told if rows is not None), None)
+    if choices.get("columns") and (what is None or about is not None):
         raise InputError("`columns` says how a file is read, and no file is named")
     if what is None:
         click.echo("Formats that can be read (list FILE: what a file would be read as):")
         _print(adapters(choices.get("format_file")))
-        click.echo("\nNoise profiles for --profile NAME (list NAME: the sources of one):")
-        _print({noise.name: ", ".join(f"{key} {value}" for key, value in _figures(noise)) for noise in profiles()})
-    elif holds_runs(what):
+        for each in listings():
+            click.echo(f"\n{each.HEADING}")
+            _print(each.rows())
+    elif about is None:
         runs = read(what, apart=True, **choices)
         for i, run in enumerate(runs):
             click.echo("\n" if i else "", nl=False)
@@ -47,19 +50,8 @@ def command(what: str | None, **choices: Any) -> None:
             _print(lacking)
         options.hints(dict.fromkeys(note for run in runs for note in run.notes))
     else:
-        for noise in profiles(what):
-            profile = noise.profile
-            about = {"task": profile.task, "metric": profile.metric, **(noise.source or {})}
-            _print({**dict(_figures(noise)), **about})
-
-
-def _figures(noise: NamedProfile) -> Iterable[tuple[str, object]]:
-    profile = noise.profile
-    yield "questions", profile.n_questions
-    if profile.cluster is not None:
-        yield "clusters", f"{profile.n_clusters} ({profile.cluster})"
-    yield "models", profile.n_models
-    yield "SE of A − B", profile.units.text(profile.se_total.median, 3, unit=True)
+        for rows in about:
+            _print(rows)
 
 
 def _of_run(run: Run) -> Iterable[tuple[str, object]]:

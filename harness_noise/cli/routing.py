@@ -60,7 +60,7 @@ def _unknown(word: str, commands: Mapping[str, click.Command]) -> str:
 def _runs_in(arguments: Sequence[str], commands: Mapping[str, click.Command]) -> int:
     """Return the number of runs among the arguments, by the options of all three commands, which mean the same."""
     every: dict[str, click.Parameter] = {}
-    for name in (*BY_RUNS.values(), MANY):
+    for name in filter(commands.__contains__, (*BY_RUNS.values(), MANY)):
         every |= {helps.longest(param): param for param in commands[name].params if isinstance(param, click.Option)}
     loose: dict[str, Any] = {"ignore_unknown_options": True, "allow_extra_args": True}
     reader = click.Command("any", params=[*every.values()], add_help_option=False, context_settings=loose)

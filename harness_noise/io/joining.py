@@ -338,3 +338,9 @@ def is_meant(name: str, wanted: str) -> bool:
 def _name(row: Any, option: str) -> str:
     """Return what `tasks`, `metrics` or `scorers` chooses an item by. A group by its own name."""
     return str(row.name if option == "tasks" and isinstance(row, Group) else getattr(row, option[:-1]))
+
+
+def travelling(run: Run) -> Run:
+    """Return the run without the data of corpus metrics, as it travels between processes."""
+    corpus = (replace(part, records=(), aggregate=None, stats=None, value=None) for part in run.corpus)
+    return replace(run, corpus=tuple(corpus))

@@ -9,7 +9,7 @@ from ..choices import REGISTERS, Register, load_packages
 from ..extras import calculations, commands
 from ..settings import obeyed
 
-_COMMANDS = ("analyze", "compare", "arena", "export")
+_COMMANDS = ("analyze", "compare", "export")
 _DESIGNS_IN_WORDS = {
     "unpaired": "`--unpaired`",
     "fixed": "`--questions-are fixed`",

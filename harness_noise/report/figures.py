@@ -1,7 +1,6 @@
 """Figures of results, each with a text alternative.
 
-An arena's benchmark has figures whose marks name their pairs or models. A comparison has its verdict, its rows, and for
-each row slices, clusters and questions.
+A comparison has its verdict, its rows, and for each row slices, clusters and questions.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from numpy.typing import ArrayLike
 
 from ..arrays import FloatArray, IntArray
 from ..errors import counted
-from ..extra.arena.results import Checkpoint
 from ..extras import display_of
 from ..io.atomic import write_text
 from ..results.forms import rendered
@@ -47,7 +45,7 @@ DISTINCT = 31
 BINS = 21
 
 
-def numbers(row: Estimate | Difference | Checkpoint) -> str:
+def numbers(row: Any) -> str:
     """Return a row's estimate with its interval as text."""
     ends = "" if row.ci_low is None else f" {fmt.interval_of(row)}"
     return f"{fmt.shown(row, fmt.value_of(row), mean=hasattr(row, 'mean'), unit=True)}{ends}"

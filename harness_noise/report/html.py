@@ -1,4 +1,4 @@
-"""HTML: a fragment for notebooks, the page of a result, and an arena's index with a page of each benchmark.
+"""HTML: a fragment for notebooks, and the page of a result.
 
 The templates escape by default; the only markup that enters unescaped is our own style, script and figures. A page is
 one file, loads nothing, and its content security policy allows no script but ours, which finds its numbers in the page.
@@ -22,7 +22,6 @@ from markupsafe import Markup
 from .. import extras
 from .._version import __version__
 from ..data.notes import texts
-from ..extra.arena import report as arena_summary
 from ..io.atomic import write_text
 from ..results.rows import Analysis, ByQuestion, Comparison, Difference, Estimate, Flip
 from . import canvas, figures, fmt, summary
@@ -32,7 +31,6 @@ from .sentences import count_line, methods, sentence, trade_offs, verdict_parts
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _ASSETS = Path(__file__).parent / "assets"
-_BESIDE = Path(arena_summary.__file__).parent / "page"
 
 
 def fragment(table: summary.Result) -> str:
@@ -59,18 +57,17 @@ def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
     return replace(table, comparisons=tuple(map(clip, table.comparisons)), questions=tuple(map(clip, table.questions)))
 
 
-def render(template: str, *, title: str, **values: Any) -> str:
-    """Return a page from one of our templates."""
-    return (
-        environment().get_template(template).render(title=shown(title, 200), version=__version__, **_assets(), **values)
-    )
+def render(template: str, *, title: str, beside: Path | None = None, **values: Any) -> str:
+    """Return a page from one of our templates, or from one of a folder `beside`, whose scripts it has, too."""
+    made = environment(beside).get_template(template)
+    return made.render(title=shown(title, 200), version=__version__, **_assets(beside), **values)
 
 
 @cache
-def environment() -> Environment:
-    """Return our Jinja environment. Autoescape is on for all templates."""
+def environment(beside: Path | None = None) -> Environment:
+    """Return our Jinja environment, with the templates of a folder `beside`. Autoescape is on for all of them."""
     made = Environment(
-        loader=FileSystemLoader([_TEMPLATES, _BESIDE]),
+        loader=FileSystemLoader([_TEMPLATES, *([] if beside is None else [beside])]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -103,10 +100,10 @@ def _svg(picture: Picture, theme: canvas.Theme = "page") -> Markup:
 
 
 @cache
-def _assets() -> dict[str, str]:
+def _assets(beside: Path | None) -> dict[str, str]:
     """Return our style and script, which are not escaped, and the hash that allows the script to run."""
     style = (_ASSETS / "style.css").read_text(encoding="utf-8")
-    places = (_ASSETS / "tables.js", _ASSETS / "figures.js", _BESIDE / "picker.js")
+    places = [_ASSETS / "tables.js", _ASSETS / "figures.js", *([] if beside is None else sorted(beside.glob("*.js")))]
     script = "".join(place.read_text(encoding="utf-8") for place in places)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {"style": Markup(style), "script": Markup(script), "script_hash": f"sha256-{digest}"}
@@ -306,7 +303,7 @@ def _inside(
 
 
 def write_page(table: Analysis | Comparison, place: Path, command: str | None = None, words: Words = str) -> list[Path]:
-    """Write the page of a result, as `write_arena` does for an arena."""
+    """Write the page of a result, as the page of each kind is written."""
     questions = getattr(table, "by_question", ())
     write_text(place, page(table, command=command, questions=questions, words=words))
     return [place]

@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Any
 
-from ..results.arena import Arena
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import fmt
 from .columns import Section
@@ -67,7 +67,7 @@ def render(table: Result, *, details: bool = False) -> str:
     summary = summarise(table, brief=bool(table.whole) and not details)
     notes = [f"{one.mark}: {one.meaning}" for one in summary.legend]
     rows: Sequence[Estimate | Difference] = table.rows if isinstance(table, (Analysis, Comparison)) else ()
-    weighted = table.models if isinstance(table, Arena) else rows
+    weighted: Sequence[Any] = getattr(table, "weighted", rows)
     for_paper = dict(zip(fmt.weights_line(weighted), fmt.weights_line(weighted, choice=False), strict=True))
     # the table of the other methods is a detail, and so are the notes on it
     hidden = set(combined_notes(table)) if isinstance(table, Comparison) and not details else set()

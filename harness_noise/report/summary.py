@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from ..choices import T_TEST
 from ..data import notes as said_of
@@ -59,9 +59,6 @@ from .sentences import (
     shown_rows,
     verdict_lines,
 )
-
-if TYPE_CHECKING:
-    from ..extra.arena.results import Arena
 
 NAME = 40
 """The most letters of a model's name next to its mean."""
@@ -397,11 +394,11 @@ def _looks() -> Any:
     return display_of("looks")
 
 
-def slice_sections(table: Analysis | Comparison | Arena, marks: Marks) -> list[Section]:
+def slice_sections(table: Any, marks: Marks) -> list[Section]:
     """Return the tables of a result's slices, none if it has no slices."""
     return display_of("by").sections(table, marks) if table.slices else []
 
 
-def slice_sentences(table: Analysis | Comparison | Arena) -> list[str]:
+def slice_sentences(table: Any) -> list[str]:
     """Return the sentences on a result's slices, none if it has no slices."""
     return display_of("by").sentences(table) if table.slices or table.heterogeneity else []

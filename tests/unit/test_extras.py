@@ -79,6 +79,8 @@ def test_the_core_works_without_extras_and_with_each_alone(tmp_path, left):
 
 ASKED = {
     "demo": ["demo"],
+    "arena": ["arena", "a.csv", "a.csv"],
+    "--profile": ["compare", "0.71", "0.68", "--profile", "gpqa_diamond"],
     "factors": ["factors", "a.csv", "--factor", "x"],
     "gate": ["gate", "a.csv", "--against", "a.csv"],
     "label": ["label", "a.csv"],
@@ -97,12 +99,33 @@ for name in hn.__all__:
         getattr(hn, name)
     except AttributeError as error:
         print(error)
-for keywords in ({"labels": "a.csv"}, {"by": ["x"]}):
+for function, sides, keywords in (
+    (hn.analyze, ["a.csv"], {"labels": "a.csv"}),
+    (hn.analyze, ["a.csv"], {"by": ["x"]}),
+    (hn.compare, [0.71, 0.68], {"profile": "gpqa_diamond"}),
+    (hn.compare, ["a.csv", "a.csv"], {"profile": "gpqa_diamond"}),
+):
     try:
-        hn.analyze("a.csv", **keywords)
+        function(*sides, **keywords)
+        print("`nothing` is not installed")
     except hn.InputError as error:
         print(error)
 """
+
+
+@pytest.mark.process
+def test_an_extra_that_needs_another_is_not_there_without_it(tmp_path):
+    """Looks at many models need the arena: a copy without it has neither."""
+    copy = tmp_path / "harness_noise"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.rmtree(copy / "extra/arena")
+    code = "import harness_noise as hn\nfrom harness_noise import extras\nprint(*extras.found())\nhn.drop_models"
+    how = {"cwd": tmp_path, "env": environment(tmp_path), "capture_output": True, "text": True, "check": False}
+    done = subprocess.run([sys.executable, "-c", code], **how)
+    left = {name.rpartition(".")[2] for name in done.stdout.split()}
+    needing = {name for name in FOLDERS if "arena" in extras.found()[f"{extras.FOLDER}.{name}"].needs}
+    assert (needing, left) == ({"dropping"}, {*FOLDERS} - needing - {"arena"}), done.stderr
+    assert "has no attribute 'drop_models'" in done.stderr
 
 
 @pytest.mark.process
@@ -116,10 +139,15 @@ def test_what_is_not_installed_says_so(tmp_path):
     helm_files.run(tmp_path / "helm")  # tables, without a column of scores
     done = subprocess.run([sys.executable, "-m", "harness_noise", "analyze", "helm"], **how)
     assert (done.returncode, "no column holds the scores" in done.stderr) == (2, True), done.stderr
+    many = subprocess.run([sys.executable, "-m", "harness_noise", "a.csv", "a.csv", "a.csv"], **how)
+    assert (many.returncode, "arena is not installed" in many.stderr) == (2, True), many.stderr
+    listed = subprocess.run([sys.executable, "-m", "harness_noise", "list"], **how)
+    assert (listed.returncode, "Noise profiles" in listed.stdout) == (0, False), listed.stderr
     done = subprocess.run([sys.executable, "-c", _NAMES], **how)
     missing = {line.partition(" is not installed")[0] for line in done.stdout.splitlines()}
-    shipped = {"`labels`", "`by`"} | {name for extra in extras.found().values() for name in extra.functions}
-    assert (done.returncode, missing) == (0, shipped.intersection([*hn.__all__, "`labels`", "`by`"])), done.stderr
+    keywords = {"`labels`", "`by`", "`profile`"}
+    shipped = keywords | {name for extra in extras.found().values() for name in extra.functions}
+    assert (done.returncode, missing) == (0, shipped.intersection([*hn.__all__, *keywords])), done.stderr
 
 
 _LOADED = """

@@ -3,7 +3,7 @@
 Source: Wang (2025), "Measuring all the noises of LLM evals", arXiv:2512.21326.
 """
 
-from ...extras import Extra
+from ...extras import Calculation, Extra, Keyword
 
 EXTRA = Extra(
     functions={
@@ -13,4 +13,17 @@ EXTRA = Extra(
         "Arena": "results",
     },
     results="results",
+    commands={"arena": "cli"},
+    keywords={"profile": Keyword("profiles", "profile")},
+    listing="listing",
+    calculations={
+        "arena": Calculation(
+            like="all_pairs",
+            obeys="tasks metrics scorers groups columns format_file measures prices follow_links apart as_repeats",
+            refusals={
+                "": "arena pairs models by question, takes repeats as independent answers and tests by t, sign or "
+                "wild. For {what} use `compare` on the pairs that need it",
+            },
+        ),
+    },
 )

@@ -23,6 +23,8 @@ from . import figures
 from . import report as arena_summary
 from .results import Arena, BenchmarkResult
 
+BESIDE = Path(__file__).parent / "page"
+"""Templates, and the script of any two models."""
 PAIRS = 500
 """The most pairs on a page. The exported table has all."""
 
@@ -66,6 +68,7 @@ def _index_page(arena: Arena, names: list[str], command: str | None, words: Word
     marks = Marks()
     return render(
         "index.html",
+        beside=BESIDE,
         title=f"Arena of {models} models",
         lead=f"{models} models on {counted(boards, 'benchmark')}, {compared}.",
         links=[
@@ -99,6 +102,7 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
     ahead = [picture for picture in pictures if picture.name in ("steps", "means", "matrix")]
     return render(
         "board.html",
+        beside=BESIDE,
         title=name,
         sentences=[
             *arena_summary.checkpoint_sentences(arena, board.key),

@@ -220,6 +220,11 @@ def _value(value: Any, kind: str) -> Any:
     return number
 
 
+def chosen(path: str | Path, options: ReadOptions) -> Profile:
+    """Return the one noise profile of a file or a name, with the task, metric and scorer that were asked for."""
+    return choose(read(path), options)
+
+
 def choose(profiles: Sequence[Profile], options: ReadOptions) -> Profile:
     """Return the one profile of the task, metric and scorer that are asked for. What is not named matches all.
 

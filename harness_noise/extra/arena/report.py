@@ -616,3 +616,20 @@ def of_arena(table: Arena, *, brief: bool = False, wide: bool = False) -> Summar
     shown = summarise(table, brief=brief)
     of_slices = slice_sentences(table) if len(table.boards) <= BOARDS else []
     return replace(shown, sentences=(*shown.sentences, *of_slices))
+
+
+def methods(arena: Arena, adjustment: tuple[str, tuple[str, ...]] | None) -> list[tuple[str, tuple[str, ...]]]:
+    """Return sentences for a paper on the pairs of models, the best of them, and their ranks, each with its works."""
+    level = fmt.percent(arena.settings["level"])
+    out: list[tuple[str, tuple[str, ...]]] = [
+        (
+            f"★ marks the models that are not significantly worse than the best ({level}), by one-sided paired tests "
+            "that are adjusted for the number of rivals",
+            ("Hsu",),
+        )
+    ]
+    if adjustment and any(len(board.pairs) > 1 for board in arena.boards):
+        out.append((f"p-values of pairs are adjusted within each benchmark by {adjustment[0]}", adjustment[1]))
+    if any(model.rank_low is not None for model in arena.models):
+        out.append((f"Sets of ranks hold all true ranks together with {level} confidence", ("Mogstad",)))
+    return out

@@ -385,6 +385,7 @@ class Arena(Document):
         "pictures": "harness_noise.extra.arena.figures:of_arena",
         "page": "harness_noise.extra.arena.pages:write_arena",
         "figures": "harness_noise.extra.arena.figures:save",
+        "methods": "harness_noise.extra.arena.report:methods",
     }
     kind: ClassVar[str] = "leaderboard"
     whole: ClassVar[str] = "pairs"
@@ -419,6 +420,11 @@ class Arena(Document):
     @property
     def models(self) -> tuple[Model, ...]:
         return tuple(model for board in self.boards for model in board.models)
+
+    @property
+    def weighted(self) -> tuple[Model, ...]:
+        """The rows whose weights the notes of a table name."""
+        return self.models
 
     @property
     def benchmarks(self) -> tuple[Benchmark, ...]:

@@ -19,6 +19,7 @@ from ..._version import __version__
 from ...data.questions import CONTENT_KEYS, Questions
 from ...data.scores import CorpusScores, ReadOptions, Run, Scores
 from ...errors import InputError
+from ...io.joining import travelling
 from ...io.paths import reason
 from ...io.protocol import PartRead
 from ...io.registry import ReadUnit, read_unit
@@ -256,12 +257,6 @@ def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
 
 
 # what travels
-
-
-def travelling(run: Run) -> Run:
-    """Return the run without what an arena does not use: the data of corpus metrics."""
-    corpus = (replace(part, records=(), aggregate=None, stats=None, value=None) for part in run.corpus)
-    return replace(run, corpus=tuple(corpus))
 
 
 class Interner:

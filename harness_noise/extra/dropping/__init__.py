@@ -8,6 +8,7 @@ from ...extras import Extra, Switch
 EXTRA = Extra(
     functions=dict.fromkeys(("drop_models", "drop_in_sequence"), "api") | {"Dropping": "results"},
     results="results",
+    needs=("arena",),
     switches=(
         Switch(
             "--looks",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..._version import __version__
 from ...choices import ESTIMATORS, INTERVALS, REFERENCE, TESTS, Register
 from ...errors import some_of
 from ...report import fmt
+from ...results.forms import Document, rendered, renderers_of
 from ...results.rows import Analysis, Comparison, Difference, Estimate
-from ..arena.results import Arena
 
 Rows = Sequence[Estimate | Difference]
 Sentence = tuple[str, tuple[str, ...]]
@@ -48,15 +48,30 @@ _MISSING = {"zero": "count as 0", "drop": "are left out"}
 _BY_ADJUSTMENT = {"holm": ("Holm's method", ("Holm",)), "bh": ("the false discovery rate", ("Benjamini",))}
 
 
-def text(result: Analysis | Comparison | Arena) -> str:
+FORM = "methods"
+"""The renderer of a kind of result that has more to say: its sentences and their works, given the adjustment's."""
+
+
+def text(result: Document) -> str:
     """Return the methods paragraph and the list of references for a result, as Markdown."""
-    rows: Rows = tuple(result.models) if isinstance(result, Arena) else result.rows
-    said = [*_of_rows(result, rows), *(_of_arena(result) if isinstance(result, Arena) else ())]
+    own: list[Sentence] = []
+    if FORM in renderers_of(result):
+        own = rendered(FORM, result, _BY_ADJUSTMENT.get(_settings(result).get("adjust", "")))
+    said = [*_of_rows(result, rows_of(result)), *own]
     keys = {key: None for _, works in said for key in works}
     said.append((f"All figures were computed with harness-noise {__version__}", ()))
     paragraph = " ".join(f"{words}{_cited(works)}." for words, works in said)
     listed = "".join(f"- {WORKS[key]}\n" for key in sorted(keys))
     return f"{paragraph}\n\n## References\n\n{listed}" if listed else f"{paragraph}\n"
+
+
+def rows_of(result: Any) -> Rows:
+    """Return the rows of a result, of several benchmarks its models."""
+    return result.rows if isinstance(result, (Analysis, Comparison)) else tuple(result.models)
+
+
+def _settings(result: Any) -> Mapping[str, Any]:
+    return dict(result.settings)
 
 
 def _works(register: Register[Any], *names: str) -> tuple[str, ...]:
@@ -71,10 +86,10 @@ def _cited(works: Sequence[str]) -> str:
     return f" ({'; '.join(names)})" if names else ""
 
 
-def _of_rows(result: Analysis | Comparison | Arena, rows: Rows) -> Iterator[Sentence]:
-    """Yield the sentences on the rows of a result, or on an arena's models."""
+def _of_rows(result: Document, rows: Rows) -> Iterator[Sentence]:
+    """Yield the sentences on the rows of a result, which may be models."""
     compared = [row for row in rows if isinstance(row, Difference)]
-    settings, tested = result.settings, [row for row in rows if row.se is not None]
+    settings, tested = _settings(result), [row for row in rows if row.se is not None]
     if compared:
         pairings = dict.fromkeys(map(fmt.pairing, compared))
         published = [row for row in compared if fmt.of_published(row)]
@@ -150,7 +165,7 @@ def _intervals(rows: Rows) -> Iterator[Sentence]:
         yield f"Confidence intervals have {fmt.level_of(rows)} coverage ({titles})", works
 
 
-def _tests(result: Analysis | Comparison | Arena, rows: Sequence[Difference]) -> Iterator[Sentence]:
+def _tests(result: Document, rows: Sequence[Difference]) -> Iterator[Sentence]:
     """Yield sentences on the tests of differences, and their adjustment."""
     tested = [row for row in rows if row.p_value is not None]
     for name in dict.fromkeys(row.test for row in tested):
@@ -159,11 +174,12 @@ def _tests(result: Analysis | Comparison | Arena, rows: Sequence[Difference]) ->
             _works(TESTS, name) or _STOPPED.get(name, ()),
         )
     family = [row for row in tested if not row.is_overall]
-    how = _BY_ADJUSTMENT.get(result.settings.get("adjust", ""))
+    settings = _settings(result)
+    how = _BY_ADJUSTMENT.get(settings.get("adjust", ""))
     if how and len(family) > 1:
         yield f"They are adjusted over the rows that are tested together by {how[0]}, and verdicts follow them", how[1]
-    if result.settings.get("margin") is not None and rows:
-        margin = fmt.scale_of(rows[0]).given(result.settings["margin"])
+    if settings.get("margin") is not None and rows:
+        margin = fmt.scale_of(rows[0]).given(settings["margin"])
         yield f"Two models are equivalent if they are shown to differ by less than {margin}", ("Schuirmann",)
 
 
@@ -173,18 +189,3 @@ _TEST_WORDS = {
     "reference": "The standard error is borrowed from other models on the benchmark",
     "fisher": "p-values are two-sided, from Fisher's exact test of two counts",
 }
-
-
-def _of_arena(arena: Arena) -> Iterator[Sentence]:
-    """Yield sentences on the pairs of models, the best of them, and their ranks."""
-    level = fmt.percent(arena.settings["level"])
-    yield (
-        f"★ marks the models that are not significantly worse than the best ({level}), by one-sided paired tests that "
-        "are adjusted for the number of rivals",
-        ("Hsu",),
-    )
-    how = _BY_ADJUSTMENT.get(arena.settings.get("adjust", ""))
-    if how and any(len(board.pairs) > 1 for board in arena.boards):
-        yield f"p-values of pairs are adjusted within each benchmark by {how[0]}", how[1]
-    if any(model.rank_low is not None for model in arena.models):
-        yield f"Sets of ranks hold all true ranks together with {level} confidence", ("Mogstad",)

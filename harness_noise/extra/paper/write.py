@@ -10,16 +10,14 @@ from ...errors import InputError, check_kind, some_of
 from ...io.atomic import write_text
 from ...report.columns import Words
 from ...report.text import render
-from ...results.rows import Analysis, Comparison
-from ..arena.results import Arena
-from .methods import text
+from ...results.forms import Document, all_kinds, renderers_of
+from ...results.rows import Analysis, Comparison, Estimate
+from .methods import FORM, rows_of, text
 
 _FILES = ("table.tex", "sentence.txt", "figure.svg", "methods.md", "result.json")
 
 
-def write_paper(
-    result: Analysis | Comparison | Arena, folder: str | Path, *, command: str | None = None, words: Words = str
-) -> list[Path]:
+def write_paper(result: Document, folder: str | Path, *, command: str | None = None, words: Words = str) -> list[Path]:
     """Write what a paper needs of a result: table, sentence, figure, methods and numbers.
 
     Parameters
@@ -50,7 +48,9 @@ def write_paper(
     The result is made again by the command, or in Python by the function of the runs with
     ``settings=hn.Settings(**json["settings"])`` (of an arena without `baseline`) and what else you gave.
     """
-    check_kind("write_paper", result, Analysis, Comparison, Arena)
+    if FORM not in renderers_of(result):
+        more = (kind for kind in all_kinds().values() if FORM in kind.renderers)
+        check_kind("write_paper", result, Analysis, Comparison, *more)
     _check_folder(Path(folder))
     files = {"table.tex": render(result, "latex"), "sentence.txt": render(result, "sentence", words=words)}
     try:
@@ -88,9 +88,8 @@ def _is_paper(path: Path) -> bool:
     return isinstance(found, dict) and {"harness_noise_version", "settings", "run"} <= {*found}
 
 
-def _names_of_runs(result: Analysis | Comparison | Arena) -> list[str]:
+def _names_of_runs(result: Document) -> list[str]:
     """Return the runs of a result, each once, in its order. Of a comparison A comes first."""
     if isinstance(result, Comparison):
         return list(dict.fromkeys(name for row in result.rows for name in (row.run_a, row.run_b) if name))
-    rows = result.models if isinstance(result, Arena) else result.rows
-    return list(dict.fromkeys(row.run for row in rows))
+    return list(dict.fromkeys(row.run for row in rows_of(result) if isinstance(row, Estimate)))

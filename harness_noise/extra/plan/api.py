@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...api.keywords import Choices, Request
 from ...data.notes import Note
 from ...errors import InputError
+from ...extras import module_of
 from ...settings import KEYWORDS
 
 if TYPE_CHECKING:
@@ -202,10 +203,10 @@ def _of_profile(path: str | Path, inputs: Asked, request: Request, *, looks: Loo
     Where one answer to each question says nothing of ω² alone.
     """
     from ...settings import check_scale
-    from ..arena import profiles
     from .plans import plan_of
 
-    profile = request.profile(path)
+    profiles = module_of("profile")
+    profile = profiles.chosen(path, request.options)
     check_scale("effect", inputs.effect, profile.scale, profile.metric)
     if inputs.accuracy is not None:
         profile.check(inputs.accuracy)

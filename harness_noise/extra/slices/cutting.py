@@ -32,15 +32,14 @@ from ...data.notes import Note, merge_notes, texts
 from ...data.numbers import number_texts
 from ...data.scores import Group, Run, Scores
 from ...errors import InputError
-from ...results.forms import finite
-from ...results.rows import Analysis, Comparison, DifferenceSlice, Estimate, EstimateSlice, Heterogeneity
+from ...results.forms import Document, finite
+from ...results.rows import DifferenceSlice, Estimate, EstimateSlice, Heterogeneity
 from ...settings import Adjust, Settings
 from ...stats import decision
 from ...stats.tolerances import FEW_DF, short_of
-from ..arena.results import Arena
 from . import stats as by_slice
 
-Table = TypeVar("Table", Analysis, Comparison, Arena)
+Table = TypeVar("Table", bound=Document)
 
 PARTS = 4
 """Slices that a number is cut into, at its quantiles."""
@@ -60,9 +59,17 @@ class Sliced:
     notes: tuple[Note, ...]
 
     def beside(self, result: Table) -> Table:
+<<<<<<< HEAD
         """Return the result with these slices added."""
         notes = merge_notes(result.notes, self.notes)
         return replace(result, slices=self.slices, heterogeneity=self.heterogeneity, notes=notes)
+=======
+        """Return the result with its slices."""
+        table: Any = result  # a dataclass, as all that have slices
+        notes = merge_notes(table.notes, self.notes)
+        with_slices: Table = replace(table, slices=self.slices, heterogeneity=self.heterogeneity, notes=notes)
+        return with_slices
+>>>>>>> 3dbaaaaa (The arena registers by the doors of extras, and the core names none of its modules)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ...errors import some_of
 from ...report import fmt
@@ -17,16 +17,13 @@ from ...report.columns import (
     section,
     significance_tone,
 )
-from ...results.rows import Analysis, Comparison, Difference, DifferenceSlice, EstimateSlice, Heterogeneity
-
-if TYPE_CHECKING:
-    from ..arena.results import Arena
+from ...results.rows import Comparison, Difference, DifferenceSlice, EstimateSlice, Heterogeneity
 
 SLICES = 60
 """The most slices in a table. If there are more, those with the smallest p are shown."""
 
 
-def sections(table: Analysis | Comparison | Arena, marks: Marks) -> list[Section]:
+def sections(table: Any, marks: Marks) -> list[Section]:
     """Return the tables of a result's slices."""
     rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
     title, left = "By slice", len(rows) - SLICES
@@ -96,7 +93,7 @@ def _both_df(row: Heterogeneity, joint: str) -> str:
     return joint.join(fmt.degrees(df) for df in (row.df, row.df_residual) if df is not None)
 
 
-def sentences(table: Analysis | Comparison | Arena) -> list[str]:
+def sentences(table: Any) -> list[str]:
     """Return sentences on the fields over which the rows vary, or are not shown to, and on slices that stand out."""
     rows, alpha = table.heterogeneity, 1 - float(table.settings.get("level", 0.95))
     what = "difference" if any(row.model_b is not None for row in rows) else "mean"
@@ -141,7 +138,7 @@ def untested(rows: Sequence[EstimateSlice | DifferenceSlice]) -> str:
     return "none has a p-value"
 
 
-def _standing_out(table: Analysis | Comparison | Arena) -> str:
+def _standing_out(table: Any) -> str:
     rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
     tested = [row for row in rows if row.p_adjusted is not None]
     significant = sorted(filter(significance_tone, tested), key=lambda row: row.p_adjusted or 0.0)

@@ -38,9 +38,8 @@ from ...data.native_values import MISMATCH, check_native
 from ...data.notes import Note
 from ...data.scores import CorpusScores, ReadOptions, Run, Scores
 from ...errors import InputError
-from ...io.joining import select
+from ...io.joining import select, travelling
 from ...io.registry import LAST
-from ..arena.workers import travelling
 
 Checked: TypeAlias = tuple[dict[str, Any], Callable[[Scores], bool]]
 """Options, and what scores are read with them."""

@@ -54,10 +54,9 @@ def _load_more() -> None:
 
 def _flag(name: str) -> str | None:
     """Return the flag of a parameter, None if it is none of any command."""
-    name = name if name in _FLAGS else name.removeprefix("write_")
     if name not in _FLAGS and name not in _FUNCTIONS:
         _load_more()
-    return _FLAGS.get(name)
+    return _FLAGS.get(name) or _FLAGS.get(name.removeprefix("write_"))
 
 
 def in_flags(message: str) -> str:

@@ -16,8 +16,7 @@ from harness_noise.data.clusters import Fields
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
 from harness_noise.extra.arena import figures as arena_figures
-from harness_noise.extra.arena import pages
-from harness_noise.extra.arena import report as arena_summary
+from harness_noise.extra.arena import pages, report
 from harness_noise.extra.arena.checkpoints import in_name
 from harness_noise.extra.arena.results import Arena, Checkpoint
 from support.boards import board, values_of, with_values
@@ -116,7 +115,7 @@ def test_two_series_are_two_lines_and_one_run_without_a_step_is_named() -> None:
     found = hn.arena(runs, over="step")
     assert [row.series for row in found.checkpoints] == ["run"] * 4 + ["other"] * 4
     assert any("no step is known of llama" in note for note in noted(found))
-    assert len(arena_summary.checkpoint_sentences(found)) == 2
+    assert len(report.checkpoint_sentences(found)) == 2
     picture = arena_figures.steps(found, found.boards[0])
     assert picture is not None
     assert picture.body.count('class="iv"') == 8
@@ -132,9 +131,9 @@ def test_a_page_says_what_its_own_metric_did_and_not_one_whose_name_begins_alike
         part = run.scores[0]
         runs.append(replace(run, scores=(part, replace(part, metric=f"{part.metric}_norm", values=1 - part.values))))
     found = hn.arena(runs, over="step")
-    assert len(arena_summary.checkpoint_sentences(found)) == 2
+    assert len(report.checkpoint_sentences(found)) == 2
     for one in found.boards:
-        (line,) = arena_summary.checkpoint_sentences(found, one.key)
+        (line,) = report.checkpoint_sentences(found, one.key)
         assert line.startswith(f"{one.key[0]} {one.key[1]}: ")
     first = min(pages.write_arena(found, tmp_path)[1:]).read_text(encoding="utf-8")
     assert "_norm: " not in first.partition("<h2>")[0]
@@ -195,7 +194,7 @@ def test_a_column_orders_the_runs_of_one_file_and_of_several(tmp_path: Path, sev
     assert [(row.metric, row.model, row.step) for row in found.checkpoints] == [
         (metric, model, step) for metric in ("score", "cost") for model, step in zip("cab", (10, 20, 30), strict=True)
     ]
-    assert "the score" not in arena_summary.checkpoint_sentences(found)[1]
+    assert "the score" not in report.checkpoint_sentences(found)[1]
 
 
 def test_tables_and_pages_have_them(folder: Path, tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ from ...report.canvas import Picture
 from ...report.columns import Marks, Words
 from ...report.figures import slice_names
 from ...report.html import foot, render
-from . import figures
-from . import report as arena_summary
+from . import figures, report
 from .results import Arena, BenchmarkResult
 
 BESIDE = Path(__file__).parent / "page"
@@ -44,7 +43,7 @@ def write_arena(arena: Arena, folder: Path, command: str | None = None, words: W
     Raises:
         InputError: the folder cannot be written.
     """
-    names = arena_summary.file_names(arena)
+    names = report.file_names(arena)
     written = []
     for board, name in zip(arena.boards, names, strict=True):
         write_text(folder / f"{name}.html", _board_page(arena, board, command, words))
@@ -56,7 +55,7 @@ def write_arena(arena: Arena, folder: Path, command: str | None = None, words: W
 
 def _foot(arena: Arena, boards: Sequence[BenchmarkResult], command: str | None) -> dict[str, Any]:
     runs = [pair for board in boards for pair in zip(board.pairs.names, board.pairs.runs, strict=True)]
-    rows = [board.pairs[i] for board in boards for i in arena_summary.chosen_pairs(board, PAIRS)]
+    rows = [board.pairs[i] for board in boards for i in report.chosen_pairs(board, PAIRS)]
     return foot({**arena.settings, "baseline": arena.baseline}, rows, runs, command, "over all pairs of each benchmark")
 
 
@@ -71,14 +70,12 @@ def _index_page(arena: Arena, names: list[str], command: str | None, words: Word
         beside=BESIDE,
         title=f"Arena of {models} models",
         lead=f"{models} models on {counted(boards, 'benchmark')}, {compared}.",
-        links=[
-            (arena_summary.board_name(board), f"{name}.html") for board, name in zip(arena.boards, names, strict=True)
-        ],
-        sentences=arena_summary.checkpoint_sentences(arena),
-        leaderboard=arena_summary.leaderboard(arena),
-        best=arena_summary.BEST,
+        links=[(report.board_name(board), f"{name}.html") for board, name in zip(arena.boards, names, strict=True)],
+        sentences=report.checkpoint_sentences(arena),
+        leaderboard=report.leaderboard(arena),
+        best=report.BEST,
         pictures=[picture for board in arena.boards[:4] if (picture := figures.steps(arena, board)) is not None],
-        section=arena_summary.benchmarks(arena),
+        section=report.benchmarks(arena),
         slices=summary.slice_sections(arena, marks),
         slice_words=summary.slice_sentences(arena)[-1:],
         legend=marks.legend(),
@@ -90,13 +87,13 @@ def _index_page(arena: Arena, names: list[str], command: str | None, words: Word
 
 def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words: Words) -> str:
     marks = Marks()
-    models = arena_summary.models(board, marks, "Models")
+    models = report.models(board, marks, "Models")
     labels = [column.label for column in models.columns]
     models = models.keeping(sorted(range(len(labels)), key=lambda i: (i > 0, labels[i] != "best?", i)))
-    rows = arena_summary.chosen_pairs(board, PAIRS)
-    order = arena_summary.ranked(board)
+    rows = report.chosen_pairs(board, PAIRS)
+    order = report.ranked(board)
     place = {model: i for i, model in enumerate(board.pairs.names)}
-    name = arena_summary.board_name(board)
+    name = report.board_name(board)
     pictures = figures.pictures(arena, board)
     data = board_data(board, pictures)
     ahead = [picture for picture in pictures if picture.name in ("steps", "means", "matrix")]
@@ -105,8 +102,8 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
         beside=BESIDE,
         title=name,
         sentences=[
-            *arena_summary.checkpoint_sentences(arena, board.key),
-            *arena_summary.sentences(board),
+            *report.checkpoint_sentences(arena, board.key),
+            *report.sentences(board),
             *fmt.estimand_line(board.models),
         ],
         facts=_facts(arena, board),
@@ -114,14 +111,14 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
         model_places=[str(place[model.model]) for model in order],
         ahead=ahead,
         pictures=[picture for picture in pictures if picture not in ahead],
-        pairs=arena_summary.pair_table([board.pairs[i] for i in rows], marks, "Pairs"),
+        pairs=report.pair_table([board.pairs[i] for i in rows], marks, "Pairs"),
         pair_places=[f"{board.pairs.a[i]} {board.pairs.b[i]}" for i in rows],
         pairs_left_out=len(board.pairs) - len(rows),
         data=data,
         choices=[(place[model.model], model.model) for model in order],
         steps=_steps(board),
-        questions=arena_summary.question_table(board, QUESTIONS),
-        question_places=list(map(str, arena_summary.chosen_questions(board, QUESTIONS))),
+        questions=report.question_table(board, QUESTIONS),
+        question_places=list(map(str, report.chosen_questions(board, QUESTIONS))),
         asked=data is not None and board.scores.size <= CELLS,
         question_words=_question_words(board),
         legend=marks.legend(),
@@ -132,7 +129,7 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
 
 def _facts(arena: Arena, board: BenchmarkResult) -> list[tuple[str, str, str]]:
     """Return (name, value, explanation) of the benchmark's figures, for the index."""
-    section = arena_summary.benchmarks(arena)
+    section = report.benchmarks(arena)
     values = section.rows[arena.boards.index(board)]
     return [
         (column.label, value, column.hint) for column, value in zip(section.columns, values, strict=True) if column.hint

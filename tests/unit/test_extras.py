@@ -117,7 +117,7 @@ for function, sides, keywords in (
 def test_an_extra_that_needs_another_is_not_there_without_it(tmp_path):
     """Looks at many models need the arena: a copy without it has neither."""
     copy = tmp_path / "harness_noise"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(Path(hn.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.rmtree(copy / "extra/arena")
     code = "import harness_noise as hn\nfrom harness_noise import extras\nprint(*extras.found())\nhn.drop_models"
     how = {"cwd": tmp_path, "env": environment(tmp_path), "capture_output": True, "text": True, "check": False}

@@ -23,10 +23,10 @@ from harness_noise.errors import InputError
 from harness_noise.extra.arena import tables
 from harness_noise.extra.arena.benchmark import fit_beta
 from harness_noise.extra.arena.build import arena, distinct_names
+from harness_noise.extra.arena.figures import heatmap
 from harness_noise.extra.arena.ranks import best_p
 from harness_noise.extra.arena.report import sentences
 from harness_noise.report import terminal, text
-from harness_noise.report.figures import heatmap
 from harness_noise.results.forms import shown_fields
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings

@@ -12,7 +12,7 @@ import harness_noise as hn
 from harness_noise.cli import main
 from harness_noise.extra.arena import build
 from harness_noise.extra.arena.build import arena
-from harness_noise.report.text import write_tables
+from harness_noise.extra.arena.tables import write_tables
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
 from support.boards import sliced_board

@@ -14,9 +14,9 @@ from scipy import stats
 
 import harness_noise as hn
 from harness_noise import Analysis, Comparison
+from harness_noise.extra.arena.figures import pair_title
 from harness_noise.extra.stopping.report import look_section, stopped
 from harness_noise.report import columns, terminal
-from harness_noise.report.figures import pair_title
 from harness_noise.report.sentences import (
     closing_line,
     closing_lines,

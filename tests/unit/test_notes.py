@@ -30,8 +30,9 @@ READERS = {
     "harness_noise/cli/options.py": 2,
     "harness_noise/extra/factors/report.py": 1,
     "harness_noise/extra/gate/report.py": 2,
-    "harness_noise/report/html.py": 2,
-    "harness_noise/extra/plan/report.py": 1,
+    "harness_noise/report/html.py": 1,
+    "harness_noise/extra/arena/pages.py": 1,
+    "harness_noise/extra/plan/report.py": 2,
     # what a harness logs or prints for us while it runs
     "adapters/harness_noise_adapters/inspect_logs/hook.py": 3,
     "adapters/harness_noise_adapters/extra/stopping/of_inspect/stopping.py": 1,

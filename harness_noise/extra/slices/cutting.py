@@ -59,17 +59,11 @@ class Sliced:
     notes: tuple[Note, ...]
 
     def beside(self, result: Table) -> Table:
-<<<<<<< HEAD
         """Return the result with these slices added."""
-        notes = merge_notes(result.notes, self.notes)
-        return replace(result, slices=self.slices, heterogeneity=self.heterogeneity, notes=notes)
-=======
-        """Return the result with its slices."""
         table: Any = result  # a dataclass, as all that have slices
         notes = merge_notes(table.notes, self.notes)
         with_slices: Table = replace(table, slices=self.slices, heterogeneity=self.heterogeneity, notes=notes)
         return with_slices
->>>>>>> 3dbaaaaa (The arena registers by the doors of extras, and the core names none of its modules)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -201,6 +201,7 @@ def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[Note]) -> Score
         **on,
         native=None,
         factors=None,
+        repeat_names=None,
         values=_joined_repeats([part.values for part in parts], rows, n, np.nan),
         per=_joined_repeats([part.per for part in parts], rows, n, np.nan),
         usage={},

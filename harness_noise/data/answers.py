@@ -148,26 +148,29 @@ class MetricAnswers:
         """Return words for the line of a file that holds answer number `number`, for messages."""
         return _line_words(self.lines[number] if len(self.lines) else 0)
 
-    def _grid(self, where: object) -> IntArray:
+    def _grid(self, where: object) -> tuple[IntArray, tuple[str, ...] | None]:
         """Return the (n, K) table that holds for each question and repeat the number of its answer, −1 for none.
+
+        With it come the (K,) names of the repeats, None if questions share none.
 
         Labels of repeats that questions share are columns, in their order; labels that they do not share (a seed
         drawn for each answer) only say the order.
         """
-        shared, columns = 0, np.zeros(len(self.values), dtype=np.intp)
+        shared, columns, names = 0, np.zeros(len(self.values), dtype=np.intp), None
         places = np.array(self.places, dtype=np.intp)
         if any(label is not None for label in self.repeats):
             labels = self.labels()
             order = {label: j for j, label in enumerate(_sorted_repeats({*labels}))}
             shared, columns = len(order), np.array([order[label] for label in labels])
+            names = None if self.levels or None in self.repeats else tuple(map(str, order))
             if not np.diff(np.sort(places * shared + columns)).all():  # a question has a label twice
                 kept = self._kept(where, labels)
                 self.twice += len(labels) - len(kept)
                 self.take(kept)
                 places, columns = places[kept], columns[kept]
         if not 0 < shared <= 2 * int(self.counts().max(initial=0)):
-            columns = number_within_question(places, columns)
-        return AnswerPlaces.of(places, len(self.keys), where, columns).fill(np.arange(len(places)), -1)
+            columns, names = number_within_question(places, columns), None
+        return AnswerPlaces.of(places, len(self.keys), where, columns).fill(np.arange(len(places)), -1), names
 
     def scores(
         self,
@@ -196,7 +199,7 @@ class MetricAnswers:
         Raises:
             InputError: answers contradict each other, or nearly every question lacks nearly every repeat.
         """
-        numbers = self._grid(where)
+        numbers, names = self._grid(where)
         missing, zero, scores = count_missing(self.values, self.causes, options.missing)
         values = np.append(scores, nan)[numbers]
         texts = np.append(np.array(self.answered, np.uint64), np.uint64(0))[numbers] if len(self.answered) else None
@@ -205,6 +208,7 @@ class MetricAnswers:
             questions=questions or Questions(tuple(self.keys)),
             values=values,
             asked=None if (numbers >= 0).all() else numbers >= 0,
+            repeat_names=names,
             clusters=clusters,
             cluster_spec=cluster_spec if clusters else None,
             n_missing=missing,

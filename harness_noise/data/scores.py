@@ -164,6 +164,8 @@ class Scores(OnQuestions):
 
     None: there is none, or it only numbers them.
     """
+    repeat_names: tuple[str, ...] | None = None
+    """(K,) the run's own names or numbers of the repeats of all questions, None if they are unknown."""
     chances: Mapping[str, float] | None = None
     """Key of every question that was drawn → its probability, None if all are equal."""
     runs_of_one: float = 0.0
@@ -263,6 +265,8 @@ class Scores(OnQuestions):
         at = None if rows is None else np.asarray(rows, dtype=np.intp).tolist()
         texts = None if self.answers is None else SomeTexts(self.answers, at, columns)
         found = self.arrays(lambda x: x[index]) | {"gradings": gradings, "answers": texts}
+        if columns is not None and self.repeat_names is not None:
+            found["repeat_names"] = tuple(np.array(self.repeat_names, dtype=object)[columns])
         n_missing = _n_missing(self._holes(), index, self.n_missing - self.n_zero)
         return found | {"n_missing": n_missing, "n_zero": 0, "missing": {}}
 

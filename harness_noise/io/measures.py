@@ -260,6 +260,7 @@ def _row_of_questions(part: Scores, kind: str, size: int, values: FloatArray) ->
         factors=None,
         repeats_are_runs=False,
         repeats_named=None,
+        repeat_names=None,
     )
 
 

@@ -65,6 +65,8 @@ class AnswerGrid(AnswerPlaces):
     """(n,) ids as text."""
     first: tuple[int, ...]
     """(n,) number of the answer at which each question appears first."""
+    names: tuple[str, ...] | None
+    """(K,) numbers of the epochs, None if they are unknown."""
 
 
 def grid(ids: Sequence[Any], epochs: Sequence[int] | None = None, order: Sequence[Any] | None = None) -> AnswerGrid:
@@ -85,13 +87,14 @@ def grid(ids: Sequence[Any], epochs: Sequence[int] | None = None, order: Sequenc
         present = {key: None for key in map(str, order) if key in present} | present
     index = {key: row for row, key in enumerate(present)}
     rows = np.fromiter(map(index.__getitem__, named), np.intp, len(named))
-    columns = None
+    columns = names = None
     if epochs is not None:
         of_epoch = {epoch: column for column, epoch in enumerate(sorted(set(epochs)))}
+        names = tuple(map(str, of_epoch))
         columns = np.fromiter(map(of_epoch.__getitem__, epochs), np.intp, len(epochs))
     places = AnswerPlaces.of(rows, len(index), "the log", columns)
     first = np.unique(rows, return_index=True)[1].tolist()
-    return AnswerGrid(places.rows, places.columns, places.shape, tuple(index), tuple(first))
+    return AnswerGrid(places.rows, places.columns, places.shape, tuple(index), tuple(first), names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -654,6 +657,7 @@ class _Native:
             questions=task.questions,
             values=table,
             asked=None if self.reduce is not None else task.grid.asked,
+            repeat_names=None if self.reduce is not None else task.grid.names,
             clusters=clusters,
             cluster_spec=words,
             higher_is_better=True if name == "accuracy" else None,

@@ -277,7 +277,7 @@ class TableReader(FileReader):
         part = super().scores(model, key, cells, notes)
         if self.columns.count is None:
             return part
-        return replace(part, values=self._counted(part.values), bounds=(0.0, 1.0), asked=None)
+        return replace(part, values=self._counted(part.values), bounds=(0.0, 1.0), asked=None, repeat_names=None)
 
     def _counted(self, numbers: FloatArray) -> FloatArray:
         """Return (n, K) scores of single answers from (n, R) numbers of rows that count answers, NaN for none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,8 @@ from ...settings import Settings
 from ...stats.contrast import cluster_codes, question_stats
 from ...stats.partial import IN_A_ROW, NOT_RANDOM_Z, Part, positions_look_random
 from ...stats.tolerances import FEWEST_UNITS, SLACK
-from .files import EDITS, Label, LabelFile, answer_id
+from .files import EDITS, Label, LabelFile
+from .numbering import answers_labelled
 from .stats import corrected_values, too_few_to_correct
 
 FEWEST = 2
@@ -67,10 +68,11 @@ def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions
         )
     taken: set[Label] = set()
     out = []
-    for run, name in zip(runs, names, strict=True):
-        mine = [label for label in labels.labels if label.model in (None, name, run.name)]
+    named = [(part, name, run.name) for run, name in zip(runs, names, strict=True) for part in run.scores]
+    answers = iter(answers_labelled(labels, named))
+    for run in runs:
         tasks: dict[Label, str] = {}
-        matched = {part: _matched(part, name, mine, tasks, labels.name) for part in run.scores}
+        matched = {part: _matched(part, next(answers), tasks, labels.name) for part in run.scores}
         taken.update(tasks)
         out.append(_corrected(run, matched, labels, options, settings))
     every = {None, *(part.task for run in runs for part in run.scores)}
@@ -182,13 +184,12 @@ class _Labelled:
     """(n,) probability of being drawn, NaN if it is unknown."""
 
 
-def _matched(part: Scores, name: str, labels: Sequence[Label], tasks: dict[Label, str], file: str) -> _Labelled:
-    """Return the labels of the answers of one task of a run, which has this `name` in the `file`.
+def _matched(part: Scores, labels: Mapping[Label, int | None], tasks: dict[Label, str], file: str) -> _Labelled:
+    """Return the labels of the answers of one task of a run.
 
     Args:
         part: the scores of the answers.
-        name: of the run.
-        labels: of the file, which may be of the run.
+        labels: its labels, with the answer of each, None for the question as a whole.
         tasks: the task of each label that was used before; those used here are put in.
         file: for messages.
 
@@ -197,24 +198,10 @@ def _matched(part: Scores, name: str, labels: Sequence[Label], tasks: dict[Label
     """
     index = {key: i for i, key in enumerate(part.questions.keys)}
     n, K = part.values.shape
-    zero = any(label.repeat == "0" for label in labels)
     by_answer: dict[tuple[int, int], list[Label]] = {}
     chances = np.full(n, np.nan)
-    for label in labels:
-        i = index.get(label.question)
-        if i is None or label.task not in (None, part.task):
-            continue
-        numbered = label.repeat is not None and label.repeat.isdecimal()  # else it is of the question as a whole
-        j = int(label.repeat or 0) - (not zero) if numbered else None
-        if label.answer_id is not None and label.model is None:
-            ids = (answer_id(name, part.task, label.question, k) for k in ([j] if j is not None else range(K)))
-            if label.answer_id not in ids:
-                continue
-        if j is not None and not 0 <= j < K:
-            raise InputError(
-                f"{file}, line {label.line}: repeat {label.repeat} of question {label.question!r}, and {part.task} has "
-                f"{K} answers to a question: number those of a question from 1 (or 0), in the order of the repeats"
-            )
+    for label, j in labels.items():
+        i = index[label.question]
         if tasks.setdefault(label, part.task) != part.task:
             raise InputError(
                 f"{file}, line {label.line}: the tasks {tasks[label]} and {part.task} both have a question "
@@ -380,6 +367,7 @@ def _scores_of(
                 gradings=None,
                 asked=None,
                 repeats_named=None,
+                repeat_names=None,
                 repeats_are_runs=False,
                 diagnostics=tuple(sorted(codes.union(part.diagnostics))),
                 corrected=rows_of(columns, rows),

@@ -34,8 +34,13 @@ class LabelFile:
 
     name: str
     labels: tuple[Label, ...]
-    n_empty: int = 0
-    """Rows without a label."""
+    empty: tuple[Label, ...] = ()
+    """Rows without a label, whose value is NaN."""
+
+    @property
+    def n_empty(self) -> int:
+        """Number of rows without a label."""
+        return len(self.empty)
 
 
 def answer_id(model: str, task: str, question: str, repeat: int) -> str:

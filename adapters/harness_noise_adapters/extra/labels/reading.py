@@ -43,18 +43,17 @@ def _labels_of(path: Path | Rows) -> LabelFile:
     rows = records(path)
     head = list(islice(rows, _HEAD))
     names = _columns(path, [record for _, record in head])
-    labels, n_empty = [], 0
+    labels: list[Label] = []
+    empty: list[Label] = []
     for line, record in (*head, *rows):
         value = score_of(path, line, names["label"], record.get(names["label"]))
         question = _text(record, names, "question")
         if question is None:
             raise InputError(f"{path}, line {line}: no {names['question']!r}, which says what is labelled")
-        if math.isnan(value):
-            n_empty += 1
-            continue
+        chance = None if math.isnan(value) else _chance(path, line, record, names)
         others = {name: _text(record, names, name) for name in ("task", "model", "repeat", "person", "answer_id")}
-        labels.append(Label(question, value, line, **others, chance=_chance(path, line, record, names)))
-    return LabelFile(str(path), tuple(labels), n_empty)
+        (empty if math.isnan(value) else labels).append(Label(question, value, line, **others, chance=chance))
+    return LabelFile(str(path), tuple(labels), tuple(empty))
 
 
 def _columns(path: Path | Rows, head: Sequence[Record]) -> dict[str, str]:

@@ -1,0 +1,147 @@
+"""The answer that a label is of, by its `repeat` or its `answer_id`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...data.scores import Scores
+from ...errors import InputError, some_of
+from .files import Label, LabelFile, answer_id
+
+MOST_NAMED = 3
+
+
+@dataclass(slots=True, eq=False)
+class LabelledTask:
+    """The labels of one task of one run, with the rows that have no label yet."""
+
+    part: Scores
+    labels: list[Label] = field(default_factory=list)
+    """Labels of the task's questions."""
+    known: dict[Label, int] = field(default_factory=dict)
+    """Label → the answer that its `answer_id` means."""
+
+    @property
+    def answers(self) -> int:
+        """The number K of answers to a question."""
+        return int(self.part.values.shape[1])
+
+    def named(self) -> dict[str, int]:
+        """Return the run's names of its repeats, with their places. Empty if the run has none."""
+        names = [_plain(name) for name in self.part.repeat_names or ()]
+        return {name: j for j, name in enumerate(names)} if len({*names}) == self.answers == len(names) else {}
+
+
+def answers_labelled(file: LabelFile, parts: Sequence[tuple[Scores, str, str]]) -> list[Mapping[Label, int | None]]:
+    """Return for each task of each run its labels, with the answer of each, None for the question as a whole.
+
+    An `answer_id` says which answer it is. Without one, repeats have the names that the run gives them, or they count
+    the answers from 0 or from 1, the same way in the whole file.
+
+    Args:
+        file: the labels.
+        parts: scores of a run, with the name that the file has for it, and its own.
+
+    Raises:
+        InputError: a repeat that the task does not have, or one that may be either of two answers.
+    """
+    tasks = [_labels_of(file, *named) for named in parts]
+    start = _start(file, tasks)
+    out: list[Mapping[Label, int | None]] = []
+    for task in tasks:
+        names = task.named() if start is None else {}
+        found: dict[Label, int | None] = {}
+        for label in task.labels:
+            if math.isnan(label.value):
+                continue
+            number = _number(label)
+            if label in task.known:
+                j: int | None = task.known[label]
+            elif start is None:
+                j = None if label.repeat is None else names[_plain(label.repeat)]
+            else:
+                j = None if number is None else number - start
+            if j is not None and not 0 <= j < task.answers:
+                raise InputError(
+                    f"{file.name}, line {label.line}: repeat {label.repeat} of question {label.question!r}, and "
+                    f"{task.part.task} has {task.answers} answers to a question: number those of a question from 1 (or "
+                    "0), in the order of the repeats"
+                )
+            found[label] = j
+        out.append(found)
+    return out
+
+
+def _labels_of(file: LabelFile, part: Scores, name: str, run: str) -> LabelledTask:
+    """Return the labels that are of the questions of one task. A hash of no answer of the run is of another run."""
+    keys, out = {*part.questions.keys}, LabelledTask(part)
+    for label in (*file.labels, *file.empty):
+        if label.question not in keys or label.task not in (None, part.task) or label.model not in (None, name, run):
+            continue
+        if label.answer_id is not None:
+            ids = [answer_id(name, part.task, label.question, j) for j in range(out.answers)]
+            if label.answer_id in ids:
+                out.known[label] = ids.index(label.answer_id)
+            elif label.model is None:
+                continue
+        out.labels.append(label)
+    return out
+
+
+def _start(file: LabelFile, tasks: Sequence[LabelledTask]) -> int | None:
+    """Return the number that the first answer has in the file: 0 or 1. None: repeats have the run's own names.
+
+    Rows without a label count as evidence.
+
+    Raises:
+        InputError: both numbers fit, and nothing says which is meant.
+    """
+    each = [(_number(label), label, task) for task in tasks for label in task.labels]
+    numbers = [(number, label, task) for number, label, task in each if number is not None]
+    by_hash = {number - task.known[label] for number, label, task in numbers if label in task.known}
+    if by_hash in ({0}, {1}):
+        return by_hash.pop()
+    if _all_named(tasks):
+        return None
+    if any(_number(label) == 0 for label in (*file.labels, *file.empty)):
+        return 0
+    if all(number < task.answers for number, _, task in numbers):
+        for number, label, task in numbers:
+            if label not in task.known and not math.isnan(label.value):
+                raise InputError(_either(file, label, number, task))
+    return 1
+
+
+def _either(file: LabelFile, label: Label, number: int, task: LabelledTask) -> str:
+    """Return the two answers that a repeat may mean, and how to say which."""
+    K, names = task.answers, [*task.named()]
+    how = (
+        f"{task.part.task} calls its repeats {some_of(names, MOST_NAMED)}: write these, or"
+        if names
+        else "To say which,"
+    )
+    return (
+        f"{file.name}, line {label.line}: repeat {label.repeat} of question {label.question!r} is answer {number + 1} "
+        f"of {K} if repeats count from 0, and answer {number} if they count from 1. The file has neither a repeat 0 "
+        f"nor a repeat {K}. {how} add a row with the repeat 0 or {K}, whose label may be empty"
+    )
+
+
+def _all_named(tasks: Sequence[LabelledTask]) -> bool:
+    """Return True if every repeat in the file is one that its run names."""
+    each = [(task.named(), [_plain(x.repeat) for x in task.labels if x.repeat is not None]) for task in tasks]
+    return any(repeats for _, repeats in each) and all(names.keys() >= {*repeats} for names, repeats in each)
+
+
+def _number(label: Label) -> int | None:
+    """Return a label's repeat as a number, None if the label is of the question as a whole."""
+    text = "" if label.repeat is None else _plain(label.repeat)
+    return int(text) if text.isdecimal() else None
+
+
+def _plain(name: str) -> str:
+    """Return a repeat's name without the decimals of a whole number: 1 for 1.0."""
+    head, dot, rest = name.partition(".")
+    return str(int(head)) if head.isdecimal() and not rest.strip("0") and (rest or not dot) else name

@@ -23,7 +23,7 @@ Function = str | Callable[..., Any]
 
 @cache
 def resolved(function: Function) -> Callable[..., Any]:
-    """Return the function itself."""
+    """Return the function, imported if it is given as the text "module:name"."""
     if not isinstance(function, str):
         return function
     module, name = function.split(":")
@@ -33,7 +33,7 @@ def resolved(function: Function) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
-    """One value of a setting."""
+    """One registered value of a setting, with the functions that compute it."""
 
     name: str
     """The value as users type it."""
@@ -54,12 +54,15 @@ class Registered:
 
     @property
     def consumers(self) -> frozenset[str]:
-        """Names of all calculations of the core that obey it: what `analyze` obeys `export` writes."""
+        """The names of the core's calculations that obey the choice.
+
+        What `analyze` obeys `export` writes.
+        """
         names = frozenset(self.beside.split())
         return names | {"export"} if "analyze" in names else names
 
     def call(self, function: str, *arguments: Any) -> Any:
-        """Return what one of its functions makes of the arguments.
+        """Call one of the choice's functions, named by its field, and return its result.
 
         Raises
         ------
@@ -72,7 +75,7 @@ class Registered:
         return resolved(found)(*arguments)
 
     def refusal(self, of: Any) -> str:
-        """Return why it is not for these data, "" if it is."""
+        """Return the reason why the choice does not suit these data, "" if it does."""
         domain = getattr(self, "domain", None)
         return "" if domain is None else str(resolved(domain)(of))
 
@@ -187,13 +190,13 @@ class Register(Generic[C]):
                 raise ValueError(f"{self.setting} {item.name!r} stands beside {consumer} and has no `{function}`")
 
     def check_consumers(self, known: Collection[str]) -> None:
-        """Check what the choices stand beside, now and of those to come."""
+        """Check that all choices, now and later, name only known calculations."""
         self._known = known
         for item in self._items.values():
             self._check(item)
 
     def check_names(self, names: Collection[str], where: str) -> None:
-        """Check that every name is registered here.
+        """Check that every name in a list is registered here.
 
         Raises
         ------
@@ -204,7 +207,7 @@ class Register(Generic[C]):
             raise ValueError(f"{where} names {self.setting} {', '.join(sorted(unknown))}, which is not registered")
 
     def __getitem__(self, name: str) -> C:
-        """Return the choice of a name, which a package may register.
+        """Return the choice with this name, importing other packages' choices if needed.
 
         Raises
         ------
@@ -229,11 +232,11 @@ class Register(Generic[C]):
         return len(self._items)
 
     def named(self, consumer: str = "") -> tuple[str, ...]:
-        """Return the names of all choices that users may type, or of those that a calculation obeys."""
+        """Return the names of the choices that users may type, or that a calculation obeys."""
         return tuple(x.name for x in self._items.values() if x.beside and (not consumer or consumer in x.consumers))
 
     def check(self, value: object) -> None:
-        """Refuse a value that users may not type.
+        """Refuse a value of the setting that users may not type.
 
         Raises
         ------
@@ -270,7 +273,7 @@ def register(item: C) -> C:
 
 @cache
 def load_packages() -> None:
-    """Import what other packages register."""
+    """Import the choices that other packages register."""
     for entry in entry_points(group=GROUP):
         entry.load()
     check_partners()

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a function that a message, a note or a piece of advice names. Python shows it in backticks."""
+    """The name of a function's parameter in a message, which Python shows in backticks."""
 
     name: str
     value: str | None = None
@@ -22,7 +22,7 @@ class Parameter:
 
 
 def parameter(name: str, value: object) -> str:
-    """Return a parameter with its value, as messages name it."""
+    """Return a parameter's name with a value, as messages show it."""
     return str(Parameter(name, repr(value).replace("`", "\\x60")))  # a backtick ends the parameter
 
 
@@ -30,7 +30,7 @@ _NAMED = re.compile(r"`([a-z_0-9]+)(?:=([^`]*))?`")
 
 
 def parts_of(message: str) -> list[str | Parameter]:
-    """Return the texts of a message and the parameters between them, which each side shows in its own way."""
+    """Return the parts of a message in order: plain texts and parameters."""
     out: list[str | Parameter] = []
     end = 0
     for match in _NAMED.finditer(message):
@@ -45,7 +45,7 @@ def counted(n: int, what: str, plural: str = "") -> str:
 
 
 def are(n: int) -> str:
-    """Return the verb for a number of things."""
+    """Return "is" or "are" for a number of things."""
     return "is" if n == 1 else "are"
 
 
@@ -59,7 +59,7 @@ _SECRETS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)(?:[^\s/@?#]*@)?([^\s?#]*)(?
 
 
 def without_secrets(text: str) -> str:
-    """Return a text whose URLs have neither password nor query, which may be a signature."""
+    """Return a text with passwords and queries removed from URLs, because a query may hold a signature."""
     return _SECRETS.sub(r"\1\2", text) if "://" in text else text
 
 
@@ -97,12 +97,12 @@ FORMER = {
 
 
 def is_now(spelling: str) -> str:
-    """Return the words for a former spelling, "" if it never was one."""
+    """Return "OLD is now NEW" for a former spelling, "" for any other word."""
     return f"{spelling} is now {FORMER[spelling]}" if spelling in FORMER else ""
 
 
 class InputError(ValueError):
-    """Input that cannot be used: one paragraph that says what, where and what to do.
+    """The error for input that cannot be used: one paragraph that says what, where and what to do.
 
     It names parameters in backticks as Python has them (`runs_shared`, ``test='wild'``). The command line prints
     it with flags in their place, without a traceback, and exits with 2.
@@ -116,7 +116,7 @@ class InputError(ValueError):
 
 
 def check_one_of(name: str, value: object, values: object) -> None:
-    """Refuse a value that is none of a `Literal`'s.
+    """Refuse a value that is not among the values of a `Literal`.
 
     Raises:
         InputError: it names those that there are.
@@ -129,7 +129,7 @@ T = TypeVar("T")
 
 
 def of_choice(what: str, value: object, table: Mapping[str, T]) -> T:
-    """Return a table's entry for a choice.
+    """Return a table's entry for a choice, and refuse a choice that is not in the table.
 
     Raises:
         NotImplementedError: the choice is not implemented. It is never computed as another one.
@@ -140,7 +140,7 @@ def of_choice(what: str, value: object, table: Mapping[str, T]) -> T:
 
 
 def check_computed(what: str, value: object, *known: str) -> None:
-    """Refuse a choice that the code behind this call does not compute.
+    """Refuse a choice that the calling code does not compute.
 
     Raises:
         NotImplementedError: as `of_choice`.
@@ -152,7 +152,7 @@ _KIND_NAMES = {"Real": "float", "Integral": "int", "NoneType": "None"}
 
 
 def check_kind(function: str, value: object, *kinds: type) -> None:
-    """Refuse a value of another type than a function accepts.
+    """Refuse a source whose type the function does not accept.
 
     Raises:
         InputError: it names the types that are accepted.
@@ -173,17 +173,17 @@ def check_count(name: str, value: object, least: int = 1) -> None:
 
 
 class FinalError(InputError):
-    """An error that no other file of a folder can repair.
+    """The error for input that no other file of a folder can repair.
 
     A field that the user named is missing, or an adapter is wrong."""
 
 
 class NothingSharedError(InputError):
-    """Two runs share no question, or no task and metric."""
+    """The error for two runs that share no question, or no task and metric."""
 
 
 class NothingToAddError(InputError):
-    """An export would write what is there already: no metric of the run has an error bar."""
+    """The error for an export that would change nothing: no metric of the run has an error bar."""
 
     def __init__(self, place: object, why: str = "") -> None:
         super().__init__(
@@ -193,7 +193,10 @@ class NothingToAddError(InputError):
 
 
 class NotThereError(InputError):
-    """A run has nothing that `groups`, `tasks`, `metrics` or `scorers` name. Another run may have it."""
+    """The error for a run without the `groups`, `tasks`, `metrics` or `scorers` asked for.
+
+    Another run may have it.
+    """
 
     def __init__(
         self,
@@ -231,11 +234,11 @@ class NotThereError(InputError):
 
 
 class FaultyScoresError(ValueError):
-    """Scores that cannot be: an adapter's mistake, which must not become a number."""
+    """The error for impossible scores from an adapter, which must not become a number."""
 
 
 def error_message(error: BaseException) -> str:
-    """Return any error on one line, with its type."""
+    """Return any error as one line of text, with its type."""
     try:
         text = " ".join(str(error).split())
     except Exception:  # noqa: BLE001  anybody's exception, anybody's words

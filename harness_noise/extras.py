@@ -29,13 +29,13 @@ class CommandFlag:
 
     @property
     def name(self) -> str:
-        """The parameter."""
+        """The flag's name as a Python parameter."""
         return self.flag.removeprefix("--").replace("-", "_")
 
 
 @dataclass(frozen=True, slots=True)
 class Switch(CommandFlag):
-    """A flag of commands of the core that calls another function instead."""
+    """A flag that makes a command of the core call another function instead."""
 
     functions: Mapping[str, str]
     """Command → the public function that it calls with this flag."""
@@ -142,7 +142,7 @@ def found() -> dict[str, Extra]:
 
 
 def public(name: str) -> Any:
-    """Return a public function or class of an extra. None if no extra has the name."""
+    """Return a public function or class of an extra, None if no extra has the name."""
     for package, extra in found().items():
         if name in extra.functions:
             return getattr(import_module(f"{package}.{extra.functions[name]}"), name)
@@ -150,7 +150,7 @@ def public(name: str) -> Any:
 
 
 def module_of(keyword: str, what: str = "") -> Any:
-    """Return the module that does what a keyword of the core's functions asks for.
+    """Return the extra's module that does the work of a keyword of the core.
 
     Args:
         keyword: it.
@@ -173,7 +173,7 @@ def module_if_any(keyword: str) -> Any:
 
 
 def display_of(keyword: str) -> Any:
-    """Return the module that shows what a keyword has added to a result."""
+    """Return the extra's module that displays what a keyword has added to a result."""
     return next(
         import_module(f"{package}.{extra.keywords[keyword].display}")
         for package, extra in found().items()
@@ -182,7 +182,7 @@ def display_of(keyword: str) -> Any:
 
 
 def result_modules() -> list[ModuleType]:
-    """Import the modules of kinds of results."""
+    """Import the modules that define the kinds of results of extras."""
     return [import_module(f"{package}.{extra.results}") for package, extra in found().items() if extra.results]
 
 
@@ -215,14 +215,14 @@ def models() -> dict[str, str]:
 
 
 def options(command: str = "") -> list[Option]:
-    """Return the options that extras add to what a command reads, those of all commands without one."""
+    """Return the reading options that extras add to a command, or to all commands if none is named."""
     every = [option for extra in found().values() for option in extra.options]
     return [option for option in every if command in ("", *option.commands)]
 
 
 @cache
 def keywords() -> dict[str, Keyword]:
-    """Return the keywords of the core's functions whose work extras do."""
+    """Return keyword → its declaration, for keywords of the core whose work extras do."""
     return {name: each for extra in found().values() for name, each in extra.keywords.items()}
 
 
@@ -232,7 +232,7 @@ def writers(command: str) -> list[Writer]:
 
 
 def tooltip(label: str, row: Any = None) -> str:
-    """Return what an extra says of a column, or of its cell in a row. "" if no extra explains it."""
+    """Return an extra's explanation of a table column, or of a row's cell in the column, "" without one."""
     for package, extra in found().items():
         if extra.tooltips and (text := import_module(f"{package}.{extra.tooltips}").tooltip(label, row)):
             return str(text)
@@ -240,7 +240,7 @@ def tooltip(label: str, row: Any = None) -> str:
 
 
 def is_left_out(module: str) -> bool:
-    """Return whether a module that an entry point names is of an extra, of any package, that is not there."""
+    """Return True if a module belongs to an extra, of any package, that is not installed."""
     package, is_extra, name = module.partition(".extra.")
     if not is_extra:
         return False
@@ -258,7 +258,7 @@ def _explains() -> dict[str, str]:
 
 
 def explaining(row: Any) -> Any:
-    """Return the module that explains an optional field of a row, None if the row has none."""
+    """Return the extra's module that explains an optional field of a row, None if the row has no such field."""
     modules = (module for name, module in _explains().items() if getattr(row, name, None) is not None)
     return import_module(found_module) if (found_module := next(modules, "")) else None
 
@@ -269,7 +269,7 @@ def listings() -> list[Any]:
 
 
 def not_installed(name: str) -> str:
-    """Return the sentence on a command or function whose extra is not there."""
+    """Return the sentence that a command or function belongs to an extra that is not installed."""
     return (
         f"{name} is not installed: the folder of its extra was left out of this copy of harness-noise. Install the "
         "whole package with pip install --force-reinstall harness-noise"

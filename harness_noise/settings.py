@@ -143,7 +143,10 @@ KEYWORDS = {
 
 
 def _obeyed(by: str, **values: Sequence[Any]) -> dict[str, dict[str, Sequence[Any] | None]]:
-    """Return a field's consumers: those in `by` obey every value, those in `values` the default and the listed ones."""
+    """Return field metadata that says which calculations obey which values of the setting.
+
+    Consumers in `by` obey every value, those in `values` the default and the listed ones.
+    """
     obeying: dict[str, Sequence[Any] | None] = {**dict.fromkeys(by.split()), **values}
     if "analyze" in obeying:  # export writes what analyze says
         obeying.setdefault("export", obeying["analyze"])
@@ -151,7 +154,10 @@ def _obeyed(by: str, **values: Sequence[Any]) -> dict[str, dict[str, Sequence[An
 
 
 def obeyed(name: str, consumer: str) -> Sequence[Any] | None:
-    """Return the values of a keyword, besides its default, that a consumer obeys. None: any. (): none."""
+    """Return the values of a keyword that a calculation obeys, None for any value, () for none.
+
+    The default is not among them.
+    """
     if name in KEYWORDS:
         return None if consumer in KEYWORDS[name].split() else ()
     if (own := calculations().get(consumer)) is not None:
@@ -171,7 +177,7 @@ def obeyed(name: str, consumer: str) -> Sequence[Any] | None:
 
 
 def consumers(name: str) -> set[str]:
-    """Return the calculations that obey a field of `Settings`, in any of its values."""
+    """Return the calculations that obey some value of a field of `Settings`."""
     of_extras = {each for each in calculations() if obeyed(name, each) != ()}
     if name in REGISTERS:
         return of_extras.union(*(item.consumers for item in map(REGISTERS[name].__getitem__, REGISTERS[name])))
@@ -374,13 +380,13 @@ class Settings:
 
     @property
     def task_weights(self) -> dict[str, float] | None:
-        """Task, or group, → its weight in the overall row. None: equal weights, or by size."""
+        """Task or group → weight in the overall row, None for equal weights or weights by size."""
         rows = () if isinstance(self.weights, str) else self.weights
         return {str(row[0]): float(row[1]) for row in rows if len(row) == 2} or None
 
     @property
     def strata(self) -> tuple[str, dict[str, float]] | None:
-        """A field of the questions and the weight of each of its values. None: every question has the same weight."""
+        """A question field and the weight of each value, None if all questions weigh the same."""
         rows = () if isinstance(self.weights, str) else [row for row in self.weights if len(row) == 3]
         return (rows[0][0], {row[1]: row[2] for row in rows}) if rows else None
 
@@ -391,12 +397,12 @@ class Settings:
 
     @property
     def estimand(self) -> str:
-        """The subject of the results, as they name it."""
+        """The questions that results are about: "these_questions" or "questions_population"."""
         return "these_questions" if self.questions_are == "fixed" else "questions_population"
 
     @property
     def interval_of_difference(self) -> str:
-        """The interval of a difference: the one asked for, else the test's own, or t if it has none.
+        """The interval method of a difference: the one asked for, else the test's own, or t if the test has none.
 
         Intervals of one run, as each of many models has one, leave the choice of the pairs' to the test.
         """
@@ -420,7 +426,7 @@ for _name, _of_extra in calculations().items():
 
 
 class InPoints(float):
-    """A difference or a mean in points or per cent: hundredths of a scale from 0 to 1, never of a value."""
+    """A difference or a mean that was given in points or per cent, as a number on a scale from 0 to 1."""
 
     __slots__ = ()
 
@@ -455,7 +461,7 @@ def check_unit(name: str, value: float | None, scale: tuple[float, float] | None
 def check_scale(
     name: str, value: float | None, scale: tuple[float, float] | None, metric: str = "", *, known: bool = False
 ) -> None:
-    """Refuse a difference that the metric cannot have, 5 for 5% of a metric in [0, 1].
+    """Refuse a difference as large as the metric's whole range, such as 5 for 5% of a metric in [0, 1].
 
     Args:
         name: of the parameter.

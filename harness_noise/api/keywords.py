@@ -161,7 +161,7 @@ def chosen_settings(
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """All that a function on runs was asked for: how to compute, and how to read what is named."""
+    """The settings and reading options that a call of a function on runs asked for."""
 
     settings: Settings
     options: ReadOptions
@@ -229,7 +229,10 @@ class Request:
         return cls(chosen, options, as_repeats, correction=correction, **more)
 
     def prepared(self, runs: list[Run]) -> list[Run]:
-        """Return the runs with what was asked for done to their scores: corrected, chance, weights of the questions."""
+        """Return the runs with scores corrected by labels, corrected for chance, and weighted by question.
+
+        Only what was asked for is done.
+        """
         runs = runs if self.correction is None else self.correction.of(runs)
         if (chance := self.settings.chance) is not None:
             from ..analysis.chance import without_chance
@@ -262,7 +265,7 @@ class Request:
             raise InputError("`prices` are for costs, and none is asked for: name it, as in `measures=['cost']`")
 
     def watched(self, values: Iterable[Any], doing: str, total: int) -> Iterable[Any]:
-        """Return the values, while `progress` shows how far they are."""
+        """Return the values to iterate over, with a progress display if one was given."""
         return values if self.progress is None else self.progress(values, doing, total)
 
     def runs(self, sources: Sequence[Source], *, some: bool = False) -> list[Run]:
@@ -281,7 +284,7 @@ class Request:
         return self.joined(those_with(readers) if some else [run for reader in readers for run in reader()])
 
     def joined(self, runs: list[Run]) -> list[Run]:
-        """Return the runs, of which those of each model are its repeats, if that was asked for.
+        """Return the runs, with all runs of one model joined as repeats if that was asked for.
 
         Of answers that were repeated until one passed, the first ones.
         """
@@ -292,12 +295,14 @@ class Request:
         return [first_answers(run) for run in runs]
 
     def of_side(self, side: str) -> Request:
-        """Return the request as it is for one side of a comparison, A or B."""
+        """Return the request with the columns for one side of a comparison, A or B."""
         columns = columns_of_side(self.options.columns, side)
         return replace(self, options=replace(self.options, columns=columns))
 
     def refuse_sides(self, what: str) -> None:
-        """Refuse columns of A or B if there are no two sides. A file may have the name A or B.
+        """Refuse columns given for A or B if a function has no two sides.
+
+        A file may have the name A or B.
 
         Raises:
             InputError: names the column.
@@ -351,7 +356,7 @@ class Request:
 
 
 def _parsed(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords with what users write as text, or in files, as `Settings` have it."""
+    """Return the keywords with texts turned into the values that `Settings` takes."""
     cluster, only = choices.get("cluster"), choices.get("only")
     return {
         **choices,
@@ -363,7 +368,7 @@ def _parsed(choices: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fields_of(chosen: Settings) -> list[str]:
-    """Return the properties of the questions that the settings need."""
+    """Return the question fields that the settings need to be read."""
     fields = [Condition.parse(text).field for text in chosen.only]
     fields += [] if chosen.strata is None else [chosen.strata[0]]
     if chosen.chance == "auto":

@@ -105,7 +105,7 @@ _SHIPPED = "analyze compare gate regress arena factors plan label list export lm
 
 
 class _Every(Mapping[str, click.Command]):
-    """All commands by name. Those of extras are imported when they are asked for."""
+    """A mapping of all commands by name, which imports an extra's command on first use."""
 
     def __init__(self) -> None:
         self._of_core = {str(command.name): command for command in _OWN}
@@ -147,7 +147,7 @@ _EXAMPLES = (
 
 
 class Commands(click.Group):
-    """The commands in groups, each with the first line of its help. Runs without a command find theirs."""
+    """The click group of all commands, which finds the command for runs if none is named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)

@@ -90,7 +90,7 @@ class Command(click.Command):
             formatter.write(f"\n{unbroken(line, formatter.width)}\n")
 
     def params_with_flags(self) -> list[click.Option]:
-        """Return the options of the command itself."""
+        """Return the command's parameters that are options, without arguments."""
         return [param for param in self.params if isinstance(param, click.Option)]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -130,7 +130,7 @@ _FEW = 3
 
 
 def _commands_with(flag: str, ctx: click.Context) -> str:
-    """Return "compare and arena have it" of an option that this command does not have, "" if none has it."""
+    """Return words such as "compare and arena have it" on an option of other commands, "" if none has it."""
     every = getattr(ctx.find_root().command, "commands", {})
     have = [name for name, one in every.items() if any(flag in param.opts for param in one.params)]
     return f"{' and '.join(have)} {'have' if have[1:] else 'has'} it" if 0 < len(have) <= _FEW else ""
@@ -159,7 +159,7 @@ def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 
 
 def longest(param: click.Option) -> str:
-    """Return the flag that names an option."""
+    """Return the longest flag of an option."""
     return max(param.opts, key=len)
 
 
@@ -169,7 +169,7 @@ def is_shared(param: click.Option) -> bool:
 
 
 def reading(commands: Iterable[click.Command]) -> str:
-    """Return the options that say how files are read, each once."""
+    """Return the help text on the options that say how files are read."""
     every: dict[str, tuple[str, str]] = {}
     for each in commands:
         context = click.Context(each, info_name=each.name)

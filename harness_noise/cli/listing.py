@@ -63,7 +63,7 @@ def _of_run(run: Run) -> Iterable[tuple[str, object]]:
 
 
 def _measured(run: Run) -> Iterable[tuple[str, str]]:
-    """Yield task, metric and scorer, with the number of answers and the mean next to the harness's own."""
+    """Yield (name of task and metric, words on questions, answers and means) for everything in a run."""
     for part in run.scores:
         K, missing = part.values.shape[1], part.n_missing
         clusters = (
@@ -80,7 +80,7 @@ def _measured(run: Run) -> Iterable[tuple[str, str]]:
 
 
 def _means(part: Scores) -> str:
-    """Return our mean, and the harness's own if it reports one."""
+    """Return the words on our mean, and on the harness's own if there is one."""
     import numpy as np
 
     from ..api.files import means_as_text
@@ -93,7 +93,7 @@ def _means(part: Scores) -> str:
 
 
 def _lacking(runs: Sequence[Run]) -> Iterable[tuple[str, str]]:
-    """Yield what some runs do not record, and its use, with the number of scores that lack it."""
+    """Yield (what some scores do not record, its use with the number of scores that lack it)."""
     parts = [part for run in runs for part in run.scores]
     for name, wanted, use in _WANTED:
         lack = sum(not wanted(part) for part in parts)

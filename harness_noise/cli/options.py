@@ -44,7 +44,7 @@ _FIELDS = Settings.__dataclass_fields__
 
 
 class Output(click.Path):
-    """A local file or folder to write to."""
+    """The type of an option for a local file or folder to write to."""
 
     def __init__(self, **choices: Any) -> None:
         super().__init__(path_type=Path, **choices)
@@ -60,7 +60,7 @@ class Output(click.Path):
 
 
 def _given_as(path: Path, typed: Sequence[str]) -> str:
-    """Return how an output file clashes with the command line's input, "" if it does not."""
+    """Return how an output path clashes with words of the command line, "" if it does not."""
     # a word may be joined to its option: --html=FILE, -oFILE
     texts = [{word, word.partition("=")[2], word.removeprefix("-o")} for word in typed]
     places = [{Path(os.path.realpath(text)) for text in each if text and "\0" not in text} for each in texts]
@@ -76,7 +76,7 @@ def _given_as(path: Path, typed: Sequence[str]) -> str:
 
 
 class NumberList(ParamType):
-    """Numbers with commas between them, of which there may be so many.
+    """The type of an option for a list of numbers with commas between them.
 
     Args:
         what: what they are, for the message.
@@ -99,7 +99,7 @@ class NumberList(ParamType):
 
 
 class Jobs(ParamType):
-    """Type of a number of processes, or of the address of a cluster."""
+    """The type of an option for a number of processes, or for the address of a cluster."""
 
     name = "jobs"
 
@@ -108,7 +108,7 @@ class Jobs(ParamType):
 
 
 class DifferenceOption(ParamType):
-    """Type of a difference or a mean on the metric's scale, also in points or per cent if the scale is 0 to 1."""
+    """The type of an option for a difference or a mean, also in points or per cent if the scale is 0 to 1."""
 
     name = "difference"
 
@@ -131,7 +131,10 @@ RANGE = NumberList("the metric's lowest and highest value, such as 0,1 or 0,100"
 
 
 class Values(Choice):
-    """Type of a setting's values that a command obeys. The error for another value says why the command does not."""
+    """The type of an option for a setting's values, limited to those that the command obeys.
+
+    The error for another value says why the command does not.
+    """
 
     def __init__(self, name: str, consumer: str) -> None:
         self.setting, self.consumer = name, consumer
@@ -163,7 +166,10 @@ class Values(Choice):
 
 @cache
 def _types() -> dict[str, Any]:
-    """Return the type of every keyword that makes an option. Columns and weights are typed as one text."""
+    """Return keyword → the type of its option.
+
+    Columns and weights are typed as one text.
+    """
     texts = {"columns": str, "format_file": str, "follow_links": bool, "apart": bool, "as_repeats": bool}
     return texts | get_type_hints(Settings) | {"weights": str, "chance": str}
 
@@ -215,7 +221,10 @@ def target(flag: str, metavar: str, words: str, **more: Any) -> Option:
 
 
 def expanded(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the words, with the files that match in place of a glob. An existing file of such a name is itself."""
+    """Return the words with globs replaced by the matching files.
+
+    An existing file of such a name is itself.
+    """
     from glob import glob
 
     out: list[str] = []
@@ -329,7 +338,7 @@ _SHARED = {*_READING, *(option.name for option in extras.options())}
 
 
 def _obeyed_of(helps: Mapping[str, str], consumer: str) -> list[Option]:
-    """Return an option for every keyword that `consumer` obeys, with the values that it obeys."""
+    """Return an option for every keyword that a calculation obeys."""
     return [_option(name, consumer, words) for name, words in helps.items() if obeyed(name, consumer) != ()]
 
 
@@ -390,7 +399,7 @@ _OF_PRINTING = ("form", "output", "details", "legend", "quiet", "debug")
 
 
 def of_extras(command: str) -> list[Option]:
-    """The flags that extras add to a command."""
+    """Return the flags that extras add to a command."""
     return [
         value(each.flag, each.metavar, each.words, each.kind) if each.metavar else switch(each.flag, each.words)
         for each in extras.switches(command)
@@ -398,12 +407,14 @@ def of_extras(command: str) -> list[Option]:
 
 
 def writing(command: str) -> list[Option]:
-    """The options by which extras write the result of a command."""
+    """Return the options by which extras write the result of a command."""
     return [target(each.flag, "DIR", each.words) for each in extras.writers(command)]
 
 
 def mapping(pairs: Iterable[str], option: str, *, one_word: bool = False) -> dict[str, str]:
-    """Return NAME=VALUE pairs as a dictionary. With `one_word`, a word without `=` is both name and value.
+    """Return NAME=VALUE texts as a dictionary.
+
+    With `one_word`, a word without `=` is both name and value.
 
     Raises:
         InputError: a pair without `=`, or with an empty side; a name with two values.
@@ -437,7 +448,7 @@ _TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
 def _pairs(text: str) -> list[str]:
-    """Split NAME=VALUE pairs at commas. Names of columns and templates may have commas, too."""
+    """Return NAME=VALUE pairs split at commas, also where a column's name or a template has commas."""
     templates = _TEMPLATE.findall(text)
     parts = re.split(",(?=[^,=]*=)", _TEMPLATE.sub("\x00", text))
     rest = iter(templates)
@@ -445,7 +456,9 @@ def _pairs(text: str) -> list[str]:
 
 
 def answer(function: Callable[..., R], choices: dict[str, Any], *sides: Any, **more: Any) -> R:
-    """Call a function of the library with a command's options, show its result, and return it. Its notes name flags.
+    """Call a function of the library with a command's options, show the result, and return it.
+
+    Its notes name flags.
 
     With the flag of an extra, call the extra's function, which knows no more than the options.
     """
@@ -495,7 +508,7 @@ def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
 
 
 def _show(table: Result, choices: dict[str, Any]) -> None:
-    """Print a result, or write it to a file. Hints go to stderr."""
+    """Print a result, or write the result to a file."""
     form, output = choices["form"], choices["output"]
     in_table = getattr(table, "shows_notes", False) and form not in ("json", "csv")
     shown: dict[str, Any] = {"details": choices["details"], "wide": choices["details"]}
@@ -549,7 +562,7 @@ def typed() -> str | None:
 
 
 def hints(said: Iterable[Any]) -> None:
-    """Print hints and warnings on stderr, notes or plain sentences, one line each."""
+    """Print notes or sentences on stderr, one line each."""
     for one in said:
         sentence = one if isinstance(one, str) else one.as_text()
         clean = "".join(c if c.isprintable() else "�" for c in in_flags(sentence))
@@ -557,7 +570,7 @@ def hints(said: Iterable[Any]) -> None:
 
 
 def _wrapped(text: str) -> str:
-    """Return the text in lines of the terminal's width. In a file it is one line, which is easier to search."""
+    """Return the text in lines of the terminal's width, or as one line if stderr is no terminal."""
     if not sys.stderr.isatty():
         return text
     width = max(40, shutil.get_terminal_size().columns)

@@ -18,7 +18,10 @@ HELP = ("-h", "--help")
 
 
 def asked_for_help(arguments: Sequence[str], commands: Mapping[str, click.Command]) -> list[str] | str:
-    """Return the arguments with --help in place of nothing and of `help COMMAND`, or the text of `help reading`."""
+    """Return the arguments with `help COMMAND` turned into --help, or the text of `help reading`.
+
+    No arguments mean --help, too.
+    """
     if not arguments:
         return ["--help"]
     if arguments[0] != "help" or Path("help").exists():
@@ -29,7 +32,7 @@ def asked_for_help(arguments: Sequence[str], commands: Mapping[str, click.Comman
 
 
 def command_of(arguments: Sequence[str], commands: Mapping[str, click.Command]) -> list[str]:
-    """Return the command that is meant by arguments that begin with none, as a list of one.
+    """Return the command that arguments without a command mean, by their number of runs, as a list of one.
 
     Raises:
         click.UsageError: they begin with what is neither a file nor a number.
@@ -58,7 +61,10 @@ def _unknown(word: str, commands: Mapping[str, click.Command]) -> str:
 
 
 def _runs_in(arguments: Sequence[str], commands: Mapping[str, click.Command]) -> int:
-    """Return the number of runs among the arguments, by the options of all three commands, which mean the same."""
+    """Return the number of runs among arguments that name no command.
+
+    The options of the three commands for runs mean the same.
+    """
     every: dict[str, click.Parameter] = {}
     for name in filter(commands.__contains__, (*BY_RUNS.values(), MANY)):
         every |= {helps.longest(param): param for param in commands[name].params if isinstance(param, click.Option)}

@@ -1,4 +1,4 @@
-"""Standard streams that outlive their reader.
+"""Standard streams that go on working when their reader has gone.
 
 A pipe that closes (`| head`) must not keep a command from writing its files or change its exit code: what
 is said from then on goes nowhere. A stream that is closed from the start is the null device, so that no
@@ -37,7 +37,7 @@ _OURS = {"strict", "replace", "surrogateescape"}
 
 
 def in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Replace characters that an encoding lacks by ASCII.
+    """Return ASCII in place of a character that an encoding lacks, and the place after it, as codecs ask.
 
     Letters of other alphabets are decomposed if possible, else "?"."""
     if not isinstance(error, UnicodeEncodeError):
@@ -50,7 +50,7 @@ def in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def harden() -> None:
-    """Put such streams in place of `sys.stdout` and `sys.stderr`."""
+    """Replace `sys.stdout` and `sys.stderr` by streams that survive a closed reader and unknown characters."""
     codecs.register_error(HANDLER, in_ascii)
     if os.name != "posix":  # on other systems a console is not a file
         for stream in (sys.stdout, sys.stderr):

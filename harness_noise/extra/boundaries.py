@@ -1,4 +1,4 @@
-"""Looking before all questions are answered: boundaries, intervals after stopping, confidence sequences.
+"""Boundaries for looks before all questions are answered, intervals after stopping, confidence sequences.
 
 Group-sequential tests spend α over a few looks; their boundaries come from the recursive integration of the
 statistic's density. The test statistic is a z; a look's t statistic becomes one through its p-value. What a look may
@@ -92,7 +92,7 @@ def information(fraction: float, repeats: float = 1.0, prediction: float = 1.0, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
-    """The density of the z statistic of one look, where no earlier look has stopped."""
+    """The density of the z statistic at a look, over runs that no earlier look has stopped."""
 
     information: float
     z: FloatArray

@@ -49,7 +49,7 @@ def command(out: Path, debug: bool) -> None:
 
 
 def _two_models(harness: Any, out: Path, log: TextIO) -> None:
-    """Run two models, compare them and export the result, as a user does."""
+    """Run two models through a harness, compare them and export the result, as a user does."""
     _title(f"{harness.NAME}: two models, 20 templates × 10 word problems, K = 5 answers each, noise on")
     with _harness(log) as show:
         folders = harness.run_models(PAIR, out, show)
@@ -121,7 +121,7 @@ def _harness(log: TextIO, *, aloud: bool = True) -> Iterator[Callable[[list[str]
 
 
 def _results(said: str) -> list[str]:
-    """Return the lines of a harness's output from its table of results on, or after its last rule."""
+    """Return the lines of a harness's output from its table of results on, or after the last rule."""
     lines = said.strip().splitlines()
     rules = [i + 1 for i, line in enumerate(lines) if line.startswith("---")]
     start = next((i for i, line in enumerate(lines) if line.startswith("|")), max(rules, default=0))

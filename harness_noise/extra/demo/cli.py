@@ -48,7 +48,7 @@ def typed(arguments: list[str]) -> str:
 
 
 def type_command(cli: click.Command, *words: object) -> None:
-    """Show one of our commands, with paths as they are seen from here, and run it."""
+    """Print one of our commands with paths as seen from here, and run it."""
     here = Path.cwd()
     local = (os.path.relpath(word) if isinstance(word, Path) and word.is_relative_to(here) else word for word in words)
     arguments = tuple(map(str, local))

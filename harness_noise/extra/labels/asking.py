@@ -1,4 +1,4 @@
-"""Keywords that ask for a correction by human labels."""
+"""Keywords of the core's functions that ask for a correction by human labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .files import EDITS, LabelFile
 
 @dataclass(frozen=True, slots=True)
 class AskedCorrection:
-    """A correction of the judge's scores, by `labels` or `labels_scorer`."""
+    """A correction of the judge's scores that keywords asked for, by `labels` or `labels_scorer`."""
 
     given: Mapping[str, Any]
     """Keyword → value, of those that were given."""
@@ -24,12 +24,12 @@ class AskedCorrection:
 
     @property
     def scorer(self) -> str | None:
-        """The scorer whose scores are labels."""
+        """The name of the scorer whose scores are labels."""
         name: str | None = self.given.get("labels_scorer")
         return name
 
     def reads(self, scorers: tuple[str, ...]) -> dict[str, Any]:
-        """Return the fields of `ReadOptions` that it needs, where only these scorers were asked for."""
+        """Return the fields of `ReadOptions` that the correction needs, if only these scorers were asked for."""
         more = (self.scorer,) if self.scorer and scorers and self.scorer != EDITS else ()
         return {"scorers": (*scorers, *more), "edits": self.scorer == EDITS}
 

@@ -65,11 +65,14 @@ class CorrectedColumns(Correction):
         return with_correction(m, self, plan)
 
     def codes(self, plan: Design) -> dict[str, bool]:
-        """Return the codes of few labels. One value of a question is not one answer."""
+        """Return the diagnostics on too few labels.
+
+        One value of a question is not one answer.
+        """
         return {"few_labels": self.n_clusters(plan) < FEW_LABELLED, "single_repeat": False}
 
     def n_clusters(self, plan: Design) -> int:
-        """Return the clusters that hold a label."""
+        """Return the number of clusters that hold a label."""
         return len(np.unique(plan.clusters[self.n_labels > 0]))
 
     def scores(self) -> FloatArray:
@@ -120,7 +123,9 @@ def contrast_of(columns: Sequence[CorrectedColumns], coefficients: Sequence[floa
 
 
 def with_correction(m: Moments, of: CorrectedColumns, plan: Design) -> Moments:
-    """Return the moments of one mean with the variance that few errors do not show, and the df that the labels leave.
+    """Return the moments of a mean with the variance and df that the labels allow.
+
+    The variance is that which few errors do not show.
 
     V is that of the predictions over all questions and that of the labelled errors; df by [Satterthwaite].
     """
@@ -151,7 +156,7 @@ def correction_df(labelled: BoolArray, plan: Design, *, slopes: bool = True) -> 
 
 
 def bias_of(of: CorrectedColumns, plan: Design) -> tuple[float, float]:
-    """Return what the correction adds to the judge's mean, θ̂ − f̄, and its variance.
+    """Return θ̂ − f̄, the corrected mean minus the judge's mean, and its variance.
 
     NaN where they are not identified.
     """
@@ -166,12 +171,12 @@ def bias_of(of: CorrectedColumns, plan: Design) -> tuple[float, float]:
 
 
 def alone_variance(of: CorrectedColumns, plan: Design) -> float:
-    """Return the variance of the mean of the labels alone. NaN where it is not identified."""
+    """Return the variance of the mean of the labels alone, NaN if not identified."""
     return mean_variance(of.alone, plan, OF_RESIDUALS).variance.item()
 
 
 def r_squared(of: CorrectedColumns) -> float:
-    """Return the share of the labels' variance that the judge predicts, by fits without the fold.
+    """Return the share of the labels' variance that the judge's cross-fitted predictions explain.
 
     NaN where nothing varies, and where the judge was not used, so that every error is the label itself.
     """

@@ -36,7 +36,7 @@ FEW_NOT_RANDOM_P = 0.00135
 
 @dataclass(frozen=True, slots=True)
 class LabelOptions:
-    """All options for labels."""
+    """The options for corrections by labels."""
 
     at_random: bool = False
     """The labelled answers are a random subset, whatever they look like."""
@@ -140,7 +140,7 @@ def _people_scores(part: Scores, people: Sequence[Scores]) -> Scores | None:
 
 
 def _edited(run: Run, options: LabelOptions, settings: Settings) -> Run:
-    """Return the run with the scores that people have edited as labels of what these were before.
+    """Return the run with scores that people edited as labels of the scores before the edit.
 
     Raises:
         InputError: none is edited, or none of them was right as it was.
@@ -307,12 +307,12 @@ def _corrected(
 
 
 def _n_clusters(part: Scores, these: _Labelled) -> int:
-    """Return labelled clusters of a task."""
+    """Return the number of clusters with a label in a task."""
     return len({i if part.clusters is None else part.clusters[i] for i in np.flatnonzero(~np.isnan(these.label))})
 
 
 class _ScaleError(InputError):
-    """Labels on another scale than the scores."""
+    """The error for labels on another scale than the scores."""
 
 
 def _scores_of(
@@ -387,7 +387,7 @@ def _on_scale(
     bounds: tuple[float, float] | None,
     scale: tuple[float, float] | None,
 ) -> tuple[FloatArray, float]:
-    """Return the labels on the scale of the scores, and how wide that is.
+    """Return the labels on the scale of the scores, and the width of the scale.
 
     Raises:
         InputError: they are on another scale, which was not named.
@@ -466,7 +466,7 @@ def _favours_tasks(labelled: Part) -> bool:
 
 
 def _chosen_by_score(labelled: Part, judge: FloatArray) -> bool:
-    """Return whether the judge's scores of the part are further from those of all than a random subset's would be."""
+    """Return True if the judge's scores of labelled questions differ more from all than a random subset's would."""
     from scipy.stats import hypergeom
 
     size = np.bincount(labelled.clusters)
@@ -492,7 +492,7 @@ def _names(parts: Iterable[Scores]) -> str:
 
 
 def _unmatched(lost: Sequence[Label], labels: LabelFile, runs: Sequence[Run]) -> str:
-    """Return why some labels are of no answer."""
+    """Return the sentence on labels that belong to no answer."""
     first = lost[0]
     keys = [key for run in runs for part in run.scores[:1] for key in part.questions.keys[:MOST_NAMED]]
     tasks = dict.fromkeys(part.task for run in runs for part in run.scores)

@@ -1,4 +1,4 @@
-"""Which answers are drawn for people to label."""
+"""The drawing of answers for people to label."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _too_few_to_use_the_judge(runs: Sequence[Run], tasks: Sequence[_Joint], draw
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Joint:
-    """One task of all runs."""
+    """The questions of one task that all runs have answered."""
 
     parts: tuple[Scores, ...]
     """The scores of each run, under its first metric and scorer."""
@@ -135,7 +135,7 @@ class _Joint:
     def row(
         self, r: int, i: int, name: str, text: QuestionText, rng: np.random.Generator, drawn: tuple[float, int]
     ) -> LabelRow:
-        """Return a random one of the answers of a run to a question."""
+        """Return a random answer of a run to a question, as a row to label."""
         part, at = self.parts[r], self.rows[r][i]
         j = int(rng.choice(np.flatnonzero(~np.isnan(part.values[at]))))
         key, shown = part.questions.keys[at], part.questions.shown()

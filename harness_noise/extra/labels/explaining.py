@@ -1,4 +1,4 @@
-"""What is said of a row that human labels correct, and the noise that a plan takes from it."""
+"""Sentences on rows that human labels correct, and the noise that a plan takes from such a row."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def estimand(rows: Sequence[Estimate | Difference]) -> list[str]:
 
 
 def size(row: Estimate | Difference) -> str:
-    """Return the number of labelled questions in words."""
+    """Return the number of labelled questions of a row in words."""
     return "" if row.judge is None else f"{row.judge.n_labelled} of them labelled by people"
 
 

@@ -1,4 +1,4 @@
-"""Labels that people gave to answers."""
+"""The labels that people gave to answers, as a file has them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LabelFile:
 
 
 def answer_id(model: str, task: str, question: str, repeat: int) -> str:
-    """Return the hash that replaces an answer in a file that does not show the model."""
+    """Return a hash of an answer's model, task, question and repeat, for files that do not show the model."""
     text = "\x1f".join((model, task, question, str(repeat)))
     # a letter no number begins with: spreadsheets would round 123e456 and sixteen digits
     return "a" + blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -108,7 +108,10 @@ class LabelSample(Document):
 
     @property
     def verdict(self) -> str:
-        """How many answers it has. The answers are `rows`, and `to_frame()`."""
+        """The verdict of the sample: how many answers are to be labelled.
+
+        The answers are `rows`, and `to_frame()`.
+        """
         return f"{counted(len(self.rows), 'answer')} to label"
 
     @property
@@ -118,6 +121,6 @@ class LabelSample(Document):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the file."""
+        """The columns of the file to label."""
         names = tuple(LabelRow.__dataclass_fields__)
         return names[:-2] if self.blind else names

@@ -1,4 +1,4 @@
-"""All that the core and other extras ask of looks: the keyword `looks`, and runs that looks have stopped."""
+"""The doors through which the core and other extras use looks: the keyword `looks`, and stopped runs."""
 
 from __future__ import annotations
 

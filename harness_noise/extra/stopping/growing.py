@@ -201,7 +201,7 @@ def look(
 def _next(
     rule: StoppingRule, taken: Taken, before: Sequential | None, n: int, total: int, observed: Observed
 ) -> tuple[Taken, Sequential]:
-    """Return the look after `before`, or `before` itself if no answer came since."""
+    """Return the looks taken and the newest look, which is `before` if no answer came since."""
     progress = whole_questions(n, total, observed)
     if before is not None and before.n_asked == n and before.n_answers in (None, progress.answers):
         return taken, before
@@ -281,7 +281,10 @@ def comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores]
 
 
 def _count_answered(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before: Sequential | None) -> tuple[int, int]:
-    """Return how many questions A has answered, and how many B. Refuse fewer of A than at the last look."""
+    """Return (number of questions that A has answered, number that B has answered).
+
+    Fewer of A than at the last look are refused.
+    """
     n = sum(_answered(part_a, part_b) for part_a, part_b in zip(parts_a, parts_b, strict=True))
     if before is not None and n < before.n_asked:
         raise InputError(
@@ -292,7 +295,10 @@ def _count_answered(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before
 
 
 def _answered(part_a: Scores, part_b: Scores) -> int:
-    """Return how many questions of B A has answered. Refuse the first questions of the benchmark as no random part."""
+    """Return the number of questions of B that A has answered.
+
+    The first questions of the benchmark are refused as no random part.
+    """
     both = scored_pairs(part_a, part_b).rows_b
     order = benchmark_order(part_b.questions)
     place = {int(i): at for at, i in enumerate(order)}
@@ -412,7 +418,7 @@ class Pair:
         return rule.order(len(self.a), clusters, tasks, repeats=self.a.stats.count)
 
     def observed(self, answers: IntArray) -> Observed:
-        """Return what a look at A − B sees after this many of A's answers to each of the n questions."""
+        """Return the estimate of A − B that a look sees after this many of A's answers to each of the n questions."""
         rows = np.flatnonzero(answers)
         a, b = self.a.take(rows), self.b.take(rows)
         values = np.where(np.arange(a.values.shape[1]) < answers[rows, None], a.values, np.nan)
@@ -434,7 +440,7 @@ class Pair:
         return look
 
     def replay(self, rule: StoppingRule, orders: int = ORDERS) -> Replay:
-        """Return what the looks would have decided, and after how many answers, in many random orders."""
+        """Return the decisions of looks in many random orders, and the answers that they took."""
         last = [self.run(replace(rule, seed=rule.seed + k)) for k in range(orders)]
         words = Counter(look.decision or NOT_DECIDED for look in last)
         answers = np.array([look.progress.answers for look in last], dtype=np.float64)

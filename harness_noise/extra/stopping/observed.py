@@ -33,7 +33,7 @@ REPEATS_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """All that the questions that were asked so far say: a difference A − B, or a mean."""
+    """The estimate of a difference A − B, or of a mean, from the questions asked so far, for a look."""
 
     task: str = ""
     metric: str = "score"
@@ -87,7 +87,7 @@ class Observed:
 
     @property
     def z(self) -> float | None:
-        """z statistic of the estimate that has the p-value of its t statistic. None if not known."""
+        """The z statistic with the p-value of the estimate's t statistic, None if not known."""
         if self.estimate is None or not self.se or self.df is None:
             return None
         return normal_z(self.estimate / self.se, self.df)
@@ -238,7 +238,9 @@ class EnoughRepeats:
 
 
 def repeats_enough(part: Scores, settings: Settings) -> EnoughRepeats:
-    """Return whether more answers per question would lower the noise enough to pay, decided over all questions.
+    """Return the answer to whether more answers per question would pay.
+
+    It is decided over all questions.
 
     They do not where var_prediction/K is at most `REPEATS_SHARE` of V, or where the answers never differ. One answer
     per question says nothing, so K ≥ 2; a K chosen for a question by its own answers would bias the mean.

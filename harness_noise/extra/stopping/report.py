@@ -63,13 +63,13 @@ def stopped(row: Sequential) -> str:
 
 
 def _so_far(row: Sequential) -> str:
-    """Return "300 of 1,000", or, of several answers to each question, "1,200 of 5,000 answers"."""
+    """Return words such as "300 of 1,000", or "1,200 of 5,000 answers" if questions get several answers."""
     if row.n_answers is None or row.n_answers_total is None or row.n_answers_total <= row.n_total:
         return f"{row.n_asked:,} of {row.n_total:,}"
     return f"{row.n_answers:,} of {row.n_answers_total:,} answers"
 
 
 def _asked(row: Sequential) -> str:
-    """Return "300 of 1,000 questions", or "1,200 of 5,000 answers to 300 of 1,000 questions"."""
+    """Return words such as "300 of 1,000 questions", or "1,200 of 5,000 answers to 300 of 1,000 questions"."""
     questions = f"{row.n_asked:,} of {row.n_total:,}"
     return f"{questions if (so_far := _so_far(row)) == questions else f'{so_far} to {questions}'} questions"

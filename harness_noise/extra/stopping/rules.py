@@ -1,4 +1,4 @@
-"""Stopping when it is decided: looks at a run before all answers are there, with error rates that hold.
+"""Rules that stop a run when it is decided: looks before all answers are there, with error rates that hold.
 
     rule = StoppingRule.parse("decided", margin=0.02, looks="20", seed=1)
     order = rule.order(len(questions), clusters, tasks, repeats=5)
@@ -86,7 +86,7 @@ BETTER = ("A better", "B better")
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The part of a run that has been asked."""
+    """The number of questions and answers that a run has asked for."""
 
     n: int
     """Questions."""
@@ -105,7 +105,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Order:
-    """In which order answers are asked for, in blocks of whole clusters. After each block is a look."""
+    """The order in which answers are asked for, in blocks of whole clusters with a look after each block."""
 
     question: IntArray
     """(A,) index of the question of each answer."""
@@ -121,7 +121,7 @@ class Order:
 
     @property
     def blocks(self) -> list[IntArray]:
-        """Return the question of every answer, block by block in the order of asking."""
+        """The question numbers of the answers, as one array for each block."""
         return np.split(self.question, self.ends[:-1])
 
     def pairs(self, number: int) -> tuple[IntArray, IntArray]:
@@ -143,7 +143,7 @@ class Order:
         return replace(self, ends=self.ends[number - 1 :], units=self.units[number - 1 :])
 
     def progress(self, look: int) -> Progress:
-        """Return how many questions and answers have been asked for by look `look`."""
+        """Return the numbers of questions and answers that have been asked for by look `look`."""
         last = len(self.ends)
         each = self.answers(last)
         return Progress(
@@ -158,7 +158,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The looks that could have stopped the run."""
+    """The looks so far that could have stopped the run."""
 
     info: tuple[float, ...] = ()
     """Information at each, in units of one answer to every question."""
@@ -374,7 +374,10 @@ def whole_questions(n: int, total: int, observed: Observed) -> Progress:
 
 
 def _information_by(first: BoolArray, which: IntArray, n: int) -> FloatArray:
-    """Return the share of the information after each answer, if half of the variance is prediction noise."""
+    """Return the share of the information that is there after each answer.
+
+    It assumes that half of the variance is prediction noise.
+    """
     m = np.cumsum(first)
     gone = np.cumsum(np.where(first, 1.0, 1 / which - 1 / np.maximum(which - 1, 1)))
     out: FloatArray = m / n / (1 - ASSUMED_PREDICTION * (1 - gone / m))

@@ -1,4 +1,4 @@
-"""Comparisons of a run that stopped early: with the baseline that stopped it, what its looks recorded.
+"""Comparisons of a run that stopped early, with the figures that its looks recorded.
 
 Whether B is that baseline is seen by the plain difference and by B's question means that the last look recorded, not
 by a path or a name. Answers that were under way then are in the log, and no look has seen them.
@@ -39,7 +39,7 @@ def looks_of(run: Run) -> dict[Key, Sequential]:
 
 
 class Fingerprints(NamedTuple):
-    """Hashes of a comparison, as `Sequential` has them."""
+    """The hashes of a comparison by which `Sequential` recognises it later."""
 
     baseline: str
     clusters: str
@@ -62,7 +62,7 @@ def _hash(value: object) -> str:
 
 
 def is_of(look: Sequential, what: Compared, settings: Settings, *, mirrored: bool = False) -> bool:
-    """Return True if a difference is the one for which a run was stopped, recognised by the recorded hashes.
+    """Return True if a look's recorded hashes show that the run was stopped for this difference.
 
     Args:
         look: the last one. One without a hash of B tells by the difference alone.
@@ -145,7 +145,7 @@ def _column(value: float | None) -> FloatArray:
 
 
 def _mirrored(look: Sequential) -> Sequential:
-    """Return the record of a look at A − B turned into one at B − A."""
+    """Return a record of a look at A − B as the record of a look at B − A."""
 
     def minus(value: float | None) -> float | None:
         return None if value is None else -value

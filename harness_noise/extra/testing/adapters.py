@@ -86,7 +86,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer of a small run, which the test of an adapter writes in the adapter's format."""
+    """One answer of a small test run, to be written in the adapter's format."""
 
     question: str
     repeat: int
@@ -104,7 +104,7 @@ The mean is the true one if it is None.
 
 
 class Case(NamedTuple):
-    """Answers that every adapter reads in one way, whatever its format."""
+    """A small test run that every adapter must read in one way, whatever the format."""
 
     name: str
     answers: list[Answer]
@@ -122,7 +122,9 @@ _NONE = float("nan")
 
 
 def _with(second: Any = 0.5, clusters: str = "   ", last: Sequence[Any] = (0.0, 0.5)) -> list[Answer]:
-    """Return two answers to each of three questions: another score of q2, clusters, and other answers to q3.
+    """Return two answers to each of three questions, with variations for one test case.
+
+    The variations are another score of q2, clusters, and other answers to q3.
 
     A cluster " " is none, and "?" a blank text.
     """
@@ -211,7 +213,7 @@ def check_adapter(
 
 
 class _Checked:
-    """One adapter on one place. Each check yields broken promises."""
+    """The checks of one adapter on one place, each of which yields broken promises."""
 
     def __init__(self, adapter: Adapter, place: Path, folder: Path) -> None:
         self.adapter, self.place, self.folder = adapter, place, folder
@@ -222,7 +224,7 @@ class _Checked:
         return self.adapter.read(self.place if place is None else place, ReadOptions(**options))
 
     def copy(self, name: str) -> Path:
-        """Copy the place, without anything that it does not need."""
+        """Return the path of a copy of the place, without files that the adapter does not need."""
         target = self.folder / name / self.place.name
         target.parent.mkdir(parents=True)
         return Path((shutil.copytree if self.place.is_dir() else shutil.copy)(self.place, target))
@@ -230,7 +232,7 @@ class _Checked:
     def promises(
         self, expected: Mapping[tuple[str, ...], Sequence[float | None]], models: Sequence[str] | None
     ) -> Iterator[str]:
-        """Check all that holds whatever the file has."""
+        """Yield broken promises of the checks that need no knowledge of the file's content."""
         yield from self.sniffing()
         yield from self.names(models)
         yield from self.scores(expected)
@@ -436,7 +438,7 @@ class _Checked:
                 yield f"{_said(options)}: the refusal does not say what is not there: {outcome}"
 
     def read_or_refused(self, **options: Any) -> list[Run] | InputError:
-        """Return the runs, or the error that refuses the option, in words."""
+        """Return the runs read with some options, or the refusal's error."""
         try:
             return self.read(**options)
         except InputError as error:
@@ -488,7 +490,7 @@ class _Checked:
 
 
 def _unlike_case(case: Case, runs: Sequence[Run]) -> Iterator[str]:
-    """Yield how runs differ from what a case asks for."""
+    """Yield in words how the runs read differ from the answers that a case asks for."""
     parts = [part for run in runs for part in run.scores]
     if case.values is None:
         if any(MISMATCH not in part.diagnostics for part in parts) or not (parts or any(run.skipped for run in runs)):
@@ -511,12 +513,12 @@ def _unlike_case(case: Case, runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _all_scores(run: Run) -> list[list[float]]:
-    """Return the scores of each metric, whatever its questions are called."""
+    """Return the sorted scores of each metric, without the questions' names."""
     return [np.sort(part.values[~np.isnan(part.values)]).tolist() for part in run.scores]
 
 
 def _lost(whole: Sequence[Run], found: Sequence[Run]) -> bool:
-    """Return True if runs have fewer answers than the complete ones and no note reports the loss."""
+    """Return True if runs have fewer answers than the complete runs and no note reports the loss."""
     parts = ([part for run in runs for part in run.scores] for runs in (whole, found))
     n, left = (sum(np.isfinite(part.values).sum() + part.n_missing for part in of) for of in parts)
     told = {note for run in whole for note in run.notes}
@@ -532,7 +534,7 @@ def _files(place: Path) -> list[Path]:
 
 
 def _of_each_kind(place: Path) -> list[Path]:
-    """Return the first file of each ending."""
+    """Return the first file of each file-name ending at a place."""
     return list({path.suffix: path for path in reversed(_files(place))}.values())
 
 
@@ -602,7 +604,7 @@ def _measured(run: Run) -> list[Scores | CorpusScores]:
 
 
 def _facts(run: Run, *, named: bool) -> dict[str, Any]:
-    """Return what two readings of one run must agree in, by the words for a difference."""
+    """Return words → fact, for facts in which two readings of one run must agree."""
     facts: dict[str, Any] = {"another name": run.name if named else ""}
     facts |= {"other rows": [part.key for part in _measured(run)]}
     for part in _measured(run):

@@ -29,7 +29,7 @@ def word_problems() -> Task:
 
 
 def write_task(folder: Path) -> Path:
-    """Return the file that `inspect eval` is given."""
+    """Write the task's file for `inspect eval`, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "word_problems.py"
     path.write_text(TASK, encoding="utf-8")
@@ -65,7 +65,7 @@ def benchmark() -> Task:
 
 
 def installed() -> bool:
-    """Return whether Inspect can be imported."""
+    """Return True if Inspect can be imported."""
     return find_spec("inspect_ai") is not None
 
 

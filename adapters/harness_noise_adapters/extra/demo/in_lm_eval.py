@@ -117,7 +117,7 @@ def register() -> None:
 
 
 def installed() -> bool:
-    """Return whether lm-eval can be imported."""
+    """Return True if lm-eval can be imported."""
     return find_spec("lm_eval") is not None
 
 

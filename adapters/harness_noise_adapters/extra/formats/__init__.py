@@ -28,7 +28,7 @@ Looks = Mapping[str, tuple[bytes, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format, of which the `adapter` of its module knows more. It follows `harness_noise.io.protocol`."""
+    """The adapter of a format, which imports the format's own module when a file is read."""
 
     name: str
     module: str
@@ -48,7 +48,10 @@ class Format:
         return getattr(self._adapter, "owns_folders", False)
 
     def sniff(self, path: Path) -> bool:
-        """Return whether the module, which is asked only about what may be of the format, knows the place."""
+        """Return True if the format's module recognises the place.
+
+        The module is asked only about what may be of the format.
+        """
         return self._may_be(path) and bool(self._adapter.sniff(path))
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:

@@ -57,7 +57,7 @@ def _labels_of(path: Path | Rows) -> LabelFile:
 
 
 def _columns(path: Path | Rows, head: Sequence[Record]) -> dict[str, str]:
-    """Return our name → the file's."""
+    """Return our column name → the file's column name."""
     have = {snake(str(name)): str(name) for record in head for name in record}
     names = {
         ours: have[next(name for name in aliases if name in have)]
@@ -74,7 +74,7 @@ def _columns(path: Path | Rows, head: Sequence[Record]) -> dict[str, str]:
 
 
 def _text(record: Record, names: Mapping[str, str], name: str) -> str | None:
-    """Return a cell, without the quote that keeps a spreadsheet from running it."""
+    """Return a cell's text, without the quote that keeps a spreadsheet from running it."""
     text = cell_text(record.get(names[name])) if name in names else None
     return text[1:] if text is not None and text[:1] == "'" and text[1:].lstrip()[:1] in _FORMULA else text
 

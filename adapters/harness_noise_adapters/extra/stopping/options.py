@@ -61,7 +61,7 @@ def checked(
 
 
 def does_nothing(option: str, named: Named) -> str:
-    """Return the error for an option that has no effect."""
+    """Return the error for an option that would have no effect."""
     first, second = map(named, USERS[option])
     return f"{named(option)} does nothing without {first} or {second}: add one of them, or leave it out"
 

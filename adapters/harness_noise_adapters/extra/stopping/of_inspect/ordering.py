@@ -33,14 +33,17 @@ if TYPE_CHECKING:
 
 
 def stop_with(running: Any, stopping: EarlyStopping) -> None:
-    """Let the running task be stopped. The user's own object is not touched, which may be run again."""
+    """Set the early-stopping object on a copy of the running task.
+
+    The user's own object, which may be run again, is not touched.
+    """
     task = copy(running.task)
     task.early_stopping = stopping
     running.task = task
 
 
 def reorder() -> bool:
-    """Let plans of samples pass by here. False if Inspect makes them in no way that we know."""
+    """Wrap Inspect's planning of samples, and return False if it is not as we know it."""
     try:
         run = import_module(RUN)
         owner, name, wrap, expected = run, "tg_collect", _collecting, ["funcs"]
@@ -55,7 +58,7 @@ def reorder() -> bool:
 
 
 async def _in_turn(stopper: Stopper, answer: tuple[int, int], ask: Callable[[], Awaitable[Any]]) -> Any:
-    """Ask for one answer when its turn has come, and say when it has ended."""
+    """Ask for one answer when its turn has come, and tell the stopper when the answer has ended."""
     await stopper.turn(*answer)
     result = await ask()
     stopper.ended(*answer)

@@ -80,7 +80,7 @@ def written(option: str, value: object = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class DecidingScore:
-    """The score that decides."""
+    """The score of a task by which a run is stopped."""
 
     scorer: str | None
     """Name in the samples, None for the only scorer."""
@@ -91,7 +91,7 @@ class DecidingScore:
     """The scorer's name in the rows of a log."""
 
     def value(self, scores: Mapping[str, Any]) -> Any:
-        """Return the deciding value of one answer. None where it has none."""
+        """Return the deciding value of one answer, None for an answer without one."""
         score = scores.get(self.scorer) if self.scorer is not None else next(iter(scores.values()), None)
         value = getattr(getattr(score, "score", score), "value", None)
         return value.get(self.key) if isinstance(value, Mapping) else value
@@ -198,20 +198,20 @@ class Stopper:
         self.begun[block] += 1
 
     def _may_begin(self, block: int) -> bool:
-        """Return whether the open look waits for the answers of a block, or few enough answers run ahead of it."""
+        """Return True if the open look waits for answers of a block, or few enough answers run ahead of the look."""
         if self.order is None or self.off or self.stopped or block <= self.looked:
             return True
         ahead, running = sum(self.sizes[self.looked : block]), sum(self.begun[self.looked + 1 :])
         return self.fresh and ahead <= AHEAD * len(self.block) and running < max(1, self.max_samples or self.peak)
 
     def _move(self) -> None:
-        """Let those go on who wait for their turn."""
+        """Wake all answers that wait for their turn."""
         if self.moved is not None:
             self.moved.set()
             self.moved = None
 
     def reason(self, key: str, epoch: int) -> str | None:
-        """Return why an answer is not to be asked for. None if it is."""
+        """Return the reason why an answer is not to be asked for, None if it is."""
         answer = key, epoch
         if answer not in self.block:
             return None if self.asking.sample is None else f"not in the random subset of {len(self.part):,} questions"
@@ -270,7 +270,7 @@ class Stopper:
             self.fault(error)
 
     def _is_next_there(self) -> bool:
-        """Return whether all answers are there that the next look waits for."""
+        """Return True if all answers that the next look waits for are there."""
         return not self.stopped and self.looked < len(self.left) and not self.left[self.looked]
 
     def _take(self, order: Order) -> None:
@@ -300,7 +300,7 @@ class Stopper:
         logger.warning("noise: %s: %s", self.task, text)
 
     def scores(self, blocks: int) -> Scores:
-        """Return the scores that decide, of the answers of the first blocks. NaN where there is none.
+        """Return the deciding scores of the answers of the first blocks, NaN for an answer without one.
 
         Raises:
             InputError: one that is no number.
@@ -326,7 +326,7 @@ class Stopper:
         )
 
     def fault(self, error: Exception) -> None:
-        """Look no more."""
+        """Take no more looks after an error."""
         self._give_up(error_message(error))
 
     def _give_up(self, why: str) -> None:
@@ -366,7 +366,7 @@ class Stopper:
         return sorted(late, key=lambda answer: (self.index[answer[0]], answer[1]))
 
     def summary(self) -> list[str]:
-        """Return what to say at the end, beside the decision, which the looks and the closing lines tell."""
+        """Return sentences for the end of the task that the decision and the looks do not tell."""
         out = []
         if self.stopped and (more := len(self._late())):
             out.append(

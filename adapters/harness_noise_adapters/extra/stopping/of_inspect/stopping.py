@@ -171,7 +171,10 @@ def _questions(samples: Sequence[Sample]) -> tuple[Questions, list[Mapping[str, 
 
 
 def _clusters(task_clusters: TaskClusters, named: UserSpec | None, scorers: Scorers) -> tuple[str, ...] | None:
-    """Return the clusters that the noise of the task has. Where the user's own cannot be had, it does not start."""
+    """Return the clusters by which the task's noise is computed.
+
+    Where the user's own cannot be had, the task does not start.
+    """
     spec = spec_for(named, task_clusters.task)
     try:
         task_clusters.labels(spec)
@@ -240,7 +243,7 @@ def declared(spec: EvalSpec) -> str | None:
 
 
 def deciding(task: str, scorers: Scorers, metric: str | None) -> DecidingScore:
-    """Return the score of a run that is compared with none.
+    """Return the deciding score of a task that is compared with no other run.
 
     Raises:
         InputError: the task has several scorers, and `metric` names none of them.
@@ -288,7 +291,7 @@ def _which(task: str, names: Sequence[str], metric: str | None = None) -> str:
 
 
 def read(where: str, task: str, cluster: UserSpec | None, folders: Sequence[str], what: str) -> LogRun:
-    """Return the log of a task.
+    """Return the log of a task that a run is compared with.
 
     Args:
         where: a log, or a folder with one of the task.
@@ -321,7 +324,7 @@ MANAGER = "harness-noise"
 
 
 def _safely(ask: Callable[[Stopper], Any]) -> Any:
-    """Return what the stopper of the task in whose context this runs says.
+    """Return the result of asking the stopper of the current task. An error stops the looks instead of the task.
 
     None where there is none, or a fault in it.
     """
@@ -369,7 +372,7 @@ class Stopping:
         return MANAGER
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
-        """Return whether an answer is not to be asked for."""
+        """Return a reason not to ask for an answer, None to ask for the answer."""
         from inspect_ai.util import EarlyStop
 
         reason = _safely(lambda stopper: stopper.reason(str(id), epoch))

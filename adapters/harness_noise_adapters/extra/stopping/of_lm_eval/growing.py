@@ -113,7 +113,7 @@ class Growing:
             self._ask_until_enough(self.units)
 
     def _give_up(self, error: Exception) -> None:
-        """Stop looking, and ask everything that may be asked."""
+        """Take no more looks after an error, and ask everything that may be asked."""
         with suppress(Exception):
             self.session.failed("the run cannot be looked at while it grows, so it asks all its questions", error)
         for unit in self.units:
@@ -125,7 +125,7 @@ class Growing:
             self.part = self._part()
 
     def _part(self) -> dict[str, list[int]] | None:
-        """Return the documents that were asked, by task. None where they are all."""
+        """Return task → the documents that were asked, None if all were."""
         part = {task: numbers for unit in self.units for task, numbers in unit.asked().items()}
         total = sum(task.n_total for unit in self.units for task in unit.tasks)
         return None if sum(map(len, part.values())) == total else {task: part[task] for task in self.asking.tasks}
@@ -221,7 +221,7 @@ class Growing:
         self._say(unit.name, unit.look.message)
 
     def _key(self, unit: Unit) -> tuple[str, str] | None:
-        """Return metric and filter that decide, chosen at the first look, None if none can."""
+        """Return the deciding (metric, filter), chosen at the first look, None if none can decide."""
         if unit.key is None:
             unit.key = next(iter(self._keys(unit)), None)
             if unit.key is None and unit.blocks == 1:

@@ -143,7 +143,7 @@ class Others:
 
 @dataclass(slots=True)
 class Population:
-    """All questions of a run.
+    """The questions that a run may ask, by task, with their clusters.
 
     Args:
         asking: the tasks, and how often each of their questions is asked.
@@ -170,7 +170,10 @@ class Population:
         return self.others.against
 
     def units(self) -> list[Unit]:
-        """Return what stops together, each with its order. Without a rule one block."""
+        """Return the units of tasks that stop together, with their orders.
+
+        Without a rule an order has one block.
+        """
         tasks = self._tasks()
         self._check_metric()
         return [
@@ -325,7 +328,7 @@ class Population:
     def _chances(
         self, tasks: Sequence[TaskQuestions], rows: Sequence[tuple[int, int]], labels: Sequence[str] | None
     ) -> FloatArray | None:
-        """Return (n,) probabilities of being drawn. None where all questions have the same."""
+        """Return (n,) probabilities of being drawn, None if all questions have the same."""
         assert self.options.sample is not None
         expected = [expected_scores(t.questions, t.name, self.others.references, self.options.metric) for t in tasks]
         predictions = [scores[document] for number, document in rows if (scores := expected[number]) is not None]
@@ -334,7 +337,7 @@ class Population:
         return drawing_chances(self.options.sample, np.array(predictions), labels, [number for number, _ in rows])
 
     def _answers(self, tasks: Sequence[TaskQuestions], of_task: Sequence[int]) -> list[int] | None:
-        """Return (n,) answers to each question. None where all get one, or as many as pay."""
+        """Return (n,) numbers of answers to each question, None if all get one, or as many as pay."""
         each = [self.asking.times(task.name)[1] for task in tasks]
         if max(each) == 1 or any(self.options.repeats.grows(task.name) for task in tasks):
             return None
@@ -374,7 +377,7 @@ def _all_tasks_first(order: Order, of_task: Sequence[int]) -> Order:
 
 
 def _rows(task: Any, targets: bool) -> list[Row]:
-    """Return what lm-eval will log of every document, before it is asked.
+    """Return the question facts that lm-eval will log of every document, before any is asked.
 
     The reference answer only where it is needed.
     """
@@ -392,7 +395,7 @@ def _rows(task: Any, targets: bool) -> list[Row]:
 
 
 class Grown:
-    """The scores of what has been asked so far, question by question."""
+    """The scores of the questions asked so far, question by question."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, str, str], dict[int, FloatArray]] = {}
@@ -411,7 +414,7 @@ class Grown:
                 self._rows.setdefault(key, {}).update(zip(part[scores.task], scores.values, strict=True))
 
     def keys(self, task: str) -> list[tuple[str, str]]:
-        """Return what a task was measured by: (metric, filter)."""
+        """Return the (metric, filter) pairs that a task was measured by."""
         return [(metric, scorer) for name, metric, scorer in self._rows if name == task]
 
     def parts(self, unit: Unit, key: tuple[str, str]) -> list[Scores]:
@@ -439,6 +442,6 @@ class Grown:
 
 
 def scores_of(run: Run, task: str, key: tuple[str, str] | None = None) -> Scores | None:
-    """Return the scores of a run on a task, by one metric and filter or by any. None where it has none."""
+    """Return a run's scores on a task by one metric and filter, or by any, None without such scores."""
     parts = (part for part in (*run.scores, *run.parts) if part.task == task)
     return next((part for part in parts if key is None or (part.metric, part.scorer) == key), None)

@@ -428,10 +428,22 @@ for _name, _of_extra in calculations().items():
 class InPoints(float):
     """A difference or a mean that was given in points or per cent, as a number on a scale from 0 to 1."""
 
-    __slots__ = ()
+    __slots__ = ("unit",)
+    unit: str
+
+    def __new__(cls, value: float | str, unit: str = "%") -> InPoints:
+        """Return the number, with the unit that it was written in."""
+        new = super().__new__(cls, value)
+        new.unit = unit
+        return new
+
+    @property
+    def as_typed(self) -> str:
+        """The hundredths, with their unit."""
+        return f"{100 * self:g}{self.unit}"
 
 
-_IN_POINTS = re.compile(r"([+-]?[\d.]+(?:e[+-]?\d+)?)\s*(?:%|pp|pts?|points?)")
+_IN_POINTS = re.compile(r"([+-]?[\d.]+(?:e[+-]?\d+)?)\s*(%|pp|pts?|points?)")
 
 
 def difference(text: str) -> float:
@@ -441,7 +453,7 @@ def difference(text: str) -> float:
         ValueError: no number.
     """
     match = _IN_POINTS.fullmatch(text.strip())
-    return float(text) if match is None else InPoints(f"{float(match[1]) / 100:.12g}")
+    return float(text) if match is None else InPoints(f"{float(match[1]) / 100:.12g}", "%" if match[2] == "%" else "pt")
 
 
 def check_unit(name: str, value: float | None, scale: tuple[float, float] | None, metric: str) -> None:
@@ -453,7 +465,7 @@ def check_unit(name: str, value: float | None, scale: tuple[float, float] | None
     if isinstance(value, InPoints) and scale != (0.0, 1.0):
         runs = "has no known range" if scale is None else f"runs from {scale[0]:g} to {scale[1]:g}"
         raise InputError(
-            f"`{name}` {100 * value:g}% is of a scale from 0 to 1, and {metric or 'the metric'} {runs}: write a plain "
+            f"`{name}` {value.as_typed} is of a scale from 0 to 1, and {metric or 'the metric'} {runs}: write a plain "
             "number on its own scale"
         )
 
@@ -477,11 +489,11 @@ def check_scale(
     if value is None or scale is None or value < scale[1] - scale[0]:
         return
     width = scale[1] - scale[0]
-    in_points = isinstance(value, InPoints)  # "150%" was divided by 100 already
-    meant = (
-        f". Did you mean {value / 100:g} ({value:g}%)?" if width <= 1 and value / 100 < width and not in_points else ""
-    )
-    given = f"{100 * value:g}%" if in_points else f"{value:g}"
+    meant, given = "", f"{value:g}"
+    if isinstance(value, InPoints):  # "150%" was divided by 100 already
+        given = value.as_typed
+    elif width <= 1 and value / 100 < width:
+        meant = f". Did you mean {value / 100:g} ({value:g}%)?"
     other = "" if known else " (`range=(LOW, HIGH)` says where the metric has another range)"
     raise InputError(
         f"`{name}` {given} is on the scale of {metric or 'the metric'}, which runs from {scale[0]:g} to "

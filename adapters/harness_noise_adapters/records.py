@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from harness_noise.errors import InputError
@@ -38,12 +39,16 @@ class ReadOnly:
     """An adapter of files that have no place for an error bar."""
 
     name: str
-    instead = "`analyze` has them"
+    instead = (
+        "`harness-noise analyze {path} --format csv` prints them, and "
+        "`harness-noise export {path} --as every-eval-ever -o DIR` writes them to files of another format"
+    )
     """Advice that replaces writing error bars into the harness's files."""
 
     def write(self, path: Path, *_: object) -> list[Path]:
         """Refuse to write."""
-        raise InputError(f"{path}: the files of {self.name} have no place for error bars: {self.instead}")
+        instead = self.instead.format(path=quote(str(path)))
+        raise InputError(f"{path}: the files of {self.name} have no place for error bars: {instead}")
 
 
 HEAD = 1 << 12

@@ -141,9 +141,11 @@ def check_mean(name: str, value: float, scale: tuple[float, float] | None, metri
     check_unit(name, value, scale, metric)
     low, high = scale or (-math.inf, math.inf)
     if not low <= value <= high:
-        in_points = isinstance(value, InPoints)  # "150%" was divided by 100 already
-        meant = f". Did you mean {value / 100:g} ({value:g}%)?" if low <= value / 100 <= high and not in_points else ""
-        given = f"{100 * value:g}%" if in_points else f"{value:g}"
+        meant, given = "", f"{value:g}"
+        if isinstance(value, InPoints):  # "150%" was divided by 100 already
+            given = value.as_typed
+        elif low <= value / 100 <= high:
+            meant = f". Did you mean {value / 100:g} ({value:g}%)?"
         raise InputError(f"`{name}` {given} is outside the range of {metric}, {low:g} to {high:g}{meant}")
 
 

@@ -122,7 +122,7 @@ class Command(click.Command):
         single = [param for param in given if isinstance(param, click.Option) and not (param.multiple or param.is_flag)]
         for param, times in Counter(single).items():
             if times > 1:
-                raise click.UsageError(f"{longest(param)} is given {times} times: it takes one value.", ctx)
+                raise click.UsageError(f"{longest(param)} is given {times} times: it takes one value. Keep one.", ctx)
 
 
 _FEW = 3

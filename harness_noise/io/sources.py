@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -125,6 +126,9 @@ def pair_of(
         return runs[0], runs[1]
     if len(runs) == 1:
         raise InputError(f"{places[0]} holds one run ({have[0]}): name a second run to compare it with")
+    if many:
+        typed = shlex.join(places) if all(map(is_path, sources)) else " ".join(["RUN"] * len(runs))
+        many = f"{many}compare them all pair by pair with `harness-noise arena {typed}`, "
     each = ", ".join(f"{run.model} ({run.name})" if len(have) < len(runs) else run.model for run in runs)
     raise InputError(
         f"{len(runs)} runs are given: {each}. Name two files or folders, choose two models with `models=('A', 'B')`, "

@@ -109,6 +109,37 @@ def test_a_grade_of_zero_is_a_score_seen(tmp_path: Path, capsys: pytest.CaptureF
     assert "below the lowest" not in said(capsys, "analyze", file, "--missing", "zero")[1]
 
 
+def test_three_runs_are_an_arena_as_advised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [scores(tmp_path / f"{name} 1.csv", "question,score", "q{i},{x}", seed=i) for i, name in enumerate("abc")]
+    _, err = said(capsys, "compare", *files, code=2)
+    advice = re.search(r"`harness-noise (arena .*?)`", err)
+    assert advice is not None
+    assert shlex.split(advice[1]) == ["arena", *files]
+    assert "arena" not in said(capsys, "regress", *files, "--on", "question", code=2)[1]
+
+
+def test_a_table_is_exported_as_advised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = scores(tmp_path / "a 1.csv", "question,score", "q{i},{x}")
+    _, err = said(capsys, "export", file, "-o", str(tmp_path / "out"), code=2)
+    printed, written = re.findall(r"`harness-noise (.*?)`", err)
+    assert said(capsys, *shlex.split(printed))[0].startswith("task,")
+    said(capsys, *shlex.split(written.replace("DIR", str(tmp_path / "out"))))
+    assert any((tmp_path / "out").rglob("*.jsonl"))
+
+
+def test_labels_that_are_not_drawn_lead_to_what_uses_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    judged = scores(tmp_path / "a 1.csv", "question,score", "q{i},{x}", n=200)
+    labels = scores(tmp_path / "the labels.csv", "question,label", "q{i},{x}", n=200, seed=1)
+    lines = Path(labels).read_text().splitlines()
+    Path(labels).write_text("\n".join([lines[0], *lines[1::2]]))
+    _, err = said(capsys, "label", judged, "--labels", labels, code=2)
+    for command in re.findall(r"`harness-noise (.*?)`", err):
+        said(capsys, *shlex.split(command.replace("-se S", "-se 0.03")))
+    assert "--r2 belongs to a plan: add --plan" in said(capsys, "label", judged, "--r2", "0.4", code=2)[1]
+    _, err = said(capsys, "label", judged, "--plan", "--labels", labels, "--labels", labels, code=2)
+    assert "--labels is given 2 times: it takes one value. Keep one." in err
+
+
 def test_a_judges_correction_has_its_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     judged = scores(tmp_path / "a.csv", "question,score", "q{i},{x}", n=200)
     labels = scores(tmp_path / "labels.csv", "question,label", "q{i},{x}", n=200, seed=1)

@@ -59,9 +59,12 @@ def test_points_say_what_the_number_says(
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("compare a.csv b.csv --measure length --margin 5pt", "5% is of a scale from 0 to 1, and length has no"),
+        ("compare a.csv b.csv --measure length --margin 5pt", "5pt is of a scale from 0 to 1, and length has no"),
         ("compare a.csv b.csv --range 0,10 --margin 5%", "score runs from 0 to 10: write a plain number on its own"),
         ("gate a.csv --range 0,10 --floor 50%", "--floor 50% is of a scale from 0 to 1, and score runs from 0 to 10"),
+        ("plan --effect 500pt --accuracy 0.6", "--effect 500pt is on the scale of the metric"),
+        ("plan --effect 500% --accuracy 0.6", "--effect 500% is on the scale of the metric"),
+        ("gate a.csv --floor 500pt", "--floor 500pt is outside the range of score, 0 to 1"),
         ("gate a.csv --floor half", "is not a mean, such as 0.85 or 85%"),
         ("plan --effect 2% --omega2 0.2", "the metric has no known range"),
         ("compare a.csv b.csv --margin 5x", "is not a difference, such as 0.015, 1.5% or 1.5pt"),

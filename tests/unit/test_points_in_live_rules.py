@@ -36,5 +36,5 @@ def test_points_are_of_a_scale_from_0_to_1() -> None:
     check_points(rule(margin=0.01), as_scores(10 * scores), Settings())
     check_points(None, as_scores(10 * scores), Settings())
     for name in ("margin", "effect"):
-        with pytest.raises(InputError, match=f"`{name}` 1% is of a scale from 0 to 1"):
+        with pytest.raises(InputError, match=f"`{name}` 1pt is of a scale from 0 to 1"):
             check_points(rule(**{name: "1pt"}), as_scores(10 * scores), Settings())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,21 @@ def _check_given(others: tuple[str, ...], *, planned: bool) -> None:
     for param in context.command.params:
         typed = context.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
         if isinstance(param, click.Option) and param.name in others and typed:
-            instead = (
-                "draws answers: leave it or --plan out" if planned else "is about --plan: add it, or leave this out"
-            )
-            raise InputError(f"{longest(param)} {instead}")
+            if planned:
+                raise InputError(f"{longest(param)} draws answers: leave it or --plan out")
+            raise InputError(_of_labels(context) if param.name in _LABELS else _of_plan(longest(param)))
+
+
+def _of_plan(option: str) -> str:
+    return f"{option} belongs to a plan: add --plan, or leave {option} out"
+
+
+def _of_labels(context: click.Context) -> str:
+    """Return what to type with labels that are there, of which drawing makes no use."""
+    runs = shlex.join(context.params["runs"]) or "RUN"
+    labels = shlex.quote(str(context.params["labels"] or "FILE"))
+    return (
+        "labels that people gave are not used to draw answers. To correct the judge's scores: `harness-noise analyze "
+        f"{runs} --labels {labels}`. To plan how many more are needed: `harness-noise label {runs} --plan --labels "
+        f"{labels} --target-se S`"
+    )

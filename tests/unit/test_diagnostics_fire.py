@@ -418,6 +418,10 @@ RESULTS: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
     "separated": (lambda _: judged(20, best="m0"), lambda _: judged(20)),
     "too_few_to_rank": (lambda _: judged(4), lambda _: judged(20)),
     "single_run": (lambda _: hn.totals(totals(1)), lambda _: hn.totals(totals(4))),
+    "equal_totals": (
+        lambda _: hn.totals(frame({"model": "m", "score": 0.5} for _ in range(3))),
+        lambda _: hn.totals(totals(4)),
+    ),
 }
 
 

@@ -71,7 +71,7 @@ def test_one_run_and_equal_runs_have_no_interval():
     assert row.diagnostics == ("single_run",)
     assert (row.se, row.sd_runs, row.next_low) == (None, None, None)
     (row,) = hn.totals(table([0.5, 0.5, 0.5])).totals
-    assert row.diagnostics == ("zero_variance",)
+    assert row.diagnostics == ("equal_totals",)
     assert (row.se, row.sd_runs, row.ci_low) == (None, 0.0, None)
 
 
@@ -157,7 +157,7 @@ class TestCompared:
         assert "whether A and B differ is not known" in both.sentence
         (row,) = both.total_differences
         assert (row.p_value, row.se, row.verdict) == (None, None, "not separable")
-        assert row.diagnostics == ("zero_variance",)
+        assert row.diagnostics == ("equal_totals",)
 
 
 class TestGate:

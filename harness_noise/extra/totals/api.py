@@ -272,7 +272,7 @@ def _figures(
         codes: further diagnostics.
         higher: whether higher is better.
     """
-    code = {"single_run"} if of.R < 2 else {"zero_variance"} if of.varies_not else set[str]()
+    code = {"single_run"} if of.R < 2 else {"equal_totals"} if of.varies_not else set[str]()
     df, low, high, near, far, worst = of.R - 1.0, *[math.nan] * 5
     if not code:
         t, one = stats.quantile((1 + level) / 2, df), of.sd * math.sqrt(1 + 1 / of.R)
@@ -401,7 +401,7 @@ def _difference(a: TotalsOf, b: TotalsOf, level: float) -> TotalDifference:
         n_runs_b=second.R, n_questions=a.n or b.n, mean_a=first.mean, mean_b=second.mean, diff=of.diff,
         se=finite(of.se), ci_low=finite(low), ci_high=finite(high), level=level, df=finite(of.df),
         statistic=finite(of.diff / of.se), p_value=finite(p), p_adjusted=None, sd_a=first.sd, sd_b=second.sd,
-        verdict="not separable", diagnostics=("zero_variance",) if math.isnan(of.se) else (),
+        verdict="not separable", diagnostics=("equal_totals",) if math.isnan(of.se) else (),
         _zero_one=bounds == (0.0, 1.0),
     )  # fmt: skip
 

@@ -18,7 +18,15 @@ register(
         "one run does not show how far runs differ, so there is no interval",
         "Give the totals of two runs or more.",
         page="One total of a configuration does not show how far its runs differ. Only the mean is given.",
-    )
+    ),
+    Diagnostic(
+        "equal_totals",
+        Severity.CARE,
+        "all runs have the same total, which does not show how far further runs may differ, so there is no interval",
+        "Check that the runs are not copies of one run, and give the totals of more runs.",
+        page="All runs of a configuration have the same total. A spread of 0 does not show how far further runs may "
+        "differ, so only the mean is given.",
+    ),
 )
 
 

@@ -223,7 +223,8 @@ from support.lm_eval_written import lm_eval
 folder = Path(sys.argv[1])
 transcripts.runs(folder)
 for name in transcripts.COMMANDS:
-    if name.startswith(("analyze", "compare")) and name != "compare-by":  # --by is of an extra
+    # --by and --profile are of extras
+    if name.startswith(("analyze", "compare")) and not {"--by", "--profile"} & {*transcripts.COMMANDS[name].split()}:
         for width in transcripts.WIDTHS:
             (folder / f"{name}-{width}.txt").write_text(transcripts.transcript(name, width, folder), encoding="utf-8")
 run = lm_eval(folder, "run")

@@ -342,7 +342,12 @@ def of_published(row: Difference) -> str:
 
 
 def names_of(row: Difference | Flip) -> tuple[str, str]:
-    """Return A's and B's names: the models', if equal with the first differing part of the paths, else A and B."""
+    """Return A's and B's names: the models', if equal with the first differing part of the paths, else A and B.
+
+    A model that is called like the other side is "model B": "B is better" beside a row "B" would be read the wrong way.
+    """
+    if row.model_a == "B" or row.model_b == "A":
+        return f"model {row.model_a}", f"model {row.model_b}"
     if row.model_a != row.model_b:
         return row.model_a, row.model_b
     if row.run_a == row.run_b:

@@ -199,3 +199,14 @@ def test_a_result_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         for reader in ("analyze", "list"):
             _, err = said(capsys, reader, str(result), code=2)
             assert "this is a result that harness-noise wrote (--format json), not a run" in err
+
+
+def test_a_model_called_like_the_other_side_is_no_letter(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = (
+        scores(tmp_path / f"{name}.csv", "question,score", form) for name, form in (("A", "q{i},0"), ("B", "q{i},1"))
+    )
+    out, _ = said(capsys, "compare", b, a)
+    assert out.startswith("model B is better than model A by 100.0 points")
+    assert "A 100.0% model B B 0.0% model A A − B 100.0 points" in out
+    out, _ = said(capsys, "compare", a, b)
+    assert out.startswith("B is better than A")

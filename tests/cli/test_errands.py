@@ -209,4 +209,4 @@ def test_a_model_called_like_the_other_side_is_no_letter(tmp_path: Path, capsys:
     assert out.startswith("model B is better than model A by 100.0 points")
     assert "A 100.0% model B B 0.0% model A A − B 100.0 points" in out
     out, _ = said(capsys, "compare", a, b)
-    assert out.startswith("B is better than A")
+    assert out.startswith("A is worse than B")

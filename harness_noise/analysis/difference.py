@@ -112,14 +112,14 @@ class Compared:
         return score_range([Ends.of(self.parts_a), Ends.of(self.parts_b)], settings)
 
     def codes(self) -> set[str]:
-        """Return the diagnostics that the scores of both runs carry."""
+        """Return the codes of the diagnostics that the scores of both runs already have."""
         sides = ((self.parts_a, self.run_a), (self.parts_b, self.run_b))
         return set[str]().union(
             *(codes_of(parts, None if self.group is None else own_group(run, self.group)) for parts, run in sides)
         )
 
     def about(self) -> dict[str, Any]:
-        """Return the fields that name a row: task, metric, models and so on."""
+        """Return the row's fields that need no statistics, by name: task, metric, models, unit, missing, weights."""
         more: dict[str, Any] = {"task": self.task, "unit": self.parts_a[0].unit, "missing": causes_of(self.parts)}
         more["weights"] = None if self.group is None else self.group.weighted
         more["_zero_one"] = are_zero_one(self.parts)

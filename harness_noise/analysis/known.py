@@ -168,7 +168,7 @@ def level_text(value: object) -> str:
 
 
 def check_known(tables: Iterable[WithFields], specs: Sequence[str], option: str) -> None:
-    """Refuse a field that no question of any task has.
+    """Refuse a field named in `specs`, to slice by or regress on, that no question of any task has.
 
     Raises:
         InputError: lists the fields that there are.

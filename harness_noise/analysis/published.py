@@ -51,7 +51,7 @@ class Published:
             raise InputError(f"`answers_b` {K:g} is not a number of answers to each question, 1 or more, or inf")
 
     def noise(self, row: Estimate, level: float) -> FloatArray:
-        """Return how far the published number may be too high and too low, and its standard error.
+        """Return (3,): the distances from the number down and up to its confidence limits, and its standard error.
 
         Args:
             row: the mean that it is held against, which has a range.
@@ -127,7 +127,7 @@ def check_value(number: Published, row: Estimate, name: str) -> None:
 
 
 def check_mean(name: str, value: float, scale: tuple[float, float] | None, metric: str) -> None:
-    """Refuse a value outside the metric's range.
+    """Refuse a number given for a mean that lies outside the metric's lowest and highest value.
 
     Args:
         name: of the parameter.

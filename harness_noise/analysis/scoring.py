@@ -45,7 +45,7 @@ class Checked:
 
 
 def join_checks(each: Iterable[Checked]) -> Checked:
-    """Return the checks of a group's tasks joined into one. If some tasks are scored differently, only those count."""
+    """Return the findings on a group's tasks as one. If some tasks are scored differently, only those are counted."""
     found = list(each)
     equal = [one.equal for one in found if one.equal is not None]
     equal = [one for one in equal if scored_differently(one)] or equal
@@ -73,7 +73,7 @@ def has_texts(part: Scores) -> bool:
 
 
 def scoring_of(a: Scores, b: Scores) -> Checked:
-    """Check whether two runs give equal answers equal scores, on one task, metric and scorer."""
+    """Return the finding on equal answer texts of two runs, on one task and metric: how many are scored differently."""
     if not (has_texts(a) and has_texts(b)):
         return Checked()
     pairing = scored_pairs(a, b)
@@ -121,7 +121,7 @@ def _differ_beyond_rounding(x: FloatArray, y: FloatArray) -> BoolArray:
 
 
 def _spread_places(n: int, most: int) -> IntArray:
-    """Return at most `most` of n places, spread evenly."""
+    """Return at most `most` of the indexes 0 … n − 1, evenly spaced, both ends included."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
 
 
@@ -230,7 +230,7 @@ def _count_equal(texts: Sequence[_Texts], pair: Shared, places: IntArray) -> tup
 
 
 def _check_of_pair(texts: Sequence[_Texts], pair: Shared) -> Checked:
-    """Return the check of all equal answers of two runs, whose texts have been read."""
+    """Return the finding on all equal answers of two runs, whose texts have been read."""
     every = np.arange(len(pair.rows_a))
     n_equal, n_differ, squares = _count_equal(texts, pair, every)
     judged = any(texts[run].part.judged for run in (pair.a, pair.b))
@@ -286,7 +286,7 @@ _LONGEST = 60
 
 
 def other_versions(a: Scores, b: Scores) -> list[str]:
-    """Return in words how the scoring of two runs differs: task version, packages, options of the scorer."""
+    """Return a text for each way in which the scoring of two runs differs: task version, packages, scorer options."""
     pairs = [("task version", a.version, b.version)]
     pairs += [(what, value, b.scored_with[what]) for what, value in a.scored_with.items() if what in b.scored_with]
     differ = [(what, *both) for what, *both in pairs if all(both) and both[0] != both[1]]

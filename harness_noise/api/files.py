@@ -106,7 +106,7 @@ def write_figures(result: Document, place: str | Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """All that `export` did with one path."""
+    """The files that `export` wrote for one path, with notes."""
 
     written: tuple[Path, ...]
     """The files with error bars."""
@@ -182,7 +182,7 @@ class _Export:
         """The files to which an adapter has something to add, and the means that it adds."""
 
     def again(self) -> list[Path]:
-        """Write every run again in its own format."""
+        """Write every run again in its own format, and return the files."""
         written: list[Path] = []
         self.notes += [Note("left_out", f"left out: {error}") for error in registry.closed_folders(self.place)]
         found = [
@@ -218,7 +218,7 @@ class _Export:
         return written
 
     def as_(self, form: str) -> list[Path]:
-        """Write every run in the format of another adapter."""
+        """Write every run in another format, and return the files."""
         own = extras.forms()
         if form in registry.left_out():
             raise InputError(extras.not_installed(f"`form` {form}"))
@@ -239,7 +239,7 @@ class _Export:
         return written
 
     def analyze(self, run: Run) -> Analysis:
-        """Return the analysis that an adapter asks for of a run that it writes."""
+        """Return the analysis of a run that is written, and keep its notes."""
         from ..analysis.mean import analyze_run
         from ..data.native_values import check_native
         from ..io.first_answers import first_answers, with_stops

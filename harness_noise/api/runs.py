@@ -264,7 +264,7 @@ def _of_pairs(
 
 
 def _number(side: object) -> Number | None:
-    """Return a bare score, or a count of right answers and the number of questions. None for anything else."""
+    """Return a bare score, or a count (right answers, questions), None for anything else."""
     if isinstance(side, Real):
         return float(side)
     if not isinstance(side, tuple) or len(side) != 2:
@@ -278,7 +278,7 @@ _MOST_COUNTED = 1_000_000
 
 
 def _counted(count: tuple[int, int]) -> Run:
-    """Return a run of so many right answers to so many independent questions.
+    """Return a run of 1s and 0s for a count of right answers and questions.
 
     Raises:
         InputError: more right answers than questions, or none.
@@ -312,7 +312,10 @@ def _of_published(
 def _of_numbers(
     numbers: Sequence[Number | None], models: Sequence[str], profile: str | Path | None, request: Request
 ) -> Comparison:
-    """Return A − B of two counts, by Fisher's exact test, or of two bare scores, with the noise of their benchmark."""
+    """Return A − B of two counts, by Fisher's exact test, or of two bare scores, by a noise profile.
+
+    The profile has the noise of their benchmark.
+    """
     if len(models) not in (0, 2):
         raise InputError(f"`models` {','.join(models)}: name two models")
     called, settings = (models[0], models[1]) if models else ("A", "B"), request.settings

@@ -27,7 +27,9 @@ _MORE: list[Mapping[str, click.Command]] = []
 
 
 def know(commands: Sequence[click.Command], more: Mapping[str, click.Command]) -> None:
-    """Take the flags from the options of commands. If one has -n and another --n, the longer one counts.
+    """Remember the flags of these commands, for messages of the library.
+
+    If one has -n and another --n, the longer one counts.
 
     Args:
         commands: of the core.
@@ -53,7 +55,7 @@ def _load_more() -> None:
 
 
 def _flag(name: str) -> str | None:
-    """Return the flag of a parameter, None if it is none of any command."""
+    """Return the flag of a parameter, None if no command has such a flag."""
     if name not in _FLAGS and name not in _FUNCTIONS:
         _load_more()
     return _FLAGS.get(name) or _FLAGS.get(name.removeprefix("write_"))
@@ -86,7 +88,7 @@ def _shown(named: Parameter) -> str:
 
 
 def _each(value: str) -> list[str]:
-    """Return the values of a list, which take the flag once each, else the one value."""
+    """Return the items of a list written in Python, else the value itself as the only item."""
     from ast import literal_eval
 
     try:

@@ -296,7 +296,7 @@ def levels_of(
 def count_missing(
     values: Sequence[float] | FloatArray, causes: Mapping[int, str], missing: str
 ) -> tuple[int, int, FloatArray]:
-    """Return how many answers are missing, how many of those count as 0, and the scores with these zeros filled in.
+    """Return (answers missing, those of them that count as 0, the scores with these zeros filled in).
 
     Args:
         values: scores by the number of the answer, NaN where one has none.

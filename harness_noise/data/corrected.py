@@ -56,7 +56,7 @@ class Correction(ABC):
 
     @abstractmethod
     def fields(self, m: Any, plan: Any) -> dict[str, Any]:
-        """Return what a row says of the correction: its fields by name."""
+        """Return {field: value} of a row that tells of the correction."""
 
 
 def stack_corrections(parts: Sequence[Correction | None]) -> Correction | None:

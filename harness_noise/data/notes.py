@@ -212,11 +212,11 @@ class Note:
         return 0 if self.code in GRAVE else 2 if self.code in ROUTINE else 1
 
     def of(self, task: str, *more: str) -> Note:
-        """Return the note with a task's (and metric's) name before the sentence."""
+        """Return the note on a task: its sentence begins "task: ", or "task, metric: " if a metric is given."""
         return Note(self.code, f"{', '.join((task, *more))}: {self._text}", task)
 
     def reworded(self, words: Callable[[str], str]) -> Note:
-        """Return the note with the sentence changed by `words`, for example to name flags in place of parameters."""
+        """Return the note with its sentence replaced by `words(sentence)`, for example to name flags for parameters."""
         return Note(self.code, words(self._text), self.task)
 
     def to_dict(self) -> dict[str, Any]:

@@ -245,7 +245,7 @@ class Scores(OnQuestions):
         return holes if self.n_missing > self.n_zero else np.zeros_like(holes)
 
     def arrays(self, change: Callable[[FloatArray], FloatArray]) -> dict[str, Any]:
-        """Return the fields that hold something for each answer, with every array changed by `change`.
+        """Return {field: value} of all per-answer fields (values, asked, usage, …), each array changed by `change`.
 
         `change` is what is done to each array of numbers. Texts have no NaN for an answer that is not there, so that
         `gradings` and `answers` are left out.
@@ -259,7 +259,7 @@ class Scores(OnQuestions):
         return of_answers | {"gradings": None, "answers": None}
 
     def answers_at(self, rows: Sequence[int] | IntArray | None = None, columns: Any = None) -> dict[str, Any]:
-        """Return the fields that hold something for each answer, for these rows and columns only."""
+        """Return {field: value} of all per-answer fields, cut to these rows (questions) and columns (repeats)."""
         index = np.s_[:, columns] if rows is None else rows
         gradings = None if self.gradings is None else rows_of(self.gradings, index)
         at = None if rows is None else np.asarray(rows, dtype=np.intp).tolist()
@@ -291,7 +291,7 @@ class Scores(OnQuestions):
 
 
 def _n_missing(holes: BoolArray, index: Any, n: int) -> int:
-    """Return how many of n missing answers may lie in a part of the table. Ones of unknown place count in any part."""
+    """Return the number of n missing answers that may be in a part of the table, with all whose place is unknown."""
     return min(int(holes[index].sum()), n) + max(0, n - int(holes.sum()))
 
 
@@ -348,7 +348,7 @@ class CorpusScores(OnQuestions):
 
 
 def causes_of(parts: Iterable[Scores]) -> dict[str, int]:
-    """Return how many answers are missing in all these scores, by cause."""
+    """Return cause → number of answers missing for it, in all these scores together."""
     return dict(sum((Counter(part.missing) for part in parts), Counter()))
 
 

@@ -173,7 +173,7 @@ def open_local(path: Path, size: int) -> BufferedReader:
 
 
 def is_special(path: Path) -> bool:
-    """Return whether there is something that is neither a file nor a folder."""
+    """Return True if a path exists and is neither a file nor a folder, such as a pipe."""
     try:
         kind = path.stat().st_mode
     except (OSError, ValueError):

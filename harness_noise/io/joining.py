@@ -94,7 +94,7 @@ def joined(runs: Sequence[Run], place: object) -> list[Run]:
 
 
 def tasks_of(run: Run) -> dict[str, None]:
-    """Return what a run has anything of, in its order. A group is there by its tasks."""
+    """Return the names of the tasks that a run has anything of, in its order, without the names of groups."""
     parts: list[Scores | CorpusScores | Skipped] = [*run.scores, *run.parts, *run.corpus, *run.skipped]
     return dict.fromkeys(part.task for part in parts)
 
@@ -198,7 +198,7 @@ def _equal(a: Run, b: Run, task: str) -> bool:
 
 
 def _same_questions(first: Run, second: Run, task: str) -> bool:
-    """Return whether two runs of a task have a question in common, as far as they tell."""
+    """Return True if two runs of a task have a question in common, or if that cannot be told."""
     from ..data.matching import pair_questions
 
     a, b = (next((part.questions for part in run.scores if part.task == task), None) for run in (first, second))
@@ -336,7 +336,7 @@ def is_meant(name: str, wanted: str) -> bool:
 
 
 def _name(row: Any, option: str) -> str:
-    """Return what `tasks`, `metrics` or `scorers` chooses an item by. A group by its own name."""
+    """Return the name of an item by which `tasks`, `metrics` or `scorers` chooses it, for a group its own name."""
     return str(row.name if option == "tasks" and isinstance(row, Group) else getattr(row, option[:-1]))
 
 

@@ -284,7 +284,7 @@ def _priced(part: Scores, model: str, options: ReadOptions) -> Scores:
 
 
 def _available_measures(run: Run, scores: Sequence[Scores], ready: Sequence[Scores]) -> list[str]:
-    """Return what the answers of a run have, for messages."""
+    """Return up to 30 names of measures that a run's answers have, the score first, for messages."""
     names = dict.fromkeys(part.metric for part in ready)
     names |= {name: None for part in scores for name, usage in part.usage.items() if _has_value(usage.values)}
     return list(dict.fromkeys([SCORE, *names, *run.measurable]))[:30]

@@ -34,7 +34,7 @@ FRAME = "DataFrame"
 
 
 def is_frame(value: object) -> bool:
-    """Return whether a value is a table in memory: a DataFrame of pandas or polars."""
+    """Return True if a value is a table in memory: a DataFrame of pandas or polars."""
     return hasattr(value, "columns") and (hasattr(value, "to_dicts") or hasattr(value, "iterrows"))
 
 
@@ -86,7 +86,7 @@ def rows_of(frame: Any) -> list[dict[str, Any]]:
 
 
 def is_path(value: object) -> bool:
-    """Return whether a value names a file or a folder."""
+    """Return True if a value is of a type that names a file or a folder."""
     return isinstance(value, (str, PathLike)) or hasattr(value, "iterdir")
 
 
@@ -154,7 +154,7 @@ def _local(url: str) -> Path:
 
 
 def exists(path: Path) -> bool:
-    """Return whether there is a file or folder.
+    """Return True if there is a file or folder at a path or URL.
 
     Raises:
         InputError: it cannot be found out: a loop of links, no permission, no credentials, no network.
@@ -270,7 +270,7 @@ def _is_all(again: bytes, data: bytes) -> bool:
 
 
 def escaped_colons(data: bytes) -> int:
-    """Return how often JSON writes a colon as an escape. One would stand for the colon of a name that was lost."""
+    """Count the colons that JSON writes as escapes. One would stand for the colon of a name that was lost."""
     if len(data) >= _LONG:  # as in `count`
         import numpy as np
 
@@ -301,7 +301,7 @@ def check_nodes(data: bytes) -> None:
 
 
 def count(data: bytes | bytearray, character: str) -> int:
-    """Return how often an ASCII character occurs in bytes.
+    """Count an ASCII character in bytes.
 
     In long data numpy counts it, in a tenth of the time of `bytes.count`."""
     if len(data) < _LONG:

@@ -35,7 +35,7 @@ class Adapter(Protocol):
     # owns_folders: bool = False  # may be set: a folder that it recognises has no other adapter's runs
 
     def sniff(self, path: Path) -> bool:
-        """Return whether `path`, a file or a folder that exists, looks like this harness's. Cheap. Never raises."""
+        """Return True if `path`, a file or a folder that exists, looks like this harness's. Cheap. Never raises."""
         ...
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
@@ -68,7 +68,7 @@ class AdapterInParts(Adapter, Protocol):
     """
 
     def parts(self, path: Path) -> Sequence[Any]:
-        """Return what can be read by itself at `path`, in an order that does not change: usually one for each file.
+        """Return the parts of `path` that can be read by themselves, always in one order: usually one for each file.
 
         Cheap; a part can be pickled, and its `str` names the file.
 

@@ -173,7 +173,7 @@ def _recognised(path: Path) -> list[str]:
 
 
 def _and_left_out() -> str:
-    """Return what else might read a file, if it were installed."""
+    """Return words on the readers that are not installed and might read a file, "" if there are none."""
     readers = f"the reader of {', '.join(left_out())}"
     return f", and {extras.not_installed(readers)}" if left_out() else ""
 
@@ -216,7 +216,7 @@ def _and_links(place: Place) -> str:
 
 
 def _of_each_file(options: ReadOptions) -> ReadOptions:
-    """Return how each file is read: a group may be of tasks in several, which `chosen` joins.
+    """Return the options for reading each file: without groups, whose tasks may be in several files.
 
     All of them are needed.
     """
@@ -328,7 +328,7 @@ def _faulty(adapter: Any, place: Any, error: FaultyScoresError) -> InputError:
 
 
 def places(adapter: Adapter, path: Path) -> list[Path]:
-    """Return what an adapter reads in one go: a run, or the runs below a folder."""
+    """Return the paths that an adapter reads in one go: the path itself, or the runs below a folder."""
     return [path] if adapter.sniff(path) else _runs_below(adapter, path) or [path]
 
 
@@ -363,7 +363,7 @@ def _runs_below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Pa
 
 
 def _is_open(folder: Path) -> bool:
-    """Return whether a folder may be looked into, as far as that is known before."""
+    """Return True if a folder may be looked into. For a URL it is not known before."""
     return is_url(folder) or os.access(folder, os.R_OK | os.X_OK)
 
 
@@ -474,7 +474,7 @@ Claims = list[tuple[Path, list[ReadUnit]]]
 
 
 def _claims(path: PathInput) -> Claims:
-    """Return what adapters have at a place.
+    """Return the units that adapters can read at a place, by place: itself, or the folders linked in it.
 
     A folder that no harness knows also stands for those that are linked in it.
     """
@@ -492,7 +492,7 @@ def _claims(path: PathInput) -> Claims:
 
 
 def _other_places(claims: Claims | InputError) -> Claims:
-    """Return what a folder holds besides what its adapters read: linked folders, and files of other adapters."""
+    """Return the units that a folder has besides its adapters' own: in linked folders and in other adapters' files."""
     if isinstance(claims, InputError) or not claims or not (folder := claims[0][0]).is_dir():
         return []
     seen, taken = {place for place, _ in claims}, {unit.adapter for _, units in claims for unit in units}

@@ -11,7 +11,7 @@ from .paths import load
 
 
 def shape_of(value: Any) -> str:
-    """Return what a JSON value is, in words: `an object with 800 keys, each a list of 10 truth values`."""
+    """Return a JSON value's shape in words: `an object with 800 keys, each a list of 10 truth values`."""
     if isinstance(value, dict):
         each = {_kind_of(one) for one in list(value.values())[:_LOOKED_AT]}
         if len(value) <= _NAMED:

@@ -64,7 +64,7 @@ def runs_of(source: Source | Named, options: ReadOptions) -> list[Run]:
 
 
 def is_unnamed(source: object) -> bool:
-    """Return whether a source is a DataFrame without a name of its own."""
+    """Return True if a source is a DataFrame without a name of its own."""
     return is_frame(source) and name_of(source) == FRAME
 
 
@@ -148,7 +148,7 @@ def of_models(runs: list[Run], sources: Sequence[Source], models: Sequence[str] 
 
 
 def is_same(run: Run, other: Run) -> bool:
-    """Return whether two runs are one that is given twice (`runs/*` with the baseline `runs/old`)."""
+    """Return True if two runs have one model and one path: a run given twice (`runs/*`, baseline `runs/old`)."""
     if not run.path or not other.path or run.model != other.model:
         return False
     return Path(run.path).resolve() == Path(other.path).resolve()

@@ -21,7 +21,7 @@ _COLUMNS = {("task", "weight"): ("task",), ("field", "value", "weight"): ("field
 
 
 def weights_of(given: Weights | PathInput | Mapping[str, float] | None) -> Weights | None:
-    """Return what a user gave as weights, a file or a mapping as rows. None if nothing was given.
+    """Return a user's weights: a name as it is, a file or a mapping as rows. None if nothing was given.
 
     Raises:
         InputError: there is no such file, or it cannot be used; says where.
@@ -40,7 +40,7 @@ def weights_of(given: Weights | PathInput | Mapping[str, float] | None) -> Weigh
 
 
 def chance_of(given: Chance | PathInput | Mapping[str, float] | None) -> Chance | None:
-    """Return what a user gave as the chance of a right answer, a file or a mapping as rows. None if nothing was given.
+    """Return a user's chance of a right answer: a number or "auto" as it is, a file or mapping as rows, or None.
 
     Raises:
         InputError: there is no such file, or it cannot be used; says where.

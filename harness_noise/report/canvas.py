@@ -162,7 +162,7 @@ class Axis:
 
     @classmethod
     def around(cls, values: Iterable[float], label: str = "", **more: Any) -> Axis:
-        """Return an axis that has room for the values."""
+        """Return an axis from the lowest to the highest finite value, with 5% more at either end."""
         finite = [value for value in values if math.isfinite(value)]
         low, high = min(finite, default=0.0), max(finite, default=1.0)
         room = 0.05 * (high - low) if high > low else 0.5 * abs(high) or 0.5
@@ -420,7 +420,7 @@ def name_width(labels: Iterable[str]) -> float:
 
 
 def axis_of(values: Iterable[float], label: str, scale: fmt.Scale, *, mean: bool) -> Axis:
-    """Return an axis of means, or of differences, on the scale of their row."""
+    """Return an axis around means or differences, with numbers in points or on the metric's own scale."""
     more: dict[str, Any] = {"times": scale.times}
     if scale is fmt.PERCENT and mean:
         more["unit"] = scale.level

@@ -24,7 +24,7 @@ def drawn(table: Analysis) -> list[str]:
 
 
 def seed_words(seed: int | None) -> str:
-    """Return the seed of a random order in brackets, "" if there is none."""
+    """Return " (seed 7)" for the seed of a random order of questions, "" for None."""
     return "" if seed is None else f" (seed {seed})"
 
 

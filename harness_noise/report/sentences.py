@@ -135,7 +135,7 @@ def _estimate_sentence(row: Estimate) -> str:
 
 
 def gap_words(row: Estimate) -> str:
-    """Return how far two single runs differ by the model's own randomness, "" if that is unknown."""
+    """Return a sentence that two runs of the model differ by less than X by its own randomness, "" if unknown."""
     if row.gap_of_runs is None:
         return ""
     name, gap = row.model or "the model", fmt.amount(row, row.gap_of_runs)
@@ -182,7 +182,7 @@ def _difference_sentence(row: Difference) -> str:
 
 
 def _between(row: Difference, ends: tuple[float, float, str]) -> str:
-    """Return the interval of a difference as text, such as "[−0.04, 0.19]"."""
+    """Return the two ends of a difference's interval as text, such as "[−0.04, 0.19]"."""
     return f"[{', '.join(fmt.shown(row, end) for end in ends[:2])}]"
 
 
@@ -240,7 +240,7 @@ def _wider(row: Estimate) -> list[str]:
 
 
 def _without_error(row: Estimate) -> str:
-    """Return the words for a mean that has no standard error, "" for any other mean."""
+    """Return a mean and why it has no standard error, or "no mean" and why. "" if it has a standard error."""
     mean = fmt.mean_of(row, row.mean)
     if "skipped_metric" in row.diagnostics:
         return "no mean" if row.mean is None else f"{mean}, the harness's own value, without an error bar"
@@ -253,7 +253,7 @@ def _without_error(row: Estimate) -> str:
 
 
 def _claim(row: Estimate, *, agrees: bool) -> str:
-    """Return words on what the harness's own standard error assumes."""
+    """Return words that follow the harness's own standard error, such as "assumes 200 independent questions"."""
     if row.repeats_max > 1 and not row.cluster:
         return "is that of its own value"
     if agrees and not row.cluster:

@@ -66,7 +66,7 @@ Result: TypeAlias = Document
 
 
 def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return the display form of a result. It begins with the questions of the result, if these are not all.
+    """Return a result as a `Summary` (sections and sentences), led by a sentence on the questions if only some count.
 
     Args:
         table: the result.
@@ -102,7 +102,7 @@ NO_NUMBERS = (
 
 
 def of_analysis(table: Analysis, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return the display form of the means of runs."""
+    """Return the means of runs as a `Summary`: the sections and sentences that renderers show."""
     rows: Sequence[Estimate] = asked_for(table.estimates) if brief else table.estimates
     marks, level = Marks(), fmt.level_of(table.estimates)
     several = len({(row.model, row.run) for row in rows}) > 1
@@ -180,7 +180,7 @@ def _run_names(rows: Sequence[Estimate]) -> dict[tuple[str, str], str]:
 
 
 def of_comparison(table: Comparison, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return the display form of the differences of two runs."""
+    """Return the differences of two runs as a `Summary`: the sections and sentences that renderers show."""
     every, marks = table.comparisons, Marks()
     asked = asked_for(every)
     if brief and len(asked) == 1 and not wide:
@@ -213,12 +213,12 @@ def of_comparison(table: Comparison, *, brief: bool = False, wide: bool = False)
 
 
 def combined_notes(table: Comparison) -> list[str]:
-    """Return what the table of the other methods needs said of it."""
+    """Return one sentence for each other method that has a note on its result."""
     return [f"{row.method}: {row.note}." for row in table.combined if row.note]
 
 
 def _further(table: Comparison, marks: Marks, *, wide: bool = False) -> Summary:
-    """Return all but the first table: the verdicts, slices, looks, whole benchmarks, questions, and sentences."""
+    """Return a `Summary` of all after the first table: verdicts, slices, looks, flipped questions and sentences."""
     every, sections = table.comparisons, slice_sections(table, marks)
     if table.sequential:
         sections.append(_looks().look_section(table.sequential))
@@ -245,15 +245,15 @@ def _further(table: Comparison, marks: Marks, *, wide: bool = False) -> Summary:
 
 
 def _first_screen(table: Comparison, row: Difference) -> Summary:
-    """Return one difference: the verdict, five figures, what would change the verdict, and where to see more."""
+    """Return a `Summary` of one difference: verdict, five figures, what would change the verdict, where to see more."""
     marks = Marks()
     rest = _further(table, marks)
     ends = "" if row.ci_low is None else f", {fmt.level_of([row])} CI {fmt.interval_of(row)}"
     none = fmt.scale_of(row) is fmt.PERCENT and (row.mde or 0.0) > 1
     names = fmt.names_of(row)
     figures = (
-        Column("A", lambda row: _named(row, row.mean_a, names[0]), DIFFERENCES["a"].hint),
-        Column("B", lambda row: _named(row, row.mean_b, names[1]), DIFFERENCES["b"].hint),
+        Column("A", lambda row: _mean_and_name(row, row.mean_a, names[0]), DIFFERENCES["a"].hint),
+        Column("B", lambda row: _mean_and_name(row, row.mean_b, names[1]), DIFFERENCES["b"].hint),
         Column("A − B", lambda row: f"{fmt.amount(row, row.diff)}{ends}", DIFFERENCES["diff"].hint),
         *difference_columns("p"),
         Column("smallest detectable difference", lambda row: "none" if none else fmt.amount(row, row.mde), _MDE),
@@ -267,8 +267,8 @@ def _first_screen(table: Comparison, row: Difference) -> Summary:
 _MDE = DIFFERENCES["mde"].hint
 
 
-def _named(row: Difference, mean: float | None, name: str) -> str:
-    """Return a mean and the model whose mean it is."""
+def _mean_and_name(row: Difference, mean: float | None, name: str) -> str:
+    """Return a run's mean as text, followed by the model's name if it has one, such as "71.0%  gpt"."""
     return f"{fmt.mean_of(row, mean, unit=True)}{f'  {fmt.shorten(name, NAME)}' if name not in ('A', 'B') else ''}"
 
 

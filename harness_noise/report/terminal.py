@@ -40,7 +40,7 @@ Colour = Literal["auto", "always", "never"]
 def render(
     table: Result, *, details: bool = False, legend: bool | None = None, wide: bool = False, words: Words = str
 ) -> RenderableType:
-    """Return what rich prints for a result: verdicts, tables that fit, notes and sentences.
+    """Return a result as an object for rich to print: verdicts, tables that fit, notes and sentences.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class _Report:
         hidden: list[str] = []
         left_out: dict[str, None] = {}
         hints: dict[str, str] = {}
-        for section in _joined(summary.sections):
+        for section in _with_details_beside(summary.sections):
             if section.detail and not self.details and (width <= WIDE or _total(_widths(section)) > width):
                 hidden.append(f"the table “{section.title}”")
                 continue
@@ -121,8 +121,8 @@ def _prose(text: str, width: int) -> str:
     return "\n".join(lines)
 
 
-def _joined(sections: Sequence[Section]) -> list[Section]:
-    """Return the sections, with the details of a single row joined to it."""
+def _with_details_beside(sections: Sequence[Section]) -> list[Section]:
+    """Return the sections, each one-row section of details added as columns to the one-row section before it."""
     out: list[Section] = []
     for section in sections:
         if out and section.detail and len(section.rows) == len(out[-1].rows) == 1 and not section.more:
@@ -135,7 +135,7 @@ def _joined(sections: Sequence[Section]) -> list[Section]:
 
 
 def _hanging(lines: list[tuple[str, str]], width: int) -> RenderableType:
-    """Return terms, each with its words in a second column, or below it if there is little room."""
+    """Return a two-column grid: each term, and beside it its words."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True, width=min(max(cell_len(term) for term, _ in lines), max(8, width // 2)))
     grid.add_column()
@@ -228,7 +228,7 @@ _PLAIN = ("Task", "Metric", "Model", "Run", "A − B")
 
 
 def fit(section: Section, width: int, *, details: bool = False) -> tuple[list[Section], list[str]]:
-    """Return the section as one table if that is possible, and the labels of the columns without room.
+    """Return (tables, labels): the section as tables that fit the width, and the labels of columns that were left out.
 
     With `details` as many tables as it takes to show all columns; those that name the rows are in all of them.
     """
@@ -245,12 +245,12 @@ def fit(section: Section, width: int, *, details: bool = False) -> tuple[list[Se
 
 
 def _names(section: Section) -> list[int]:
-    """Return the first columns, which name the rows."""
+    """Return the indexes of the leading text columns, which name the rows. The last column is never one."""
     return list(takewhile(lambda i: section.columns[i].text, range(len(section.columns) - 1)))
 
 
 def _lifted(section: Section) -> Section:
-    """Return the section with what all rows share in its title."""
+    """Return the section without the columns whose value is the same in all rows, with these values in its title."""
     columns, rows = section.columns, section.rows
     names = [i for i in _names(section) if columns[i].tone is None]  # what has a tone is a result
     same = [i for i in range(len(columns)) if len({row[i] for row in rows}) == 1]
@@ -266,7 +266,7 @@ def _lifted(section: Section) -> Section:
 
 
 def _folded(section: Section) -> Section:
-    """Return the section with the columns that name its rows as one."""
+    """Return the section with the columns that name its rows (task, metric, …) merged into one, joined by " · "."""
     names = [i for i in _names(section) if section.columns[i].label in _PLAIN]
     if len(names) < 2 or len(section.rows) == 1:
         return section

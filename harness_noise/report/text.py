@@ -103,7 +103,10 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def csv(table: Result, *, details: bool = False) -> str:
-    """Return every field of every row, or of every question asked for, as CSV. Formulas of spreadsheets are quoted."""
+    """Return CSV of one table: the questions if they are listed, the larger table with `details`, else the rows.
+
+    Every field is in it, and formulas of spreadsheets are quoted.
+    """
     listed = isinstance(table, Comparison) and table.questions
     columns = table.flat_columns("questions" if listed else (details and table.whole) or table.kind)
     out = io.StringIO()

@@ -76,7 +76,7 @@ class _Definitions(dict[str, dict[str, Any]]):
         return {"type": "object", "properties": properties, "required": list(types), "additionalProperties": False}
 
     def tables(self) -> dict[str, dict[str, Any]]:
-        """Return what stands beside the settings. Several commands may have different rows under one name."""
+        """Return the schemas of tables beside the settings. Several commands may have different rows under one name."""
         shapes: dict[str, list[dict[str, Any]]] = {}
         for kind in _DOCUMENTS:
             for name in () if kind.under else (*kind.always, *kind.if_any):

@@ -184,7 +184,7 @@ def any_repeat_codes(each: Sequence[Mapping[str, BoolArray]]) -> dict[str, BoolA
 
 
 def noise_can_be_split(codes: Mapping[str, BoolArray]) -> BoolArray:
-    """Return (P,) True if data noise and prediction noise can be separated, judged by `repeat_codes`."""
+    """Return (P,) True for contrasts whose `repeat_codes` do not prevent telling data noise from prediction noise."""
     return ~(codes["single_repeat"] | codes["identical_repeats"] | codes["identical_scores_only"])
 
 
@@ -213,7 +213,7 @@ class Design:
 
 
 def once(plan: Design, name: str, make: Callable[[], Found]) -> Found:
-    """Return what `make` computes from a design, from the design's cache under this name after the first call."""
+    """Return the value kept under this name in a design's cache. The first call makes it with `make`."""
     if name not in plan.known:
         plan.known[name] = make()
     found: Found = plan.known[name]

@@ -90,7 +90,7 @@ def terms(
     estimator: Estimator,
     shown: BoolArray | None = None,
 ) -> Terms:
-    """Return what the upper limit of the data variance is made of, for P contrasts.
+    """Return the `Terms` from which the upper limits of the data variance of P contrasts are computed.
 
     Args:
         c: the contrasts, (n,) or (P, n).

@@ -29,7 +29,7 @@ Seen = Literal["grouped", "few", "function"]
 
 
 def seen_of(value: Callable[[IntArray], float], n: int, seed: int = 0) -> Seen:
-    """Return what a metric does with its rows: groups them, hangs on fewer than three, or neither.
+    """Return the evidence whether a metric groups its rows, depends on fewer than three, or does neither.
 
     L_i = (n − 1)(θ without i − θ), D_i = (n + 1)(θ with i twice − θ), over at most 400 rows. It groups rows if all D
     are 0, or if both D differ from −L and resamples by row lie off θ. Each alone accuses metrics that group nothing: a
@@ -130,13 +130,13 @@ def key_of(call: Aggregate, items: Sequence[Any]) -> Key | None:
 
 
 def _is_measured(call: Aggregate, items: Sequence[Any], path: Path, values: list[Any], theta: float) -> bool:
-    """Return whether the metric stays the same with all else of every record as in the first, or as in the last."""
+    """Return True if one value of each record gives the metric, with all else as in the first or last record."""
     others = [call([_with(item, path, value) for value in values]) for item in (items[0], items[-1])]
     return all(abs(other - theta) <= _MOVES * max(1.0, abs(theta)) for other in others)
 
 
 def _is_of_groups(call: Aggregate, items: Sequence[Any], path: Path, values: list[Any], theta: float) -> bool:
-    """Return whether the metric is a function of the distribution of these groups, by at most 30 of them."""
+    """Return True if the metric is a function of the distribution of these groups, judged by at most 30 of them."""
     names = list(dict.fromkeys(values))
     G, some = len(names), names[:: -(-len(names) // 30)]
     L, D = np.zeros((2, len(some)))

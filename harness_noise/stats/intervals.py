@@ -238,7 +238,7 @@ def t_of_mean(of: OneMean) -> Limits[float]:
 
 
 def tail_shift_of_t(of: OneMean) -> float:
-    """Return how many standard errors skewness moves a limit of the t interval of a mean."""
+    """Return the standard errors by which skewness moves a limit of the t interval of a mean."""
     return tail_shift(of.skewness, 0.0, of.t, of.least)
 
 
@@ -248,7 +248,7 @@ def wilson_of_mean(of: OneMean) -> Limits[float]:
 
 
 def tail_shift_of_wilson(of: OneMean) -> float:
-    """Return how many standard errors skewness beyond a binomial's moves a limit of the Wilson interval of a mean."""
+    """Return the standard errors by which skewness beyond a binomial's moves a limit of a mean's Wilson interval."""
     return tail_shift(of.skewness, binomial_skewness(of.share, of.size), of.t)
 
 
@@ -297,7 +297,7 @@ def binomial_skewness(p: float, n: float) -> float:
 
 
 def tail_shift(skewness: float, allowed: float, critical: float, least: float = SKEWED) -> float:
-    """Return how many standard errors skewness moves a confidence limit out, up if above 0, 0 for none.
+    """Return the standard errors by which skewness moves a confidence limit out: up if above 0, 0 for none.
 
     A Studentised mean of skewness γ has the quantile t + γ(1 + 2t²)/6 where Student's has t [Hall, eq. 2.38].
     Only the limit that becomes farther by it is moved.
@@ -428,7 +428,7 @@ class RangeEnds:
 
 
 def range_ends(values: FloatArray, mean: FloatArray, plan: Design, bounds: tuple[float, float]) -> RangeEnds:
-    """Return what (n, K) scores show of the ends of their range, such as the clusters that leave an end."""
+    """Return where (n, K) scores lie between the ends of their range, such as the clusters that leave an end."""
     low, high = bounds
     scored = values[~np.isnan(values)]
     with np.errstate(invalid="ignore"):

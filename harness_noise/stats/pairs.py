@@ -126,7 +126,7 @@ class Sides:
 def sides_of(
     only: Sequence[IntArray], repeats: Sequence[IntArray], each: Sequence[Moments], correlated: FloatArray
 ) -> Sides:
-    """Return what A and B are by themselves in each pair: mean, variance, most answers, questions that only one has.
+    """Return the `Sides` of each pair: A's and B's mean, variance, most answers, questions that only one has.
 
     The wins are not known.
     """

@@ -75,7 +75,7 @@ def stopped_at(
 
 
 def _early_ends(x: FloatArray, lengths: IntArray, top: float | None) -> tuple[int, float] | None:
-    """Return how many sequences ended early after a score ≥ `top`, and the chance of so many. None for too few."""
+    """Return (number of sequences that ended early after a score ≥ `top`, chance of so many), None for too few."""
     K = int(lengths.max())
     ends = lengths[(lengths > 0) & (lengths < K)] - 1
     if len(ends) < FEWEST_STOPPED:

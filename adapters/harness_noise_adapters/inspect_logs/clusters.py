@@ -145,7 +145,7 @@ class TaskClusters:
             return self._known.setdefault((spec, plain), (None, None))
 
     def of_run(self, named: Spec | None, record: Any = None) -> tuple[Clusters, bool]:
-        """Return the clusters of a run, and True if no SPEC named any, so that a scorer's own stderr may.
+        """Return (clusters, open) of a run's samples. If `open`, a scorer's `stderr(cluster=…)` may name others.
 
         Args:
             named: the SPEC of the user or of the run; without one the run's clusters are those that it has taken from
@@ -166,7 +166,7 @@ class TaskClusters:
         return (None, None), True
 
     def _of_template(self, spec: FileSpec) -> Clusters:
-        """Return the clusters that a template made when the run was live, as the log holds them.
+        """Return (clusters, SPEC) of a template as the log of the live run holds them. Templates are not run again.
 
         If the log has none, it is unknown which questions belong together. They then form one cluster, which has no
         standard error.

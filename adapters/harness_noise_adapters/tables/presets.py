@@ -490,7 +490,7 @@ OURS = ("question", "model", "task", "repeat", "cluster")
 
 
 def _list_at(whole: Any, places: Sequence[str]) -> list[Any] | None:
-    """Return the first non-empty list of rows at one of these paths of a document, None if all are empty."""
+    """Return the rows at the first of these places of a document that has any, None if none has."""
     for place in places:
         rows: list[Any] = []
         for path in place.split(" + "):
@@ -512,7 +512,7 @@ def _rows_keyed(value: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _is_empty_at(whole: Any, place: str) -> bool:
-    """Return True if the place of a format's rows exists in a document but is empty."""
+    """Return True if the document has an empty list or object at a key path, or at one of several joined by " + "."""
     for path in place.split(" + "):
         value = object_at(whole, path) if path.endswith(ANY) else getter(path)(whole)
         if isinstance(value, (list, dict)) and not value:

@@ -109,7 +109,7 @@ def arena(
 
 
 def _check_jobs(jobs: int | str) -> None:
-    """Refuse what is neither a number of processes nor an address."""
+    """Refuse a value of `jobs` that is neither a number of processes nor an address."""
     if not isinstance(jobs, str):
         check_count("jobs", jobs)
     elif ":" not in jobs:
@@ -120,7 +120,7 @@ def _check_jobs(jobs: int | str) -> None:
 
 
 def _read_many(sources: Sequence[Source], request: Request, jobs: int | str, over: str | None = None) -> list[Run]:
-    """Return the runs of all sources in their order.
+    """Return the runs of all sources in the order of the sources.
 
     The files by all workers at once, without those that cannot be used.
 

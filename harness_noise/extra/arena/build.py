@@ -98,7 +98,7 @@ def arena(
 def _boards(
     runs: Sequence[Run], names: Sequence[str], settings: Settings, top: int | None, by: Sequence[str]
 ) -> tuple[list[BenchmarkResult], list[Scores | None], list[Note]]:
-    """Return every benchmark that two runs measured, one run's task scores, and notes on the others."""
+    """Return (benchmarks that two runs or more measured, one run's scores of each task, notes on the others)."""
     boards: list[BenchmarkResult] = []
     tasks: list[Scores | None] = []
     lonely: dict[tuple[str, str], list[str]] = {}
@@ -147,7 +147,7 @@ Measurements: TypeAlias = list[tuple[Group | None, list[MeasuredRun]]]
 
 
 def measurements(runs: Sequence[Run], names: Sequence[str]) -> tuple[Measurements, list[Note]]:
-    """Return every task × metric × scorer, then every group, with the runs that have it, in their order, and notes."""
+    """Return ((group or None, its runs) for each task × metric × scorer and then each group, notes)."""
     pairs = list(zip(names, runs, strict=True))
     tasks: dict[tuple[str, str, str], list[MeasuredRun]] = {}
     for name, run in pairs:
@@ -159,7 +159,7 @@ def measurements(runs: Sequence[Run], names: Sequence[str]) -> tuple[Measurement
 
 
 def _groups(pairs: Sequence[tuple[str, Run]]) -> tuple[Measurements, list[Note]]:
-    """Return every group with the runs that report it, over the tasks that all of them have, and notes."""
+    """Return (every group with its runs, cut to the tasks that all these runs have, notes)."""
     reporting: dict[tuple[str, str, str], list[tuple[str, Run, Group]]] = {}
     for name, run in pairs:
         for own in run.groups:
@@ -190,7 +190,7 @@ def _groups(pairs: Sequence[tuple[str, Run]]) -> tuple[Measurements, list[Note]]
 
 
 def _overall(benchmarks: Measurements, n_runs: int, settings: Settings) -> tuple[Measurements, list[Note]]:
-    """Return the overall row of every metric and scorer, over what all runs measured, and notes."""
+    """Return (an overall group of each metric and scorer with all runs, over what all runs measured, notes)."""
     by_measure: dict[Measure, list[tuple[Group | None, list[MeasuredRun]]]] = {}
     for group, measured in benchmarks:
         first = measured[0].parts[0]
@@ -220,7 +220,7 @@ def _overall(benchmarks: Measurements, n_runs: int, settings: Settings) -> tuple
 
 
 def _across_harnesses(benchmarks: Measurements) -> tuple[Measurements, list[Note]]:
-    """Return the benchmarks, joined across harnesses that name the same questions differently, and notes.
+    """Return (benchmarks, notes), with benchmarks of one set of questions joined that harnesses name differently.
 
     As `compare` does, where a run measured one thing only: accuracy of an Inspect log, score of a table.
     """
@@ -328,7 +328,7 @@ def _renamed(entry: MeasuredRun, group: Group | None, task: str) -> MeasuredRun:
 
 
 def _sets(table: Table) -> list[list[int]]:
-    """Return the sets of runs that share questions, directly or through others."""
+    """Return lists of run numbers that share questions, directly or through other runs."""
     scored = (table.stats.count.T > 0).astype(np.float32)
     n, which = connected_components(scored.T @ scored > 0, directed=False)
     return [np.flatnonzero(which == i).tolist() for i in range(n)]
@@ -356,7 +356,7 @@ def _board(
 
 
 def _questions(common: Mapping[str, Any], board: Grid, solved: BoolArray | None, *, unit: bool) -> tuple[Question, ...]:
-    """Return the questions of a board. `solved` (N, M) is True if the model has solved the question."""
+    """Return a `Question` row (difficulty, solved, Kendall tau, …) for each question of a board."""
     W = ~np.isnan(board.table.mean)
     n_models, mean = W.sum(axis=1), np.where(W, board.table.mean, 0.0).sum(axis=1)
     mean /= np.maximum(n_models, 1)
@@ -461,7 +461,7 @@ def _spread(values: FloatArray) -> Spread | None:
 
 
 def _steps(models: tuple[Model, ...], pairs: Pairs) -> tuple[Step, ...]:
-    """Return adjacent sizes of every model family that the names show, the larger minus the smaller."""
+    """Return a `Step` for each two neighbouring sizes of a model family in the names: larger minus smaller."""
     families: dict[str, list[tuple[float, int]]] = {}
     for i, model in enumerate(models):
         size = benchmark.size_in_name(model.model)

@@ -72,7 +72,7 @@ def with_checkpoints(arena: Arena, runs: Mapping[str, Run], over: str) -> Arena:
 
 
 def _in_field(run: Run, over: str) -> tuple[str, float] | None:
-    """Return the one number that a field has on all questions of a run, as the step of a series without a name."""
+    """Return ("", step) if a field has one number on all questions of a run, None if not."""
     fields = [part.questions.fields for part in run.scores]
     values = {value for own in fields if own is not None for value in own.values.get(over, ())}
     value = values.pop() if len(values) == 1 else None
@@ -100,7 +100,7 @@ def in_name(name: str, over: str) -> tuple[str, float] | None:
 
 
 def _rows(board: BenchmarkResult, series: Sequence[_Place], settings: Mapping[str, Any]) -> list[Checkpoint]:
-    """Return a row for each checkpoint of one series, in their order."""
+    """Return a `Checkpoint` for each model of one series, in order, compared with the first and the previous."""
     for before, after in pairwise(series):
         if before.step == after.step:
             names = [board.pairs.names[place.column] for place in (before, after)]

@@ -27,7 +27,7 @@ LABELLED = 400
 
 
 def pictures(arena: Arena, board: BenchmarkResult) -> list[Picture]:
-    """Return the figures that this benchmark's data can fill."""
+    """Return the figures of a benchmark for which its data are enough."""
     drawn = (
         *(steps(arena, board), means(board), frontier(board), matrix(board)),
         differences(board, arena.baseline),
@@ -51,7 +51,7 @@ def save(arena: Arena, folder: Path) -> list[Path]:
 def _cloud(
     drawing: Drawing, board: BenchmarkResult, rows: IntArray, x: FloatArray, y: FloatArray
 ) -> canvas.Points | None:
-    """Draw an image of the pairs `rows` at x, y, if they are too many for a mark each. Return their places."""
+    """Draw all pairs `rows` at x, y as one image if some have no mark of their own. Return their places, or None."""
     if _single(board)[rows].all():
         return None
     drawing.cloud(x, y)
@@ -59,14 +59,14 @@ def _cloud(
 
 
 def _single(board: BenchmarkResult) -> BoolArray:
-    """Return (P,) True for pairs that have their own mark."""
+    """Return (P,) True for pairs that are drawn as a mark of their own, not only in the image."""
     return np.isin(np.arange(len(board.pairs)), chosen_pairs(board, LABELLED))
 
 
 def _marks(
     drawing: Drawing, board: BenchmarkResult, rows: IntArray, x: FloatArray, y: FloatArray, series: int, label: str
 ) -> None:
-    """Draw a mark for each of the pairs `rows` at x, y that has one."""
+    """Draw those of the pairs `rows` at x, y that have a mark of their own (`_single`)."""
     keep, pairs = _single(board)[rows], board.pairs
     titles = [pair_title(pairs[i]) for i in rows[keep].tolist()]
     models = [f"{a} {b}" for a, b in zip(pairs.a[rows[keep]], pairs.b[rows[keep]], strict=True)]
@@ -74,7 +74,7 @@ def _marks(
 
 
 def pair_title(row: Difference) -> str:
-    """Return a pair's names and numbers."""
+    """Return the text shown for a pair's mark: both names, difference, standard error and verdict."""
     total = "" if row.se_total is None else f", SE (1 answer) {fmt.shown(row, row.se_total)}"
     return f"{name(row.model_a)} − {name(row.model_b)}: {numbers(row)}{total}; {fmt.verdict_words(row)}"
 
@@ -115,7 +115,7 @@ def noise(board: BenchmarkResult) -> Picture | None:
 
 
 def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, FloatArray, str, str, str]]:
-    """Return (x, y, colour, dash, label) of each theory's standard error by accuracy."""
+    """Return (x, y, colour, dash, label) of three curves of the standard error by accuracy, each by a theory."""
     row = board.benchmark
     n = float(np.median(board.pairs.columns["n_questions"][close]))
     solved = 1 - (row.solved_by_none or 0) / max(1, row.n_questions)
@@ -193,7 +193,7 @@ NAMED = 12
 
 
 def heatmap(board: BenchmarkResult) -> Picture | None:
-    """Draw questions by models, both sorted [Wang, figure 2]."""
+    """Draw scores as colours, a row for each question, a column for each model, both sorted [Wang, figure 2]."""
     scores = board.scores
     if min(scores.shape) == 0:
         return None
@@ -225,7 +225,7 @@ def heatmap(board: BenchmarkResult) -> Picture | None:
 
 
 def _colours(values: Any, low: float, high: float) -> FloatArray:
-    """Return (…, 3) the colours of values between `low` and `high`."""
+    """Return (…, 3) RGB colours for values from `low` to `high`."""
     at = np.linspace(low, high if high > low else low + 1, len(_CIVIDIS))
     return np.stack([np.interp(np.nan_to_num(values), at, colour) for colour in zip(*_CIVIDIS, strict=True)], axis=-1)
 
@@ -296,7 +296,7 @@ def _mean_label(board: BenchmarkResult) -> str:
 
 
 def _ends(row: Estimate | Checkpoint) -> tuple[float, float, float]:
-    """Return (low, mean, high) of a row that has a mean, or three times the mean without an interval."""
+    """Return (ci_low, mean, ci_high) of a row, the mean in place of an end that it does not have."""
     mean = row.mean or 0.0
     return mean if row.ci_low is None else row.ci_low, mean, mean if row.ci_high is None else row.ci_high
 
@@ -307,7 +307,7 @@ def _mean_axis(rows: Iterable[Estimate | Checkpoint], board: BenchmarkResult) ->
 
 
 def model_title(row: Model) -> str:
-    """Return a model's name and its numbers."""
+    """Return the text shown for a model's mark: its name, mean, interval and range of ranks."""
     ranks = "" if row.rank_low is None or row.rank_high is None else f", rank {fmt.span(row.rank_low, row.rank_high)}"
     return f"{name(row.model)}: {numbers(row)}{ranks}"
 
@@ -482,14 +482,14 @@ def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture 
 
 
 def _sizes(row: Any, diff: float, low: float, high: float) -> str:
-    """Return a difference with its interval as text."""
+    """Return a difference with its interval as text, with the unit."""
     digits = fmt.decimals((high - low) / 4, diff)
     each = [fmt.shown(row, x, digits=digits) for x in (diff, low, high)]
     return f"{each[0]}{fmt.scale_of(row).size} [{each[1]}, {each[2]}]"
 
 
 def of_arena(table: Arena) -> list[Picture]:
-    """Return the means of each benchmark, of all together first. Of several each has its name."""
+    """Return a figure of the means for each benchmark, that of all tasks together first."""
     boards = table.first_boards
     names = [f"{fmt.shorten(board.benchmark.task, 30)}: " if len(boards) > 1 else "" for board in boards]
     return [picture for each in zip(boards, names, strict=True) if (picture := means(*each)) is not None]

@@ -12,13 +12,13 @@ HEADING = "Noise profiles for --profile NAME (list NAME: the sources of one):"
 
 
 def rows() -> dict[str, str]:
-    """Return name → figures of the profiles that come with this package."""
+    """Return profile name → its figures as text, for the profiles that come with this package."""
     every = [noise for name in names() for noise in named(name)]
     return {noise.name: ", ".join(f"{key} {value}" for key, value in _figures(noise)) for noise in every}
 
 
 def about(what: str) -> list[Mapping[str, object]] | None:
-    """Return what there is to say of the profiles of a name or a file. None for a place that is read for runs."""
+    """Return the figures, task, metric and source of each profile in a file or of a name, None for other places."""
     if is_url(what) or (Path(what).exists() and not is_profile(what)):
         return None
     return [

@@ -128,7 +128,7 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
 
 
 def _facts(arena: Arena, board: BenchmarkResult) -> list[tuple[str, str, str]]:
-    """Return (name, value, explanation) of the benchmark's figures, for the index."""
+    """Return (column's label, value, explanation) of each figure of a benchmark, for the index page."""
     section = report.benchmarks(arena)
     values = section.rows[arena.boards.index(board)]
     return [
@@ -177,7 +177,7 @@ LEVELS = 250
 
 
 def board_data(board: BenchmarkResult, drawn: Sequence[Picture]) -> dict[str, Any] | None:
-    """Return the data that `picker.js` reads, None if there are too many pairs.
+    """Return a benchmark's pairs as the object that `picker.js` reads, None if there are too many pairs.
 
     Arrays are base64 of little-endian numbers: 32-bit floats, and 16-bit hundredths of a unit for places in figures.
     """
@@ -217,7 +217,7 @@ def packed(values: Any, kind: str) -> str:
 
 
 def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
-    """Return every model's score on every question as codes of score levels.
+    """Return every model's score on every question as packed codes of score levels, None if too many or none.
 
     The codes go model by model. One more code means missing."""
     scores = board.scores
@@ -246,7 +246,7 @@ def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
 
 
 def _slice_columns(board: BenchmarkResult) -> dict[str, Any] | None:
-    """Return the columns of every pair on every slice, slice by slice."""
+    """Return difference, limits and p of every pair on every slice, packed slice by slice, None without slices."""
     if not board.slices:
         return None
     columns = {"diff": "diff", "low": "ci_low", "high": "ci_high", "p": "p_adjusted"}

@@ -63,7 +63,7 @@ class Grid:
 
 
 def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
-    """Return the runs of one task, or of a group's tasks stacked as one table."""
+    """Return the `Grid` of all runs on the union of their questions, a group's tasks stacked as one table."""
     tasks = [_on_union(parts) for parts in zip(*(entry.parts for entry in measured), strict=True)]
     shares = group_shares(measured[0].parts, group)
     samples = [stack(parts, shares) for parts in zip(*(task.parts for task in tasks), strict=True)]
@@ -99,7 +99,7 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
 
 
 def _table(samples: Sequence[Sample]) -> Table:
-    """Return the question statistics of all runs."""
+    """Return the runs' question statistics stacked as one `Table`, with the design of the questions."""
     stats = [sample.stats for sample in samples]
     mean, var, count = (np.stack([getattr(x, name) for x in stats]) for name in ("mean", "var", "count"))
     flags = (np.array([getattr(x, name) for x in stats]) for name in ("identical", "answers_differ"))
@@ -113,7 +113,7 @@ def _table(samples: Sequence[Sample]) -> Table:
 
 
 def _ratios(samples: Sequence[Sample]) -> list[Sample]:
-    """Return the runs' ratios, linearised. An undefined ratio has no value on any question."""
+    """Return the samples of a ratio metric with linearised values, NaN on every question if the ratio is undefined."""
     out = []
     for sample in samples:
         made = linearised(replace(sample, labels=samples[0].labels))
@@ -192,7 +192,7 @@ def _questions(tasks: Sequence[_Task], kept: IntArray) -> Questions:
 
 
 def _missing(task: _Task) -> tuple[FloatArray, FloatArray]:
-    """Return (n, M) 1 where a run was asked a question, and (n, M) the share of answers without a score."""
+    """Return (n, M) 1 for questions that a run was asked, and (n, M) each question's share of missing scores."""
     asked = np.zeros((len(task.questions), len(task.rows)))
     for m, rows in enumerate(task.rows):
         asked[rows, m] = 1.0
@@ -290,7 +290,7 @@ def pairs_of(
 
 
 def _limit(table: Table, settings: Settings) -> partial[PairLimit] | None:
-    """Return the function that gives the limit of a pair's data noise, None for fixed questions, which have no plan."""
+    """Return the function that computes the upper limit of a pair's data variance, None for fixed questions."""
     return None if fixed_questions(settings) else partial(PairLimit, replace(table, answers=None), settings.se)
 
 
@@ -325,7 +325,7 @@ def square(pairs: Pairs, a_less_b: AnyArray, b_less_a: AnyArray) -> FloatArray:
 
 
 def _with_correction(columns: Columns, board: Grid) -> dict[str, AnyArray]:
-    """Correct the pairs' moments. Return field → (P,) what a pair says of its correction, none without one."""
+    """Correct the pairs' moments by labels. Return field → (P,) values on the correction, {} without labels."""
     first = next((sample.corrected for sample in board.samples if sample.corrected is not None), None)
     if first is None:
         return {}

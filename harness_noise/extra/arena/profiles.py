@@ -177,7 +177,7 @@ class NamedProfile:
 
 
 def named(path: str | Path) -> tuple[NamedProfile, ...]:
-    """Return the profiles in a file from `write`, or those of that name that come with this package.
+    """Return the profiles in a file that `write` made, or of a benchmark that comes with this package.
 
     Raises:
         InputError: not such a file; says where it differs.
@@ -208,7 +208,7 @@ def _parse(row: Mapping[str, Any]) -> Profile:
 
 
 def _value(value: Any, kind: str) -> Any:
-    """Return a value with the type of its field. Raise TypeError for a wrong type or a number too large to square."""
+    """Return a value of a profile's file as its field's type. Raise TypeError for a wrong type or a huge number."""
     plain = kind.removesuffix(" | None")
     if value is None and plain != kind:
         return None
@@ -226,7 +226,7 @@ def chosen(path: str | Path, options: ReadOptions) -> Profile:
 
 
 def choose(profiles: Sequence[Profile], options: ReadOptions) -> Profile:
-    """Return the one profile of the task, metric and scorer that are asked for. What is not named matches all.
+    """Return the only profile of the task, metric and scorer asked for. Refuse none or several.
 
     Raises:
         InputError: none, or several.
@@ -247,7 +247,7 @@ def choose(profiles: Sequence[Profile], options: ReadOptions) -> Profile:
 
 
 def _one_difference(diff: float, variance: float, df: float) -> decision.Differences:
-    """Return a difference of which nothing else is known, as the decision takes differences."""
+    """Return one difference, variance and df as the arrays of length 1 that the decision takes."""
     row = np.array([[diff], [variance], [df]])
     return decision.Differences(row[0], row[1], row[2], zero=np.array([False]), p_zero=np.array([math.nan]))
 
@@ -320,7 +320,7 @@ _START = 300
 
 
 def _with_questions(board: BenchmarkResult) -> dict[str, Any]:
-    """Return the models' means by question, as a profile keeps them."""
+    """Return {keys, clusters, models, means}: the models' means on each question, for the profile's file."""
     clusters = [question.cluster for question in board.questions]
     return {
         "keys": [question.question for question in board.questions],
@@ -388,7 +388,7 @@ FOLDER = Path(__file__).parent / "noise"
 
 
 def names() -> list[str]:
-    """Return the benchmarks whose noise is known, in alphabetical order."""
+    """Return the names of the profiles that come with this package, in alphabetical order."""
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 

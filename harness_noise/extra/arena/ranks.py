@@ -142,7 +142,7 @@ def mid_ranks(means: FloatArray) -> FloatArray:
 
 
 def _sums(table: Table) -> tuple[FloatArray, FloatArray] | None:
-    """Return (G, M) scores by cluster and (G,) questions, None if a model lacks a question or there are several tasks.
+    """Return (G, M) sums of scores by cluster and (G,) cluster sizes, None with missing scores or several tasks.
 
     A group's tasks are strata: a model may lead in one as far as it lags in another, and signs are then no coins.
     """
@@ -167,7 +167,7 @@ def _rank_sets(simple: tuple[FloatArray, FloatArray] | None, pairs: Pairs, setti
 
 
 def _withheld(pairs: Pairs) -> BoolArray:
-    """Return (P,) True for pairs without a verdict, because equal answers are scored differently."""
+    """Return (P,) True for pairs whose verdict is withheld, because equal answers are scored differently."""
     return np.asarray(pairs.flags.get(SCORED, np.zeros(len(pairs.a), dtype=np.bool_)))
 
 
@@ -181,7 +181,7 @@ def _by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
 
 
 def _leaders(means: FloatArray, sets: RankSets, top: int | None) -> IntArray:
-    """Return the K best. If K is None, return those that may be first, and at least the two best."""
+    """Return the indexes of the `top` best models. If None, of those that may be first, at least the two best."""
     order = np.argsort(-np.where(np.isnan(means), -np.inf, means), kind="stable")
     if top is not None:
         return order[:top]
@@ -228,7 +228,7 @@ MOST_REPEATS = 1000
 
 
 def with_budget(arena: Arena) -> Arena:
-    """Return the arena with, for each benchmark, the pairs of its best model and rivals not shown to be worse.
+    """Return the arena with `budget` rows for the best model of each benchmark and each rival not shown to be worse.
 
     Raises:
         InputError: an arena of fixed questions, which more questions say nothing of.
@@ -239,7 +239,7 @@ def with_budget(arena: Arena) -> Arena:
 
 
 def with_selection(arena: Arena, seed: int) -> Arena:
-    """Return the arena with the share of each best model's lead that is selection, and a sentence on it.
+    """Return the arena with rows and notes on the share of each best model's lead that selection explains.
 
     Raises:
         InputError: fixed questions, or questions that are clustered in two crossed ways.
@@ -297,7 +297,7 @@ def _selected(row: Selection) -> str:
 
 
 def _budget(board: BenchmarkResult) -> list[Budget]:
-    """Return what it takes to separate the best model from each rival not shown to be worse, largest gap first."""
+    """Return a `Budget` (questions or answers to add) for the best model and each rival not shown to be worse."""
     pairs, scored = board.pairs, [m for m, model in enumerate(board.models) if model.mean is not None]
     if not scored:
         return []
@@ -326,7 +326,7 @@ def _budget(board: BenchmarkResult) -> list[Budget]:
 
 
 def _needs(pair: Difference) -> tuple[int | None, int | None]:
-    """Return how many questions, or else answers per question, would show the difference that was observed."""
+    """Return (questions, answers per question) of which either would show the observed difference, None if unknown."""
     if not pair.diff or not pair.se or pair.df is None:
         return None, None
     alpha, effect = 1 - pair.level, abs(pair.diff)
@@ -381,7 +381,7 @@ def rival_p(pairs: Pairs) -> FloatArray:
 
 
 def with_frontier(result: Arena, measure: str, level: float) -> Arena:
-    """Return the arena with each model's place on the frontier of its score and a measure.
+    """Return the arena with each model's place (yes, no, open) on the frontier of its score and a measure.
 
     Args:
         result: with the benchmarks of both.
@@ -401,7 +401,7 @@ def with_frontier(result: Arena, measure: str, level: float) -> Arena:
 
 
 def _beside(board: BenchmarkResult, result: Arena, measure: str) -> BenchmarkResult | None:
-    """Return the measure of a benchmark's task, None for a benchmark that is itself a measure."""
+    """Return the board of a measure (such as cost) for a score's board, None if it is a measure itself or has none."""
     row = board.benchmark
     if board.pairs.common["unit"] is not None:
         return None
@@ -437,7 +437,7 @@ def _rival_p_of_names(board: BenchmarkResult, names: list[str]) -> FloatArray:
 
 
 def _placed(model: Model, both: FloatArray, either: FloatArray, names: list[str], alpha: float) -> Model:
-    """Return a model with its place on the frontier.
+    """Return the model with its place on the frontier (yes, no, open), and with the rivals that beat it.
 
     A rival dominates it if tests of both, each at α, reject "not better" (an intersection–union test [Berger]), with
     Holm's method over rivals: a model that none dominates is called dominated in at most α of cases. It is on the

@@ -33,7 +33,7 @@ NAME = 60
 
 
 def summarise(arena: Arena, *, brief: bool = False) -> Summary:
-    """Return the display form of an arena, with at most `PAIRS` pairs of each benchmark, the closest in rank.
+    """Return an arena as a `Summary`, with at most `PAIRS` pairs of each benchmark, the closest in rank.
 
     Few models are a matrix of verdicts. If it is to be brief, it is the leaderboard, the sentence on all benchmarks
     together, and what was asked for. Of more than `BOARDS` benchmarks no models and pairs are shown.
@@ -105,7 +105,7 @@ def _most_often_best(boards: Sequence[BenchmarkResult]) -> str:
 
 
 def overall_first(arena: Arena) -> list[BenchmarkResult]:
-    """Return the benchmarks as they are shown: all tasks together first."""
+    """Return the benchmarks in the order shown: those of all tasks together first."""
     return sorted(arena.boards, key=lambda board: not board.is_overall)
 
 
@@ -153,13 +153,13 @@ def _best_words(board: BenchmarkResult) -> str:
 
 
 def _unjudged(board: BenchmarkResult) -> list[str]:
-    """Return the models that are scored differently from all others."""
+    """Return the names of models that are not judged because they are scored differently from all others."""
     names = [model.model for model in board.models if model.mean is not None and model.among_best is None]
     return _short(names) if SCORED_DIFFERENTLY in board.pairs.words else []
 
 
 def _warnings(board: BenchmarkResult) -> list[str]:
-    """Return sentences on scores that must not be used."""
+    """Return sentences on models scored differently and on means that differ from the harness's own."""
     out = []
     if unjudged := _unjudged(board):
         are = "is" if len(unjudged) == 1 else "are"
@@ -170,7 +170,7 @@ def _warnings(board: BenchmarkResult) -> list[str]:
 
 
 def _only_excluded(board: BenchmarkResult) -> str:
-    """Return a sentence on the models that are not among the best although no pair shows them to be worse."""
+    """Return a sentence on models excluded from the best that no single pair shows to be worse, "" without any."""
     pairs = board.pairs
     worse = {*pairs.a[pairs.verdict == decision.B].tolist(), *pairs.b[pairs.verdict == decision.A].tolist()}
     only = _short(model.model for m, model in enumerate(board.models) if model.among_best is False and m not in worse)
@@ -212,7 +212,7 @@ def _noise_words(board: BenchmarkResult) -> str:
 
 
 def _values(spread: Spread) -> tuple[float, float, float]:
-    """Return the median, the lowest and the highest value of a spread."""
+    """Return (median, lowest, highest) of a spread."""
     return spread.median, spread.min, spread.max
 
 
@@ -226,7 +226,7 @@ def _adjustment_words(board: BenchmarkResult) -> str:
 
 
 def told_apart(board: BenchmarkResult) -> BoolArray:
-    """Return (P,) True for pairs whose models are shown to differ by their adjusted verdicts."""
+    """Return (P,) True for pairs with the adjusted verdict that A is better or that B is better."""
     return np.isin(board.pairs.verdict, [decision.A, decision.B])
 
 
@@ -388,7 +388,7 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
 
 
 def _frontier(row: Model) -> str:
-    """Return yes, open, or the models that beat this one."""
+    """Return "yes", "open" or "no: beaten by …" for a model's place on the frontier."""
     beaten = [fmt.shorten(name, 24) for name in row.beaten_by]
     return f"no: beaten by {some_of(beaten, 2)}" if beaten else row.frontier or fmt.MISSING
 
@@ -512,7 +512,7 @@ def ranked(board: BenchmarkResult) -> list[Model]:
 
 
 def chosen_pairs(board: BenchmarkResult, limit: int) -> list[int]:
-    """Return at most `limit` pairs, in the arena's order. If there are more, they are those closest in rank."""
+    """Return the indexes of at most `limit` pairs: all, in order, if they are few, else those closest in rank."""
     pairs = board.pairs
     if len(pairs) <= limit:
         return list(range(len(pairs)))
@@ -587,7 +587,7 @@ def _top_words(board: BenchmarkResult) -> str:
 
 
 def _order_words(board: BenchmarkResult) -> str:
-    """Return a sentence on how stable the ranking is."""
+    """Return a sentence on how similar rankings of resampled questions are, "" if unknown."""
     row = board.benchmark
     if row.order_tau is None or row.same_best is None:
         return ""
@@ -601,7 +601,7 @@ def _order_words(board: BenchmarkResult) -> str:
 
 
 def _dead_words(board: BenchmarkResult) -> str:
-    """Return a sentence on how many questions the models at the top differ."""
+    """Return a sentence on the number of questions on which the models at the top differ, "" if unknown."""
     row = board.benchmark
     if row.dead_for_top is None or row.n_top is None or not row.n_questions:
         return ""
@@ -612,7 +612,7 @@ def _dead_words(board: BenchmarkResult) -> str:
 
 
 def of_arena(table: Arena, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return the display form of an arena, with a sentence for each slice field unless there are many benchmarks."""
+    """Return an arena as a `Summary`, with a sentence for each slice field unless there are many benchmarks."""
     shown = summarise(table, brief=brief)
     of_slices = slice_sentences(table) if len(table.boards) <= BOARDS else []
     return replace(shown, sentences=(*shown.sentences, *of_slices))

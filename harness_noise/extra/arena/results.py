@@ -236,7 +236,7 @@ class Pairs(Sequence[Difference]):
         return {name: out[name] for name in shown_fields(Difference)}
 
     def find(self, model_a: str, model_b: str) -> Difference:
-        """Return the pair of these two models, as A − B or as B − A, whichever the arena has."""
+        """Return the pair of these two models, as A − B or B − A as the arena has it. KeyError if there is none."""
         for i, (x, y) in enumerate(zip(self.a, self.b, strict=True)):
             if {self.names[x], self.names[y]} == {model_a, model_b}:
                 return self[i]
@@ -423,7 +423,7 @@ class Arena(Document):
 
     @property
     def weighted(self) -> tuple[Model, ...]:
-        """The rows whose weights the notes of a table name."""
+        """The models' rows, whose weights the notes of a table name."""
         return self.models
 
     @property
@@ -441,13 +441,13 @@ class Arena(Document):
 
     @property
     def first_boards(self) -> list[BenchmarkResult]:
-        """The columns of the leaderboard: all tasks together first, without what was `not_asked_for`."""
+        """The boards in the leaderboard: all tasks together first, without any that are `not_asked_for`."""
         boards = sorted(self.boards, key=lambda board: not board.is_overall)
         return [board for board in boards if any(NOT_ASKED not in row.diagnostics for row in board.models)] or boards
 
     @property
     def leaderboard(self) -> dict[str, dict[tuple[str, str, str], Model]]:
-        """The rows of the leaderboard: model → benchmark → its row, first who may be the best on most benchmarks."""
+        """The leaderboard: model → benchmark's key → its row, sorted by the benchmarks on which it may be best."""
         rows: dict[str, dict[tuple[str, str, str], Model]] = {}
         for model in self.models:
             rows.setdefault(model.model, {})[model.key] = model

@@ -40,7 +40,7 @@ class MeasuredRun:
     parts: tuple[Scores, ...]
 
     def codes(self, group: Group | None) -> set[str]:
-        """Return the diagnostics that the scores bring along."""
+        """Return the codes of the diagnostics that the scores, or their group, already have."""
         return codes_of(self.parts, None if group is None else own_group(self.run, group))
 
 
@@ -55,7 +55,7 @@ class Scoring:
     notes: Sequence[Note]
 
     def withheld(self, verdicts: Verdicts) -> Verdicts:
-        """Return the verdicts, with "scored differently" for pairs that are."""
+        """Return the verdicts, replaced by "scored differently" for pairs that are."""
         apart = self.flags[SCORED]
         if not apart.any():
             return verdicts
@@ -64,7 +64,7 @@ class Scoring:
 
 
 def scoring_of_pairs(measured: Sequence[MeasuredRun], rows: Sequence[Sequence[IntArray]], columns: Columns) -> Scoring:
-    """Check the equal answers of every pair.
+    """Return the `Scoring` of all pairs: equal answers scored differently, judge flips, other versions, notes.
 
     Args:
         measured: the runs.
@@ -98,7 +98,7 @@ def _column(values: Sequence[object]) -> AnyArray:
 
 
 def _notes(about: str, found: Checked) -> list[Note]:
-    """Return the notes on one pair."""
+    """Return notes on equal answers scored differently in one pair, and on the judge's flips."""
     notes = []
     if found.equal is not None:
         say = differently_note if scored_differently(found.equal) else equal_note
@@ -109,7 +109,7 @@ def _notes(about: str, found: Checked) -> list[Note]:
 
 
 def _shared(parts: Sequence[Scores], rows: Sequence[IntArray], pairs: Sequence[tuple[int, int]]) -> list[Shared]:
-    """Return the questions that the runs of each pair share, if the texts of both can be read."""
+    """Return the questions that the runs of each pair share, none if the texts of one cannot be read."""
     N = max((int(at.max(initial=-1)) for at in rows), default=-1) + 1
     places = np.full((len(parts), N), -1)
     for own, part, at in zip(places, parts, rows, strict=True):

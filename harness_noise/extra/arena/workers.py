@@ -48,7 +48,7 @@ def read_units(
     watch: Watch = lambda answers, total: answers,
     say: Callable[[str], None] = lambda text: None,
 ) -> list[Reply]:
-    """Read all units. What the arena has no use for (the data of corpus metrics) is left out.
+    """Read all units, on `jobs` processes or a cluster, without the data of corpus metrics. Return replies in order.
 
     Args:
         units: see `adapters.ReadUnit`.
@@ -90,7 +90,7 @@ def read_units(
 
 
 def read_small(unit: ReadUnit, options: ReadOptions) -> Reply:
-    """Return the answer to one unit, small: no corpus data, no frames held by an error."""
+    """Return the reply to one unit, without corpus data, and without frames that an error holds."""
     answer = read_unit(unit, options)
     if isinstance(answer, InputError):
         answer.__cause__ = answer.__context__ = None
@@ -99,7 +99,7 @@ def read_small(unit: ReadUnit, options: ReadOptions) -> Reply:
 
 
 def _work(unit: ReadUnit, options: ReadOptions) -> PartRead | str:
-    """Read one unit on a worker. It never raises: another process may lack what an exception needs."""
+    """Read one unit on a worker. Return an error's message as text, because it may not unpickle elsewhere."""
     try:
         answer = read_small(unit, options)
     except Exception as error:  # noqa: BLE001 - the calling process finds out what it is
@@ -124,7 +124,7 @@ def _worker_replies(
 
 
 def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) -> Replies:
-    """Return a pool of processes. Where one of them dies, another reads one by one what is left."""
+    """Yield (unit's number, reply) from a pool of processes. After a death, the rest is read one by one."""
     waiting, deaths = dict(enumerate(units)), Counter[int]()
     while waiting:
         with _pool(min(jobs, len(waiting))) as pool:
@@ -212,7 +212,7 @@ def _on_cluster(units: Sequence[ReadUnit], options: ReadOptions, address: str, s
 
 @contextmanager
 def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
-    """Return a connection to a cluster whose workers have this version.
+    """Yield a connection to a Dask cluster whose workers have this version.
 
     Raises:
         InputError: dask is not installed, no scheduler answers, or a worker has another version.
@@ -268,7 +268,7 @@ class Interner:
         self.questions: dict[tuple[object, ...], Questions] = {}
 
     def shared(self, run: Run) -> Run:
-        """Return the run as it was read, with what it has in common with those before."""
+        """Return the run with sequences and questions equal to an earlier run's replaced by the earlier objects."""
         measured: list[Scores | CorpusScores] = [*run.scores, *run.parts, *run.corpus]
         unique = {id(part.questions): part.questions for part in measured}
         questions = {key: self._questions(own) for key, own in unique.items()}
@@ -282,13 +282,13 @@ class Interner:
         return replace(run, scores=in_common(run.scores), parts=in_common(run.parts), corpus=in_common(run.corpus))
 
     def _with_texts(self, part: Any) -> Any:
-        """Return the scores, whose answers' texts are found by ids that they share with those of other runs."""
+        """Return the scores with the ids of their answers' texts shared with earlier runs."""
         if not isinstance(part, Scores) or part.answers is None:
             return part
         return replace(part, answers=part.answers.shared(self._first))
 
     def _questions(self, own: Questions) -> Questions:
-        """Return the questions, without their log, as the first run had them. Texts that are not read yet stay so."""
+        """Return the questions without their log, sharing the objects of an earlier run with the same questions."""
         unread = () if own.documents is None else ("inputs", "texts")
         names = ("keys", "inputs", "targets", "prompts", "texts")
         same: dict[str, Any] = {name: None if name in unread else self._first(getattr(own, name)) for name in names}
@@ -299,7 +299,7 @@ class Interner:
         return self.questions.setdefault((own.kind, *map(id, (*same.values(), own.fields))), kept)
 
     def _first(self, value: Sequence[str] | None) -> Any:
-        """Return an equal sequence of a run before, if there is one."""
+        """Return the earlier equal sequence if there is one, else this one."""
         if not value:
             return value
         first = self.sequences.setdefault((len(value), value[0], value[-1]), value)

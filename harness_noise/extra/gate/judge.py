@@ -117,8 +117,8 @@ class Bar:
             raise InputError("`margin` and `ratio` both say how much may be lost: leave one of the two out")
 
     @property
-    def reads(self) -> int:
-        """The index of the one-sided p-value that the rule uses: 0 for "no loss", 1 for "a loss"."""
+    def p_index(self) -> int:
+        """The index in `p_values` of the p-value that decides: 0 ("no loss" rejected) for "regression", else 1."""
         return 1 if self.rule == "no-loss" else 0
 
 
@@ -172,7 +172,7 @@ class Candidate:
         return self if self.row.reason else replace(self, row=replace(self.row, reason=reason))
 
     def p_values(self) -> tuple[float, float]:
-        """Return one-sided p of "no loss beyond the threshold" and of "a loss beyond it", NaN if the row has none.
+        """Return (p, p) of two null hypotheses, "no loss beyond the threshold" and "a loss beyond it", NaN if unjudged.
 
         Without a test of its own they are read off the limits, through t (`decision.p_beyond`).
         """
@@ -490,7 +490,7 @@ def _looks_by_key(run: Run) -> dict[Key, Sequential]:
 
 
 def _headline_first(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates, marked as not deciding if the task declares another main score.
+    """Return the candidates, `beside` set in those that do not decide as the task declares another main score.
 
     A metric that nobody asked for does not decide either.
     """
@@ -556,7 +556,7 @@ def _check_several(settings: Settings) -> None:
 
 
 def _complete(run: Run) -> tuple[Run, int]:
-    """Return the run without questions that lack an answer in some column, and the number of such questions."""
+    """Return (run, count): the run with questions that lack an answer in some column emptied, and their number."""
     lacking = 0
 
     def whole(part: Scores) -> Scores:
@@ -571,7 +571,7 @@ def _complete(run: Run) -> tuple[Run, int]:
 
 
 def _told_right(joined: Run, runs: Sequence[Run]) -> Run:
-    """Return the run of question means, with each metric marked as right or wrong as in the original runs."""
+    """Return the run of question means, `of_right` True in scores that are only 0 and 1 in the original runs."""
     of_key: dict[Key, list[Scores]] = {}
     for part in (part for run in runs for part in (*run.scores, *run.parts)):
         of_key.setdefault(part.key, []).append(part)
@@ -611,7 +611,7 @@ def scaled(run: Run, ratio: float) -> Run:
 
 
 def _with_plain_limits(run: Run, base: Run, result: Comparison, settings: Settings) -> Comparison:
-    """Return the rows of A − R·B with the limits of A − B, moved by (1 − R)·B, where A and B agree on every question.
+    """Return the rows of A − R·B, those on which A and B always agree with the limits of A − B moved by (1 − R)·B.
 
     There A − R·B varies only as B does, and says nothing of the flips that might have been.
     """
@@ -742,7 +742,7 @@ def _is_of(look: Sequential, row: Difference, run: Run, base: Run, settings: Set
 def _with_look_interval(
     row: Difference, look: Sequential | None, reason: str, bar: Bar, *, known: bool
 ) -> tuple[Difference, str]:
-    """Return the row with the interval that is valid after a run was stopped for this comparison.
+    """Return (row, reason): the row with a valid look's estimate and interval, and why it is not judged or "".
 
     The looks allow for the questions that were not asked, and for the probabilities with which the others were drawn.
     """
@@ -960,7 +960,7 @@ def decide(
 
     What cannot be judged is never a pass: it is an outcome of its own, unless it is left out by name.
     """
-    candidates = [c.lost(NO_P) if math.isnan(c.p_values()[bar.reads]) else c for c in candidates]
+    candidates = [c.lost(NO_P) if math.isnan(c.p_values()[bar.p_index]) else c for c in candidates]
     lost = [c.row for c in candidates if c.row.reason and not c.beside]
     if beyond := [c.row.name for c in candidates if c.beside]:
         said = (
@@ -1002,7 +1002,7 @@ def _verdicts(
     adjust = "none" if settings.get("adjust") == "none" else "holm"
     level = judged[0].level if judged else float(settings.get("level", 0.95))
     alpha, m = (1 - level) / 2, max(1, len(judged) if adjust == "holm" else 1)
-    of = bar.reads
+    of = bar.p_index
     p = np.array([c.p_values() for c in candidates]).reshape(-1, 2)
     shown, excluded = np.where(np.array(decides, dtype=np.bool_)[:, None], p, np.nan).T
     adjusted = zip(decision.adjusted(shown, adjust).tolist(), excluded.tolist(), strict=True)
@@ -1055,7 +1055,7 @@ def family(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def self_test(rows: Sequence[Candidate], gate: Gate) -> SelfTest:
-    """Return how often identical models would fail the gate, and the loss that each row detects.
+    """Return the share of identical models that would fail the gate, and the loss that each row detects.
 
     T = (z + δ)/s is drawn for each row at its own standard error and degrees of freedom, the rows independent, and the
     rule applied to each draw. The same draws serve every loss, so that the power grows with it. A loss that is not

@@ -100,7 +100,7 @@ def _not_kept(path: Path) -> InputError:
 
 
 def _texts(values: Any, n: int | None = None) -> tuple[str, ...]:
-    """Return a JSON list as texts, and refuse anything but a list of texts, or of n texts."""
+    """Return a JSON list of texts as a tuple. Raise TypeError for another type, ValueError if there are not n."""
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise TypeError
     if n is not None and len(values) != n:

@@ -108,7 +108,7 @@ def _of_plan(option: str) -> str:
 
 
 def _of_labels(context: click.Context) -> str:
-    """Return what to type with labels that are there, of which drawing makes no use."""
+    """Return a message for labels that `label` does not use: the commands to type with them."""
     runs = shlex.join(context.params["runs"]) or "RUN"
     labels = shlex.quote(str(context.params["labels"] or "FILE"))
     return (

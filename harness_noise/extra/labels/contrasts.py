@@ -90,7 +90,7 @@ class CorrectedColumns(Correction):
 
 
 def correction(of: CorrectedColumns, m: Moments, plan: Design) -> JudgeCorrection | None:
-    """Return the labels' correction of a contrast's judge, None if it has no mean."""
+    """Return a row's correction of the judge: counts of labels, judge's mean, bias, gain, R². None without a mean."""
     if np.isnan(m.mean[0]):
         return None
     bias, variance = bias_of(of, plan)
@@ -123,9 +123,9 @@ def contrast_of(columns: Sequence[CorrectedColumns], coefficients: Sequence[floa
 
 
 def with_correction(m: Moments, of: CorrectedColumns, plan: Design) -> Moments:
-    """Return the moments of a mean with the variance and df that the labels allow.
+    """Return the moments of a mean, its variance raised by `extra` and its df computed from those of judge and labels.
 
-    The variance is that which few errors do not show.
+    `extra` is the variance that few errors do not show.
 
     V is that of the predictions over all questions and that of the labelled errors; df by [Satterthwaite].
     """
@@ -156,7 +156,7 @@ def correction_df(labelled: BoolArray, plan: Design, *, slopes: bool = True) -> 
 
 
 def bias_of(of: CorrectedColumns, plan: Design) -> tuple[float, float]:
-    """Return θ̂ − f̄, the corrected mean minus the judge's mean, and its variance.
+    """Return (bias, its variance): the mean corrected by labels, minus the judge's mean over all questions.
 
     NaN where they are not identified.
     """
@@ -171,12 +171,12 @@ def bias_of(of: CorrectedColumns, plan: Design) -> tuple[float, float]:
 
 
 def alone_variance(of: CorrectedColumns, plan: Design) -> float:
-    """Return the variance of the mean of the labels alone, NaN if not identified."""
+    """Return the variance of the mean of only the labelled answers, NaN if it cannot be estimated."""
     return mean_variance(of.alone, plan, OF_RESIDUALS).variance.item()
 
 
 def r_squared(of: CorrectedColumns) -> float:
-    """Return the share of the labels' variance that the judge's cross-fitted predictions explain.
+    """Return R² = 1 − Var(error) / Var(label), where an error is a label minus the judge's cross-fitted prediction.
 
     NaN where nothing varies, and where the judge was not used, so that every error is the label itself.
     """

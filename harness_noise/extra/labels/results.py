@@ -116,7 +116,7 @@ class LabelSample(Document):
 
     @property
     def sentence(self) -> str:
-        """The verdict. Nothing else is to be said of answers without labels."""
+        """The verdict, as the sentence for a paper: how many answers are to be labelled."""
         return self.verdict
 
     @property

@@ -27,7 +27,7 @@ TWO_LIKE_THIS = "two runs like this one, as if unrelated"
 
 
 def from_numbers(omega2: float, sigma2: float | Sequence[float] | None) -> Noise:
-    """Return the noise for a plan from given numbers ω² and σ².
+    """Return a plan's noise from numbers: data variance ω², and prediction variance σ² of both runs, or of A and of B.
 
     Raises:
         InputError: numbers that are no variances.

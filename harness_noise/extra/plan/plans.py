@@ -561,7 +561,7 @@ def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, goal: Asked, sett
 
 
 def _replayed(pilot: Pilot, settings: Settings, looks: Looks, alpha: float) -> Replay | None:
-    """Return what the looks would have decided about these two runs in many random orders.
+    """Return the looks' decisions on these two runs, replayed in many random orders.
 
     None of one run, or of a result.
     """

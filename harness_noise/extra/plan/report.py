@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def summarise(plan: Plan, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return the display form of a plan."""
+    """Return a plan as a `Summary`: the sections and sentences that terminal, Markdown and pages show."""
     digits = fmt.decimals(plan.effect / 3)
     several = len(plan.answers) > 1
     sections = [_answers(plan, digits)] if several else []
@@ -77,7 +77,7 @@ def _pilot_sentence(plan: Plan) -> list[str]:
 
 
 def _design(plan: Plan, digits: int) -> Section:
-    """Return the table of the plan, next to the plan from the pilot's point estimate."""
+    """Return the design as a table (questions, K, effect, power), planned and by the pilot's point estimate."""
     other, size = plan.plug_in, f"{plan.cluster_size:.3g} questions" if plan.cluster_size else ""
 
     def both(name: str, text: Callable[[Plan | PlugIn], str]) -> tuple[str, str, str]:
@@ -124,7 +124,7 @@ def _variance(value: float) -> str:
 
 
 def _size(plan: Plan, n: int) -> str:
-    """Return a number of questions as text, with the number of clusters if questions come in clusters."""
+    """Return a number of questions as text, such as "400" or, if questions come in clusters, "400 (40 clusters)"."""
     return f"{n:,}" if plan.cluster_size is None else f"{n:,} ({counted(round(n / plan.cluster_size), 'cluster')})"
 
 

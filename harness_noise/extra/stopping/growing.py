@@ -390,7 +390,7 @@ class Pair:
         shares: list[float] | None = None,
         settings: Settings | None = None,
     ) -> Pair:
-        """Return the paired scores A and B of one task, or of a group's tasks, ready for looks.
+        """Return the `Pair` of two runs' scores on their common questions. Tasks of a group are stacked into one table.
 
         Raises:
             InputError: no question in common, or questions that are clustered in two crossed ways.
@@ -418,7 +418,7 @@ class Pair:
         return rule.order(len(self.a), clusters, tasks, repeats=self.a.stats.count)
 
     def observed(self, answers: IntArray) -> Observed:
-        """Return the estimate of A − B that a look sees after this many of A's answers to each of the n questions."""
+        """Return the look at A − B when A has given the first `answers[i]` of its answers to question i."""
         rows = np.flatnonzero(answers)
         a, b = self.a.take(rows), self.b.take(rows)
         values = np.where(np.arange(a.values.shape[1]) < answers[rows, None], a.values, np.nan)

@@ -112,7 +112,7 @@ class Observed:
 
 
 def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | None = None) -> Observed:
-    """Return A − B of one task or group over the questions that both have answered so far.
+    """Return a look's estimate of A − B, of one task or a group of tasks, over questions that both have answered.
 
     Args:
         a: of the run that grows.
@@ -148,7 +148,7 @@ def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | Non
 
 
 def _with_answers(plain: Observed, a: QuestionStats, b: QuestionStats, weights: FloatArray) -> Observed:
-    """Return a look with A's number of answers and the share of the variance that more answers would lower.
+    """Return the look with A's number of answers and the share of its variance due to randomness of the answers.
 
     That share is known from questions with two answers of A; while there are too few, B's stand for them.
 
@@ -186,7 +186,7 @@ def _se_if_constant(of: Differences) -> float | None:
 
 
 def observe_mean(parts: Sequence[Scores], settings: Settings, group: Group | None = None) -> Observed:
-    """Return the mean of one task or group over the questions that were answered so far."""
+    """Return a look's estimate of a mean, of one task or a group of tasks, over the questions answered so far."""
     _check(settings)
     row = estimate_of(parts, Run(model="", name="", harness=""), settings, group=group)
     ci = None if row.ci_low is None or row.ci_high is None else (row.ci_low, row.ci_high)

@@ -67,7 +67,7 @@ class RunFiles:
 
 
 def sniff(path: Path) -> bool:
-    """Return whether a file or folder looks like lm-eval's. Never raises."""
+    """Return True if a file or folder looks like lm-eval's. Never raises."""
     try:
         if path.is_dir():
             return any(map(_is_results, _candidates(path))) or any(

@@ -216,7 +216,7 @@ _DEEPER = frozenset((float, dict, list))
 
 
 def may_be_rounded(value: Any) -> bool:
-    """Return whether a value may hold a whole number of more than 64 bits, of which orjson makes the nearest float."""
+    """Return True if a value may hold a whole number of more than 64 bits, which orjson rounds to a float."""
     kind = type(value)
     if kind is float:
         return bool(abs(value) >= _ROUNDED)
@@ -239,7 +239,7 @@ def may_be_rounded(value: Any) -> bool:
 
 
 def doc_hash_of(doc: Any) -> str:
-    """Return what lm-eval calls the doc_hash, for files that do not hold it."""
+    """Return a document's doc_hash as lm-eval computes it, for files that do not hold it."""
     text = json.dumps(doc, indent=2, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -31,7 +31,7 @@ JOINT = "+"
 
 
 def find_scores(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
-    """Find the columns of scores and the column of questions.
+    """Find the columns of scores (one, or one per model, repeat or metric) and of questions, and set them in `roles`.
 
     Raises:
         AskError: two readings stand.
@@ -98,7 +98,7 @@ def _find_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFacts
 
 
 def _take_counts(table: TableFacts, roles: Roles) -> bool:
-    """Take eval-arena's share of right answers and their number."""
+    """Set eval-arena's share of right answers and its number of answers in `roles`. Return True if they are there."""
     share, count = table.called(["pass1"]), table.called(["count"])
     if share and count and table.named("score") is None:
         roles.score, roles.count = share[:1], count[0]
@@ -106,7 +106,7 @@ def _take_counts(table: TableFacts, roles: Roles) -> bool:
 
 
 def _take_said(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
-    """Take the columns of scores that the user names."""
+    """Set the columns of scores that the user names in `roles`."""
     for kind in ("models", "metrics"):
         if kind in said:
             roles.kind, roles.labels = kind, said[kind].split(JOINT)
@@ -121,7 +121,7 @@ def _take_said(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None
 
 
 def _take_wide(table: TableFacts, roles: Roles, found: Sequence[ScoreCandidate]) -> bool:
-    """Take a column for each model, repeat or metric, if that is what the columns are."""
+    """Set a score column for each model, repeat or metric in `roles`. Return True if that is what the columns are."""
     several = families(found)
     refuse_crossed(several)
     named = [one for one in found if one.points >= TAKEN]

@@ -198,7 +198,7 @@ class Stopper:
         self.begun[block] += 1
 
     def _may_begin(self, block: int) -> bool:
-        """Return True if the open look waits for answers of a block, or few enough answers run ahead of the look."""
+        """Return True if an answer of this block may be asked for: a look needs it, few run ahead, or no look comes."""
         if self.order is None or self.off or self.stopped or block <= self.looked:
             return True
         ahead, running = sum(self.sizes[self.looked : block]), sum(self.begun[self.looked + 1 :])

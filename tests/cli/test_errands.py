@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import harness_noise as hn
@@ -210,3 +211,15 @@ def test_a_model_called_like_the_other_side_is_no_letter(tmp_path: Path, capsys:
     assert "A 100.0% model B B 0.0% model A A − B 100.0 points" in out
     out, _ = said(capsys, "compare", a, b)
     assert out.startswith("A is worse than B")
+
+
+def test_a_reply_in_a_column_answer_is_not_labelled_as_the_right_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, advice in (("answer", True), ("response", False)):
+        path = scores(tmp_path / f"{name}.csv", f"question,{name},score", "q{i},what the model said {i},{g}")
+        out = tmp_path / f"labels-{name}.csv"
+        _, err = said(capsys, "label", path, "-n", "30", "-o", str(out))
+        assert ("rename that column of the run to response" in err) is advice
+        first = pd.read_csv(out).iloc[0]
+        assert str(first["target" if advice else "answer"]).startswith("what the model said")

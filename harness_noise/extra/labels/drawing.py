@@ -23,6 +23,10 @@ from .files import answer_id
 from .results import LabelRow, LabelSample
 
 NO_TEXT = "the run does not hold the words of its answers, so the file only says which they are"
+TARGET_ALONE = (
+    "the run holds right answers (target) but no words of the model. If the target in the file is what the model said, "
+    "rename that column of the run to response, and draw again"
+)
 
 
 def label_sample(
@@ -129,7 +133,8 @@ class _Joint:
             texts = texts_of(part, [rows[i] for i in drawn.tolist()], notes, NO_TEXT)
             out.append(dict(zip(drawn.tolist(), texts, strict=True)))
             if not any(text.answers for text in texts):
-                notes.append(Note("texts_not_shown", NO_TEXT).of(part.task))
+                said = TARGET_ALONE if any(text.target for text in texts) else NO_TEXT
+                notes.append(Note("texts_not_shown", said).of(part.task))
         return out
 
     def row(

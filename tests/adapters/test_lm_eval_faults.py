@@ -89,7 +89,7 @@ def calls(world: World, plain: Ended) -> list[walk.Point]:
 
 
 BEFORE = ("options.py", "asking.py", "clusters.py:ClusterSpec.parse", "clusters.py:_check_ways",
-          "clusters.py:ways_of", "clusters.py:joined", "settings.py:Settings.__post_init__",
+          "clusters.py:ways_of", "clusters.py:combine_specs", "settings.py:Settings.__post_init__",
           "settings.py:Settings._check", "settings.py:counts_as_zero", "choices.py:Register.check", "errors.py:check_",
           "sessions.py:noise", "sessions.py:installed",
           "sessions.py:_wrap_names", "sessions.py:_unwrap_names", "sessions.py:_evaluate:",

@@ -302,7 +302,7 @@ def test_a_full_disk(
     assert line.startswith(f"make room in {tmp_path} (is the disk full?)")
     found = files(tmp_path)
     if first:
-        assert line.endswith("; the samples of gen are not saved whole.")
+        assert line.endswith(". Now the samples of gen are not saved whole.")
         assert set(found) == {"results"}
         assert "estimates" in found["results"]["noise"]
     else:

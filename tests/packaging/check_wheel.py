@@ -22,9 +22,9 @@ MUST_HOLD = {
     "harness_noise_adapters/tables/formats.toml",
     "harness_noise/schema.json",
     "harness_noise/extra/arena/noise/gpqa_diamond.json",
-    "harness_noise/report/assets/picker.js",
+    "harness_noise/extra/arena/page/picker.js",
     "harness_noise/report/assets/style.css",
-    "harness_noise/report/templates/board.html",
+    "harness_noise/extra/arena/page/board.html",
 }
 
 

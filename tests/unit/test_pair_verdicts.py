@@ -225,7 +225,7 @@ class TestFilesOfOthers:
     ("rows", "said"),
     [
         ([{"question": 1, "winner": "a"}], "no column is the model_a and model_b"),
-        ([{"model_a": "a", "model_b": "b", "winner": "a"}], "no column is the question; .*'question': 'COL'"),
+        ([{"model_a": "a", "model_b": "b", "winner": "a"}], "no column is the question. .*'question': 'COL'"),
         ([verdict(1, "a", "a", "a")], "compared with itself"),
         ([verdict(1, "a", "b", "c")], "the verdict 'c' is neither a, b nor tie"),
         ([verdict(1, "a", "b", "")], "no verdict"),

@@ -199,8 +199,9 @@ def _ask_of_retries(roles: Roles, pools: Pools) -> None:
     values = np.full((len(pools.counts), int(pools.counts.max())), np.nan)
     codes = pools.codes[order]
     values[codes, np.arange(len(order)) - first[codes]] = score.numbers[order]
-    # K may differ by model and task: only within one does an early end tell of the score before it
-    of_run = [column for column in map(roles.named.get, ("model", "over", "task", "metric", "scorer")) if column]
+    # K may differ by model and task: only within one does an early end tell of the score before it. Metrics stay
+    # together: where one of them stopped, the rows of all become first attempts when the run is read
+    of_run = [column for column in map(roles.named.get, ("model", "over", "task")) if column]
     apart = Pools.of(of_run, len(order))
     of_pool = apart.codes[order[first]]
     found = [(stopped_at(values[of_pool == code]), of_pool == code) for code in range(len(apart.counts))]

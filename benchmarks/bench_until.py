@@ -95,8 +95,8 @@ def costs(toys: Any, folder: Path, docs: int, rounds: int) -> list[Row]:
 
 def asked_in_blocks(toys: Any, folder: Path, looks: str, model: dict[str, Any]) -> tuple[float, float, int]:
     """Processor seconds of all looks, and of the whole run; and how many looks."""
+    from harness_noise_adapters.extra.stopping.of_lm_eval import growing
     from harness_noise_adapters.lm_eval_harness import noise
-    from harness_noise_adapters.lm_eval_harness.live import growing
 
     against, original, seconds = finished(toys, folder, "large", 0), growing.Growing._look, []
 

@@ -29,6 +29,7 @@ class Narrow:
         self._again = bytearray()
         self._columns: dict[str, Callable[[Any], Any]] = {}
         self._absent: Any = None
+        self._refusals: tuple[type[Exception], ...] = (ValueError, RecursionError)
 
     def learn(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Build the fast decoder for the names in these rows, which another decoder has read."""
@@ -38,7 +39,7 @@ class Narrow:
         if not known < len(self.names) <= MOST_NAMES:
             return
         try:
-            from msgspec import UNSET, Raw, UnsetType, defstruct, json
+            from msgspec import UNSET, MsgspecError, Raw, UnsetType, defstruct, json
         except ImportError:
             return
         places = {name: f"_{i}" for i, name in enumerate(self.names)}
@@ -51,6 +52,7 @@ class Narrow:
             gc=False,
         )
         self._decode, self._encode, self._absent = json.Decoder(line).decode_lines, json.Encoder().encode_into, UNSET
+        self._refusals = (MsgspecError, ValueError, RecursionError)  # msgspec 0.19's are no ValueError
         self._columns = {name: attrgetter(places[name]) for name in self.wanted if name in places}
 
     def cells(self, lines: bytes, n: int) -> dict[str, list[Any]] | None:
@@ -69,7 +71,7 @@ class Narrow:
             self._encode(rows, self._again)
             if len(rows) != n or count(self._again, ":") != count(lines, ":"):
                 return None
-        except (ValueError, RecursionError):
+        except self._refusals:
             return None
         absent, out = self._absent, {}
         for name in self.wanted:

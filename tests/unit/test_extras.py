@@ -207,9 +207,7 @@ def test_the_tests_of_the_core_pass_where_all_extras_are_deleted(tmp_path, root,
     found = _counted(report)
     with capsys.disabled():
         print(f"\ntests/core without extras: {found['passed']} passed, {found['skipped']} skipped", end=" ")
-    # a clone has none of the real files, which some of them read: those are skipped with that reason, and no other
-    skipped = [line for line in done.stdout.splitlines() if line.startswith("SKIPPED")]
-    assert [line for line in skipped if "real files are not here" not in line] == []
+    # a clone has none of the real files that some of them read; that nothing lacks a module is asked below
     assert found["tests"] >= least
     assert "not installed" not in done.stdout
     assert "No module" not in done.stdout

@@ -200,6 +200,9 @@ class Request:
         """
         choices = _parsed(choices)
         chosen = chosen_settings(function, settings, choices, Choices)
+        asked = {name: choices[name] for name in _CORRECTING if not _is_left_out(choices.get(name))}
+        for name in asked:
+            module_of(name)  # its absence comes first: what obeys it is not known without it
         named = {name: value for name, value in choices.items() if name in KEYWORDS}
         check_obeyed(form or function, named | dict(own or {}))
         if form:
@@ -214,7 +217,8 @@ class Request:
         several = ("tasks", "metrics", "scorers", "measures", "prices")
         reading: dict[str, Any] = {name: names(choices.get(name) or ()) for name in several}
         reading |= {name: dict(choices.get(name) or {}) for name in ("groups", "columns")}
-        formats, correction = choices.get("format_file"), _correction(choices, chosen, own)
+        formats = choices.get("format_file")
+        correction = module_of(next(iter(asked))).correction(asked, chosen, own) if asked else None
         reading |= {
             "measures": parse_measures(reading["measures"]),
             "apart": as_repeats or bool(choices.get("apart")),
@@ -382,8 +386,6 @@ _CORRECTING = ("labels", "labels_scorer", "label_range", "labels_at_random")
 """Keywords that ask for a correction of the scores."""
 
 
-def _correction(choices: Mapping[str, Any], settings: Settings, own: Mapping[str, Any] | None) -> Any:
-    """Return the correction that the keywords ask for, None if they ask for none."""
-    given = {name: choices[name] for name in _CORRECTING if name in choices}
-    given = {name: value for name, value in given.items() if not (value is None or value is False)}
-    return module_of(next(iter(given))).correction(given, settings, own) if given else None
+def _is_left_out(value: Any) -> bool:
+    """Return True if the value of a keyword says that the keyword was not given."""
+    return value is None or value is False

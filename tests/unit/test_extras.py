@@ -150,6 +150,34 @@ def test_what_is_not_installed_says_so(tmp_path):
     assert (done.returncode, missing) == (0, shipped.intersection([*hn.__all__, *keywords])), done.stderr
 
 
+_KEYWORDS = """
+import harness_noise as hn
+for function in (hn.analyze, hn.compare, hn.gate, hn.arena, hn.regress):
+    sides = [["a.csv", "b.csv"]] if function in (hn.compare, hn.arena) else ["a.csv"]
+    more = {hn.gate: {"floor": 0.5}, hn.regress: {"on": ["x"]}}.get(function, {})
+    for name, value in KEYWORDS.items():
+        try:
+            function(*sides, **more, **{name: value})
+            print("nothing of", name)
+        except hn.InputError as error:
+            print(function.__name__, error)
+"""
+
+
+@pytest.mark.process
+def test_a_keyword_is_not_installed_though_other_extras_obey_it(tmp_path):
+    copy = tmp_path / "harness_noise"
+    shutil.copytree(Path(hn.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.rmtree(copy / "extra/labels")
+    write_tables(tmp_path)
+    given = {"labels": "b.csv", "labels_scorer": "x", "label_range": (0, 1), "labels_at_random": True}
+    how = {"cwd": tmp_path, "env": environment(tmp_path), "capture_output": True, "text": True, "check": False}
+    done = subprocess.run([sys.executable, "-c", _KEYWORDS.replace("KEYWORDS", repr(given))], **how)
+    said = [line.partition(":")[0] for line in done.stdout.splitlines()]
+    functions = ("analyze", "compare", "gate", "arena", "regress")
+    assert said == [f"{each} `{name}` is not installed" for each in functions for name in given], done.stderr
+
+
 _LOADED = """
 import sys
 import harness_noise as hn

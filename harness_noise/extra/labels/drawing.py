@@ -20,6 +20,7 @@ from ...stats.contrast import cluster_codes, question_stats
 from ...stats.tolerances import FEWEST_UNITS
 from .correcting import FEWEST, MOST_NAMED, names_of
 from .files import answer_id
+from .numbering import names_of_repeats
 from .results import LabelRow, LabelSample
 
 NO_TEXT = "the run does not hold the words of its answers, so the file only says which they are"
@@ -68,12 +69,16 @@ def label_sample(
     by_task = [drawn[strata[drawn] == t] for t in range(len(tasks))]
     texts = [task.texts(rows - at, notes) for task, rows, at in zip(tasks, by_task, first, strict=True)]
     notes += _too_few_to_use_the_judge(runs, tasks, [codes[rows] for rows in by_task])
+    # one way for all, because a reader takes one way of counting for the whole file
+    named = all(names_of_repeats(part) for task in tasks for part in task.parts)
     rows: list[LabelRow] = []
     for at in shuffled.tolist():
         t = int(strata[at])
         for r in rng.permutation(len(runs)).tolist():
             text = texts[t][r].get(at - int(first[t]), QuestionText())
-            rows.append(tasks[t].row(r, at - int(first[t]), names[r], text, rng, (float(chance[at]), seed)))
+            rows.append(
+                tasks[t].row(r, at - int(first[t]), names[r], text, rng, (float(chance[at]), seed), named=named)
+            )
     if blind:
         rows = [replace(row, model=None, score=None) for row in rows]
     return LabelSample(tuple(rows), blind, tuple(dict.fromkeys(notes)))
@@ -138,9 +143,17 @@ class _Joint:
         return out
 
     def row(
-        self, r: int, i: int, name: str, text: QuestionText, rng: np.random.Generator, drawn: tuple[float, int]
+        self,
+        r: int,
+        i: int,
+        name: str,
+        text: QuestionText,
+        rng: np.random.Generator,
+        drawn: tuple[float, int],
+        *,
+        named: bool,
     ) -> LabelRow:
-        """Return a random answer of a run to a question, as a row to label."""
+        """Return a random answer of a run to a question, as a row to label, under the run's own name if `named`."""
         part, at = self.parts[r], self.rows[r][i]
         j = int(rng.choice(np.flatnonzero(~np.isnan(part.values[at]))))
         key, shown = part.questions.keys[at], part.questions.shown()
@@ -150,7 +163,7 @@ class _Joint:
             answer_id(name, part.task, key, j),
             part.task,
             key,
-            j + 1,
+            _number_or_name(names_of_repeats(part)[j]) if named else j + 1,
             text.text if text.text is not None or shown is None else shown[at],
             text.target,
             answer,
@@ -159,6 +172,10 @@ class _Joint:
             model=name,
             score=float(part.values[at, j]),
         )
+
+
+def _number_or_name(name: str) -> int | str:
+    return int(name) if name.isdecimal() and str(int(name)) == name else name
 
 
 def _tasks(runs: Sequence[Run], notes: list[Note]) -> list[_Joint]:

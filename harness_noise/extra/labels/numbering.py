@@ -30,8 +30,13 @@ class LabelledTask:
 
     def named(self) -> dict[str, int]:
         """Return the run's names of its repeats, with their places. Empty if the run has none."""
-        names = [_plain(name) for name in self.part.repeat_names or ()]
-        return {name: j for j, name in enumerate(names)} if len({*names}) == self.answers == len(names) else {}
+        return {name: j for j, name in enumerate(names_of_repeats(self.part))}
+
+
+def names_of_repeats(part: Scores) -> list[str]:
+    """Return the run's names of its K repeats. Empty if it has none, or not a name for each."""
+    names = [_plain(name) for name in part.repeat_names or ()]
+    return names if len({*names}) == part.values.shape[1] == len(names) else []
 
 
 def answers_labelled(file: LabelFile, parts: Sequence[tuple[Scores, str, str]]) -> list[Mapping[Label, int | None]]:
@@ -100,11 +105,11 @@ def _start(file: LabelFile, tasks: Sequence[LabelledTask]) -> int | None:
     """
     each = [(_number(label), label, task) for task in tasks for label in task.labels]
     numbers = [(number, label, task) for number, label, task in each if number is not None]
+    if _all_named(tasks):
+        return None
     by_hash = {number - task.known[label] for number, label, task in numbers if label in task.known}
     if by_hash in ({0}, {1}):
         return by_hash.pop()
-    if _all_named(tasks):
-        return None
     if any(_number(label) == 0 for label in (*file.labels, *file.empty)):
         return 0
     if all(number < task.answers for number, _, task in numbers):
@@ -130,9 +135,12 @@ def _either(file: LabelFile, label: Label, number: int, task: LabelledTask) -> s
 
 
 def _all_named(tasks: Sequence[LabelledTask]) -> bool:
-    """Return True if every repeat in the file is one that its run names."""
-    each = [(task.named(), [_plain(x.repeat) for x in task.labels if x.repeat is not None]) for task in tasks]
-    return any(repeats for _, repeats in each) and all(names.keys() >= {*repeats} for names, repeats in each)
+    """Return True if every repeat in the file is one that its run names, and no `answer_id` says another."""
+    each = [(task.named(), task.known, [x for x in task.labels if x.repeat is not None]) for task in tasks]
+    places = [
+        (names.get(_plain(label.repeat or "")), known.get(label)) for names, known, named in each for label in named
+    ]
+    return bool(places) and all(j is not None and by_hash in (None, j) for j, by_hash in places)
 
 
 def _number(label: Label) -> int | None:

@@ -63,8 +63,8 @@ class LabelRow:
     task: str
     question: str
     """The run's name of the question."""
-    repeat: int
-    """The number of its answer, from 1."""
+    repeat: int | str
+    """The run's own name or number of its answer. Where a run has none, all are numbered from 1."""
     text: str | None
     """The whole question, null if the run does not have it."""
     target: str | None

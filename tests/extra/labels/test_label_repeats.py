@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.extra.labels.files import Label, LabelFile
+from harness_noise.extra.labels.files import Label, LabelFile, answer_id
 from harness_noise.extra.labels.numbering import answers_labelled
 from harness_noise_adapters.extra.labels.reading import read_labels
 
@@ -115,12 +115,53 @@ def test_a_second_answer_counts_alike_under_any_number(tmp_path: Path) -> None:
 
 
 def test_an_answer_id_says_more_than_a_repeat(tmp_path: Path) -> None:
-    """A drawn file counts from 1, and the run from 0."""
+    """A drawn file with other numbers in its column `repeat`."""
     scores, _ = files(tmp_path, 0, 0)
     drawn = hn.label_sample(scores, 3, tmp_path / "drawn.csv", seed=1)
     (run,) = hn.read(scores)
-    of = {row.question: row.repeat - 1 for row in drawn.rows}
+    of = {row.question: int(row.repeat) for row in drawn.rows}
     labels = [Label(row.question, 1.0, i, repeat="1", answer_id=row.answer_id) for i, row in enumerate(drawn.rows)]
     (found,) = answers_labelled(LabelFile("drawn", tuple(labels)), [(run.scores[0], run.model, run.name)])
     assert {label.question: answer for label, answer in found.items()} == of
     assert len({*of.values()}) == 2
+
+
+def drawn_without_hashes(folder: Path, names: tuple[str, ...]) -> dict[int | None, set[str]]:
+    """Draw answers, each of which says which it is, take the hashes out of the file, and read it back.
+
+    Returns:
+        Answer → the names that the labels have for it.
+    """
+    rows = [f"q{i},{name},{j / 2},answer {j}" for i in range(40) for j, name in enumerate(names)]
+    (folder / "scores.csv").write_text("\n".join(["question,repeat,score,response", *rows]) + "\n")
+    (run,) = hn.read(folder / "scores.csv")
+    drawn = hn.label_sample(folder / "scores.csv", 20, folder / "drawn.csv", seed=3)
+    lines = [f"{row.question},{row.repeat},{row.answer}" for row in drawn.rows if row.answer != "answer 2"]
+    lines = [line.replace("answer ", "") for line in lines]
+    (folder / "labels.csv").write_text("\n".join(["question,repeat,label", *lines]) + "\n")
+    (found,) = answers_labelled(read_labels(folder / "labels.csv"), [(run.scores[0], run.model, run.name)])
+    assert [label.value for label in found] == list(found.values())
+    out: dict[int | None, set[str]] = {}
+    for label, answer in found.items():
+        out.setdefault(answer, set()).add(str(label.repeat))
+    return out
+
+
+@pytest.mark.parametrize("names", [("0", "1", "2"), ("1", "2", "3"), ("2", "10", "11"), ("x", "y", "z")])
+def test_a_drawn_file_names_repeats_as_the_run_does(tmp_path: Path, names: tuple[str, ...]) -> None:
+    """Not even the last repeat is there, by which one could tell how a file counts."""
+    assert drawn_without_hashes(tmp_path, names) == {0: {names[0]}, 1: {names[1]}}
+
+
+def test_an_answer_id_of_one_row_renumbers_no_other(tmp_path: Path) -> None:
+    """The run calls its repeats 1, 3 and 4: a hash for 1 does not make 3 the third."""
+    rows = [f"q{i},{name},{j / 2}" for i in range(3) for j, name in enumerate((1, 3, 4))]
+    (tmp_path / "scores.csv").write_text("\n".join(["question,repeat,score", *rows]) + "\n")
+    (run,) = hn.read(tmp_path / "scores.csv")
+    part = run.scores[0]
+    labels = (
+        Label("q0", 1.0, 2, repeat="1", answer_id=answer_id(run.model, part.task, "q0", 0)),
+        Label("q1", 1.0, 3, repeat="3"),
+    )
+    (found,) = answers_labelled(LabelFile("labels", labels), [(part, run.model, run.name)])
+    assert [*found.values()] == [0, 1]

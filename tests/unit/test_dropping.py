@@ -289,6 +289,19 @@ class TestRunsThatGrow:
 class TestRefused:
     """Each in one paragraph that says what to type."""
 
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("chance", 0.25), ("weights", "size"), ("test", "sign"), ("interval", "wilson"), ("margin", 0.05)],
+    )
+    def test_a_setting_that_looks_do_not_obey(self, runs, name, value):
+        with pytest.raises(InputError, match=f"no use for `{name}`"):
+            hn.drop_models(runs, n=N, settings=hn.Settings(**{name: value}))
+
+    @pytest.mark.parametrize(("name", "value"), [("missing", "zero"), ("margin", 0.05)])
+    def test_a_setting_that_a_replay_does_not_obey(self, name, value):
+        with pytest.raises(InputError, match=f"no use for `{name}`"):
+            hn.drop_in_sequence([RIGHT["a"], RIGHT["c"]], settings=hn.Settings(**{name: value}))
+
     def refused(self, *words, **choices):
         def check(runs):
             with pytest.raises(InputError) as error:

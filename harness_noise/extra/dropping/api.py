@@ -98,6 +98,7 @@ def drop_models(
     looks = _number_of(looks)
     reading = {name: value for name, value in choices.items() if value or name in ("progress", "say")}
     request = Request.of("arena", settings, reading, sources=sources, strict=strict)
+    refuse_others(_NOT_HERE, request.settings.to_dict(), _OBEYED)
     found = order.read(request, sources)
     board = _board(found)
     said = merge_notes(*(run.notes for run in found), board.grid.notes)
@@ -175,8 +176,8 @@ def drop_in_sequence(
     values = values[:, :, None] if values.ndim == 2 else values
     if values.ndim != 3 or min(values.shape) == 0:
         raise InputError(f"scores must be an (M, n, K) array, not of shape {np.shape(scores)}")
-    refuse_others(_NOT_HERE, choices, ("se", "range", "seed"))
     chosen = chosen_settings("compare_in_sequence", settings, {**choices, "level": level})
+    refuse_others(_NOT_HERE, {**chosen.to_dict(), **choices}, ("level", "se", "range", "seed"))
     looks = _number_of(looks)
     if len(values) < 2:
         raise InputError(_ONE_MODEL.format(len(values)))

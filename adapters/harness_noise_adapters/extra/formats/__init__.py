@@ -110,7 +110,8 @@ SWE_BENCH = Format(
     "swe-bench",
     "swe_bench",
     {
-        "*.json": (b'"total_instances"', b'"patch_successfully_applied"', b'"instance_', b'"no_generation"'),
+        "*": (b'"no_generation"',),
+        "*.json": (b'"total_instances"', b'"patch_successfully_applied"', b'"instance_'),
         "per_instance_details.json": (),
     },
     {"results/per_instance_details.json": (), "results/results.json": (), "*/report.json": ()},

@@ -11,6 +11,7 @@ clusters, of the field that identifies a question, of factors and of missing sco
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -334,11 +335,19 @@ def _line_words(line: int) -> str:
 
 
 def _sorted_repeats(repeats: set[Repeat]) -> list[Repeat]:
-    """Return repeat labels in order: numbers by value, texts by the alphabet."""
+    """Return repeat labels in order: numbers by value, texts by the alphabet with the numbers in them by value.
+
+    So r10 comes after r2, because the first answer is the first attempt of what was retried.
+    """
     try:
         return sorted(repeats, key=lambda repeat: (float(repeat), str(repeat)))
     except ValueError:
-        return sorted(repeats, key=str)
+        return sorted(repeats, key=lambda repeat: (_by_numbers(str(repeat)), str(repeat)))
+
+
+def _by_numbers(text: str) -> list[str | int]:
+    """Return a text in parts, at every other place a number."""
+    return [int(part) if i % 2 else part for i, part in enumerate(re.split(r"([0-9]+)", text))]
 
 
 @dataclass(slots=True)

@@ -93,5 +93,27 @@ def test_one_task_of_several_that_stops_is_asked_about(tmp_path: Path) -> None:
     rows += [("fixed", q, k, (q + k) % 2) for q in range(400) for k in range(K)]
     path = tmp_path / "scores.csv"
     path.write_text("task,question,repeat,score\n" + "".join(f"{t},{t}{q},{k},{s}\n" for t, q, k, s in rows))
-    with pytest.raises(hn.InputError, match="repeated until the first success"):
+    mean = np.mean([score for row in ANSWERS for score in row])  # of the answers that were repeated, and of no others
+    said = f"questions of tried were repeated until the first success .* all of them, {mean:.4g}, is none"
+    with pytest.raises(hn.InputError, match=said):
         hn.read(path)
+
+
+@pytest.mark.parametrize("label", ["try {}", "{}", "{}b", "a{}.2"])
+def test_repeats_with_numbers_in_their_names_come_in_the_order_of_the_numbers(tmp_path: Path, label: str) -> None:
+    """The tenth try is not the second."""
+    rng = np.random.default_rng(0)
+    rows, first = [], []
+    for q in range(60):
+        scores = [int(rng.random() < 0.2)]
+        while len(scores) < 12 and not scores[-1]:
+            scores.append(int(rng.random() < 0.2))
+        rows += [f"q{q},{label.format(k)},{s}" for k, s in enumerate(scores, 1)]
+        first.append(scores[0])
+    path = tmp_path / "scores.csv"
+    path.write_text("\n".join(["question,repeat,score", *rows]) + "\n")
+    (run,) = hn.read(path, columns={"repeat": "repeat"})
+    assert run.scores[0].repeat_names == tuple(label.format(k) for k in range(1, 13))
+    (row,) = hn.analyze(path, columns={"repeat": "repeat"}).estimates
+    assert row.mean == pytest.approx(np.mean(first))
+    assert "stopped_on_success" in row.diagnostics

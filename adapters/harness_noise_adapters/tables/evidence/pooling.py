@@ -208,13 +208,17 @@ def _ask_of_retries(roles: Roles, pools: Pools) -> None:
     seen, rows = next(((how, at) for how, at in found if how is not None), (None, of_pool))
     if seen is None:
         return
-    values = values[rows]
+    values, whose = values[rows], ""
+    if len(found) > 1:
+        row = order[first][rows][0]
+        cells = [column.distinct[column.codes[row]] for column in of_run if column.codes[row] >= 0]
+        whose = f" to the questions of {', '.join(map(str, cells))}" if cells else ""
     within = within_k(values, values.shape[1], seen.how)
     how, mean = ("pass@", np.nanmean(within)) if seen.how == "success" else ("pass^", np.nanmean(within))
     raise AskError(
         "repeats",
-        f"answers were repeated until the first {seen.how} ({score.name!r}), so the mean over all of them, "
-        f"{score.mean:.4g}, is none: first attempts, or the chance within {values.shape[1]} "
+        f"answers{whose} were repeated until the first {seen.how} ({score.name!r}), so the mean over all of them, "
+        f"{np.nanmean(values):.4g}, is none: first attempts, or the chance within {values.shape[1]} "
         f"(`measures=['{how}{values.shape[1]}']`, {mean:.4g})",
         (Choice({"repeat": repeat.name if repeat is not None else "none"}, "first", float(np.nanmean(values[:, 0]))),),
         (score.name,),

@@ -209,6 +209,8 @@ def of_comparison(table: Comparison, *, brief: bool = False, wide: bool = False)
     if not brief:
         sentences += combined_notes(table)
     foot = tuple(line for row in every if row.is_overall for line in changes(row))
+    if len(every) == 1 and every[0].unadjusted:
+        foot += tuple(_looks().beside_means(every[0]))
     return replace(rest, sections=(*sections, *rest.sections), sentences=tuple(sentences), foot=foot)
 
 
@@ -261,7 +263,8 @@ def _first_screen(table: Comparison, row: Difference) -> Summary:
     title = fmt.plain(f"{fmt.what_of(row)}: {sample_words(row)}".removeprefix(": "))
     block = replace(section(title, [row], figures), stacked=True, units="")
     shown = (block, *rest.sections)
-    return replace(rest, sections=shown, foot=tuple(changes(row)), codes=_codes_of(row), more=MORE)
+    foot = (*(_looks().beside_means(row) if row.unadjusted else ()), *changes(row))
+    return replace(rest, sections=shown, foot=foot, codes=_codes_of(row), more=MORE)
 
 
 _MDE = DIFFERENCES["mde"].hint

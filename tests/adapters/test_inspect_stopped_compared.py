@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import harness_noise as hn
+from harness_noise.cli import main
+from harness_noise.report import fmt
 from support.inspect_stopping import MIDDLE, STRONG, N, record, task, weak_log
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
@@ -39,6 +44,21 @@ def test_with_its_baseline_the_row_is_the_recorded_one(logs: SimpleNamespace) ->
     assert (mirrored.diff, mirrored.verdict) == (-row.diff, "B better")
 
 
+@pytest.mark.parametrize("details", [False, True])
+def test_it_is_said_why_a_minus_b_is_not_the_difference_of_the_means(
+    logs: SimpleNamespace, in_round_2: SimpleNamespace, capsys: pytest.CaptureFixture[str], details: bool
+) -> None:
+    for a, b in ((logs.a, logs.weak), (logs.weak, logs.a), (in_round_2.a, in_round_2.b)):
+        found = hn.compare(a, b)
+        (row,) = found.comparisons
+        assert row.mean_a - row.mean_b == pytest.approx(row.unadjusted.diff)
+        assert main(["compare", str(a), str(b), *(["--details"] if details else [])]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        plain = fmt.shown(row, row.unadjusted.diff, mean=False, unit=True)
+        assert f"A and B are the means of all answers, with a difference of {plain}. A − B counts" in said
+    assert "means of all answers" not in str(hn.compare(logs.a, logs.other))
+
+
 @pytest.mark.parametrize("choice", [{}, {"test": "sign"}, {"level": 0.9}])
 def test_with_another_baseline_or_test_it_is_not_corrected(logs: SimpleNamespace, choice: dict[str, Any]) -> None:
     found = hn.compare(logs.a, logs.weak if choice else logs.other, **choice)
@@ -55,9 +75,9 @@ def test_analyze_shows_what_was_recorded(logs: SimpleNamespace) -> None:
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
-        ("decided", "compare LOG AGAINST shows a decision again, with the log that was compared with."),
-        ("se=0.08", "analyze LOG shows a run again."),
-        (None, "compare LOG BASELINE tests a run against another one."),
+        ("decided", "compare {log} {against} shows the decision again."),
+        ("se=0.08", "analyze {log} shows this run again."),
+        (None, "compare {log} BASELINE tests this run against another one."),
     ],
 )  # fmt: skip
 def test_the_last_line_of_the_run_names_what_shows_it_again(
@@ -65,9 +85,27 @@ def test_the_last_line_of_the_run_names_what_shows_it_again(
 ) -> None:
     on = {"noise": True} if rule is None else {"noise_until": rule}
     on |= {"noise_against": logs.weak} if rule == "decided" else {}
-    canned.eval(task(canned, STRONG), tmp_path, display="plain", max_samples=1, metadata=on, model="mockllm/strong")
-    printed = " ".join(capsys.readouterr().out.split())
-    assert printed.endswith(f"Next: harness-noise {words}")
+    folder = tmp_path / "of today's logs"
+    (log,) = canned.eval(task(canned, STRONG), folder, display="plain", max_samples=1, metadata=on, model="mockllm/m")
+    last = capsys.readouterr().out.rstrip().splitlines()[-1]  # in one line, however narrow the terminal
+    typed = {"log": shlex.quote(log.location), "against": shlex.quote(str(logs.weak))}
+    assert last == f"Next: harness-noise {words.format(**typed)}"
+    command = [word for word in shlex.split(last) if word.startswith("/")]
+    assert all(Path(word).exists() for word in command)
+
+
+def test_the_last_line_names_a_log_from_the_working_directory(
+    canned: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    both = [canned.task(name="first"), canned.task(name="second")]
+    canned.eval(both, tmp_path / "logs", display="plain", metadata={"noise": True}, max_tasks=1)
+    last = capsys.readouterr().out.rstrip().splitlines()[-1]
+    found = re.fullmatch(r"Next: harness-noise compare (\S+) BASELINE tests the first run against another one\.", last)
+    assert found is not None, last
+    assert Path(found[1]).exists()
+    assert found[1].startswith("logs/")
+    assert "first" in found[1]
 
 
 @pytest.fixture(scope="module")

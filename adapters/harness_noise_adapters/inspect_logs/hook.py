@@ -14,6 +14,8 @@ Nothing here may take an eval down or change a native value: every fault ends in
 from __future__ import annotations
 
 import logging
+import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -268,6 +270,7 @@ async def task_end(data: TaskEnd) -> None:
     live = current.get()
     if live is None:
         return
+    live.location = data.log.location or ""
     if (live.flag.measures or not live.done) and data.log.results is not None and data.log.results.scores:
         try:
             # in a thread, because Inspect's synchronous readers start an event loop of their own
@@ -294,7 +297,7 @@ def run_end(data: RunEnd) -> None:
         _warn(live)
     try:
         looks = [live.stopper.sequential for live in lives if live.stopper is not None]
-        close([pair for live in lives for pair in live.placed], looks)
+        close([pair for live in lives for pair in live.placed], looks, next_step(lives))
     except Exception as error:  # noqa: BLE001  the evals are done and stay so
         logger.warning("noise: the closing lines could not be printed (%s)", error_message(error))
 
@@ -416,8 +419,8 @@ def _short(es: EvalScore) -> EvalScore:
     return es.model_copy(update={"metrics": metrics})
 
 
-def close(placed: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequential | None] = ()) -> None:
-    """Print a line per task at the end of a run, a line per task that stopping rules looked at, and advice."""
+def close(placed: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequential | None], step: str) -> None:
+    """Print a line per task at the end of a run, a line per task that stopping rules looked at, and the next step."""
     from inspect_ai.util import display_type
     from rich.console import Console
     from rich.text import Text
@@ -434,12 +437,36 @@ def close(placed: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequenti
         return float(metric.value) if metric is not None and metric.value > 0 else None
 
     lines = closing_lines([estimate for estimate, _ in placed], "Inspect", native_se)
-    seen = [sequential for sequential in looks if sequential is not None]
-    lines += [display_of("looks").stopped(sequential) for sequential in seen]
-    step = "compare LOG BASELINE tests a run against another one."
-    if any(not sequential.complete for sequential in seen):
-        decided = any(sequential.rule != "se" for sequential in seen)
-        step = "compare LOG AGAINST shows a decision again, with the log that was compared with."
-        step = step if decided else "analyze LOG shows a run again."
-    for line in (*lines, f"Next: harness-noise {step}"):
+    lines += [display_of("looks").stopped(sequential) for sequential in looks if sequential is not None]
+    for line in lines:
         Console().print(Text(line))
+    Console().print(Text(step), soft_wrap=True)  # a command to copy has no line breaks of ours
+
+
+def next_step(lives: Sequence[Live]) -> str:
+    """Return advice on what to do next with the logs of a run, with the command for the first log that has it."""
+    early = [live for live in lives if live.stopper is not None and _stopped_early(live.stopper.sequential)]
+    decided = [live for live in early if live.stopper.asking.against is not None]
+    which = "this run" if len(lives) == 1 else "the first run"
+    if decided:
+        against = _typed(decided[0].stopper.asking.against)
+        return f"Next: harness-noise compare {_log(decided)} {against} shows the decision again."
+    if early:
+        return f"Next: harness-noise analyze {_log(early)} shows {which} again."
+    return f"Next: harness-noise compare {_log(lives)} BASELINE tests {which} against another one."
+
+
+def _stopped_early(sequential: Sequential | None) -> bool:
+    return sequential is not None and not sequential.complete
+
+
+def _log(lives: Sequence[Live]) -> str:
+    """Return the first known log as it is typed, LOG if no log is known."""
+    return next((_typed(live.location) for live in lives if live.location), "LOG")
+
+
+def _typed(place: str | os.PathLike[str]) -> str:
+    """Return a path or URL for a shell, from the working directory if it lies there."""
+    text = os.fspath(place)
+    near = os.path.relpath(text) if Path(text).is_absolute() else text
+    return shlex.quote(text if near.startswith(os.pardir) else near)

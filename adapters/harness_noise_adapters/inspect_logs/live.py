@@ -47,6 +47,8 @@ class Live:
     """The control that may end the task before everything is asked."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Sample id → cluster, as a log that is scored again has held them."""
+    location: str = ""
+    """The path or URL of the task's log, known when the task has ended."""
 
     def header(self, **values: Any) -> Header:
         """Return the header of the task's log, made of its spec and the given top-level values."""

@@ -18,8 +18,18 @@ _OF_ACTION = {"run": "run", "margin": "margin", "against": "baseline"}
 """Parameter of `gate` → input of the action. Every other option is among its arguments."""
 _NOT_PASSED = {"github", "output", "form", "color", "quiet", "debug", "details", "legend", "verdict", "store"}
 """Options for a terminal, and options that the action sets itself."""
+_COMMENTS = {
+    "baseline": "   # commit it, or write it in a step before this one",
+    "baseline-artifact": "   # the newest one of the base branch",
+}
+"""Input of the action → a comment on where its value comes from."""
+_AGAINST = {
+    "baseline": "compares every pull request with the run `baseline` of its own checkout",
+    "baseline-artifact": "compares every pull request with the newest evaluation of its base",
+}
+_BAR = "holds every pull request to the bar that was typed"
 _TEMPLATE = """\
-# Written by harness-noise gate --github. The gate compares every pull request with the newest evaluation of its base.
+# Written by harness-noise gate --github. The gate {what}.
 name: evaluation
 on:
   pull_request:
@@ -70,8 +80,12 @@ def workflow(context: click.Context) -> str:
     if any("${{" in value or "\n" in value for value in values.values()):
         raise InputError("`github`: a value with ${{ or a line break would be an expression of GitHub: leave it out")
     run = json.dumps(values["run"], ensure_ascii=False)
-    inputs = "\n".join(f"          {name}: {json.dumps(value, ensure_ascii=False)}" for name, value in values.items())
-    return _TEMPLATE.format(place=shlex.quote(values["run"]), artifact=ARTIFACT, run=run, inputs=inputs)
+    inputs = "\n".join(
+        f"          {name}: {json.dumps(value, ensure_ascii=False)}{_COMMENTS.get(name, '')}"
+        for name, value in values.items()
+    )
+    what = next((words for name, words in _AGAINST.items() if name in values), _BAR)
+    return _TEMPLATE.format(what=what, place=shlex.quote(values["run"]), artifact=ARTIFACT, run=run, inputs=inputs)
 
 
 def _text(name: str, given: object) -> str:

@@ -12,6 +12,7 @@ from ...report.parts import seed_words
 from ...results.rows import CANNOT, NOT_DECIDED
 
 if TYPE_CHECKING:
+    from ...results.rows import Difference
     from ...results.sequential import Sequential
 
 
@@ -60,6 +61,17 @@ def stopped(row: Sequential) -> str:
         + f"({fmt.metric_name(row.metric, row.scorer)}; {how}): "
         + f"{fmt.plain(fmt.scale_of(row).verdict(row.decision))}{rest}."
     )
+
+
+def beside_means(row: Difference) -> list[str]:
+    """Return a sentence on why A − B is not the difference of the means next to it, none if it is."""
+    if row.unadjusted is None or row.diff == row.unadjusted.diff:
+        return []
+    plain = fmt.shown(row, row.unadjusted.diff, mean=False, unit=True)
+    return [
+        f"A and B are the means of all answers, with a difference of {plain}. A − B counts the answers on which the "
+        "run stopped, and allows for the looks."
+    ]
 
 
 def _so_far(row: Sequential) -> str:

@@ -143,7 +143,10 @@ def test_a_workflow_that_gate_writes_gives_the_action_what_it_takes(
     table(tmp_path / "old.csv", "old", 140)
     plain = ["gate", "new.csv", "--against", "old.csv", "--margin", "5pt", *typed]
     assert main([*plain, "--github", ".github/workflows/gate.yml"]) == 0
-    written = yaml.safe_load((tmp_path / ".github/workflows/gate.yml").read_text())
+    text = (tmp_path / ".github/workflows/gate.yml").read_text()
+    assert 'baseline: "old.csv"   # commit it, or write it in a step before this one\n' in text
+    assert "the run `baseline` of its own checkout" in text.splitlines()[0]
+    written = yaml.safe_load(text)
     (step,) = (step for step in written["jobs"]["gate"]["steps"] if "harness-noise/" in step.get("uses", ""))
     known = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
     assert set(step["with"]) <= set(known)
@@ -162,11 +165,16 @@ def test_a_workflow_without_a_baseline_takes_the_artifact_that_it_uploads(
 
     monkeypatch.chdir(tmp_path)
     assert main(["gate", "results", "--margin", "0.01", "--github", "w.yml"]) == 0
-    *_, upload, judge = yaml.safe_load(Path("w.yml").read_text())["jobs"]["gate"]["steps"]
+    text = Path("w.yml").read_text()
+    assert 'baseline-artifact: "evaluation"   # the newest one of the base branch\n' in text
+    assert "with the newest evaluation of its base." in text.splitlines()[0]
+    *_, upload, judge = yaml.safe_load(text)["jobs"]["gate"]["steps"]
     assert judge["with"] == {"run": "results", "margin": "0.01", "baseline-artifact": upload["with"]["name"]}
     assert upload["with"]["path"] == "results"
     assert main(["gate", "results", "--floor", "0.5", "--github", "w.yml"]) == 0
-    assert "baseline-artifact" not in Path("w.yml").read_text()
+    text = Path("w.yml").read_text()
+    assert "baseline" not in text.partition("jobs:")[2]
+    assert text.splitlines()[0].endswith("The gate holds every pull request to the bar that was typed.")
     for wrong in (["gate", "/data/results"], ["gate", "a", "--task", "${{ secrets.X }}"]):
         assert main([*wrong, "--github", "w.yml"]) == 2
         assert "--github" in capsys.readouterr().err

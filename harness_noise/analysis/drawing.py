@@ -15,6 +15,7 @@ from ..data.matching import pair_questions
 from ..data.notes import Note
 from ..data.questions import Questions
 from ..data.scores import CorpusScores, Run, Scores
+from ..data.units import Equivalent
 from ..errors import InputError
 from ..results.diagnostics import STOPPED
 from ..results.sequential import Drawn, Sequential
@@ -270,7 +271,13 @@ def about_clusters(what: str, spec: str, against: str, option: str, *, refused: 
 def read_block(block: object) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the records of early stopping and of drawn questions in a log's `noise` block, valid ones only."""
     entries = block if isinstance(block, Mapping) else {}
-    return valid_objects(entries.get("sequential"), Sequential), valid_objects(entries.get("drawn"), Drawn)
+    return recorded_looks(entries.get("sequential")), valid_objects(entries.get("drawn"), Drawn)
+
+
+def recorded_looks(rows: object) -> list[dict[str, Any]]:
+    """Return the rows that have all fields of a `Sequential`. Their decisions know their margin."""
+    looks = valid_objects(rows, Sequential)
+    return [{**look, "decision": Equivalent.recorded(look["decision"])} for look in looks]
 
 
 def valid_objects(rows: object, kind: type[Any]) -> list[dict[str, Any]]:

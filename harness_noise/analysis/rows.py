@@ -205,7 +205,8 @@ def _verdict(row: RowDecision, verdicts: decision.Verdicts, i: int) -> str:
         return SCORED_DIFFERENTLY
     if row.recorded and not verdicts.lost_to_adjustment[i]:
         return row.recorded
-    return str(verdicts.words[verdicts.codes[i]])
+    word: str = verdicts.words[verdicts.codes[i]]
+    return word
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from .numbers import numeral
+
 MISSING = "–"
 MOST_DECIMALS = 6
 ROUNDING = 1e-12
@@ -36,17 +38,27 @@ def _two_digits(size: float) -> int:
     return min(MOST_DECIMALS, max(1, 1 - math.floor(math.log10(abs(size)))))
 
 
-_EQUIVALENT = "equivalent within "
+class Equivalent(str):
+    """The verdict that two models differ by less than a margin: "equivalent within 0.02"."""
 
+    __slots__ = ("margin",)
+    margin: float
+    """On the metric's own scale."""
 
-def equivalent(margin: float) -> str:
-    """Return the verdict that two models differ by less than a margin, as JSON has it: on the metric's own scale."""
-    return f"{_EQUIVALENT}{margin:g}"
+    def __new__(cls, margin: float) -> Equivalent:
+        """Return the verdict of this margin."""
+        new = super().__new__(cls, f"equivalent within {margin:g}")
+        new.margin = margin
+        return new
 
+    def __reduce__(self) -> tuple[type[Equivalent], tuple[float]]:
+        return Equivalent, (self.margin,)
 
-def margin_of(verdict: str) -> float | None:
-    """Return the margin in a verdict such as "equivalent within 0.02", None for other verdicts."""
-    return float(verdict.removeprefix(_EQUIVALENT)) if verdict.startswith(_EQUIVALENT) else None
+    @classmethod
+    def recorded(cls, verdict: str) -> str:
+        """Return a verdict that a file has, as an `Equivalent` if it is one."""
+        margin = numeral(verdict.removeprefix("equivalent within "))
+        return verdict if margin is None or cls(margin) != verdict else cls(margin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +109,7 @@ class Scale:
 
     def verdict(self, words: str) -> str:
         """Return a verdict with its margin on this scale: "equivalent within 2 points"."""
-        margin = margin_of(words)
-        return words if margin is None else f"{_EQUIVALENT}{self.given(margin)}"
+        return f"equivalent within {self.given(words.margin)}" if isinstance(words, Equivalent) else words
 
 
 PERCENT = Scale(100.0, "%", " points")

@@ -10,7 +10,7 @@ from math import isclose
 from typing import Any, TypeVar
 
 from ..choices import FISHER, REFERENCE, T, has_limits
-from ..data.units import margin_of
+from ..data.units import Equivalent
 from ..errors import counted, some_of
 from ..extras import explaining
 from ..results.diagnostics import FIRST_ATTEMPTS, NOT_ASKED, STOPPED, explained
@@ -490,7 +490,7 @@ TWO_ONE_SIDED = "two one-sided tests at {}"
 
 
 def _equivalent(row: Difference) -> bool:
-    return margin_of(row.verdict) is not None
+    return isinstance(row.verdict, Equivalent)
 
 
 def _interval_shown(row: Difference) -> tuple[float, float, str] | None:

@@ -19,7 +19,7 @@ from scipy import special
 
 from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
 from ..choices import BONETT_PRICE, T
-from ..data.units import equivalent
+from ..data.units import Equivalent
 from ..errors import of_choice
 from ..settings import Settings
 from .intervals import ExtendedSample, Limits, critical, t_limits
@@ -41,7 +41,7 @@ difference, and shifts far less.
 
 def verdicts_by_code(margin: float | None) -> tuple[str, ...]:
     """Return the printed verdicts in the order of their codes, with "equivalent" if there is a margin."""
-    return WORDS if margin is None else (*WORDS, equivalent(margin))
+    return WORDS if margin is None else (*WORDS, Equivalent(margin))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

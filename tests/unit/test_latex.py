@@ -13,6 +13,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import Analysis, Comparison
+from harness_noise.data.units import Equivalent
 from harness_noise.report.latex import escaped, render
 from harness_noise.report.text import render as rendered
 
@@ -107,9 +108,7 @@ def test_one_row_fits_a_page(tmp_path: Path) -> None:
         pytest.skip("no pdflatex on this machine")
     names = {"task": "word_problems", "metric": "exact_match", "scorer": "number", "cluster": "template"}
     tables = [replace(comparison(**names), comparisons=comparison(**names).comparisons[:1])]
-    tables.append(
-        replace(tables[0], comparisons=(replace(tables[0].comparisons[0], verdict="equivalent within 0.02"),))
-    )
+    tables.append(replace(tables[0], comparisons=(replace(tables[0].comparisons[0], verdict=Equivalent(0.02)),)))
     bodies = [render(table) for table in (*tables, Analysis({}, analysis(**names).estimates[:1]))]
     assert all("Task word\\_problems; metric exact\\_match, number." in body for body in bodies)
     body = "".join(bodies)

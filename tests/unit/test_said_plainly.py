@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from scipy import stats
 
 import harness_noise as hn
 from harness_noise import Analysis, Comparison
+from harness_noise.data.units import Equivalent
 from harness_noise.extra.arena.figures import pair_title
 from harness_noise.extra.stopping.report import look_section, stopped
 from harness_noise.report import columns, terminal
@@ -59,30 +62,56 @@ def test_a_verdict_is_one_plain_line() -> None:
     worse = replace(better, verdict="B better", diff=-0.069, ci_low=-0.141, ci_high=-0.01, p_adjusted=0.04)
     assert verdict_line(worse).startswith("sim-a is worse than sim-b by 6.9 points: −14.1 to −1.0 points")
     assert verdict_line(worse).endswith("adjusted p = 0.040.")
-    alike = replace(same, verdict="equivalent within 0.02")
+    alike = replace(same, verdict=Equivalent(0.02))
     assert verdict_line(alike).startswith(
         "sim-a and sim-b are equivalent within 2 points: +0.8 to +13.0 points (90% interval)"
     )
-    assert "equivalent within 1 point:" in verdict_line(replace(same, verdict="equivalent within 0.01"))
+    assert "equivalent within 1 point:" in verdict_line(replace(same, verdict=Equivalent(0.01)))
+
+
+def test_an_equivalent_verdict_has_the_margin_that_was_asked_for() -> None:
+    """To all its digits, of which the text has six, also after pickling and in an arena's pairs."""
+    near = np.where(np.random.default_rng(1).random(A.shape) < 0.1, 1 - A, A)
+    row = hn.estimate_difference(A, near, margin=2 / 3)
+    assert (row.verdict, row.verdict.margin) == ("equivalent within 0.666667", 2 / 3)
+    again = pickle.loads(pickle.dumps(row)).verdict  # noqa: S301
+    assert (again, again.margin, json.dumps(again)) == (row.verdict, 2 / 3, '"equivalent within 0.666667"')
+    frames = {
+        name: pd.DataFrame({"question": np.repeat(np.arange(200), 5), "repeat": [*range(5)] * 200, "score": x.ravel()})
+        for name, x in (("a", A), ("b", near))
+    }
+    (pair,) = hn.arena(frames, margin=2 / 3).pairs
+    assert (pair.verdict, pair.verdict.margin) == (row.verdict, 2 / 3)
+
+
+@pytest.mark.parametrize(("said", "margin"), [("equivalent within 0.02", 0.02), ("equivalent within 1e-07", 1e-7)])
+def test_a_recorded_verdict_knows_its_margin(said: str, margin: float) -> None:
+    assert Equivalent.recorded(said) == said
+    assert Equivalent.recorded(said).margin == margin
+
+
+@pytest.mark.parametrize("said", ["A better", "0.02", "equivalent within it", "equivalent within nan", ""])
+def test_another_recorded_verdict_is_a_text(said: str) -> None:
+    assert type(Equivalent.recorded(said)) is str
 
 
 def test_a_count_of_equivalent_rows_has_their_units() -> None:
     """As each of the rows says it: 0.02 of an exact match is 2 points, and of a rating it is 0.02."""
-    alike = [row(task=f"t{i}", verdict="equivalent within 0.02") for i in range(13)]
-    ratings = [row(task=f"r{i}", metric="rating", verdict="equivalent within 0.02", _zero_one=False) for i in range(2)]
+    alike = [row(task=f"t{i}", verdict=Equivalent(0.02)) for i in range(13)]
+    ratings = [row(task=f"r{i}", metric="rating", verdict=Equivalent(0.02), _zero_one=False) for i in range(2)]
     line = count_line(Comparison({}, (*alike, *ratings, row(verdict="A better"))))
     assert line.startswith("sim-a against sim-b, 16 rows: 1 better, 0 worse, 13 equivalent within 2 points, ")
     assert "2 equivalent within 0.02" in line
     assert pair_title(alike[0]).endswith("; equivalent within 2 points")
     cheaper = row(metric="cost", unit="$", verdict="A better", diff=-0.5, _zero_one=False)
-    (both,) = trade_offs(Comparison({}, (row(verdict="equivalent within 0.02"), cheaper)))
+    (both,) = trade_offs(Comparison({}, (row(verdict=Equivalent(0.02)), cheaper)))
     assert "sim-a is equivalent within 2 points, cheaper" in both
 
 
 def test_a_look_says_the_margin_in_the_units_of_its_estimate() -> None:
     look = Sequential(
         task="t", metric="acc", scorer="none", rule="group-sequential", looks=5, look=2, alpha_spent=0.001, n_asked=40,
-        n_total=100, n_answers=80, n_answers_total=200, order_seed=7, decision="equivalent within 0.02", estimate=0.001,
+        n_total=100, n_answers=80, n_answers_total=200, order_seed=7, decision=Equivalent(0.02), estimate=0.001,
         ci_low=-0.01, ci_high=0.01, estimate_unadjusted=0.001, p_value=0.8,
     )  # fmt: skip
     assert stopped(look).endswith("equivalent within 2 points.")

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..._version import __version__
 from ...analysis.comparison import matched_scores
-from ...analysis.drawing import valid_objects
+from ...analysis.drawing import recorded_looks
 from ...analysis.partial import part_of
 from ...analysis.ranges import score_range
 from ...analysis.references import benchmark_order, chances_within, same_run, stacked_regression, stratum_of
@@ -350,7 +350,7 @@ def _sequential_of(values: Any) -> Sequential:
     Raises:
         ValueError: a value of another kind.
     """
-    (found,) = valid_objects([values], Sequential)
+    (found,) = recorded_looks([values])
     return Sequential(**found)
 
 

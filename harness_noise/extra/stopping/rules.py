@@ -26,7 +26,7 @@ import numpy as np
 
 from ...analysis.drawing import proportional
 from ...analysis.ranges import Ends, score_range
-from ...data.units import equivalent
+from ...data.units import Equivalent
 from ...errors import InputError, check_computed
 from ...results.forms import finite
 from ...results.rows import CANNOT, NOT_DECIDED
@@ -487,7 +487,7 @@ class Look:
             wide = self.bounds(min(2 * self.alpha, 0.999))[-1]
             low, high = o.limits(wide, -wide)
             if -rule.margin < low and high < rule.margin:
-                return equivalent(rule.margin)
+                return Equivalent(rule.margin)
         if self.progress.complete:
             return ALL_ASKED
         return CANNOT if rule.futility and self._hopeless() else None

@@ -18,7 +18,7 @@ from ...analysis.rows import Filled, RowDecision
 from ...analysis.sample import Aligned, align, group_shares
 from ...arrays import FloatArray
 from ...data.scores import Run, Scores
-from ...data.units import equivalent
+from ...data.units import Equivalent
 from ...results.diagnostics import STOPPED
 from ...results.forms import finite
 from ...results.rows import Unadjusted
@@ -104,7 +104,7 @@ def as_recorded(row: RowDecision, what: Compared, settings: Settings) -> RowDeci
     if found is None or found.ci_low is None or not same or not math.isclose(found.level, settings.level):
         return row
     # a margin asks for equivalence, which looks without it, or with another one, did not test
-    unlike = settings.margin is not None and found.decision != equivalent(settings.margin)
+    unlike = settings.margin is not None and found.decision != Equivalent(settings.margin)
     if unlike and found.decision not in _MIRRORED:
         return row
     if not is_of(found, what, settings, mirrored=own_look is None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import harness_noise as hn
+from harness_noise.data.scores import ReadOptions
 from harness_noise_adapters.inspect_logs import gather
+from harness_noise_adapters.inspect_logs.read import read_log
 from support.notes import noted
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
@@ -19,15 +22,22 @@ from inspect_ai import Epochs
 from inspect_ai.log import ProvenanceData, invalidate_samples, read_eval_log, write_eval_log
 from inspect_ai.scorer import (
     Score,
+    Scorer,
+    Target,
     at_least,
     max_score,
+    mean,
     median_score,
     mode_score,
     pass_at,
     score_reducer,
+    scorer,
+    stderr,
     value_to_float,
 )
+from inspect_ai.solver import TaskState
 
+from harness_noise_adapters.extra.stopping.of_inspect.stopping import compared
 from support.inspect_evals import PASSAGES
 
 NATIVE = {"mode": mode_score(), "max": max_score(), "median": median_score()} | {
@@ -58,6 +68,48 @@ def test_with_one_epoch_any_reducer_is_the_score_itself(canned, tmp_path, reduce
     assert (row.scorer, row.metric) == ("match", "accuracy")
     assert (row.mean, row.se) == pytest.approx((want.mean, want.se), rel=1e-12)
     assert "uses_all_repeats" not in row.diagnostics
+
+
+@scorer(metrics=[mean(), stderr()])
+def graded() -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value=int(str(state.sample_id)[1:]) % 5 / 4)
+
+    return score
+
+
+@pytest.mark.parametrize(
+    ("reducers", "scorers"),
+    [
+        (["at_least_1"], {"graded (at_least_1)"}),
+        (["pass_at_1"], {"graded (pass_at_1)"}),
+        (["max"], {"graded"}),
+        (["at_least_1", "mean"], {"graded", "graded (at_least_1)"}),
+    ],
+)
+def test_a_share_of_full_marks_has_not_the_name_of_the_mean_mark(canned, tmp_path, reducers, scorers):
+    """`at_least_1` of one graded answer is 1 for full marks, and such a row is no row of the scorer's own marks."""
+    log = canned.eval(canned.task(scorer=graded()), tmp_path, epochs=Epochs(1, reducers))[0]
+    marks = np.array([i % 5 / 4 for i in range(12)])
+    means = {"graded": marks.mean()}
+    rows = {row.scorer: row for row in hn.analyze(log.location).estimates}
+    assert rows.keys() == scorers
+    for name, row in rows.items():
+        assert row.mean == pytest.approx(means.get(name, (marks >= 1).mean()))
+        assert "mean_mismatch" not in row.diagnostics
+
+
+def test_full_marks_are_not_taken_for_marks(canned, tmp_path):
+    """Whoever compares the two is told what was compared; a run that asks for marks is not stopped by full marks."""
+    one, other = (
+        canned.eval(canned.task(scorer=graded()), tmp_path / name, model=f"mockllm/{name}", epochs=Epochs(1, name))[0]
+        for name in ("at_least_1", "mean")
+    )
+    said = noted(hn.compare(one.location, other.location))
+    assert any(f"graded (at_least_1) of {one.location} with coins / mean / graded of" in note for note in said)
+    with pytest.raises(hn.InputError, match=r"at_least_1"):
+        compared("coins", read_log(Path(one.location), ReadOptions()), None)
+    assert compared("coins", read_log(Path(other.location), ReadOptions()), None)[0].label == "graded"
 
 
 def test_such_a_run_is_compared_with_one_of_several_epochs(canned, tmp_path):

@@ -278,6 +278,15 @@ class TaskAnswers:
         read = numbers(_of_key([reduced.get(key) for key in self.grid.keys], es.name))
         return None if read.words or not reduced else lambda _: read.values.copy()
 
+    def makes_other_scores(self, es: ScoreRow) -> bool:
+        """Return True if an EvalScore's reducer makes another score of a single answer: a threshold, of graded ones."""
+        reduce, values = self.reduce(es), self.log.answers.column(es.scorer) or self.log.answers.column(es.name)
+        if reduce is None or values is None or self.grid.repeats > 1:
+            return False
+        each = [value.values() if isinstance(value, dict) else (value,) for value in values]
+        scores = numbers([*itertools.chain.from_iterable(each)]).values
+        return not np.array_equal(reduce(scores[:, None]), scores, equal_nan=True)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GatheredMean:
@@ -292,6 +301,8 @@ class GatheredMean:
     """True if a native metric equals this mean, on the scale of the scores."""
     explains: str | None = None
     """The native value that it is, on whatever scale."""
+    of_answers: bool = True
+    """True if its values are the scores of answers, False if a reducer has made others of them."""
 
 
 @dataclass(slots=True)
@@ -317,7 +328,8 @@ def gather(task: TaskAnswers) -> GatheredMeans:
     """Return the Scores of every mean over repeats and questions that the EvalScores report."""
     header = task.log.header
     out = GatheredMeans(*task.task_clusters.of_run(task.spec, header.stopping.get(RECORD)))
-    for i, label in _labels(header.scores, task.grid.repeats).items():
+    others = {i for i, es in enumerate(header.scores) if task.makes_other_scores(es)}
+    for i, label in _labels(header.scores, task.grid.repeats, others).items():
         es = header.scores[i]
         native = _Native(task, i, label, task.reduce(es), out)
         if native.reduce is None and es.reducer not in (None, "mean"):
@@ -332,11 +344,16 @@ def gather(task: TaskAnswers) -> GatheredMeans:
     return out
 
 
-def _labels(eval_scores: Sequence[ScoreRow], repeats: int) -> dict[int, str]:
+def _labels(eval_scores: Sequence[ScoreRow], repeats: int, of_other_scores: Collection[int]) -> dict[int, str]:
     """Return EvalScore number → the label of the EvalScore's row.
 
     A metric on un-reduced scores makes a second EvalScore of the same name without a reducer; the
     first is then labelled "mean". With one repeat any reducer is the score itself, or a threshold on it.
+
+    Args:
+        eval_scores: they.
+        repeats: K.
+        of_other_scores: numbers of EvalScores that `makes_other_scores`, which never have the scorer's plain name.
     """
     means: dict[tuple[str, str], int] = {}
     others: dict[int, tuple[str, str]] = {}
@@ -352,7 +369,7 @@ def _labels(eval_scores: Sequence[ScoreRow], repeats: int) -> dict[int, str]:
     plain = {key: key[1] if names.count(key[1]) == 1 else "/".join(key) for key in [*means, *others.values()]}
     labels = {i: plain[key] for key, i in means.items()}
     for i, key in others.items():
-        alone = repeats == 1 and plain[key] not in labels.values()
+        alone = repeats == 1 and plain[key] not in labels.values() and i not in of_other_scores
         labels[i] = plain[key] if alone else f"{plain[key]} ({eval_scores[i].reducer})"
     return dict(sorted(labels.items()))
 
@@ -675,7 +692,8 @@ class _Native:
             scored_with=task.log.header.scored_with.get(self.es.scorer, {}),
         )
         explains = compared.metric if compared.agrees else compared.like
-        return GatheredMean(scores, self.index, key, compared.beside and bool(part.metrics), explains)
+        of_answers = not (self.uses_all or self.task.makes_other_scores(self.es))
+        return GatheredMean(scores, self.index, key, compared.beside and bool(part.metrics), explains, of_answers)
 
     def _note_zeros(self, read: Numbers, called: str) -> None:
         """Add a note on answers that score 0 because they are not numbers or because no answer was read.

@@ -274,7 +274,7 @@ def compared(task: str, log: LogRun, metric: str | None) -> tuple[DecidingScore,
         es, part = log.header.scores[mean.index], mean.scores
         key = es.name if mean.key is None and es.name != es.scorer else mean.key
         names = (part.scorer, part.metric, key, es.scorer, f"{es.scorer}/{key}", f"{part.scorer}/{part.metric}")
-        if "uses_all_repeats" not in part.diagnostics and (metric is None or metric in names):
+        if mean.of_answers and (metric is None or metric in names):
             matches.setdefault(part.scorer, (DecidingScore(es.scorer, key, part.metric, part.scorer), part))
     if metric in matches:
         return matches[metric]

@@ -13,6 +13,7 @@ from . import options
 
 if TYPE_CHECKING:
     from .. import Run, Scores
+    from ..arrays import FloatArray
 
 
 @options.command("list", "harness-noise list scores.csv")
@@ -85,11 +86,13 @@ def _means(part: Scores) -> str:
 
     from ..api.files import means_as_text
 
-    values = part.values[:, :1] if part.native_is_first and part.native is not None else part.values
-    rows = values[~np.isnan(values).all(axis=1)]
-    ours = f", mean {means_as_text(part, np.nanmean(rows, axis=1).mean())}" if len(rows) else ", no score"
+    def mean(values: FloatArray) -> str:
+        rows = values[~np.isnan(values).all(axis=1)]
+        return f"mean {means_as_text(part, np.nanmean(rows, axis=1).mean())}" if len(rows) else "no score"
+
     own = "" if part.native is None else f", the harness says {means_as_text(part, part.native)}"
-    return ours + own
+    first = f"; of the first answers: {mean(part.values[:, :1])}" if own and part.native_is_first else ""
+    return f", {mean(part.values)}{first}{own}"
 
 
 def _lacking(runs: Sequence[Run]) -> Iterable[tuple[str, str]]:

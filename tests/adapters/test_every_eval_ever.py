@@ -12,12 +12,14 @@ import harness_noise as hn
 from harness_noise import InputError
 from harness_noise.cli import main
 from harness_noise.extra.testing.adapters import check_adapter
+from harness_noise_adapters.extra import demo
 from harness_noise_adapters.extra.formats.every_eval_ever import adapter
 from support.commands import refused
 from support.every_eval_ever_files import result, sample, write
 from support.harbor_files import job, trial
 from support.notes import noted
 
+DEMO = Path(demo.__file__).with_name("runs")
 SCORES = np.arange(24).reshape(12, 2) * 7 % 5 / 4
 
 
@@ -218,6 +220,18 @@ def test_a_run_of_another_harness_is_written_in_this_format_and_read_again(tmp_p
     assert before == {path: path.read_bytes() for path in folder.iterdir()}
     with pytest.raises(InputError, match="runs can be written as every-eval-ever"):
         hn.export(source, tmp_path / "out", form="csv")
+
+
+def test_the_value_that_is_written_is_the_mean_of_the_answers_that_are(tmp_path: Path) -> None:
+    """Its error bar is that of all answers, even if lm-eval's own value counts the first ones alone."""
+    source = DEMO / "lm-eval" / "sim-a"
+    (results,) = (one for one in hn.export(source, tmp_path, form="every-eval-ever").written if one.suffix == ".json")
+    (written,) = json.loads(results.read_text())["evaluation_results"]
+    (ours,), (theirs,) = hn.analyze(source).estimates, hn.analyze(tmp_path).estimates
+    assert written["score_details"]["score"] == ours.mean == pytest.approx(0.625)
+    assert written["score_details"]["details"]["score_of_first_answers"] == "0.6"
+    assert (theirs.mean, theirs.repeats_max) == (pytest.approx(ours.mean), ours.repeats_max)
+    assert "mean_mismatch" not in theirs.diagnostics
 
 
 def test_its_questions_are_shown_and_it_is_written_anew(file: Path, tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ import pytest
 
 from harness_noise.cli import main, reference
 from harness_noise.cli.commands import COMMANDS
+from harness_noise_adapters.extra import demo
 
+DEMO = Path(demo.__file__).with_name("runs")
 HEAVY = ("numpy", "pandas", "scipy", "rich", "jinja2", "lm_eval", "inspect_ai", "harness_noise_adapters")
 
 
@@ -275,6 +277,13 @@ def test_list_says_what_a_file_would_be_read_as(tmp_path: Path, capsys: pytest.C
     assert "--columns says how a file is read" in capsys.readouterr().err
     assert main(["list", str(tmp_path / "nothing.csv")]) == 2
     assert "nothing.csv" in capsys.readouterr().err
+
+
+def test_list_has_the_mean_of_all_answers_where_the_harness_has_that_of_the_first_ones(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["list", str(DEMO / "lm-eval" / "sim-a")]) == 0
+    assert ", mean 62.5%; of the first answers: mean 60%, the harness says 60%\n" in capsys.readouterr().out
 
 
 def test_list_has_the_harness_s_own_mean_beside_ours_and_names_what_is_left_out_once(

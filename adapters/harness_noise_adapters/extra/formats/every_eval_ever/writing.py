@@ -133,6 +133,8 @@ def _result(part: Scores, row: Estimate) -> dict[str, Any]:
     """Return one metric with its error bars, in the schema's form."""
     low, high = row.range or (float("-inf"), float("inf"))
     split = {"se_data": row.se_data, "se_prediction": row.se_prediction, "se_total": row.se_total, "df": row.df}
+    if part.native_is_first:  # the samples hold all answers, and so does the mean that the error bar belongs to
+        split["score_of_first_answers"] = part.native
     details = {name: f"{value:.6g}" for name, value in split.items() if value is not None}
     return {
         "evaluation_result_id": _key(part),
@@ -147,7 +149,7 @@ def _result(part: Scores, row: Estimate) -> dict[str, Any]:
             "max_score": EXTREME.get(high, high),
         },
         "score_details": {
-            "score": row.mean if part.native is None else part.native,
+            "score": row.mean if part.native is None or part.native_is_first else part.native,
             "details": details | {"answers_per_question": str(row.repeats_max), "missing": str(row.n_missing)},
             **({} if row.se is None else {"uncertainty": uncertainty(row)}),
         },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import harness_noise as hn
 from harness_noise import as_scores
 from harness_noise.cli import main
+from harness_noise.data.scores import Gradings
 from harness_noise.errors import InputError
 from harness_noise.extra.boundaries import exits_above
 from harness_noise.extra.stopping.growing import Pair
@@ -385,6 +387,21 @@ def test_further_answers_to_the_same_questions_are_another_look(tmp_path: Path) 
     assert looked(np.ones(200, dtype=int)) == whole
     with pytest.raises(InputError, match="200 answers to all 200 questions"):
         looked(np.full(200, 2))
+
+
+def test_looks_do_not_decide_between_two_ways_of_scoring(tmp_path: Path) -> None:
+    """As in a comparison without looks, and with those that a run has recorded."""
+
+    def told(name: str, right: int) -> hn.Run:
+        write(tmp_path / f"{name}.csv", name, range(200), (np.arange(200) < right).astype(float))
+        (run,) = hn.read(tmp_path / f"{name}.csv")
+        texts = np.arange(1, 201, dtype=np.uint64)[:, None]
+        return replace(run, scores=(replace(run.scores[0], gradings=Gradings(texts)),))
+
+    a, b = told("a", 180), told("b", 60)
+    assert hn.compare(a, b).verdict == hn.compare(a, b, looks=5).verdict
+    (row,) = hn.compare(a, b, looks=5).comparisons
+    assert (row.verdict, row.test) == ("scored differently", "sequential")
 
 
 def test_what_could_not_be_decided_may_still_be(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from ...analysis.drawing import recorded_looks
 from ...analysis.partial import part_of
 from ...analysis.ranges import score_range
 from ...analysis.references import benchmark_order, chances_within, same_run, stacked_regression, stratum_of
+from ...analysis.rows import SCORED
 from ...analysis.sample import Sample, align, group_parts, group_shares, is_scored, scored_pairs
 from ...arrays import FloatArray, IntArray
 from ...data.measures import UNBOUNDED
@@ -29,7 +30,7 @@ from ...data.scores import Group, Run, Scores
 from ...errors import InputError
 from ...io.paths import LARGEST, LOOKS, loads, opened
 from ...results.forms import SCHEMA_VERSION, finite
-from ...results.rows import CANNOT, NOT_DECIDED, Comparison
+from ...results.rows import CANNOT, NOT_DECIDED, SCORED_DIFFERENTLY, Comparison
 from ...results.sequential import Replay, Sequential
 from ...settings import Settings
 from ...stats import decision
@@ -235,6 +236,7 @@ def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settin
         better = look.decision in decision.WORDS[1:]
         back = better and adjusted >= 1 - settings.level and look.p_value is not None and adjusted > look.p_value
         codes = set(result.comparisons[i].diagnostics) - {"few_flips", "not_after_adjustment"}
+        withheld = SCORED_DIFFERENTLY if SCORED in codes else ""
         rows.append(
             replace(
                 result.comparisons[i],
@@ -247,7 +249,7 @@ def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settin
                 mde=None,
                 test="sequential",
                 interval="none" if look.ci_low is None else "sequential",
-                verdict=decision.WORDS[0] if back else look.decision,
+                verdict=withheld or (decision.WORDS[0] if back else look.decision),
                 diagnostics=tuple(sorted(codes | {"not_after_adjustment"} if back else codes)),
             )
         )

@@ -13,7 +13,7 @@ from statsmodels.stats.multitest import multipletests
 import harness_noise as hn
 from harness_noise.cli import main
 from harness_noise.data.clusters import Fields
-from harness_noise.data.scores import Run
+from harness_noise.data.scores import Gradings, Run
 from harness_noise.errors import InputError
 from harness_noise.extra.arena import figures as arena_figures
 from harness_noise.extra.arena import pages, report
@@ -53,6 +53,23 @@ def rows_of(runs: list[Run], **more: object) -> tuple[Checkpoint, ...]:
 )
 def test_a_step_is_read_off_a_name(name: str, found: tuple[str, float] | None) -> None:
     assert in_name(name, "step") == found
+
+
+def test_a_change_of_the_scoring_is_no_change_of_the_model() -> None:
+    """The last step has the answers of the first one, scored differently: it is not known whether it has changed."""
+    rng = np.random.default_rng(0)
+    runs = [with_values(run, (rng.random((120, 1)) < 0.5).astype(float)) for run in trained(K=1)]
+    runs[-1] = with_values(runs[-1], np.ones((120, 1)))
+    texts = np.arange(1, 121, dtype=np.uint64)[:, None]
+    apart = [np.uint64(1000 * i) + texts for i in range(3)]
+    for i, known in enumerate((*apart, apart[0])):
+        runs[i] = replace(runs[i], scores=(replace(runs[i].scores[0], gradings=Gradings(known)),))
+    *_, before, last = rows_of(runs)
+    assert (before.changed, before.p_first is None) == (False, False)
+    assert (last.changed, last.p_first, last.onset) == (None, None, False)
+    assert last.since_first is not None
+    pairs = [pair for pair in hn.arena(runs).pairs if pair.verdict == "scored differently"]
+    assert [{pair.model_a, pair.model_b} for pair in pairs] == [{runs[0].model, runs[-1].model}]
 
 
 def test_another_word_is_read_off_names_and_nothing_of_it_is_a_pattern() -> None:

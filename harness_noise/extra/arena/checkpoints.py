@@ -17,6 +17,7 @@ from ...errors import InputError, some_of
 from ...results.forms import finite
 from ...stats import decision
 from .pairs import square
+from .ranks import withheld
 from .results import Arena, BenchmarkResult, Checkpoint
 
 _WORDS = {"step": r"(?:global[_-]?)?step|checkpoint|ckpt|iter(?:ation)?"}
@@ -106,12 +107,13 @@ def _rows(board: BenchmarkResult, series: Sequence[_Place], settings: Mapping[st
             names = [board.pairs.names[place.column] for place in (before, after)]
             raise InputError(f"{' and '.join(names)} are both at {before.step:g}: name runs of two series differently")
     c = board.pairs.columns
+    p = np.where(withheld(board.pairs), np.nan, c["p_value"])
     changes = np.stack(
         [
             square(board.pairs, c["diff"], -c["diff"]),
             square(board.pairs, c["ci_low"], -c["ci_high"]),
             square(board.pairs, c["ci_high"], -c["ci_low"]),
-            square(board.pairs, c["p_value"], c["p_value"]),
+            square(board.pairs, p, p),
         ],
         axis=-1,
     )

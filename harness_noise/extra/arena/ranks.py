@@ -161,12 +161,12 @@ def _rank_sets(simple: tuple[FloatArray, FloatArray] | None, pairs: Pairs, setti
     else:
         rng = np.random.default_rng(settings.seed)
         sets, method = rank_sets(pairs.sign * simple[0], settings.level, rng), "bootstrap"
-    if (apart := _withheld(pairs)).any():  # of them the scoring differs, and no one is shown to be better
+    if (apart := withheld(pairs)).any():  # of them the scoring differs, and no one is shown to be better
         sets = from_decisions(sets.better & (square(pairs, apart, apart) != 1))
     return sets, method
 
 
-def _withheld(pairs: Pairs) -> BoolArray:
+def withheld(pairs: Pairs) -> BoolArray:
     """Return (P,) True for pairs whose verdict is withheld, because equal answers are scored differently."""
     return np.asarray(pairs.flags.get(SCORED, np.zeros(len(pairs.a), dtype=np.bool_)))
 
@@ -376,7 +376,7 @@ def rival_p(pairs: Pairs) -> FloatArray:
         half = np.where(np.isnan(c["p_sign"]), 1.0, c["p_sign"]) / 2
         b_better = np.where(sure, np.where(ahead < 0, half, 1.0), b_better)
         a_better = np.where(sure, np.where(ahead > 0, half, 1.0), a_better)
-    apart = _withheld(pairs)
+    apart = withheld(pairs)
     return square(pairs, np.where(apart, np.nan, b_better), np.where(apart, np.nan, a_better))
 
 

@@ -293,13 +293,16 @@ class Checkpoint(Measured):
     """The pair's own interval."""
     since_first_high: float | None
     p_first: float | None
-    """p-value of `since_first`, adjusted over the checkpoints of the series."""
+    """p-value of `since_first`, adjusted over the checkpoints of the series.
+
+    null also if both gave equal answers that are scored differently.
+    """
     since_previous: float | None
     """Its mean minus that of the checkpoint before."""
     p_previous: float | None
-    """p-value of `since_previous`, adjusted over the checkpoints of the series."""
+    """p-value of `since_previous`, adjusted in the same way."""
     changed: bool | None
-    """True if `p_first` is below 1 − level."""
+    """True if `p_first` is below 1 − level, null without it."""
     onset: bool
     """True if this checkpoint and all later ones differ from the first in one direction, as the earliest one
     that does."""

@@ -27,6 +27,7 @@ from harness_noise.extra.arena.results import Arena
 from harness_noise.extra.slices.cutting import slices_of_pairs
 from harness_noise.report import canvas, html
 from harness_noise.settings import Settings
+from support.browsing import visit
 
 if TYPE_CHECKING:
     from selenium.webdriver.remote.webdriver import WebDriver
@@ -211,7 +212,7 @@ def opened(browser: WebDriver, path: Path, *, width: int = 1280, dark: bool = Fa
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    browser.get(path.as_uri())
+    visit(browser, path.as_uri())
 
 
 @pytest.mark.browser

@@ -28,6 +28,7 @@ from harness_noise.report.fmt import equals_p
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
 from support.boards import N, sliced_board
+from support.browsing import visit
 from support.slow import rest_slow
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def opened(browser: WebDriver, path: Path, *, width: int = 1280, dark: bool = Fa
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": [scheme]})
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    browser.get(path.as_uri())
+    visit(browser, path.as_uri())
     assert browser.get_log("browser") == []
 
 
@@ -336,11 +337,11 @@ def test_a_link_leads_to_a_chosen_pair(browser: WebDriver, folder: Path) -> None
     said = texts(browser, "#picker output")
     link = browser.execute_script("return document.querySelector('#picker a').href")
     assert link.endswith("#a=model+1&b=model+5")
-    browser.get("about:blank")
-    browser.get(link)
+    visit(browser, "about:blank")
+    visit(browser, link)
     assert texts(browser, "#picker output") == said
     assert browser.execute_script("return document.querySelector('#picker').getBoundingClientRect().top") < 10
-    browser.get(link.replace("model+5", "nobody"))
+    visit(browser, link.replace("model+5", "nobody"))
     assert texts(browser, "#picker output")[0] == said[0], "a name that is not there changes nothing"
 
 

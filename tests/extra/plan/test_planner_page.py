@@ -12,6 +12,7 @@ import pytest
 import harness_noise as hn
 from harness_noise.errors import InputError
 from harness_noise.stats.power import noncentrality, power_t
+from support.browsing import visit
 
 if TYPE_CHECKING:
     from selenium.webdriver.remote.webdriver import WebDriver
@@ -42,7 +43,7 @@ def in_python(asked: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def planner(chromium: WebDriver) -> WebDriver:
-    chromium.get(PAGE.as_uri())
+    visit(chromium, PAGE.as_uri())
     return chromium
 
 

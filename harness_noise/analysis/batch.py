@@ -34,7 +34,7 @@ CHUNK = 4_000_000
 def each_difference(
     a: ArrayLike, b: ArrayLike, clusters: Labels | None, crossed: tuple[Labels, Labels] | None, settings: Settings
 ) -> tuple[Difference, ...]:
-    """Return A − B of P pairs of runs, each a family of its own.
+    """Return the mean difference A − B with noise for each of P pairs, each tested by itself.
 
     Pairs with missing answers go one by one, and so do all if settings ask for more than the t test of paired
     questions: then every pair may have another design.
@@ -68,13 +68,14 @@ def each_difference(
 
 
 def _needs_only_t(settings: Settings) -> bool:
-    """Return True if the settings ask for nothing but the t test of paired questions."""
+    """Return True if all settings are such that the paired t test of P pairs can be computed at once."""
     same = ("level", "se", "margin", "range", "adjust", "missing", "seed", "resamples")
     plain = Settings(**{name: getattr(settings, name) for name in same})
     return replace(settings, interval=INTERVALS.default) == plain and settings.interval in (INTERVALS.default, T.name)
 
 
 def _rows(a: FloatArray, b: FloatArray, clusters: Labels | None, settings: Settings) -> Iterator[RowDecision]:
+    """Yield the row of A − B, before its verdict, for each of P pairs of complete (P, n, K) score arrays."""
     first = [as_scores(x[0], clusters) for x in (a, b)]
     plan, runs = design(a.shape[1], first[0].clusters), [_question_stats_of_runs(a), _question_stats_of_runs(b)]
     parts, codes, c, limit = from_questions(runs, plan, settings.se)
@@ -97,14 +98,14 @@ def _rows(a: FloatArray, b: FloatArray, clusters: Labels | None, settings: Setti
 
 
 def _question_stats_of_runs(values: FloatArray) -> QuestionStats:
-    """Return (P, n) question statistics of P runs' scores, (P, n, K)."""
+    """Return the (P, n) mean, variance and count of each question's K repeats, from (P, n, K) scores."""
     P, n, K = values.shape
     flat = question_stats(values.reshape(P * n, K))
     return QuestionStats(flat.mean.reshape(P, n), flat.var.reshape(P, n), flat.count.reshape(P, n))
 
 
 def _common_fields(first: Sequence[Scores], settings: Settings) -> dict[str, Any]:
-    """Return the fields of a difference's row that all P rows share."""
+    """Return the fields of a difference's row that are equal for all P pairs: names, level, test, clusters."""
     a, b = (Run(model=name, name=name.lower(), harness="array") for name in "AB")
     common = Compared([first[0]], [first[1]], a, b).about()
     common |= {"level": settings.level, "test": settings.test_of_difference, "estimand": settings.estimand}
@@ -112,13 +113,14 @@ def _common_fields(first: Sequence[Scores], settings: Settings) -> dict[str, Any
 
 
 def _ends(values: FloatArray) -> list[Ends]:
+    """Return the lowest and highest score of each of P runs, from which the metric's range is guessed."""
     low, high = values.min(axis=(1, 2)).tolist(), values.max(axis=(1, 2)).tolist()
     shares = [(0.0, 1.0) if x >= 0 and y <= 1 else None for x, y in zip(low, high, strict=True)]
     return [Ends("score", x, y, share, proportion=False) for x, y, share in zip(low, high, shares, strict=True)]
 
 
 def _width(a: Ends, b: Ends, settings: Settings) -> float:
-    """Return the width of the metric's range, NaN if the range is unknown. Refuse a margin that is as wide.
+    """Return highest minus lowest possible score, NaN if unknown. Refuse a margin as wide as that.
 
     Raises:
         InputError: a margin that is as wide.
@@ -129,7 +131,7 @@ def _width(a: Ends, b: Ends, settings: Settings) -> float:
 
 
 def _together(values: FloatArray) -> BoolArray:
-    """Return (P,) True for runs whose repeats move together by an F test."""
+    """Return (P,) True for runs in which an F test finds that whole repeats are higher or lower than others."""
     several = values.shape[1] > 1 and values.shape[2] > 1
     return moving_together_p(values) < SHARED_NOISE_P if several else np.zeros(len(values), dtype=np.bool_)
 

@@ -31,7 +31,7 @@ CHOICES = (
 
 
 def without_chance(run: Run, chance: Chance, settings: Settings) -> Run:
-    """Return the run with every score in [0, 1] corrected for guessing.
+    """Return the run with its scores in [0, 1] corrected for guessing. Other metrics stay, with a note.
 
     Args:
         run: its questions have `CHOICES` among their fields for ``"auto"``.
@@ -66,14 +66,14 @@ def without_chance(run: Run, chance: Chance, settings: Settings) -> Run:
 
 
 def _is_share(part: Scores, settings: Settings) -> bool:
-    """Return True if the scores lie in [0, 1] and more is better."""
+    """Return True if a score is a share of right answers: in [0, 1], higher is better, not yet corrected."""
     if part.unit is not None or part.per is not None or part.higher_is_better is False or part.corrected is not None:
         return False
     return score_range([Ends.of([part])], settings) == (0.0, 1.0)
 
 
 def _chance_of(part: Scores, chance: Chance) -> FloatArray:
-    """Return (n,) the chance of a right guess on each question of a task."""
+    """Return (n,) the probability of guessing each question of a task right: given, or 1/number of choices."""
     n = len(part.questions)
     if isinstance(chance, (int, float)):
         return np.full(n, float(chance))
@@ -103,7 +103,7 @@ def _counts(values: Mapping[str, Sequence[object]]) -> FloatArray | None:
 
 
 def _corrected(part: Scores, c: FloatArray) -> Scores:
-    """Return the scores corrected for guessing: (x − c)/(1 − c), with the chance c of each question."""
+    """Return the scores corrected for guessing as (x − c)/(1 − c), with c each question's chance of a right guess."""
     if not len(c):
         return part
     values = (part.values - c[:, None]) / (1 - c[:, None])

@@ -19,7 +19,7 @@ from .rows import RowDecision, decide_rows
 
 
 def other_methods(whole: Difference, rows: Sequence[tuple[Difference, Skew | None]]) -> tuple[methods.Combined, ...]:
-    """Return Stouffer's, the inverse-variance and Wilcoxon's test over the rows that an overall row averages.
+    """Test an overall difference in three more ways, from its tasks' rows: Stouffer, inverse variance, Wilcoxon.
 
     A metric where lower is better counts with its sign turned, so that above 0 always means that A is better. Rows
     without a standard error above 0 and its degrees of freedom are left out of all but Wilcoxon's test. All three take
@@ -50,7 +50,7 @@ def other_methods(whole: Difference, rows: Sequence[tuple[Difference, Skew | Non
 
 
 def compare_counts(a: tuple[int, int], b: tuple[int, int], names: tuple[str, str], settings: Settings) -> Difference:
-    """Compare x right answers of n with y of m by Fisher's exact test and the interval of [Agresti], unpaired.
+    """Compare two accuracies given as counts, x of n and y of m right, by Fisher's exact test (unpaired).
 
     The statistic is z of the pooled test of two proportions.
 

@@ -37,7 +37,7 @@ AnyScores = TypeVar("AnyScores", Scores, CorpusScores)
 
 
 def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questions: int = 0) -> Comparison:
-    """Return A − B for every pair of runs, in everything that both measured, with p adjusted over families of rows.
+    """Return A − B for every pair of runs and every metric that both have, with p-values adjusted per family.
 
     Args:
         pairs: (A, B) runs; rows of all of them are in the families.
@@ -86,7 +86,7 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
 def _of_pair(
     run_a: Run, run_b: Run, settings: Settings, n_questions: int
 ) -> tuple[list[RowDecision], list[Flip], list[Note], list[Compared | tuple[CorpusScores, CorpusScores]]]:
-    """Return the difference rows of two runs, the questions that flipped most, notes, and what each row compares."""
+    """Compare two runs: return rows of A − B, most flipped questions, notes, and the scores behind each row."""
     compared, notes = compared_of(run_a, run_b)
     wholes = _shared_scores(run_a.corpus, run_b.corpus)
     # a group's subtasks are a family, the smallest group's where there are several; all else is the first family
@@ -130,7 +130,7 @@ def _of_pair(
 
 
 def _doubled_notes(what: Compared, row: RowDecision, settings: Settings) -> list[Note]:
-    """Return a note on how far questions that are asked twice change the standard error of a task's row."""
+    """Return a note with the standard error of A − B if questions of equal text were one cluster. [] if none."""
     side = next((name for name in ("parts_a", "parts_b") if getattr(what, name)[0].questions.doubles), None)
     if what.group is not None or side is None or (side == "parts_b" and what.parts_a[0].clusters is not None):
         return []
@@ -144,7 +144,7 @@ def _doubled_notes(what: Compared, row: RowDecision, settings: Settings) -> list
 
 
 def compared_of(run_a: Run, run_b: Run) -> tuple[list[Compared], list[Note]]:
-    """Return the tasks and groups that two runs both measured, and notes on what is left out."""
+    """Match two runs: return the tasks and groups that both measured, and notes on what only one has."""
     groups: list[Compared] = []
     notes: list[Note] = []
     mine, theirs = ({group.key: group for group in run.groups} for run in (run_a, run_b))
@@ -160,7 +160,7 @@ def compared_of(run_a: Run, run_b: Run) -> tuple[list[Compared], list[Note]]:
 
 
 def _common_group(run_a: Run, run_b: Run, of_a: Group | None, of_b: Group | None) -> tuple[list[Compared], list[Note]]:
-    """Return a group over the tasks that both runs have, and notes on tasks that only one run has.
+    """Restrict a task group to the tasks that both runs have. Return it ([] if none) and notes on the others.
 
     A run that has no such group needs the scores of all its tasks.
     """
@@ -186,7 +186,7 @@ def _common_group(run_a: Run, run_b: Run, of_a: Group | None, of_b: Group | None
 
 
 def note_partial_group(what: Compared, only: Sequence[Sequence[Scores]], code: str) -> list[Note]:
-    """Return a note on the tasks of a group (or of all tasks) that only one of two runs has."""
+    """Return a note that names the tasks of a group (or of the overall row) that only one of two runs has."""
     lone = [
         f"{some_of([part.task for part in parts], 4)} ({n:,} questions), which only {run.name} has"
         for parts, n, run in zip(only, what.left_out, (what.run_a, what.run_b), strict=True)
@@ -202,19 +202,19 @@ def note_partial_group(what: Compared, only: Sequence[Sequence[Scores]], code: s
 
 
 def _no_direction(rows: Sequence[RowDecision]) -> list[Note]:
-    """Return a note on the metrics of which no run says whether higher or lower is better."""
+    """Return a note naming the metrics for which no run states if higher or lower is better. [] if none."""
     unknown = dict.fromkeys(row.fields["metric"] for row in rows if row.fields["higher_is_better"] is None)
     return [Note("no_direction", f"{', '.join(unknown)}: {NO_DIRECTION}")] if unknown else []
 
 
 def _shared_scores(a: Iterable[AnyScores], b: Iterable[AnyScores]) -> list[tuple[AnyScores, AnyScores]]:
-    """Return the pairs of scores in A and B that have one task, metric and scorer, in A's order."""
+    """Match two runs' scores by task, metric and scorer: return (A's, B's) pairs of those that both have."""
     where = {part.key: part for part in b}
     return [(part, where[key]) for part in a if (key := part.key) in where]
 
 
 def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Scores]], list[Note]]:
-    """Return the pairs of scores that have one task, metric and scorer in both runs, and notes on others.
+    """Match two runs' scores by task, metric and scorer. Return the pairs, and notes on what only one has.
 
     `alone`: nothing else (a group, a corpus metric) can be compared.
     """
@@ -243,7 +243,7 @@ def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scor
 
 
 def _one_of_each(a: Sequence[Scores], b: Sequence[Scores]) -> str:
-    """Return parameters that leave each run its first scores alone."""
+    """Return options for a message, such as `metrics=[…]`, that select the first scores of A and of B only."""
     if not (a and b):
         return "`tasks`, `metrics` and `scorers`"
     names = ("metric", "task", "scorer")
@@ -256,7 +256,7 @@ def _one_of_each(a: Sequence[Scores], b: Sequence[Scores]) -> str:
 
 
 def _without_aliases(matched: Sequence[tuple[Scores, Scores]]) -> tuple[list[tuple[Scores, Scores]], list[Note]]:
-    """Return the pairs without metrics that a log lists twice (`scorer/Metric` and `Metric`), and a note on each."""
+    """Drop pairs that are another pair under a second metric name. Return the kept pairs and a note per drop."""
     kept: list[tuple[Scores, Scores]] = []
     notes = []
     for both in matched:
@@ -280,7 +280,7 @@ def _same_quantity(part: Scores, other: Scores) -> bool:
 
 
 def _only_here(run: Run, other: Run) -> list[Note]:
-    """Return a note on what only one of two runs measured."""
+    """Return a note on the task metrics that `run` has and `other` lacks. [] if there are none."""
     there = {part.key for part in other.scores}
     lone = tuple(part for part in run.scores if part.key not in there)
     return [Note("only_one_has", f"only {run.name} has {_list(lone)}: not compared")] if lone else []
@@ -293,13 +293,13 @@ def _list(scores: Sequence[Scores]) -> str:
 def difference_of_arrays(
     a: ArrayLike, b: ArrayLike, clusters: Labels | None, crossed: tuple[Labels, Labels] | None, settings: Settings
 ) -> Difference:
-    """Return A − B of two score arrays on the same questions. A's clusters count for both."""
+    """Return A − B with noise for two score arrays on the same questions. `clusters` holds for both."""
     each = as_scores(a, clusters, settings.missing, crossed=crossed), as_scores(b, missing=settings.missing)
     return difference_of_scores(first_of(each[0]), first_of(each[1]), settings)
 
 
 def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference:
-    """Return A − B of two `Scores` that were made of arrays.
+    """Return A − B with noise and verdict for two `Scores` of arrays, matched by position unless unpaired.
 
     Raises:
         ValueError: other numbers of questions, or none with a score in both.
@@ -313,7 +313,7 @@ def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference
 
 
 def _each_question(part_a: Scores, part_b: Scores, run_a: Run, run_b: Run) -> tuple[ByQuestion, IntArray, IntArray]:
-    """Return the questions that both runs have scored, with their row numbers in A and in B."""
+    """Return the questions that both runs have scored, with both mean scores, and their row numbers in A and B."""
     pairing = scored_pairs(part_a, part_b)
     at_a, at_b = np.array(pairing.rows_a, dtype=np.intp), np.array(pairing.rows_b, dtype=np.intp)
 
@@ -342,7 +342,7 @@ def _each_question(part_a: Scores, part_b: Scores, run_a: Run, run_b: Run) -> tu
 
 
 def most_flipped(part_a: Scores, part_b: Scores, runs: tuple[Run, Run], limit: int) -> tuple[list[Flip], list[Note]]:
-    """Return at most `limit` questions with the largest differences between A and B, with texts, and notes.
+    """Return the (at most `limit`) questions with the largest |A − B|, with texts from the logs, and notes.
 
     It reads whole questions, targets and answers from the logs. No number depends on them.
     """
@@ -364,7 +364,7 @@ def most_flipped(part_a: Scores, part_b: Scores, runs: tuple[Run, Run], limit: i
 
 
 def by_question(pairs: Sequence[tuple[Run, Run]]) -> tuple[ByQuestion, ...]:
-    """Return the scores of both runs on every question, for each task, metric and scorer that a pair shares."""
+    """Return both runs' mean scores on every shared question: one table per task, metric, scorer and pair."""
     out = []
     for runs in pairs:
         with suppress(InputError):  # groups and corpus metrics alone are shared

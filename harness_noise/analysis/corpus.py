@@ -66,11 +66,11 @@ class Side:
         return len(self.codes)
 
     def values(self) -> FloatArray:
-        """Return (K,) the corpus metric of each repeat, over all questions."""
+        """Return (K,) values of the corpus metric, one for each repeat, each over all questions."""
         return self.with_counts(np.ones((1, self.G))).ravel()
 
     def with_counts(self, counts: FloatArray) -> FloatArray:
-        """Return (B, K) the corpus metric in B resamples, whose (B, G) counts say how often each cluster is drawn."""
+        """Return (B, K) the metric in B resamples. `counts` (B, G) is how often each cluster is drawn in each."""
         if self.stats is not None:
             return self._of_sums(np.tensordot(counts, self.sums, axes=1))
         drawn = (np.repeat(np.arange(len(self)), times[self.codes]) for times in counts.astype(np.intp))
@@ -86,7 +86,7 @@ class Side:
         return out
 
     def left_out(self) -> FloatArray | None:
-        """Return (G,) the corpus metric without each cluster, averaged over repeats. None if that takes too many calls.
+        """Return (G,) the metric without one cluster at a time, averaged over repeats. None: too many calls.
 
         None where that takes too many calls.
         """
@@ -100,7 +100,7 @@ class Side:
         return self.stats is None and self.part.of_rows != "order"
 
     def without(self, blocks: IntArray) -> FloatArray:
-        """Return (B,) the corpus metric without each block of clusters, averaged over repeats."""
+        """Return (B,) the metric without one block of clusters at a time, averaged over repeats."""
         if self.stats is not None:
             inside = np.zeros((int(blocks.max()) + 1, *self.sums.shape[1:]))
             np.add.at(inside, blocks, self.sums)
@@ -110,7 +110,7 @@ class Side:
         return np.asarray(np.array(each).mean(axis=1))
 
     def df(self) -> float:
-        """Return the degrees of freedom of the clusters: those of CR2 for a mean over these questions."""
+        """Return the Bell–McCaffrey degrees of freedom (CR2) of a mean over these clustered questions. NaN if none."""
         by_cell = cells(design(len(self), None if len(self) == self.G else self.codes))
         return by_cell.df.item() if by_cell.identified.all() else math.nan
 
@@ -120,11 +120,11 @@ class Side:
             return np.asarray(self.part.value(sums), dtype=np.float64)
 
     def call(self, rows: IntArray, k: int) -> float:
-        """Return the corpus metric of repeat k over the questions in these rows. NaN if it has no value."""
+        """Call the metric on the records of repeat `k` in these question rows. NaN if it has no value there."""
         return self.of_items([row[k] for i in rows if k < len(row := self.records[i]) and row[k] is not None])
 
     def of_items(self, answers: list[Any]) -> float:
-        """Return the corpus metric of these records. NaN if there are none or the metric has no value."""
+        """Call the metric's aggregation on these records. NaN if there are none or it fails to compute."""
         assert self.part.aggregate is not None
         try:
             return float(self.part.aggregate(answers)) if answers else math.nan
@@ -133,7 +133,7 @@ class Side:
 
 
 def _answered(part: CorpusScores) -> BoolArray:
-    """Return (n,) True for questions that have an answer. Refuse questions that are clustered in two crossed ways.
+    """Return (n,) True for questions with an answer. Refuse questions clustered in two crossed ways.
 
     Raises:
         InputError: they are clustered in two crossed ways.
@@ -152,7 +152,7 @@ def _answered(part: CorpusScores) -> BoolArray:
 
 
 def _side(part: CorpusScores, rows: IntArray, labels: Sequence[str] | None) -> Side:
-    """Return the answers to the questions in these rows, with cluster codes made of the labels."""
+    """Return one run's answers to the questions in these rows, with clusters numbered from the labels."""
     codes, G = (np.arange(len(rows)), len(rows)) if labels is None else cluster_codes(labels)
     if part.stats is not None:
         return Side(part, part.stats[rows], (), part.stats.shape[1], codes, G)
@@ -161,13 +161,13 @@ def _side(part: CorpusScores, rows: IntArray, labels: Sequence[str] | None) -> S
 
 
 def _ordered_by_key(part: CorpusScores, rows: IntArray) -> IntArray:
-    """Return row numbers sorted by the questions' names, so that random draws do not depend on a file's order."""
+    """Return these question rows sorted by the questions' names, so that random draws do not depend on file order."""
     keys = part.questions.keys
     return np.array(sorted(rows.tolist(), key=lambda i: by_name(keys[i])), dtype=np.intp)
 
 
 def _clustered_by_records(part: CorpusScores) -> CorpusScores:
-    """Return the metric with clusters by the key that its aggregation groups records by, if it has no clusters.
+    """Return the metric, clustered by the key its aggregation groups records by. Unchanged if it has clusters.
 
     A mean over categories of their means is still a function of the records: its categories are not clusters.
     """
@@ -194,13 +194,13 @@ def _clustered_by_records(part: CorpusScores) -> CorpusScores:
 
 
 def _side_of_run(part: CorpusScores) -> Side:
-    """Return all answers of one run under a corpus metric, with their clusters."""
+    """Return all of one run's answers under a corpus metric, in order of question names, with their clusters."""
     rows = _ordered_by_key(part, np.flatnonzero(_answered(part)))
     return _side(part, rows, None if part.clusters is None else [part.clusters[i] for i in rows])
 
 
 def _shared(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run) -> tuple[tuple[Side, Side], tuple[int, int]]:
-    """Return both runs' answers to the questions that both have, and how many more questions each has."""
+    """Return both runs' answers to the questions they share, and how many further questions A and B each answered."""
     pairs = pair_questions(a.questions, b.questions)
     if not pairs.rows_a:
         raise NothingSharedError(
@@ -243,7 +243,7 @@ class SumNoise:
 
 
 def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: bool) -> tuple[Variance, float]:
-    """Return the jackknife variance over clusters of Σ ± metric [Efron1981], and the effective number of clusters.
+    """Return the jackknife variance over clusters of Σ sign × metric [Efron1981], and the effective cluster count.
 
     The variance is V where the metric cannot be computed without each cluster. Sides that are independent samples have
     Satterthwaite's degrees of freedom, as in Welch's test. The clusters that carry it are (Σ u²)²/Σ u⁴ with u what each
@@ -268,7 +268,7 @@ def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: 
 
 
 def jackknife_variance(theta: FloatArray) -> float:
-    """Return the jackknife variance of a metric from its (G,) values without each cluster."""
+    """Return the jackknife variance of a metric, from its G values without one cluster at a time."""
     G = len(theta)
     variance = clustered_variance((G - 1) * (theta.mean() - theta), design(G))
     assert variance is not None  # fewer than two clusters are refused before
@@ -276,12 +276,12 @@ def jackknife_variance(theta: FloatArray) -> float:
 
 
 def _resamples(sides: Sequence[Side], settings: Settings) -> int:
-    """Return the number of resamples to draw: fewer for a metric that has to be called."""
+    """Return the number of resamples to draw: the setting's, or fewer if the metric is a called function."""
     return min(settings.resamples, CALLS) if any(side.stats is None for side in sides) else settings.resamples
 
 
 def _resampled(sides: Sequence[Side], signs: Sequence[float], settings: Settings, paired: bool) -> FloatArray:
-    """Return (B,) values of Σ ± metric in resamples of clusters. Paired runs share each draw."""
+    """Return (B,) values of Σ sign × metric in bootstrap resamples of clusters. Paired runs share each draw."""
     B = _resamples(sides, settings)
     rng = np.random.default_rng(settings.seed)
     total = np.zeros(B)
@@ -296,7 +296,7 @@ def _resampled(sides: Sequence[Side], signs: Sequence[float], settings: Settings
 
 
 def _noise(sides: Sequence[Side], signs: Sequence[float], settings: Settings) -> SumNoise:
-    """Return Σ ± metric over the runs (a mean or a difference) with its noise."""
+    """Compute a corpus metric's mean or difference (Σ sign × metric over runs) and its variance by resampling."""
     paired, values = not settings.unpaired, [side.values() for side in sides]
     each = tuple(float(np.mean(theta)) if len(theta) else math.nan for theta in values)
     value, fewest = float(np.dot(signs, each)), min(side.G for side in sides)
@@ -329,7 +329,7 @@ def _split(
     known: tuple[SumNoise, Variance],
     codes: set[str],
 ) -> SumNoise:
-    """Return the noise with its variance split into data and prediction noise, judged by the repeats."""
+    """Return the noise with its variance split into data and prediction noise, from the spread over repeats."""
     noise, (V, df) = known[0], (known[1].value, known[1].df)
     if math.isnan(V):
         return SumNoise(m, frozenset({"few_resampled"}), each)
@@ -358,7 +358,7 @@ def _split(
 
 
 def _deleted(sides: Sequence[Side], signs: Sequence[float], paired: bool) -> tuple[SumNoise, Variance]:
-    """Return the noise of a metric that is called: its jackknife over clusters, or over at most 500 random blocks.
+    """Return the noise of a metric that is a called function, by a jackknife over at most 500 blocks of clusters.
 
     It is not resampled with replacement: a question that is drawn twice may be merged into one by the metric itself.
     """
@@ -374,7 +374,7 @@ def _deleted(sides: Sequence[Side], signs: Sequence[float], paired: bool) -> tup
 
 
 def _range(part: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[float, float] | None:
-    """Return the corpus metric's range if it is given or declared, else None. Refuse values outside."""
+    """Return the corpus metric's range: the setting's, else the declared, else None. Refuse values outside it."""
     bounds = settings.range or part.bounds
     values = theta[np.isfinite(theta)]
     if bounds is None or len(values) == 0:
@@ -386,7 +386,7 @@ def _range(part: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[f
 
 
 def _interval(part: CorpusScores, noise: SumNoise, bounds: tuple[float, float] | None, settings: Settings) -> Interval:
-    """Return the interval of a corpus metric: Wilson's in a known range, else the bootstrap's, or the one asked for."""
+    """Return a corpus metric's confidence interval: by the method asked for, else by bootstrap (jackknife: t)."""
     mean, df, flat = noise.m.mean.item(), noise.m.df.item(), noise.flat
     by_default = settings.interval == INTERVALS.default
     chosen = (T if noise.by_deletion else BOOTSTRAP) if by_default else INTERVALS[settings.interval]
@@ -420,7 +420,7 @@ def _cannot_resample(part: CorpusScores, option: str) -> str:
 
 
 def estimate_corpus(part: CorpusScores, run: Run, settings: Settings) -> Estimate:
-    """Return a corpus metric, averaged over repeats, with its noise by the cluster bootstrap."""
+    """Return a run's corpus metric (such as F1), averaged over repeats, with its standard error and interval."""
     settings.check("corpus", f"{part.task}, {part.metric}")
     part = _clustered_by_records(part)
     side = _side_of_run(part)
@@ -444,7 +444,7 @@ def estimate_corpus(part: CorpusScores, run: Run, settings: Settings) -> Estimat
 
 
 def _codes(part: CorpusScores, theta: FloatArray) -> set[str]:
-    """Return the diagnostics of one run's corpus metric. `theta` holds its value on each repeat."""
+    """Return a corpus metric's diagnostics, `mean_mismatch` if the harness's value is not that of repeats `theta`."""
     codes = set(part.diagnostics)
     if part.native is None or not len(theta):
         return codes
@@ -453,7 +453,7 @@ def _codes(part: CorpusScores, theta: FloatArray) -> set[str]:
 
 
 def _test(noise: SumNoise, sides: Sequence[Side], settings: Settings) -> decision.Test:
-    """Return the test of a corpus difference: bootstrap or permutation if asked for, else Student's t."""
+    """Return the significance test of a corpus difference: bootstrap or permutation if set, else Student's t."""
     if noise.flat:
         return decision.Test()
     if noise.by_deletion and BOOTSTRAP.name in (settings.test, settings.interval_of_difference):
@@ -466,24 +466,24 @@ def _test(noise: SumNoise, sides: Sequence[Side], settings: Settings) -> decisio
 
 
 def by_t(noise: SumNoise, sides: Sequence[Side], settings: Settings) -> decision.Test:
-    """Return Student's t as the test of a corpus difference."""
+    """Return an empty test for a corpus difference, which stands for the default: Student's t."""
     return decision.Test()
 
 
 def by_resampling(noise: SumNoise, sides: Sequence[Side], settings: Settings) -> decision.Test:
-    """Return the bootstrap as the test of a corpus difference, or Student's t if nothing was resampled."""
+    """Return the bootstrap's p-value and percentile interval of a corpus difference. t if nothing was resampled."""
     if noise.distribution is None:
         return decision.Test()
     return by_bootstrap(noise.distribution.expanded(noise.variance, noise.m.df.item()), settings, "percentile")
 
 
 def by_permutation(noise: SumNoise, sides: Sequence[Side], settings: Settings) -> decision.Test:
-    """Return the permutation test of a corpus difference."""
+    """Return the permutation test of a corpus difference, which swaps A's and B's answers by cluster."""
     return decision.Test(np.array([_swap_p(sides[0], sides[1], settings)]), by_p=True)
 
 
 def _swap_p(a: Side, b: Side, settings: Settings) -> float:
-    """Return the p-value of a permutation test that exchanges the two runs' answers cluster by cluster."""
+    """Return the permutation p-value of a corpus difference: A's and B's answers are swapped cluster by cluster."""
     if (a.stats is None) != (b.stats is None):
         raise InputError(
             f"{a.part.task}, {a.part.metric}: one run has its sums and the other its records, so their answers cannot "
@@ -508,7 +508,7 @@ def _swap_p(a: Side, b: Side, settings: Settings) -> float:
 
 
 def _stacked_sides(a: Side, b: Side) -> Side:
-    """Return the answers of both runs as 2G clusters, A's clusters first.
+    """Return both runs' answers as one table with 2G clusters: A's G clusters first, then B's.
 
     Two runs may have different numbers of repeats: repeat k meets repeat k modulo the other's number.
     """
@@ -524,7 +524,7 @@ def _stacked_sides(a: Side, b: Side) -> Side:
 
 
 def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings) -> RowDecision:
-    """Return A − B of a corpus metric, with noise from resamples of clusters that both runs share.
+    """Return the row of A − B of a corpus metric, noise from resampled clusters of the shared questions.
 
     There is no sign test of questions that have no score of their own.
     """

@@ -86,7 +86,7 @@ class Compared:
     """(id of A's scores, id of B's) → the check of their equal answers, which a group needs again for its tasks."""
 
     def check_equal_answers(self, *, unpaired: bool = False) -> Checked:
-        """Return the check whether equal answers of both runs are scored equally, over all tasks compared.
+        """Count answers with equal text in A and B, and how many of those are scored differently, over all tasks.
 
         Unpaired runs are checked if it is known which of their questions are the same.
         """
@@ -108,18 +108,18 @@ class Compared:
         return self.parts_a[0].task if self.group is None else self.group.name
 
     def bounds(self, settings: Settings) -> tuple[float, float] | None:
-        """Return the lowest and highest possible value of the metric, judged by the scores of both runs."""
+        """Return the metric's lowest and highest possible value, from settings, adapter or scores. None: unknown."""
         return score_range([Ends.of(self.parts_a), Ends.of(self.parts_b)], settings)
 
     def codes(self) -> set[str]:
-        """Return the codes of the diagnostics that the scores of both runs already have."""
+        """Return the diagnostic codes that the scores of A and of B have before they are compared."""
         sides = ((self.parts_a, self.run_a), (self.parts_b, self.run_b))
         return set[str]().union(
             *(codes_of(parts, None if self.group is None else own_group(run, self.group)) for parts, run in sides)
         )
 
     def about(self) -> dict[str, Any]:
-        """Return the row's fields that need no statistics, by name: task, metric, models, unit, missing, weights."""
+        """Return the row's descriptive fields: task, metric, models, unit, missing answers by cause, weights."""
         more: dict[str, Any] = {"task": self.task, "unit": self.parts_a[0].unit, "missing": causes_of(self.parts)}
         more["weights"] = None if self.group is None else self.group.weighted
         more["_zero_one"] = are_zero_one(self.parts)
@@ -127,7 +127,7 @@ class Compared:
 
 
 def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision, list[Note]]:
-    """Return the difference A − B of one task or group, before its verdict, and notes on it.
+    """Return the row of A − B of one task or group, before its verdict, and notes on it.
 
     Of a group nothing is said of its questions and their clusters, which the rows of its tasks do.
     """
@@ -163,7 +163,7 @@ def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision,
 
 
 def _with_scoring(row: RowDecision, found: Checked, compared: Compared) -> tuple[RowDecision, list[Note]]:
-    """Return the row with diagnostics of unequal scoring: equal answers scored differently, other scorer versions."""
+    """Add diagnostics and notes to a row if equal answers are scored differently, or scorer versions differ."""
     codes, notes, about = set(row.codes), list[Note](), f"{compared.task} {compared.parts_a[0].metric}"
     if scored_differently(found.equal):
         codes.add(SCORED)
@@ -179,7 +179,7 @@ def _with_scoring(row: RowDecision, found: Checked, compared: Compared) -> tuple
 
 
 def _missing_note(row: RowDecision, compared: Compared, settings: Settings) -> list[Note]:
-    """Return a note on how much the missing answers could change the difference, if it is much."""
+    """Return a note with the lowest and highest A − B that missing answers allow. [] if that changes little."""
     n_missing, se, sides = row.fields["n_missing"], row.fields["se"], (compared.parts_a, compared.parts_b)
     if not n_missing or not math.isfinite(se) or all_count_as_zero(settings.missing):
         return []
@@ -197,7 +197,7 @@ def _missing_note(row: RowDecision, compared: Compared, settings: Settings) -> l
 
 
 def _with_filled(row: RowDecision, compared: Compared, settings: Settings) -> RowDecision:
-    """Return the row with the differences that result from the worst and best scores in place of missing ones.
+    """Return the row plus the rows that result if missing answers get the worst or the best score.
 
     First come the worst scores of A with the best of B, and the best of A with the worst of B. If it is not shown that
     all others lie between, graded scores between the ends are tried, too.
@@ -230,7 +230,7 @@ def _with_filled(row: RowDecision, compared: Compared, settings: Settings) -> Ro
 
 
 def _reach(low: Aligned, high: Aligned, *, settings: Settings, graded: bool) -> Reach:
-    """Return the range of test results that the missing scores leave possible, as far as it is known.
+    """Return the range of t statistics that the missing scores leave possible, or that it is not known.
 
     The sign test and the permutation test count signs, or compare sums, so they follow every score. So does t of single
     answers that are right or wrong. Of all other scores `t_reach` knows; of other tests nothing.
@@ -268,7 +268,7 @@ def _no_question(compared: Compared, pairing: Aligned) -> str:
 
 
 def _first_of(compared: Compared) -> str:
-    """Return what the first question of each side is called, "" if a side has none."""
+    """Return a sentence that quotes the first question of A and of B, "" if one side has no questions."""
     each = [parts[0].questions for parts in (compared.parts_a, compared.parts_b)]
     names = [
         next(iter(questions.keys if questions.kind not in CONTENT_KEYS else questions.shown() or ()), "")
@@ -279,7 +279,7 @@ def _first_of(compared: Compared) -> str:
 
 
 def _paired(compared: Compared, aligned: Aligned, settings: Settings) -> RowDecision:
-    """Return the row of A − B over the questions that both runs have."""
+    """Return the row of A − B over the questions that both runs have, before its verdict."""
     a, b = aligned.a, aligned.b
     only = (aligned.only_a + compared.left_out[0], aligned.only_b + compared.left_out[1])
     codes, corrected, population = compared.codes(), dict[str, Any](), settings.questions_are == "population"
@@ -316,7 +316,7 @@ def _paired(compared: Compared, aligned: Aligned, settings: Settings) -> RowDeci
 
 
 def _own_numbers(only: tuple[int, int], samples: tuple[Sample, Sample], each: Sequence[Moments]) -> Sides:
-    """Return each run's own mean, variance and counts, next to a difference."""
+    """Return each run's own mean, variance and question counts, for the row of their difference."""
     top = [np.array([x.n_answers.max(initial=0)]) for x in samples]
     return sides_of([np.array([n]) for n in only], top, each, np.full(1, np.nan))
 
@@ -324,7 +324,7 @@ def _own_numbers(only: tuple[int, int], samples: tuple[Sample, Sample], each: Se
 def _paired_numbers(
     only: tuple[int, int], whole: Estimated, samples: tuple[Sample, Sample], settings: Settings
 ) -> Sides:
-    """Return each run's own mean, variance and counts, and correlation and wins, over the questions that both have."""
+    """Return each run's own mean and variance, their correlation and their wins, over the shared questions."""
     sides = _own_numbers(only, samples, each_alone(whole, samples, settings))
     if whole.correction:
         return sides
@@ -337,7 +337,7 @@ def _paired_numbers(
 
 
 def pair_kernel(a: Sample, b: Sample, settings: Settings) -> tuple[Estimated, tuple[Sample, Sample]]:
-    """Compute the contrast A − B of two samples, run by run if `runs_shared`, and return it with its samples."""
+    """Compute A − B of two samples on shared questions, by matching runs if `runs_shared`. Return it and both."""
     plan = a.design()
     if not settings.runs_shared:
         return kernel([a, b], [1.0, -1.0], plan, settings), (a, b)
@@ -348,7 +348,7 @@ def pair_kernel(a: Sample, b: Sample, settings: Settings) -> tuple[Estimated, tu
 def observed_pair(
     noise: Estimated, bounds: tuple[float, float] | None, settings: Settings
 ) -> tuple[Leads, Differences]:
-    """Return who leads on which questions, and the difference with all that its decision needs."""
+    """Return the counts of questions that A or B leads on, and the difference with what its test needs."""
     of, far, width = blank(Leads, 1), None, None if bounds is None else bounds[1] - bounds[0]
     if settings.questions_are == "population":
         # what stored runs add is in the test itself (`by_runs`)
@@ -363,7 +363,7 @@ def observed_pair(
 
 
 def run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
-    """Return both samples restricted to the runs that both models have, and their differences run by run.
+    """Restrict two samples to answers of runs that both have. Return A, B and A − B, run k minus run k.
 
     Raises:
         InputError: a question that the two models answered in no common run.
@@ -383,7 +383,7 @@ def run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
 
 
 def _unpaired(compared: Compared, settings: Settings) -> RowDecision:
-    """Return the row of A − B for two independent samples of questions: V_A + V_B, Welch's degrees of freedom.
+    """Return the row of A − B for independent samples of questions: variance V_A + V_B, Welch's df.
 
     Every question of both runs counts: n_questions = n_A + n_B, none is shared, so n_only_a = n_A
     and n_only_b = n_B; what needs pairs (wins, correlation, sign test) is null.
@@ -419,7 +419,7 @@ def _unpaired(compared: Compared, settings: Settings) -> RowDecision:
 def _unpaired_difference(
     m: Moments, each: Sequence[Estimated], bounds: tuple[float, float] | None, settings: Settings
 ) -> Differences:
-    """Return the difference of two independent means with all that its decision needs."""
+    """Return the difference of two independent means, with Agresti–Caffo limits for 0/1 scores if a range is known."""
     of = Differences(m.mean, m.variance, m.df, m.zero_variance, np.array([np.nan]))
     if bounds is None:
         return of
@@ -436,7 +436,7 @@ def _unpaired_difference(
 
 
 def welch(a: Moments, b: Moments) -> Moments:
-    """Return the moments of a difference of two independent means, with Welch's degrees of freedom."""
+    """Return the moments of a − b for two independent means: summed variance, Welch's degrees of freedom."""
     variance, spread = a.variance + b.variance, a.variance**2 / a.df + b.variance**2 / b.df
     sums = Moments(**{name: column + getattr(b, name) for name, column in columns_of(a).items()})
     return replace(

@@ -16,13 +16,13 @@ BY_WORDS = "the words of the question"
 
 
 def clustered_by_words(part: Scores) -> Scores | None:
-    """Return the scores with questions of equal input in one cluster. None if nothing changes."""
+    """Return the scores with questions of equal text put into one cluster. None if no clusters change."""
     labels = clusters_with_doubles(part.questions, part.clusters)
     return None if labels is None else replace(part, clusters=labels, cluster_spec=BY_WORDS)
 
 
 def doubled_note(part: Scores, se: float | None, again: Callable[[Scores], float | None]) -> list[Note]:
-    """Return a note with the standard error that clusters of equal questions would give. [] if there are none.
+    """Return a note with the standard error if questions of equal text were one cluster. [] if none are equal.
 
     Args:
         part: scores of one run, with its doubled questions.

@@ -38,7 +38,7 @@ def draw(
     seed: int = 0,
     chances: FloatArray | None = None,
 ) -> IntArray:
-    """Draw random questions in whole clusters, every task in proportion, until the size is reached.
+    """Return row numbers of a random subset of n questions: whole clusters, each task in proportion, up to `size`.
 
     Args:
         n: questions.
@@ -70,12 +70,12 @@ def draw(
 
 
 def last_unit(ends: IntArray, target: float) -> int:
-    """Return the index of the unit (question or cluster) with which `target` questions are reached."""
+    """Return the index of the first unit (question or cluster) whose running total `ends` reaches `target`."""
     return min(int(np.searchsorted(ends, target - 1e-9)), len(ends) - 1)
 
 
 def proportional(codes: IntArray, units: int, tasks: Labels | None, rng: np.random.Generator) -> IntArray:
-    """Return (units,) random ranks of the clusters, spread evenly over the tasks."""
+    """Return (units,) a random order (rank) of the clusters in which every task is spread evenly."""
     drawn = rng.permutation(units)
     sizes = np.bincount(codes, minlength=units).astype(np.float64)
     stratum = tasks_touched(codes, units, tasks)
@@ -90,7 +90,7 @@ def proportional(codes: IntArray, units: int, tasks: Labels | None, rng: np.rand
 
 
 def tasks_touched(codes: IntArray, units: int, tasks: Labels | None) -> IntArray:
-    """Return (units,) a code for the set of tasks in which each cluster has questions."""
+    """Return (units,) a code for each cluster that says in which set of tasks it has questions."""
     touched: list[set[int]] = [set() for _ in range(units)]
     of_task = np.zeros(len(codes), dtype=np.intp) if tasks is None else cluster_codes(tasks)[0]
     for code, task in zip(codes.tolist(), of_task.tolist(), strict=True):
@@ -101,7 +101,7 @@ def tasks_touched(codes: IntArray, units: int, tasks: Labels | None) -> IntArray
 def drawing_chances(
     size: str | float, expected: FloatArray, clusters: Labels | None = None, tasks: Labels | None = None
 ) -> FloatArray | None:
-    """Return (n,) probabilities of being drawn that are larger for questions with uncertain expected scores.
+    """Return (n,) drawing probabilities, higher for questions with an expected score near ½. None: all equal.
 
     They are equal within a cluster, by its mean, and every task has its share of the part. None, which is the same
     probability for all, where no score is more uncertain than another, as with a single answer of a single reference,
@@ -135,7 +135,7 @@ def drawing_chances(
 
 
 def number_wanted(size: str | float, n: int) -> int:
-    """Return the number of questions that a size means, of n: 0.2, "20%" or "200".
+    """Parse a size, 0.2, "20%" or "200", and return the number of questions that it means, at most n.
 
     Raises:
         InputError: neither a share nor a number of questions from 2.
@@ -159,7 +159,7 @@ def with_record(
     drawn: Iterable[Mapping[str, Any]],
     sizes: Mapping[str, int] | None = None,
 ) -> Run:
-    """Return the run with the records of its early stopping and of its drawn questions, and the diagnostics for both.
+    """Return the run with the records of its early stopping and drawn questions, and diagnostics for both.
 
     Args:
         run: without them.
@@ -192,7 +192,7 @@ def with_record(
 
 
 def check_against(run: Run, task: str) -> None:
-    """Refuse a finished run as the comparison of a growing one if the finished run stopped early itself.
+    """Refuse a baseline run that stopped early itself: a growing run is only compared with complete ones.
 
     Args:
         run: the finished run.
@@ -215,7 +215,7 @@ def check_against(run: Run, task: str) -> None:
 
 
 def clusters_of_other(questions: Questions, other: Scores, option: str) -> tuple[tuple[str, ...], str] | None:
-    """Return the clusters of a run that names none, taken from the run that it is compared with.
+    """Return clusters for a run without any, copied from the run it is compared with. None if that has none.
 
     They draw the order of the questions, so every row of the new run has them as well.
 
@@ -246,7 +246,7 @@ def clusters_of_other(questions: Questions, other: Scores, option: str) -> tuple
 
 
 def about_clusters(what: str, spec: str, against: str, option: str, *, refused: bool = False) -> Note:
-    """Return a note that a run takes, or refuses, the clusters of the run that it is compared with.
+    """Return the note that a run uses (or refuses) the clusters of the run that it is compared with.
 
     Args:
         what: the task or tasks.
@@ -269,13 +269,13 @@ def about_clusters(what: str, spec: str, against: str, option: str, *, refused: 
 
 
 def read_block(block: object) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the records of early stopping and of drawn questions in a log's `noise` block, valid ones only."""
+    """Return a log's valid records of early stopping, and of randomly drawn questions, from its `noise` block."""
     entries = block if isinstance(block, Mapping) else {}
     return recorded_looks(entries.get("sequential")), valid_objects(entries.get("drawn"), Drawn)
 
 
 def recorded_looks(rows: object) -> list[dict[str, Any]]:
-    """Return the rows that have all fields of a `Sequential`. Their decisions know their margin."""
+    """Return the valid early-stopping records among these rows, each `decision` with its margin."""
     looks = valid_objects(rows, Sequential)
     return [{**look, "decision": Equivalent.recorded(look["decision"])} for look in looks]
 

@@ -38,7 +38,7 @@ class DrawnFrom:
     of: Sample
 
     def by_key(self) -> tuple[FloatArray, Design]:
-        """Return the differences and their design in the order of the questions' names."""
+        """Return the (n,) differences and their clusters in order of question names, for reproducible draws."""
         return in_order(self.d, self.plan, self.of.by_key())
 
 
@@ -86,7 +86,7 @@ class OneDifference:
 
 
 def chosen_test(of: Differences, samples: Samples, settings: Settings) -> decision.Test:
-    """Return the test and the interval that the settings choose for one difference.
+    """Compute the test and interval that the settings choose (t, sign, bootstrap, …) for one difference.
 
     Sign and permutation tests have no interval of their own, so they call a difference by p. So does the wild
     bootstrap, whose interval holds the nulls that it does not reject.
@@ -104,17 +104,17 @@ def chosen_test(of: Differences, samples: Samples, settings: Settings) -> decisi
 
 
 def test_of_t(drawn: OneDifference) -> decision.Test:
-    """Return Student's t as the test of one difference."""
+    """Return an empty test, which stands for the default, Student's t, of one difference."""
     return decision.Test()
 
 
 def test_of_sign(drawn: OneDifference) -> decision.Test:
-    """Return the sign test of one difference."""
+    """Return the sign test of one difference, from the numbers of questions that A and B lead on."""
     return by_sign(drawn.of)
 
 
 def test_of_permutation(drawn: OneDifference) -> decision.Test:
-    """Return the sign-flip permutation test of one difference."""
+    """Return the permutation test of one difference, which flips the signs of whole clusters at random."""
     from ..stats.resampling import sign_flip_p
 
     p = np.array([sign_flip_p(*drawn.samples[0].by_key(), drawn.settings.resamples, drawn.rng)])
@@ -122,7 +122,7 @@ def test_of_permutation(drawn: OneDifference) -> decision.Test:
 
 
 def test_of_wild(drawn: OneDifference) -> decision.Test:
-    """Return the wild bootstrap test of one difference, with its interval unless t's is asked for."""
+    """Return the wild cluster bootstrap test of one difference and its interval, unless t's interval is set."""
     from ..stats.resampling import by_wild, wild_test
 
     if not drawn.varies:
@@ -132,7 +132,7 @@ def test_of_wild(drawn: OneDifference) -> decision.Test:
 
 
 def test_of_bootstrap(drawn: OneDifference) -> decision.Test:
-    """Return the bootstrap test of one difference, with its interval unless another is asked for."""
+    """Return the bootstrap test of one difference and its BCa interval, unless another interval is set."""
     if not drawn.varies:
         return decision.Test()
     if drawn.distribution is None:
@@ -155,12 +155,12 @@ def test_of_bootstrap_t(drawn: OneDifference) -> decision.Test:
 
 
 def limits_of_t(drawn: OneDifference, test: decision.Test) -> decision.Test:
-    """Return the test unchanged, because t's limits are the default."""
+    """Return the test unchanged: it has Student's t limits unless other limits are put into it."""
     return test
 
 
 def limits_of_bootstrap(drawn: OneDifference, test: decision.Test) -> decision.Test:
-    """Return the test with bootstrap limits of the difference. No limits if it cannot be resampled."""
+    """Return the test with the BCa bootstrap limits of the difference. NaN if it cannot be resampled."""
     if not drawn.varies:
         return test
     found = drawn.distribution
@@ -171,7 +171,7 @@ def limits_of_bootstrap(drawn: OneDifference, test: decision.Test) -> decision.T
 
 
 def limits_of_bootstrap_t(drawn: OneDifference, test: decision.Test) -> decision.Test:
-    """Return the test with bootstrap-t limits of the difference.
+    """Return the test with bootstrap-t limits of the difference. Refuse scores, and too few clusters.
 
     Raises:
         InputError: of a difference of scores, or of few clusters; it names another interval.
@@ -189,7 +189,7 @@ def limits_of_bootstrap_t(drawn: OneDifference, test: decision.Test) -> decision
 
 
 def _check_measure(samples: Samples) -> None:
-    """Refuse a bootstrap-t of a difference of scores, or of few clusters.
+    """Refuse bootstrap-t for a metric without a unit (a score, not a cost), or with too few clusters.
 
     Raises:
         InputError: it names another interval.
@@ -204,12 +204,12 @@ def _check_measure(samples: Samples) -> None:
 
 
 def why_no_signs(of: Sample) -> str:
-    """Return the reason why the sign test does not apply (a ratio of sums), or "" if it applies."""
+    """Return a message that a ratio of sums has no sign test, "" if the sign test applies."""
     return f"{of.name}: no question has a ratio of sums, so none has a sign: use `test='t'`" if of.ratio else ""
 
 
 def by_bootstrap(distribution: Distribution, settings: Settings, method: Method = "bca") -> decision.Test:
-    """Return the interval that a bootstrap distribution gives, with its p-value if the bootstrap is the test."""
+    """Return a bootstrap distribution's interval, and its p-value if the bootstrap is the chosen test."""
 
     def at(null: float) -> FloatArray:
         return np.array([distribution.p_value(null, method)])
@@ -223,17 +223,17 @@ def by_bootstrap(distribution: Distribution, settings: Settings, method: Method 
 
 
 def pairs_by_t(of: decision.Differences, c: Columns, table: Table, settings: Settings) -> decision.Test:
-    """Return Student's t of all pairs."""
+    """Return an empty test for all pairs at once, which stands for the default, Student's t."""
     return decision.Test()
 
 
 def pairs_by_sign(of: decision.Differences, c: Columns, table: Table, settings: Settings) -> decision.Test:
-    """Return the sign test of all pairs."""
+    """Return the sign test of every pair of models at once, from the questions that each side leads on."""
     return decision.by_sign(of)
 
 
 def pairs_by_wild(of: decision.Differences, c: Columns, table: Table, settings: Settings) -> decision.Test:
-    """Return the wild bootstrap of all pairs."""
+    """Return the wild cluster bootstrap test of every pair of models, from shared random draws."""
     from ..stats.resampling import by_wild, wild_pairs
 
     return by_wild(wild_pairs(table, c, settings), len(c), settings)

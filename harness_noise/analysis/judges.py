@@ -19,7 +19,7 @@ MANY_PAIRS = 30
 
 
 def with_judge(row: Estimate, part: Scores) -> Estimate:
-    """Return the row with the judge's own noise, if the judge gave different verdicts on equal texts."""
+    """Return the row with the judge's flip rate and variance, if it scored equal texts differently."""
     gradings = part.gradings
     if gradings is None or part.texts is None:
         return row
@@ -43,7 +43,7 @@ def with_judge(row: Estimate, part: Scores) -> Estimate:
 
 
 def _noise_of_answers(values: FloatArray, gradings: Gradings) -> JudgeNoise | None:
-    """Return the judge's noise on equal answers to one question, and its noise on answers graded again."""
+    """Estimate a judge's noise from equal answers to one question, and from answers that it graded twice."""
     n, K = values.shape
     hashes, codes = np.unique(gradings.texts, return_inverse=True)
     codes = codes.reshape(n, K) + len(hashes) * np.arange(n)[:, None]
@@ -54,12 +54,12 @@ def _noise_of_answers(values: FloatArray, gradings: Gradings) -> JudgeNoise | No
 
 
 def _noise(verdicts: FloatArray, codes: IntArray) -> JudgeNoise | None:
-    """Return the judge's noise from (n, K, V) verdicts, given the (n, K) number of the text of each."""
+    """Estimate a judge's noise from (n, K, V) verdicts. Verdicts with equal (n, K) `codes` are on one text."""
     return judge_noise(verdicts.ravel(), np.repeat(codes.ravel(), verdicts.shape[2]))
 
 
 def judge_notes(rows: Iterable[Estimate]) -> list[Note]:
-    """Return a note for every row whose judge is noisy, if enough texts were graded twice to show it."""
+    """Return a note for each row with the share of scores the judge changes, if enough texts were graded twice."""
     notes = []
     for row in rows:
         flips = row.judge_flips

@@ -46,14 +46,14 @@ class WithFields:
         return {"task": first.task, "metric": first.metric, "scorer": first.scorer, **of_models, **scale}
 
     def samples(self) -> list[Sample]:
-        """Return the sample of each run, on the questions and clusters that the runs share."""
+        """Return one sample for a mean, or two (A, B) for a difference, on the questions that both runs scored."""
         if len(self.parts) == 1:
             return [sample(self.parts)]
         both = align(self.parts[:1], self.parts[1:], None)
         return [both.a, both.b]
 
     def contrast(self, who: str) -> tuple[Contrast, list[Sample], Design]:
-        """Return the contrast (mean or difference), the runs' samples and the design. Refuse crossed clusters.
+        """Return per-question values of the mean or of A − B, the samples and the design. Refuse crossed clusters.
 
         Raises:
             InputError: clusters in two crossed ways; `who` says what does not know these.
@@ -69,7 +69,7 @@ class WithFields:
         return contrast(stats, coefficients, plan.strata), samples, plan
 
     def take(self, rows: IntArray) -> WithFields:
-        """Return the questions in these rows only."""
+        """Return the same scores and fields, restricted to the questions in these rows."""
         return replace(
             self, parts=tuple(scores_of_rows(part, rows) for part in self.parts), fields=self.fields.take(rows)
         )
@@ -96,7 +96,7 @@ def with_fields(parts: Sequence[Scores], runs: Runs) -> WithFields | None:
 
 
 def stack_tasks(tables: Sequence[WithFields], group: Group) -> WithFields:
-    """Return the questions of a group's tasks as one sample, with the union of their fields."""
+    """Return the questions of a group's tasks as one table of scores and fields. Absent fields become None."""
     specs = dict.fromkeys(spec for table in tables for spec in table.fields.values)
     values = {
         spec: [value for table in tables for value in table.fields.values.get(spec, [None] * len(table))]
@@ -111,7 +111,7 @@ def stack_tasks(tables: Sequence[WithFields], group: Group) -> WithFields:
 
 
 def _stacked(parts: Sequence[Scores], group: Group) -> Scores:
-    """Return the scores of a group's tasks stacked into one table, with the clusters of the group's row."""
+    """Return the scores of a group's tasks stacked into one `Scores`, with the clusters of the group's row."""
     whole = sample(parts)
     of_task = [part.task for part in parts for _ in part.questions.keys]
     keys = [key for part in parts for key in part.questions.keys]
@@ -137,7 +137,7 @@ def _stacked(parts: Sequence[Scores], group: Group) -> Scores:
 
 
 def _texts_below(parts: Sequence[Scores]) -> TextsBelow | None:
-    """Return the texts of the answers to all tasks stacked, None if one task's texts are unknown."""
+    """Return the answer texts of several tasks, one below the other. None if one task has no texts."""
     sources = [part.answers for part in parts if part.answers is not None]
     if len(sources) < len(parts):
         return None
@@ -145,7 +145,7 @@ def _texts_below(parts: Sequence[Scores]) -> TextsBelow | None:
 
 
 def _merge_fields(of_runs: Sequence[Fields]) -> Fields:
-    """Return the fields of A, and those fields that only B has."""
+    """Return all fields of A, plus the fields that only B has."""
     values: dict[str, Sequence[Value]] = {}
     for fields in reversed(of_runs):
         values |= {key: column for key, column in fields.values.items() if any(value is not None for value in column)}
@@ -154,7 +154,7 @@ def _merge_fields(of_runs: Sequence[Fields]) -> Fields:
 
 
 def numbers_or_none(values: Sequence[Value]) -> FloatArray | None:
-    """Return (n,) field values as numbers, NaN for missing ones. None if some values are not numbers."""
+    """Parse a field's (n,) values as numbers, NaN if missing. None if any value is not a number."""
     parsed = [numeral(value) for value in values]
     present = [number for number, value in zip(parsed, values, strict=True) if value is not None]
     if not present or None in present:
@@ -163,12 +163,12 @@ def numbers_or_none(values: Sequence[Value]) -> FloatArray | None:
 
 
 def level_text(value: object) -> str:
-    """Return a field's value as text, to name a slice or a level."""
+    """Return a field's value as text, to name a slice or a level of a factor."""
     return number_text(value) if isinstance(value, float) else str(value)
 
 
 def check_known(tables: Iterable[WithFields], specs: Sequence[str], option: str) -> None:
-    """Refuse a field named in `specs`, to slice by or regress on, that no question of any task has.
+    """Refuse a named field that no question of any task has. The message lists the fields that exist.
 
     Raises:
         InputError: lists the fields that there are.
@@ -184,6 +184,6 @@ def check_known(tables: Iterable[WithFields], specs: Sequence[str], option: str)
 
 
 def field_names(tables: Iterable[WithFields]) -> str:
-    """Return the names of all fields that the questions have, as text for a message."""
+    """Return the names of all fields of the questions, comma-separated, at most 40, for a message."""
     names = dict.fromkeys(name for table in tables for name in table.fields.names)
     return ", ".join(list(names)[:40]) or "(none)"

@@ -53,7 +53,7 @@ __all__ = ["analyze_run", "analyze_runs", "estimate_scores", "looks_of"]
 
 
 def _chance_varies(data: Sample) -> bool:
-    """Return True if the chances of guessing differ, so that the corrected mean is no function of the raw mean."""
+    """Return True if a corrected score cannot be undone for the mean: guessing chances differ between questions."""
     corrected = any("chance_corrected" in part.diagnostics for part in data.parts)
     varies = any("chance_varies" in part.diagnostics for part in data.parts)
     return varies or (corrected and len({part.bounds for part in data.parts}) > 1)
@@ -62,7 +62,7 @@ def _chance_varies(data: Sample) -> bool:
 def _chosen(
     data: Sample, of: OneMean, settings: Settings, ends: intervals.RangeEnds | None, *, zero: bool
 ) -> choices.IntervalMethod | None:
-    """Return the interval method: the one asked for, else Wilson's or t's by default. None if none fits.
+    """Choose the interval method of a mean: the one set, else Wilson or t. None: a point, no interval fits.
 
     Raises:
         InputError: it is not for these answers.
@@ -81,7 +81,7 @@ def _chosen(
 
 
 def _distribution(data: Sample, noise: Estimated, settings: Settings) -> resampling.Distribution | None:
-    """Return the bootstrap distribution of a mean, scaled to its standard error. None if it cannot be resampled."""
+    """Return a mean's bootstrap distribution, scaled to its standard error. None if it cannot be resampled."""
     from ..stats import resampling
 
     d, plan = in_order(noise.c.d, noise.plan, data.by_key())
@@ -90,7 +90,7 @@ def _distribution(data: Sample, noise: Estimated, settings: Settings) -> resampl
 
 
 def _studentised(data: Sample, noise: Estimated, settings: Settings) -> FloatArray | None:
-    """Return the t statistics of a mean's resamples, for bootstrap-t. None if it cannot be resampled."""
+    """Return the t statistics of a mean's bootstrap resamples. None if the mean cannot be resampled."""
     from ..stats import resampling
 
     d, plan = in_order(noise.c.d, noise.plan, data.by_key())
@@ -99,7 +99,7 @@ def _studentised(data: Sample, noise: Estimated, settings: Settings) -> FloatArr
 
 
 def _interval(data: Sample, noise: Estimated, settings: Settings, ends: intervals.RangeEnds | None) -> Interval:
-    """Return the interval of a mean: the one asked for, or the default."""
+    """Return the confidence interval of a mean, by the method set or by default. Empty if none fits."""
     m, plan, level = noise.m, noise.plan, settings.level
     se, df, zero = math.sqrt(m.variance.item()), m.df.item(), bool(m.zero_variance[0])
     of = OneMean(
@@ -137,7 +137,7 @@ def _interval(data: Sample, noise: Estimated, settings: Settings, ends: interval
 
 
 def _interval_of_one(data: Sample, m: Moments, settings: Settings, ends: intervals.RangeEnds) -> Interval:
-    """Return Wilson's interval of a single right or wrong question, else an empty interval."""
+    """Return Wilson's interval if there is one question, scored right or wrong. Otherwise an empty interval."""
     if len(data) != 1 or settings.questions_are == "fixed" or data.corrected is not None:
         return Interval()
     low, high = ends.bounds
@@ -146,7 +146,7 @@ def _interval_of_one(data: Sample, m: Moments, settings: Settings, ends: interva
 
 
 def _binomial_answers(data: Sample, noise: Estimated, settings: Settings, ends: intervals.RangeEnds) -> float:
-    """Return the number of 0/1 answers that caps the effective sample size of a mean, infinite for no cap.
+    """Return how many 0/1 answers a mean has, which caps its effective sample size. Infinite means no cap.
 
     A vote has one value per question but is made of more answers than are known, so their number is no cap. With fixed
     questions only the answers' own variance is left, which no number of answers caps.
@@ -163,7 +163,7 @@ from."""
 
 
 def _run_codes(data: Sample, m: Moments, ends: intervals.RangeEnds | None, interval: Interval) -> set[str]:
-    """Return the diagnostics that a mean's skewness, and its scores at the ends of the range, call for."""
+    """Return diagnostics of one run's mean: skewed, few failures, repeats that differ from single answers, …."""
     codes = {"skewed"} if interval.moved else set()
     if ends is not None and interval.name != "none" and not np.isnan(m.variance[0]):
         unequal = short_of(m.df[0], min(HEAVY_DF, (m.n_clusters[0] - 1) / 2))
@@ -181,7 +181,7 @@ def _run_codes(data: Sample, m: Moments, ends: intervals.RangeEnds | None, inter
 
 
 def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group: Group | None = None) -> Estimate:
-    """Return the mean of one task, or of the tasks of a group, with its noise."""
+    """Return the mean of one task's scores, or of a group's tasks, with standard errors and interval."""
     first, shares = parts[0], group_shares(parts, group)
     data, bounds = sample(parts, shares), score_range([Ends.of(parts)], settings)
     codes, population, interval = codes_of(parts, group), settings.questions_are == "population", Interval()
@@ -232,7 +232,7 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
 
 
 def _ends_of(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> intervals.RangeEnds | None:
-    """Return how the scores (or correcting labels) lie between the ends of their range. None without a range."""
+    """Count how many clusters lie away from the ends of the metric's range. None if the range is unknown."""
     if bounds is None:
         return None
     if data.corrected is None:
@@ -242,7 +242,7 @@ def _ends_of(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> 
 
 
 def analyze_run(run: Run, settings: Settings) -> Analysis:
-    """Return all estimates of one run: tasks, groups, corpus metrics, then metrics that were skipped."""
+    """Return all estimates of one run in order: tasks, groups, corpus metrics, metrics without error bars."""
     estimates = [with_judge(estimate_of([part], run, settings), part) for part in run.scores]
     notes = [*run.notes, *named_repeats(run.scores, settings), *judge_notes(estimates)]
     notes += zeros_below(run.scores, settings)
@@ -270,7 +270,7 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
 
 
 def _without_range(rows: Iterable[Estimate]) -> list[Note]:
-    """Return a note on metrics without an interval, because all scores are 0 or all 1 and the range is unknown."""
+    """Return a note on metrics without an interval: all scores are 0, or all 1, and the range is unknown."""
     constant = [row for row in rows if "zero_variance" in row.diagnostics and row.mean in (0.0, 1.0)]
     names = dict.fromkeys(f"{row.task} {row.metric}".strip() for row in constant if row.range is None)
     said = (
@@ -281,7 +281,7 @@ def _without_range(rows: Iterable[Estimate]) -> list[Note]:
 
 
 def _skipped(run: Run, skip: Group | Skipped, settings: Settings) -> Estimate:
-    """Return the row of a metric of which only the harness's own value is known."""
+    """Return the row of a metric that has no scores: only the harness's own value, without error bar."""
     native = np.array([skip.native], dtype=np.float64)
     m = replace(undefined_moments(np.zeros(1), np.zeros(1)), mean=native)
     fields = mean_fields(skip.key, run, m, settings, Interval(), clustered=False)
@@ -294,7 +294,7 @@ Further: TypeAlias = Callable[[Run, Settings], tuple[Sequence[Estimate], Sequenc
 
 
 def analyze_runs(runs: Iterable[Run], settings: Settings, further: Further | None = None) -> Analysis:
-    """Return the estimates of several runs, one run after the other, with the rows that `further` adds to each."""
+    """Return the estimates of several runs, run after run, plus the rows that `further(run)` adds."""
     settings.check("analyze")
     runs, notes = agree_on_metrics(list(runs))
     check_clusters(settings.cluster, runs)
@@ -306,7 +306,7 @@ def analyze_runs(runs: Iterable[Run], settings: Settings, further: Further | Non
 
 
 def _other_tasks(runs: Sequence[Run]) -> list[Note]:
-    """Return a note on every group that consists of different tasks in different runs."""
+    """Return a note for each group that is made of different tasks in different runs. [] if none is."""
     tasks: dict[tuple[str, str, str], dict[frozenset[str], str]] = {}
     for run in runs:
         for group in run.groups:
@@ -325,7 +325,7 @@ def _other_tasks(runs: Sequence[Run]) -> list[Note]:
 
 
 def looks_of(runs: Sequence[Run]) -> dict[str, Any]:
-    """Return the runs' records of early stopping and drawn questions, as fields of an `Analysis`.
+    """Return the runs' records of early stopping and of drawn questions, as fields for an `Analysis`.
 
     Raises:
         InputError: a run has one of stopping, and what corrects for it is not installed.
@@ -342,5 +342,5 @@ def looks_of(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def estimate_scores(scores: Scores, settings: Settings) -> Estimate:
-    """Return the mean of scores that come from an array, with its noise."""
+    """Return the mean of scores that were made from an array, with standard errors and interval."""
     return estimate_of([scores], Run(model="", name="", harness="array"), settings)

@@ -24,7 +24,7 @@ def would_change(
     settings: Settings,
     others: Sequence[tuple[str, Callable[[], RowDecision]]] = (),
 ) -> Difference:
-    """Return the row with a list of the other defensible choices that would change its verdict.
+    """Return the row with the other choices (clusters, missing, …) under which its verdict would differ.
 
     Args:
         row: a family of its own, or one whose adjusted p is its p.
@@ -45,7 +45,7 @@ def would_change(
 
 
 def _clusters(what: Compared, settings: Settings) -> Iterator[tuple[str, Callable[[], RowDecision]]]:
-    """Yield two recomputed rows: without clusters, and without the largest cluster. Nothing if there are none."""
+    """Yield (name, function): the row without clusters, and without the largest cluster. Nothing if unclustered."""
     held = [part for part in what.parts if part.clusters is not None]
     if not held or settings.questions_are == "fixed":
         return

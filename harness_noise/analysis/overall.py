@@ -43,7 +43,7 @@ class Top:
     group: Group | None = None
 
     def within(self, sizes: Mapping[str, int]) -> dict[str, float]:
-        """Return the weights of a top-level row's tasks that have questions. They sum to 1."""
+        """Return each task's weight within this group or task, normalized to sum to 1. Empty tasks are left out."""
         weights: Sequence[float] = [float(sizes.get(task, 0)) for task in self.tasks]
         if self.group is not None and self.group.weights is not None:
             weights = self.group.weights
@@ -56,7 +56,7 @@ class Top:
 
 
 def top_level(tasks: Iterable[str], groups: Iterable[Group]) -> list[Top]:
-    """Return the tasks and groups that lie in no other group, of one metric and scorer.
+    """Return the outermost groups, and the tasks that are in no group, for one metric and scorer.
 
     Of groups within groups only the outermost counts.
     """
@@ -69,7 +69,7 @@ def top_level(tasks: Iterable[str], groups: Iterable[Group]) -> list[Top]:
 
 
 def overall_group(tops: Sequence[Top], measure: Measure, sizes: Mapping[str, int], settings: Settings) -> Group:
-    """Return the group of all tasks, with the weights that the settings give their top-level rows.
+    """Return a group of all tasks, weighted so that each top-level row has the weight that settings give.
 
     Args:
         tops: the top-level rows.
@@ -92,7 +92,7 @@ def overall_group(tops: Sequence[Top], measure: Measure, sizes: Mapping[str, int
 
 
 def top_shares(names: Sequence[str], counts: Sequence[int], settings: Settings) -> list[float]:
-    """Return the weight of each top-level row (task or group) in the overall mean. They sum to 1.
+    """Return the weight of each top-level task or group in the overall mean: from a file, by size or equal.
 
     Args:
         names: of the rows.
@@ -119,7 +119,7 @@ def top_shares(names: Sequence[str], counts: Sequence[int], settings: Settings) 
 
 
 def why_no_mean(tops: Sequence[tuple[Top, Sequence[Scores]]], settings: Settings) -> str:
-    """Return the reason why top-level rows have no common mean, "" if they have one."""
+    """Return why these tasks have no common mean (directions or ranges differ), "" if they have one."""
     ways = {top.name: parts[0].higher_is_better is not False for top, parts in tops}
     if len(set(ways.values())) > 1:
         lower = [name for name, higher in ways.items() if not higher]
@@ -162,11 +162,11 @@ class TopRows:
     """Top-level rows without scores."""
 
     def scored(self) -> list[tuple[Top, list[Scores]]]:
-        """Return every top-level row with the scores of its tasks."""
+        """Return every top-level task or group, each with the scores of its tasks."""
         return [(top, [part for task in top.tasks for part in self.parts[task]]) for top in self.tops]
 
     def why_not(self, settings: Settings) -> str | None:
-        """Return the reason why there is no overall row, "" if none is expected, None if there is one."""
+        """Return why there is no overall row. None: there is one. "": there is none and none is expected."""
         if len(self.tops) < 2 or settings.weights == "none" or any(top.name == OVERALL for top in self.tops):
             return ""
         return why_no_mean(self.scored(), settings) or None
@@ -175,7 +175,7 @@ class TopRows:
 def by_tops(
     parts: Iterable[tuple[Scores, ...]], groups: Iterable[tuple[Group, Sequence[tuple[Scores, ...]] | None]]
 ) -> dict[Measure, TopRows]:
-    """Return the top-level rows of every metric and scorer, without ratios, which are not means over questions."""
+    """Group the scores by metric and scorer, and return the top-level tasks and groups of each. No ratios."""
     alone: dict[Measure, dict[str, tuple[Scores, ...]]] = {}
     within: dict[Measure, dict[str, tuple[Scores, ...]]] = {}
     averaged: dict[Measure, list[Group]] = {}
@@ -198,19 +198,19 @@ def by_tops(
 
 
 def rows_of_run(run: Run) -> dict[Measure, TopRows]:
-    """Return the top-level rows of one run, by metric and scorer."""
+    """Return one run's top-level tasks and groups, in a dictionary by metric and scorer."""
     members = [(group, group_parts(run, group)) for group in run.groups]
     groups = [(group, None if parts is None else [(part,) for part in parts]) for group, parts in members]
     return by_tops([(part,) for part in run.scores], groups)
 
 
 def _with_interval_of_mean(settings: Settings) -> Settings:
-    """Return the settings with an interval method that a weighted mean can have."""
+    """Return the settings, `auto` in place of Clopper–Pearson, which a weighted mean cannot have."""
     return replace(settings, interval="auto") if settings.interval == CLOPPER_PEARSON.name else settings
 
 
 def overall_estimates(run: Run, settings: Settings) -> tuple[list[Estimate], list[Note]]:
-    """Return the overall mean of a run for every metric with two or more top-level rows, and notes."""
+    """Return a run's mean over all tasks, for each metric with two or more tasks or groups, and notes."""
     rows: list[Estimate] = []
     notes: list[Note] = []
     for measure, found in rows_of_run(run).items():
@@ -231,7 +231,7 @@ def overall_estimates(run: Run, settings: Settings) -> tuple[list[Estimate], lis
 
 
 def no_row_note(measure: Measure, why: str) -> list[Note]:
-    """Return a note on why there is no overall row, [] if no user would expect one."""
+    """Return a note that says why there is no overall row. [] if the reason is ""."""
     return [Note("no_overall", f"{_measure_words(measure)}: no overall row: {why}")] if why else []
 
 
@@ -243,7 +243,7 @@ def _without(measure: Measure, found: TopRows) -> list[Note]:
 
 
 def unknown_weights(runs: Iterable[Run], settings: Settings) -> list[Note]:
-    """Return a note on tasks that a file of weights names and that no run has."""
+    """Return a note on the tasks to which the weights file gives a weight but which no run has. [] if none."""
     runs = list(runs)
     have = {part.task for run in runs for part in (*run.scores, *run.parts, *run.skipped, *run.corpus)}
     have |= {group.name for run in runs for group in run.groups}
@@ -278,7 +278,7 @@ Rows: TypeAlias = Sequence[tuple[Difference, Skew | None]]
 def overall_differences(
     pairs: Sequence[tuple[Run, Run]], settings: Settings, rows: Sequence[Rows] = ()
 ) -> tuple[list[Difference], list[Combined], list[Note]]:
-    """Return A − B over all tasks of each metric for pairs of runs, the same by other methods, and notes.
+    """Return A − B over all tasks for each pair and metric, other tests of the same, and notes.
 
     The rows of one metric and scorer are a family, as the pairs of an arena's board are. That of one pair is alone in
     it, so that its adjusted p is its p.
@@ -305,7 +305,7 @@ def overall_differences(
 
 
 def _of_pair(a: Run, b: Run, settings: Settings, rows: Rows) -> tuple[list[_OverallRow], list[Note]]:
-    """Return the overall differences of two runs, and notes."""
+    """Return A − B over all tasks of two runs, one row for each metric, and notes."""
     compared, _ = compared_of(a, b)
     sides = [tuple(zip(what.parts_a, what.parts_b, strict=True)) for what in compared]
     found = by_tops(
@@ -343,7 +343,7 @@ def _of_pair(a: Run, b: Run, settings: Settings, rows: Rows) -> tuple[list[_Over
 def _other_weights(
     found: TopRows, measure: Measure, a: Run, b: Run, settings: Settings
 ) -> list[tuple[str, Callable[[], RowDecision]]]:
-    """Return functions that compute the overall row with other task weights: equal, and by size."""
+    """Return functions that compute the overall row again, with equal task weights or weights by size."""
 
     def weighted(other: Settings) -> RowDecision:
         group = overall_group(found.tops, measure, _common_sizes(found, other), other)
@@ -356,21 +356,21 @@ def _other_weights(
 
 
 def _not_in_overall(run: Run, measure: Measure, there: Sequence[Scores]) -> list[Scores]:
-    """Return the scores of a run under a metric that its overall row does not include."""
+    """Return a run's scores under a metric for those tasks that the overall row does not include."""
     tasks = {part.task for part in there}
     of_measure = (part for part in (*run.scores, *run.parts) if (part.metric, part.scorer) == measure)
     return [part for part in of_measure if part.task not in tasks]
 
 
 def _common_sizes(found: TopRows, settings: Settings) -> dict[str, int]:
-    """Return the number of questions of each task that the overall row compares."""
+    """Return task → number of questions compared: both runs' sum if unpaired, else the shared ones."""
     if settings.unpaired:
         return {task: sum(int(is_scored(part).sum()) for part in both) for task, both in found.parts.items()}
     return {task: len(scored_pairs(*both).rows_a) for task, both in found.parts.items()}
 
 
 def with_differences(result: Comparison, pairs: Sequence[tuple[Run, Run]], settings: Settings) -> Comparison:
-    """Return the comparison with an overall row for each pair of runs."""
+    """Return the comparison with rows added for A − B over all tasks of each pair of runs."""
     each: list[Rows] = []
     left = deque(zip(result.comparisons, result.skews or (None,) * len(result.comparisons), strict=True))
     for a, b in pairs:

@@ -31,14 +31,14 @@ def part_of(
     drawn: bool = False,
     chances: FloatArray | None = None,
 ) -> Part:
-    """Return the subset of a benchmark's n questions that lies in these rows, with clusters and task weights."""
+    """Describe a subset (`rows`) of a benchmark's n questions: cluster numbers, tasks, weights, how it was drawn."""
     codes = np.arange(n) if clusters is None else cluster_codes(clusters)[0]
     tasks = np.zeros(n, dtype=np.intp) if strata is None else cluster_codes(strata)[0]
     return Part(rows, codes, tasks, None if shares is None else np.asarray(shares, dtype=np.float64), drawn, chances)
 
 
 def drawn_by_key(part: Part, rows: IntArray) -> Part:
-    """Return the subset with its clusters numbered in the order of the questions' names, not of the file.
+    """Return the subset with clusters numbered in the order `rows` (by question name), not in file order.
 
     Which questions are predicted together is drawn by these numbers, and must not depend on the order of a file.
     """
@@ -75,7 +75,7 @@ def full_benchmark(
     against: FloatArray | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> FullBenchmark:
-    """Estimate the mean of a whole benchmark from the question means of a random subset and reference runs.
+    """Estimate the mean over all of a benchmark from a random subset, predicted by reference runs.
 
     Args:
         y: (m,) question means.
@@ -119,7 +119,7 @@ def full_benchmark(
 
 
 def _codes(values: FloatArray, part: Part, df: float, *, difference: bool) -> set[str]:
-    """Return the diagnostics of an uncertain standard error: nothing varies, few clusters, few unusual scores."""
+    """Return diagnostics of an uncertain standard error: zero_variance, few_clusters, few_flips or few_failures."""
     kinds, which, counts = np.unique(np.round(values, 12), return_inverse=True, return_counts=True)
     others = len(np.unique(part.clusters[part.asked][which != counts.argmax()]))
     flags = {

@@ -51,7 +51,7 @@ class Published:
             raise InputError(f"`answers_b` {K:g} is not a number of answers to each question, 1 or more, or inf")
 
     def noise(self, row: Estimate, level: float) -> FloatArray:
-        """Return (3,): the distances from the number down and up to its confidence limits, and its standard error.
+        """Return (3,) array: the published number's distance to its lower and upper limit, its standard error.
 
         Args:
             row: the mean that it is held against, which has a range.
@@ -69,13 +69,13 @@ class Published:
         return width * np.array([share - ends.low, ends.high - share, math.sqrt(share * (1 - share) / self.n)])
 
     def beside(self, row: Estimate, level: float) -> Estimate:
-        """Return the row of (mean − published number): standard error, degrees of freedom and limits."""
+        """Return the row with the noise of (mean − published number) in place of the mean's own noise."""
         if row.mean is None or row.ci_low is None or row.ci_high is None or row.range is None:
             return row
         return distance_with_noise(row, self.noise(row, level), level, same_questions=self.answers is not None)
 
     def doubt(self, run: Run, row: Estimate) -> tuple[str, ...]:
-        """Return a diagnostic if the number cannot be a mean of right or wrong answers to these questions."""
+        """Return a diagnostic if n right-or-wrong questions cannot have this published mean, else ()."""
         part = next((part for part in run.scores if part.key == row.key), None)
         if self.answers is None or part is None or row.range is None:
             return ()
@@ -90,7 +90,7 @@ class Published:
 
 
 def distance_with_noise(row: Estimate, noise: FloatArray, level: float, *, same_questions: bool) -> Estimate:
-    """Return a mean's distance from a noisy number: standard error, degrees of freedom, limits [Zou, eq. 3].
+    """Return a mean's row with the noise of (mean − noisy number) in place of its own noise [Zou, eq. 3].
 
     Args:
         row: the mean.
@@ -115,7 +115,7 @@ def distance_with_noise(row: Estimate, noise: FloatArray, level: float, *, same_
 
 
 def check_value(number: Published, row: Estimate, name: str) -> None:
-    """Refuse a published number that is not finite or lies outside the metric's range.
+    """Refuse a published number that is not finite, or outside the metric's range.
 
     Raises:
         InputError: it is not finite or lies outside the range.
@@ -127,7 +127,7 @@ def check_value(number: Published, row: Estimate, name: str) -> None:
 
 
 def check_mean(name: str, value: float, scale: tuple[float, float] | None, metric: str) -> None:
-    """Refuse a number given for a mean that lies outside the metric's lowest and highest value.
+    """Refuse a number outside the metric's range. The message suggests value/100 if that would fit.
 
     Args:
         name: of the parameter.
@@ -150,7 +150,7 @@ def check_mean(name: str, value: float, scale: tuple[float, float] | None, metri
 
 
 def compare_number(run: Run, number: Published, settings: Settings) -> Comparison:
-    """Compare a run with a published number.
+    """Compare a run's mean (A) with a published number (B), which has noise of its own if n is known.
 
     Args:
         run: A.
@@ -184,7 +184,7 @@ def compare_number(run: Run, number: Published, settings: Settings) -> Compariso
 
 
 def _row(row: Estimate, number: Published, settings: Settings, doubt: tuple[str, ...]) -> RowDecision:
-    """Return the row of (mean − published number), before its verdict."""
+    """Return the row of A − B for a mean and a published number, before its verdict."""
     both, level = number.beside(row, settings.level), settings.level
     mean, low, high, se = (math.nan if x is None else x for x in (both.mean, both.ci_low, both.ci_high, both.se))
     df = math.inf if both.df is None else both.df
@@ -230,7 +230,7 @@ def _row(row: Estimate, number: Published, settings: Settings, doubt: tuple[str,
 
 
 def hint(value: float) -> str:
-    """Return advice on how to compare a bare number whose questions are not named."""
+    """Return advice on the options `answers_b` and `n`, for a message about a bare published number."""
     return (
         f"{value:g} is a published number. If it is of the same questions, say how many answers it had to each: "
         "`answers_b=K` (inf if it was greedy). If it is of N other questions: `n=N`"

@@ -25,7 +25,7 @@ from ..stats.tolerances import SLACK
 
 
 def hull(ranges: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
-    """Return the smallest range that holds all these ranges. None if one is not known."""
+    """Return the smallest (low, high) that contains all these ranges. None if one of them is None."""
     limits = [bounds for bounds in ranges if bounds is not None]
     if not limits or len(limits) < len(ranges):
         return None
@@ -33,7 +33,7 @@ def hull(ranges: Sequence[tuple[float, float] | None]) -> tuple[float, float] | 
 
 
 def name_of(parts: Sequence[Scores]) -> str:
-    """Return "task, metric" as text, for messages."""
+    """Return the text "task, metric" of the first of these scores, for messages."""
     return ", ".join(filter(None, (parts[0].task, parts[0].metric)))
 
 
@@ -48,13 +48,13 @@ class Ends(NamedTuple):
 
     @classmethod
     def of(cls, parts: Sequence[Scores]) -> Ends:
-        """Return the lowest and highest score of these parts. For corrected scores, their declared range."""
+        """Return the lowest and highest score that occurs in these scores, with the range that they declare."""
         each = [x.bounds or () if x.corrected is not None else x.values for x in parts]
         return cls.seen(parts, each, hull([part.bounds for part in parts]))
 
     @classmethod
     def seen(cls, parts: Sequence[Scores], values: Sequence[ArrayLike], bounds: tuple[float, float] | None) -> Ends:
-        """Return the lowest and highest of some values that were made of these scores."""
+        """Return the lowest and highest of `values`, which were computed from the scores `parts`."""
         scores = [np.asarray(x, dtype=np.float64) for x in values]
         low = float(np.fmin.reduce([np.fmin.reduce(x, axis=None, initial=np.nan) for x in scores]))
         high = float(np.fmax.reduce([np.fmax.reduce(x, axis=None, initial=np.nan) for x in scores]))
@@ -62,7 +62,7 @@ class Ends(NamedTuple):
 
 
 def widths(runs: Sequence[Ends], settings: Settings) -> FloatArray:
-    """Return (M, M) widths of the range that the scores of two runs can take. NaN if unlimited or unknown."""
+    """Return (M, M) highest minus lowest possible score for each pair of runs. NaN if unknown or unlimited."""
     kinds: dict[tuple[object, ...], list[int]] = {}
     for i, run in enumerate(runs):
         kinds.setdefault(run[1:], []).append(i)
@@ -75,7 +75,7 @@ def widths(runs: Sequence[Ends], settings: Settings) -> FloatArray:
 
 
 def score_range(samples: Sequence[Ends], settings: Settings) -> tuple[float, float] | None:
-    """Return the lowest and highest possible score of a metric: given, declared or guessed. None if unknown.
+    """Return a metric's lowest and highest possible score: as set, as declared, or guessed. None: unknown.
 
     What `--range` says counts, then what the adapters declare. If neither says anything, scores that all
     lie in [0, 1] are taken to have that range, unless they are all 0 or all 1 and the metric's name does not
@@ -106,7 +106,7 @@ def score_range(samples: Sequence[Ends], settings: Settings) -> tuple[float, flo
 
 
 def check_margin(settings: Settings, parts: Iterable[Scores]) -> None:
-    """Refuse an equivalence margin as wide as the metric's range.
+    """Refuse an equivalence margin that is as wide as the metric's whole range, or wider.
 
     Raises:
         InputError: a margin as large as the whole range.
@@ -118,7 +118,7 @@ def check_margin(settings: Settings, parts: Iterable[Scores]) -> None:
 
 
 def scales_differ(parts_a: Iterable[Scores], parts_b: Iterable[Scores]) -> bool:
-    """Return True if one run's scores lie in [0, 1] and the other's look like percentages."""
+    """Return True if one run's scores lie in [0, 1] and the other run's look like percentages (above 20)."""
     ends = []
     for parts in (parts_a, parts_b):
         values = np.concatenate([np.empty(0), *(part.values[np.isfinite(part.values)] for part in parts)])
@@ -128,7 +128,7 @@ def scales_differ(parts_a: Iterable[Scores], parts_b: Iterable[Scores]) -> bool:
 
 
 def outside_message(name: str, low: float, high: float, bounds: tuple[float, float], settings: Settings) -> str:
-    """Return the message that scores lie outside their range."""
+    """Return the error message that scores from `low` to `high` lie outside the range `bounds`."""
     whose, leave = f"`range=({bounds[0]:g}, {bounds[1]:g})`", "one of the two out: with the range alone"
     if settings.range is None:
         whose, leave = f"the declared range [{bounds[0]:g}, {bounds[1]:g}]", "it out: then"
@@ -145,7 +145,7 @@ def outside_message(name: str, low: float, high: float, bounds: tuple[float, flo
 
 
 def zeros_below(parts: Iterable[Scores], settings: Settings) -> list[Note]:
-    """Return a note for each metric whose missing answers count as a 0 that lies below every score.
+    """Return a note per metric if missing answers count as 0, and 0 is below every other score (grades 1–10).
 
     Scores in [0, 1] have a 0. The others may be grades from 1 to 10, unless a range with a 0 is known.
     """
@@ -178,7 +178,7 @@ Range = tuple[float, float]
 
 
 def mean_if_missing(parts: Sequence[Scores], shares: Sequence[float] | None, bounds: Range | None) -> Range | None:
-    """Return the mean if every missing answer had the lowest score, and if every one had the highest.
+    """Return the means if all missing answers had the lowest, or the highest, score. None if unknown.
 
     None where nothing is missing, the ends of the range are not known, or the scores do not tell which of the
     answers they lack were asked for.
@@ -197,7 +197,7 @@ def difference_if_missing(
     *,
     unpaired: bool = False,
 ) -> Range | None:
-    """Return the lowest and highest A − B that the missing answers could make.
+    """Return the lowest and highest A − B that the missing answers allow. None if nothing is missing or unknown.
 
     None as for a mean.
     """
@@ -218,28 +218,28 @@ BETWEEN = 9
 
 
 def are_graded(parts: Iterable[Scores], bounds: Range) -> bool:
-    """Return True if some scores are neither the lowest nor the highest possible."""
+    """Return True if some score is neither the lowest nor the highest value of the range `bounds`."""
     return any(not np.isin(part.values[~np.isnan(part.values)], bounds).all() for part in parts)
 
 
 def _missing_are_located(parts: Sequence[Scores]) -> bool:
-    """Return True if answers are missing and their places are known."""
+    """Return True if answers are missing and it is known to which question and repeat they belong."""
     return any(part.n_missing > part.n_zero for part in parts) and all(part.lost is not None for part in parts)
 
 
 def fill(part: Scores, value: float) -> Scores:
-    """Return the scores with this value in place of all missing answers."""
+    """Return the scores with all missing answers scored `value`, and no answer counted as missing."""
     return replace(part, values=filled_scores(part, value), native=None, n_missing=0, missing={})
 
 
 def filled_scores(part: Scores, value: float) -> FloatArray:
-    """Return the (n, K) score array with one value in place of all missing answers."""
+    """Return the (n, K) scores with `value` in place of all missing answers."""
     lost = part.lost
     return part.values if lost is None else np.where(lost, value, part.values)
 
 
 def _mean(parts: Sequence[Scores], shares: Sequence[float] | None, value: float) -> float:
-    """Return the weighted mean over tasks with one value in place of all missing answers."""
+    """Return the mean over tasks, weighted by `shares` or by size, if all missing answers had this value."""
     weights = shares or [float(len(part.values)) for part in parts]
     means = [question_stats(filled_scores(part, value)).mean for part in parts]
     used = [(float(np.nanmean(mean)), w) for mean, w in zip(means, weights, strict=True) if w > 0]
@@ -248,7 +248,7 @@ def _mean(parts: Sequence[Scores], shares: Sequence[float] | None, value: float)
 
 
 def check_range(where: str, chosen: IntervalMethod, bounds: tuple[float, float] | None) -> None:
-    """Refuse an interval method for shares if the metric has no range.
+    """Refuse an interval method that needs a metric with a range (such as Wilson's) if the range is unknown.
 
     Raises:
         InputError: it says how to give one.

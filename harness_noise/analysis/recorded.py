@@ -10,7 +10,7 @@ from ..extras import module_of
 
 
 def correction(runs: Iterable[Run]) -> Any:
-    """Return the module that corrects the numbers of runs that stopped early. None if none of them did.
+    """Return the module that corrects numbers for early stopping, if a run stopped early. None if none did.
 
     Raises:
         InputError: it is not installed, and numbers without it are too extreme.

@@ -39,7 +39,7 @@ NEARLY_ALL = 0.95
 def full_means(
     runs: Sequence[Run], references: Sequence[Run], settings: Settings, *, refuse: bool = True
 ) -> tuple[tuple[FullRow, ...], list[Note]]:
-    """Return runs' estimated means of whole benchmarks, from random subsets and reference runs, and notes.
+    """Estimate means over whole benchmarks for runs that answered random subsets. Return rows and notes.
 
     Args:
         runs: of which each has answered a part of the questions, drawn at random.
@@ -56,14 +56,14 @@ def full_means(
 def full_differences(
     pairs: Sequence[tuple[Run, Run]], references: Sequence[Run], settings: Settings
 ) -> tuple[tuple[FullRow, ...], list[Note]]:
-    """Return differences A − B on whole benchmarks, from A's random subset, B and reference runs, and notes."""
+    """Estimate A − B over whole benchmarks, where A answered a random subset only. Return rows and notes."""
     return _estimates(pairs, references, settings, refuse=True)
 
 
 def _estimates(
     pairs: Sequence[tuple[Run, Run | None]], references: Sequence[Run], settings: Settings, *, refuse: bool
 ) -> tuple[tuple[FullRow, ...], list[Note]]:
-    """Return the whole-benchmark rows of runs, each by itself or minus another run, and notes."""
+    """Estimate whole-benchmark means (pairs with None) or differences A − B. Return rows and notes."""
     rows: list[FullRow] = []
     notes: list[Note] = []
     for run, base in pairs:
@@ -83,7 +83,7 @@ def _estimates(
 
 
 def same_run(run: Run, other: Run) -> bool:
-    """Return True if two runs come from the same path and model, that is, are one run given twice."""
+    """Return True if two runs have the same file path and the same model, so one run was given twice."""
     return bool(run.path) and run.path == other.path and run.model == other.model
 
 
@@ -115,7 +115,7 @@ def _checked(
 
 
 def _tasks(run: Run) -> list[tuple[list[Scores], str, list[float] | None]]:
-    """Return the scores of every task of a run, and of every group that the run has completely."""
+    """Return (scores, name, weights) of each task of a run, and of each group whose tasks it all has."""
     out: list[tuple[list[Scores], str, list[float] | None]] = [([part], part.task, None) for part in run.scores]
     for group in run.groups:
         parts = group_parts(run, group)
@@ -134,7 +134,7 @@ def _row(
     *,
     refuse: bool,
 ) -> tuple[FullRow | None, list[Note]]:
-    """Return one whole-benchmark row and notes. None if no reference measured the task, or every question was asked."""
+    """Estimate one whole-benchmark mean or difference. None: no reference has the task, or nothing was left out."""
     all_blocks = [stratum_of(part if b is None else chances_within(part, b), references, b) for part, b in both]
     blocks = [block for block in all_blocks if block is not None]
     (run, base), (first, _) = runs, both[0]
@@ -192,7 +192,7 @@ def _of_two_parts(
     runs: tuple[Run, Run],
     settings: Settings,
 ) -> FullRow | None:
-    """Return A − B of two runs that have answered different random subsets of one task. None if not possible.
+    """Return A − B on a whole task if A and B answered different random subsets of it. None if not possible.
 
     None for a group, without a reference, for questions that were drawn with different probabilities, or for parts that
     are too small, not random or have split a cluster.
@@ -248,14 +248,14 @@ def _of_two_parts(
 
 
 def shared_names(blocks: Sequence[Stratum]) -> list[str]:
-    """Return the references that have measured every task."""
+    """Return the names of the reference runs that have scores on every one of these tasks."""
     return [name for name in blocks[0].names if all(name in block.names for block in blocks)]
 
 
 def stacked_regression(
     blocks: Sequence[Stratum], shares: list[float] | None, *, drawn: bool
 ) -> tuple[FloatArray, Part, FloatArray, FloatArray | None]:
-    """Return the regression's data stacked over tasks: question means y, the subset, references X, base run."""
+    """Stack the tasks' data for a regression: subset means y, the subset, reference means X, base run b or None."""
     names = shared_names(blocks)
     start = np.cumsum([0, *(len(block.X) for block in blocks)])
     rows = np.concatenate([block.asked + at for block, at in zip(blocks, start, strict=False)])
@@ -296,7 +296,7 @@ class Stratum:
     """(N,) names of the questions."""
 
     def of_known(self) -> Stratum:
-        """Return the stratum restricted to the questions that the subtracted run has answered."""
+        """Return the task restricted to the questions that the base run B has answered."""
         assert self.b is not None
         answered = np.isfinite(self.b)
         place, both = np.cumsum(answered) - 1, answered[self.asked]
@@ -315,7 +315,7 @@ class Stratum:
 def stratum_of(
     part: Scores, references: Sequence[Run], against: Scores | None, clustered_as: Scores | None = None
 ) -> Stratum | None:
-    """Return one task's answered subset among all its questions, with the references' means. None without references.
+    """Match one task's answered subset with the reference runs on all questions. None if no reference has it.
 
     Args:
         part: the scores of the run that has answered a part.
@@ -367,7 +367,7 @@ def stratum_of(
 
 
 def chances_within(part: Scores, other: Scores) -> Scores:
-    """Return the scores with the probabilities of being drawn from `other`'s questions, of which they are a subset."""
+    """Return the scores with drawing probabilities relative to `other`'s questions, a superset of theirs."""
     mine, theirs = part.chances or {}, other.chances or {}
     inside = {key: chance / theirs[key] for key, chance in mine.items() if key in theirs}
     if not inside or len(inside) < len(mine) or max(inside.values()) > 1 + 1e-9:
@@ -377,7 +377,7 @@ def chances_within(part: Scores, other: Scores) -> Scores:
 
 
 def _chances(part: Scores, rows: IntArray, n: int) -> FloatArray:
-    """Return (m,) the probability with which each answered question was drawn and asked."""
+    """Return (m,) the probability with which each of the scored questions in `rows` had been drawn."""
     if part.chances is None or len(rows) == n:
         return np.full(len(rows), len(rows) / n)
     drawn = [part.chances.get(part.questions.keys[i]) for i in rows]
@@ -392,7 +392,7 @@ def _chances(part: Scores, rows: IntArray, n: int) -> FloatArray:
 def expected_scores(
     questions: Questions, task: str, references: Sequence[Run], metric: str | None = None
 ) -> FloatArray | None:
-    """Return (n,) the references' mean score on each question, as a share of the metric's range, or None.
+    """Return (n,) reference runs' mean score per question as a share (0–1) of the range. None: no reference.
 
     Args:
         questions: of the task.
@@ -417,7 +417,7 @@ def expected_scores(
 
 
 def benchmark_order(questions: Questions) -> IntArray:
-    """Return the order of a benchmark's questions: by number if the keys are numbers, else as read."""
+    """Return the row order of a benchmark's questions: by number if all names are numbers, else unchanged."""
     try:
         numbers = [int(key) for key in questions.keys]
     except ValueError:

@@ -20,7 +20,7 @@ from ..errors import InputError
 
 
 def as_repeats(runs: Sequence[Run]) -> list[Run]:
-    """Join the runs of each model into one run, whose repeats are the repeats of all its runs.
+    """Join all runs of one model into one run, whose repeats (answers per question) are those of all.
 
     A question that only some runs have keeps the repeats it has; of what only one run measured, that run's
     are all there are. The order of models is kept. Where every run is of another model, a note says so.
@@ -38,7 +38,7 @@ def as_repeats(runs: Sequence[Run]) -> list[Run]:
 
 
 def _nothing_joined(models: Sequence[str]) -> Note:
-    """Return a note that no runs were joined, because every run is of another model."""
+    """Return the note that no runs were joined as repeats, because each run is of another model."""
     named = ", ".join(models[:3]) + (f" and {len(models) - 3} more" if len(models) > 3 else "")
     said = (
         f"`as_repeats` joined nothing: every run is of another model ({named}). Give the runs of one model one name "
@@ -48,7 +48,7 @@ def _nothing_joined(models: Sequence[str]) -> Note:
 
 
 def _without_number(run: Run) -> Run:
-    """Return the run with the run number removed from its model's name, if the name is that of its file."""
+    """Return the run with the run number cut from its model name, if that name is its file's name."""
     name = Path(run.path)
     while name.suffix and name.stem != run.model:
         name = name.with_suffix("")
@@ -58,7 +58,7 @@ def _without_number(run: Run) -> Run:
 
 
 def without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[Note]]:
-    """Return the runs without those that were read twice from one file, and a note."""
+    """Drop runs that were given twice (same file and model). Return the others, and a note for each drop."""
     kept: dict[tuple[str, ...], Run] = {}
     notes = []
     for i, run in enumerate(runs):
@@ -71,7 +71,7 @@ def without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[Note]]:
 
 
 def copy_notes(runs: Sequence[Run]) -> list[Note]:
-    """Return notes on runs that were read from one file, or from files that are equal byte for byte."""
+    """Return a note on each run that has the scores of another run and the same or an identical file."""
     notes = []
     sizes: dict[int | str, list[Run]] = {}
     for run in runs:
@@ -90,7 +90,7 @@ def copy_notes(runs: Sequence[Run]) -> list[Note]:
 
 
 def is_one_run(run: Run, other: Run) -> bool:
-    """Return True if two runs come from one file, or from copies of a file that says when it was made.
+    """Return True if two runs come from one file, or from identical files that record a date.
 
     Equal files without a date may be of two runs: a model that always answers alike writes equal tables.
     """
@@ -101,7 +101,7 @@ def is_one_run(run: Run, other: Run) -> bool:
 
 
 def _copied(run: Run, other: Run) -> bool:
-    """Return True if two runs have the same scores and come from one path or from files with equal bytes."""
+    """Return True if two runs have equal scores and come from one path, or from byte-identical files."""
     values = [[part.values for part in side.scores] for side in (run, other)]
     alike = len(values[0]) == len(values[1]) and all(
         np.array_equal(a, b, equal_nan=True) for a, b in zip(*values, strict=True)
@@ -170,7 +170,7 @@ T = TypeVar("T", Scores, CorpusScores, Group, Skipped)
 
 
 def by_what(items: Iterable[T]) -> dict[tuple[str, str, str], list[T]]:
-    """Return a dictionary of items by (task or group, metric, scorer)."""
+    """Group items into lists in a dictionary by their `key`: (task or group, metric, scorer)."""
     out: dict[tuple[str, str, str], list[T]] = {}
     for item in items:
         out.setdefault(item.key, []).append(item)
@@ -178,7 +178,7 @@ def by_what(items: Iterable[T]) -> dict[tuple[str, str, str], list[T]]:
 
 
 def _join_scores(runs: Sequence[Sequence[Scores]], first: Run, notes: list[Note]) -> tuple[Scores, ...]:
-    """Return all scores of several runs, each with the repeats of every run that measured it."""
+    """Join the scores of several runs by task, metric and scorer: their repeats become columns side by side."""
     measured = by_what(_distinct(part) for scores in runs for part in scores)
     most = max(map(len, measured.values()), default=0)
     for (task, metric, _), parts in measured.items():
@@ -188,7 +188,7 @@ def _join_scores(runs: Sequence[Sequence[Scores]], first: Run, notes: list[Note]
 
 
 def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[Note]) -> Scores:
-    """Return the repeats of all parts in one table. Questions that the first part lacks come last."""
+    """Join one task's scores of several runs: questions are united, repeats are columns side by side."""
     first = parts[0]
     on, rows = _on_all_questions(parts, run, notes)
     n = len(on["questions"])
@@ -219,7 +219,7 @@ def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[Note]) -> Score
 
 
 def _join_corpus(parts: Sequence[CorpusScores], run: Run, notes: list[Note]) -> CorpusScores:
-    """Return one corpus metric whose repeats are the answers of several runs."""
+    """Join one corpus metric of several runs: each run's answers become further repeats."""
     first = parts[0]
     if len(parts) == 1 or (first.stats is None and not first.records):
         return first  # for a name the arena needs no more
@@ -240,12 +240,12 @@ def _join_corpus(parts: Sequence[CorpusScores], run: Run, notes: list[Note]) -> 
 
 
 def _n_sums(part: CorpusScores) -> int | None:
-    """Return the number of sums that a corpus metric is made of. None if it is called on records."""
+    """Return how many sums the corpus metric is computed from. None if it is a function called on records."""
     return None if part.stats is None else part.stats.shape[2]
 
 
 def _record_table(records: Sequence[Sequence[Any]]) -> AnyArray:
-    """Return (n, K) records in an object array, None where there is none."""
+    """Return the records as an (n, K) object array, padded with None."""
     out = np.full((len(records), max(map(len, records))), None, dtype=object)
     for i, row in enumerate(records):
         for k, record in enumerate(row):
@@ -256,7 +256,7 @@ def _record_table(records: Sequence[Sequence[Any]]) -> AnyArray:
 def _on_all_questions(
     parts: Sequence[OnQuestions], run: Run, notes: list[Note]
 ) -> tuple[dict[str, Any], list[IntArray]]:
-    """Return the union of the parts' questions with clusters, as fields, and each part's row numbers in it.
+    """Unite several runs' questions and clusters. Return them as fields, and each run's rows in the union.
 
     Raises:
         InputError: a part shares no question with those before it.
@@ -272,7 +272,7 @@ def _on_all_questions(
 
 
 def _joined_repeats(arrays: Sequence[AnyArray | None], rows: Sequence[IntArray], n: int, blank: object) -> Any:
-    """Return (n, K, …) the parts' arrays side by side, filled with `blank`. None if a part has no array."""
+    """Return the runs' arrays as one (n, K, …) array, repeats side by side. None if a run has no array."""
     present = [array for array in arrays if array is not None]
     if len(present) < len(arrays):
         return None
@@ -283,7 +283,7 @@ def _joined_repeats(arrays: Sequence[AnyArray | None], rows: Sequence[IntArray],
 
 
 def _distinct(scores: Scores) -> Scores:
-    """Return the scores with one repeat if the run gave one answer K times, else unchanged."""
+    """Return the scores with one column if the run gave one answer K times, else unchanged."""
     if "identical_repeats" not in scores.diagnostics:
         return scores
     rest = tuple(code for code in scores.diagnostics if code != "identical_repeats")
@@ -293,7 +293,7 @@ def _distinct(scores: Scores) -> Scores:
 def _clusters(
     parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: int, run: Run, notes: list[Note]
 ) -> tuple[tuple[str, ...] | None, str | None]:
-    """Return the cluster labels of the joined questions, from the first part that has labels, and their SPEC."""
+    """Return the united questions' cluster labels, from the first run that has them, and what they are made of."""
     named = [k for k, part in enumerate(parts) if part.clusters is not None]
     if not named:
         return None, parts[0].cluster_spec

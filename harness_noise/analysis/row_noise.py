@@ -49,7 +49,7 @@ class Noise:
         return self.variances if self.upper is None else self.upper
 
     def amount(self, value: float) -> str:
-        """Return a difference as text, in points if the scores are 0 or 1: "2 points", "0.02"."""
+        """Format a difference as text: in points if scores are 0 or 1 ("2 points"), else as it is ("0.02")."""
         return (PERCENT if self.zero_one else Scale()).given(float(f"{value:.3g}"))
 
 
@@ -59,7 +59,7 @@ def noise_of(
     scale: tuple[float, float] | None = None,
     assurance: float = 0.8,
 ) -> Noise:
-    """Return the variances per question of a mean or a difference, for planning.
+    """Return the data and prediction variances per question behind a row, from which sample sizes are planned.
 
     Args:
         row: the mean, or A − B.
@@ -101,7 +101,7 @@ def noise_of(
 
 
 def _repeats(row: Estimate | Difference) -> int | None:
-    """Return the answers per question, None unless all questions of all runs have equally many."""
+    """Return the number of answers per question. None if questions or runs have different numbers."""
     if isinstance(row, Difference):
         return row.repeats_a if row.repeats_a == row.repeats_b else None
     return row.repeats_max if row.repeats_min == row.repeats_max else None

@@ -43,7 +43,7 @@ class Interval:
 def mean_fields(
     key: tuple[str, str, str], run: Run, m: Moments, settings: Settings, interval: Interval, *, clustered: bool
 ) -> dict[str, Any]:
-    """Return the fields of a mean's row: what it is of, its moments, noise and interval.
+    """Return the fields of a mean's output row as a dictionary: names, mean, standard errors, interval.
 
     An interval that does not hold its own estimate is never written, whatever made it.
     """
@@ -76,7 +76,7 @@ NO_DIRECTION = "the run does not say whether higher or lower is better. Higher i
 def compared_fields(
     parts_a: Sequence[OnQuestions], parts_b: Sequence[OnQuestions], run_a: Run, run_b: Run
 ) -> dict[str, Any]:
-    """Return the fields of a row that name what is compared: task, metric, scorer, models and runs."""
+    """Return the fields that name a difference: task, metric, scorer, models, runs, missing answers."""
     first, other = parts_a[0], parts_b[0]
     return {
         "task": first.task,
@@ -122,16 +122,16 @@ class RowDecision:
 
     @classmethod
     def of(cls, own: Decision, codes: Iterable[str], *, skew: Skew | None = None, **fields: Any) -> RowDecision:
-        """Return the row of one difference and its decision, with further fields of a `Difference`."""
+        """Make an undecided row from a difference's test decision, its diagnostic codes and its named fields."""
         return cls(fields, frozenset(codes), own, skew=skew)
 
     def named(self, **fields: Any) -> RowDecision:
-        """Return the row with these fields added or replaced."""
+        """Return the row with these named fields added or replaced."""
         return replace(self, fields={**self.fields, **fields})
 
 
 def _if_missing(row: RowDecision, code: int, ahead: bool, size: int, settings: Settings) -> str | None:
-    """Return a code for what the missing answers of a row could do to its verdict. None without missing ones.
+    """Return a code: could the missing answers change this row's verdict? None if no answer is missing.
 
     Its family may change, too: a difference must survive Bonferroni's adjustment, which is never less than Holm's.
 
@@ -164,7 +164,7 @@ def _if_missing(row: RowDecision, code: int, ahead: bool, size: int, settings: S
 
 
 def _is_far(filled: Filled, code: int, times: int, settings: Settings) -> bool:
-    """Return True if t stays on its side of the critical value, whatever the missing scores are."""
+    """Return True if p stays on its side of the significance level, whatever the missing scores are."""
     low, high = filled.reach.low, filled.reach.high
     nearest = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
     p_most, p_least = (2 * special.stdtr(filled.rows[0].fields["df"], -t) for t in (nearest, max(abs(low), abs(high))))
@@ -177,7 +177,7 @@ def _a_ahead(row: RowDecision) -> bool:
 
 
 def decide_rows(rows: Sequence[RowDecision], settings: Settings) -> list[Difference]:
-    """Return the rows as differences, with adjusted p-values and the verdicts that follow."""
+    """Adjust p-values within families, and return the rows as `Difference`s with their verdicts."""
     if not rows:
         return []
     ahead, families = [_a_ahead(row) for row in rows], Counter(row.family for row in rows)
@@ -200,7 +200,7 @@ def decide_rows(rows: Sequence[RowDecision], settings: Settings) -> list[Differe
 
 
 def _verdict(row: RowDecision, verdicts: decision.Verdicts, i: int) -> str:
-    """Return the verdict of row number i as text."""
+    """Return the verdict of row number i as text. A recorded verdict, or withheld one, has priority."""
     if SCORED in row.codes:
         return SCORED_DIFFERENTLY
     if row.recorded and not verdicts.lost_to_adjustment[i]:
@@ -225,7 +225,7 @@ class Evidence:
 
 
 def row_of(evidence: Evidence, codes: Iterable[str], settings: Settings, **fields: Any) -> RowDecision:
-    """Return the row of a difference, before its verdict, with these diagnostics and further fields."""
+    """Make the row of a difference, before its verdict, from its statistics, diagnostics and further fields."""
     codes, skew = set(codes), None
     if evidence.of.far is not None and not np.isnan(evidence.of.far.mean[0]):
         codes.add("few_flips")

@@ -137,7 +137,7 @@ class Sample:
         )
 
     def by_key(self) -> IntArray:
-        """Return (n,) row numbers sorted by the names of tasks and questions, for random draws.
+        """Return (n,) row numbers in the order of task and question names, so that draws do not depend on files.
 
         What is drawn must not depend on the order in which a file lists its questions.
         """
@@ -153,7 +153,7 @@ class Sample:
         return bool((np.bincount(self.strata, minlength=len(self.shares)) == 0).any())
 
     def check_test(self, settings: Settings) -> None:
-        """Refuse a test that does not fit these scores.
+        """Refuse the test that the settings choose if it does not fit these scores.
 
         Raises:
             InputError: as the test says.
@@ -162,7 +162,7 @@ class Sample:
             raise InputError(why)
 
     def check_studentised(self, plan: Design) -> None:
-        """Refuse a bootstrap-t interval of too few clusters.
+        """Refuse a bootstrap-t interval if there are too few clusters (or questions) for it.
 
         Raises:
             InputError: says how many it needs.
@@ -185,7 +185,7 @@ class Sample:
         return replace(plan, clusters=codes, n_clusters=n_tasks, clustered=True, between_tasks=True)
 
     def _plan(self, labels: Sequence[str] | None) -> Design:
-        """Return the design of the questions with these cluster labels and the tasks' weights.
+        """Return the design (clusters, tasks, weights) of the questions with these cluster labels.
 
         Weights that leave a task without a question are those by size.
         """
@@ -194,7 +194,7 @@ class Sample:
 
 
 def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sample:
-    """Stack the scores of one task, or of a group's tasks, without questions that have no score."""
+    """Stack the scored questions of one task, or of a group's tasks, into one table for estimation."""
     whole = stack(parts, shares)
     return linearised(whole if whole.stats.count.all() else whole.take(np.flatnonzero(whole.stats.count)))
 
@@ -203,7 +203,7 @@ RATIO_UNDEFINED = "ratio_undefined"
 
 
 def linearised(data: Sample) -> Sample:
-    """Return a ratio of sums as the mean of its linearised values R + (x − R·y)/ȳ [Cochran1977, §6.4].
+    """Replace a ratio of sums' values by R + (x − R·y)/ȳ, whose mean and noise are the ratio's [Cochran1977].
 
     Sums are weighted as the questions are. It is undefined where the 95% t interval of ȳ contains 0. Any other sample
     is returned as it is.
@@ -224,7 +224,7 @@ def linearised(data: Sample) -> Sample:
 
 
 def stack(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sample:
-    """Stack all questions of one task, or of a group's tasks, whether they have a score or not."""
+    """Stack all questions of one task, or of a group's tasks, into one table, with or without a score."""
     values = stack_rows([part.values for part in parts])
     try:
         stats = question_stats(values)
@@ -250,14 +250,14 @@ def stack(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sam
 
 
 def is_scored(part: Scores) -> BoolArray:
-    """Return (n,) True for questions with at least one score."""
+    """Return (n,) True for questions with at least one score that is not missing."""
     first = ~np.isnan(part.values[:, :1].ravel())  # most often there is no missing answer to look past
     whole = first.all() and len(first) == len(part.values)  # unless there is no answer at all
     return np.asarray(first if whole else ~np.isnan(part.values).all(axis=1))
 
 
 def scored_pairs(part_a: Scores, part_b: Scores) -> Pairing:
-    """Match the questions of A and B that both runs have scored."""
+    """Return the row numbers in A and in B of the questions that both runs have scored."""
     pairing = pair_questions(part_a.questions, part_b.questions)
     scored_a, scored_b = is_scored(part_a), is_scored(part_b)
     if scored_a.all() and scored_b.all():
@@ -267,7 +267,7 @@ def scored_pairs(part_a: Scores, part_b: Scores) -> Pairing:
 
 
 def texts_of(part: Scores, rows: Sequence[int], notes: list[Note], otherwise: str) -> Sequence[QuestionText]:
-    """Read the texts of the questions in these rows from the log. Empty texts and a note if it cannot be read."""
+    """Read the texts of the questions in these rows from the log. Empty texts and a note if unreadable."""
     if part.questions.log is not None and rows:
         try:
             return part.questions.log.read(rows, part.scorer)
@@ -277,7 +277,7 @@ def texts_of(part: Scores, rows: Sequence[int], notes: list[Note], otherwise: st
 
 
 def scores_of_rows(part: Scores, rows: Sequence[int] | IntArray) -> Scores:
-    """Return the scores of the questions in these rows, without the harness's own value."""
+    """Return the scores of the questions in these rows. The harness's own mean is dropped."""
     out = part.take(rows)
     codes = (code for code in out.diagnostics if code != DOUBLED or out.questions.doubles)
     return replace(out, native=None, diagnostics=tuple(codes))
@@ -296,7 +296,7 @@ class Aligned:
 
 
 def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[float] | None) -> Aligned:
-    """Reduce two runs' tasks to the questions that both runs scored, in one order."""
+    """Match two runs' tasks by question. Return both samples on the shared questions, in one order."""
     kept_a, kept_b, notes = [], [], []
     only_a = only_b = 0
     prompts = False
@@ -325,14 +325,14 @@ def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[flo
 
 
 def _take_rows(part: Scores, rows: Sequence[int], questions: Questions | None = None) -> Scores:
-    """Return the scores of the questions in these rows, or the same object if these are all rows in order."""
+    """Return the scores of the questions in these rows. The same object if that is all rows, in order."""
     if len(rows) < len(part.questions) or list(rows) != list(range(len(rows))):
         return part.take(rows, questions)
     return part if questions is None or questions is part.questions else replace(part, questions=questions)
 
 
 def in_order_of(questions: Questions, part: Scores) -> FloatArray:
-    """Return (n, K) scores of `part` in the order of these n questions, NaN for questions that it lacks."""
+    """Return (n, K) scores of `part` rearranged to the order of `questions`, NaN for those it lacks."""
     same = pair_questions(questions, part.questions)
     out = np.full((len(questions), part.values.shape[1]), np.nan)
     out[same.rows_a] = part.values[same.rows_b]
@@ -340,7 +340,7 @@ def in_order_of(questions: Questions, part: Scores) -> FloatArray:
 
 
 def stack_rows(blocks: Sequence[FloatArray]) -> FloatArray:
-    """Stack score tables, padded with NaN to the largest K."""
+    """Stack (n, K) score tables one below the other, padded with NaN to the largest K."""
     if len(blocks) == 1:
         return blocks[0]
     K = max(block.shape[1] for block in blocks)
@@ -348,25 +348,25 @@ def stack_rows(blocks: Sequence[FloatArray]) -> FloatArray:
 
 
 def members_of(run: Run, group: Group, tasks: Iterable[str]) -> list[Scores]:
-    """Return a run's scores of these tasks, under the group's metric and scorer."""
+    """Return a run's scores of these tasks under the group's metric and scorer. Absent tasks are left out."""
     wanted = (group.metric, group.scorer)
     by_task = {part.task: part for part in (*run.parts, *run.scores) if (part.metric, part.scorer) == wanted}
     return [by_task[task] for task in tasks if task in by_task]
 
 
 def group_parts(run: Run, group: Group) -> list[Scores] | None:
-    """Return the scores of all tasks of a group, None if the run lacks one of them."""
+    """Return the scores of all of a group's tasks. None if the run lacks one of them."""
     parts = members_of(run, group, group.tasks)
     return parts if parts and len(parts) == len(group.tasks) else None
 
 
 def own_group(run: Run, group: Group) -> Group:
-    """Return a group with the value that this run reports for it, None if it reports none."""
+    """Return the group with the group value that this run's harness reported, None if it reported none."""
     return replace(group, native=next((own.native for own in run.groups if own.key == group.key), None))
 
 
 def codes_of(parts: Sequence[Scores], group: Group | None = None) -> set[str]:
-    """Return the diagnostics of one run's scores, with `mean_mismatch` if the harness's value is not reproduced.
+    """Return the scores' diagnostics, plus `mean_mismatch` if the harness's own mean is not reproduced.
 
     Args:
         parts: of one task, or of the tasks of a group.
@@ -383,7 +383,7 @@ def codes_of(parts: Sequence[Scores], group: Group | None = None) -> set[str]:
 
 
 def group_shares(parts: Sequence[Scores], group: Group | None) -> list[float] | None:
-    """Return the fixed weights of a group's tasks. None if tasks count by their sizes."""
+    """Return the fixed weights of a group's tasks, summing to 1. None if each task counts by its size."""
     if group is None:
         return None
     if group.weights is not None:
@@ -418,7 +418,7 @@ class Estimated:
     """The runs' own means and variances, if the kernel of each by itself has no more than these."""
 
     def terms(self, settings: Settings) -> Terms:
-        """Return the terms of the upper limit of the data noise."""
+        """Return the inputs for an upper confidence limit of the data noise."""
         m = self.of_questions
         if self.limit is None:
             return terms(self.c, self.plan, m.variance, m.df, settings.se)
@@ -428,7 +428,7 @@ class Estimated:
 def kernel(
     runs: Sequence[Sample], coefficients: Sequence[float], plan: Design, settings: Settings, *, first: bool = False
 ) -> Estimated:
-    """Compute the contrast of samples on the same questions, with the variance between runs if repeats are runs.
+    """Compute Σ coefficient × mean (a mean, or A − B) over samples, with variances and diagnostics.
 
     Where the last of several samples has runs of one configuration, the others are one more run of it.
 
@@ -483,14 +483,14 @@ def kernel(
 
 
 def each_alone(whole: Estimated, runs: Sequence[Sample], settings: Settings) -> list[Moments]:
-    """Return the moments of each run by itself, on the questions of their contrast."""
+    """Return the mean and variance of each run by itself, on the questions of their difference."""
     if whole.alone is None:
         return [kernel([run], [1.0], whole.plan, settings).m for run in runs]
     return [rows_of(whole.alone, np.s_[i : i + 1]) for i in range(len(runs))]
 
 
 def _within_runs(run: Sample, component: RunComponent | None, plan: Design) -> QuestionStats:
-    """Return the question statistics after each run's mean is taken out. Refuse if the run variance is unknown.
+    """Return per-question statistics after each run's mean is subtracted. Refuse if runs cannot be compared.
 
     Raises:
         InputError: the variance between runs is not known.
@@ -505,7 +505,7 @@ def _within_runs(run: Sample, component: RunComponent | None, plan: Design) -> Q
 
 
 def correction_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> Correction | None:
-    """Return what corrects a contrast of runs, None if nothing does.
+    """Return the correction by human labels for a mean or A − B. None without labels. Refuse one-sided labels.
 
     Raises:
         InputError: only some of the runs are.
@@ -517,7 +517,7 @@ def correction_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> Corr
 
 
 def is_noisier_by_outer(data: Sample, c: Contrast, plan: Design, m: Moments, settings: Settings) -> bool:
-    """Return True if clusters by a field that contains the clusters would raise the standard error clearly."""
+    """Return True if clustering by a wider field would raise the standard error clearly."""
     if len(data.parts) > 1 or data.labels is None or plan.crossed is not None:
         return False
     for outer in (data.parts[0].outer or {}).values():
@@ -531,7 +531,7 @@ def is_noisier_by_outer(data: Sample, c: Contrast, plan: Design, m: Moments, set
 
 
 def outer_note(part: Scores, codes: Iterable[str]) -> list[Note]:
-    """Return a note that the clusters lie within wider ones, named by field. [] without that diagnostic."""
+    """Return the note that clusters lie within a wider field that should be used. [] without that diagnostic."""
     if part.outer is None or "inner_clusters" not in codes:
         return []
     fields = ", ".join(map(repr, part.outer))
@@ -544,7 +544,7 @@ def outer_note(part: Scores, codes: Iterable[str]) -> list[Note]:
 
 
 def _moving_together(run: Sample, component: RunComponent | None, *, first: bool) -> set[str]:
-    """Return the diagnostics of a run whose repeats move together, or whose first answers differ, by F tests."""
+    """Return diagnostics from F tests: whole repeats move together, or first answers differ from the others."""
     if component is None:
         return set()
 
@@ -559,7 +559,7 @@ def _moving_together(run: Sample, component: RunComponent | None, *, first: bool
 
 
 def fixed_questions(settings: Settings) -> bool:
-    """Return True if the questions are fixed, so that only the answers are random."""
+    """Return True if the setting treats the questions as fixed, so that only the answers are random."""
     return of_choice("questions_are", settings.questions_are, {"population": False, "fixed": True})
 
 
@@ -579,7 +579,7 @@ def named_repeats(parts: Iterable[Scores], settings: Settings) -> list[Note]:
 
 
 def empty_moments(data: Sample, settings: Settings) -> tuple[Moments, str]:
-    """Return the moments of a sample with nothing to estimate, and the diagnostic that says why."""
+    """Return NaN moments for a sample that cannot be estimated, and the diagnostic code that says why."""
     n, G = len(data), len(data) if settings.questions_are == "fixed" else data.design().n_clusters
     code = RATIO_UNDEFINED if data.undefined else "too_few_questions"
     return undefined_moments(np.array([float(n)]), np.array([float(G)])), code
@@ -593,7 +593,7 @@ def as_scores(
     crossed: tuple[Labels, Labels] | None = None,
     **fields: Any,
 ) -> Scores:
-    """Return plain arrays as the scores of a run.
+    """Convert an (n,) or (n, K) array of scores, NaN for missing, into a `Scores` object.
 
     Parameters
     ----------
@@ -658,7 +658,7 @@ def _numbered_questions(n: int) -> Questions:
 
 
 def _labels(name: str, labels: Labels, n: int) -> tuple[str, ...]:
-    """Return (n,) cluster labels as text. Refuse anything but one label for each question."""
+    """Convert cluster labels to n texts. Refuse a single value, a wrong length or a missing label."""
     if isinstance(labels, (str, bytes, int, float)) or not hasattr(labels, "__iter__"):
         hint = ". Did you mean `level`?" if isinstance(labels, float) else ""
         raise ValueError(f"`{name}` {labels!r}: give a label for each of the {n} questions{hint}")

@@ -30,7 +30,7 @@ _FIRST = 10
 
 
 def scored_differently(found: EqualAnswers | None) -> bool:
-    """Return True if so many equal answers are scored differently that the scoring, not the model, differs."""
+    """Return True if so many equal answers got different scores that the verdict is withheld."""
     return found is not None and found.n_differ >= max(FEWEST, SHARE * found.n_equal)
 
 
@@ -45,7 +45,7 @@ class Checked:
 
 
 def join_checks(each: Iterable[Checked]) -> Checked:
-    """Return the findings on a group's tasks as one. If some tasks are scored differently, only those are counted."""
+    """Add up the tasks' counts of equal answers. If some tasks are scored differently, only those count."""
     found = list(each)
     equal = [one.equal for one in found if one.equal is not None]
     equal = [one for one in equal if scored_differently(one)] or equal
@@ -67,13 +67,13 @@ class Shared:
 
 
 def has_texts(part: Scores) -> bool:
-    """Return True if these are scores of single answers whose texts are known or can be read."""
+    """Return True if these are scores of single answers whose texts are stored or can be read."""
     plain = part.unit is None and part.per is None and part.corrected is None
     return plain and (part.answers is not None or part.texts is not None)
 
 
 def scoring_of(a: Scores, b: Scores) -> Checked:
-    """Return the finding on equal answer texts of two runs, on one task and metric: how many are scored differently."""
+    """Count equal answers of two runs on one task and metric, and how many are scored differently."""
     if not (has_texts(a) and has_texts(b)):
         return Checked()
     pairing = scored_pairs(a, b)
@@ -82,7 +82,7 @@ def scoring_of(a: Scores, b: Scores) -> Checked:
 
 
 def check_scoring(parts: Sequence[Scores], pairs: Sequence[Shared]) -> list[Checked]:
-    """Count, for each pair of runs, the answers with the same text and those of them that are scored differently.
+    """Count, per pair of runs, answers with equal text and those of them that are scored differently.
 
     Args:
         parts: one task, metric and scorer of each run.
@@ -105,7 +105,7 @@ def check_scoring(parts: Sequence[Scores], pairs: Sequence[Shared]) -> list[Chec
 
 
 def _scores_differ(a: Scores, b: Scores, pair: Shared) -> BoolArray:
-    """Return (m,) True for shared questions on which the scores of A and B differ."""
+    """Return (m,) True for shared questions on which A's and B's scores differ beyond rounding."""
     x, y = a.values[pair.rows_a], b.values[pair.rows_b]
     if x.shape == y.shape:
         return np.asarray(_differ_beyond_rounding(x, y).any(axis=1))
@@ -116,7 +116,7 @@ def _scores_differ(a: Scores, b: Scores, pair: Shared) -> BoolArray:
 
 
 def _differ_beyond_rounding(x: FloatArray, y: FloatArray) -> BoolArray:
-    """Return True where two scores differ by more than rounding. A missing score differs from none."""
+    """Return True where two scores differ by more than rounding error. False if one is missing."""
     return np.asarray(np.abs(x - y) > SLACK * np.maximum(1.0, np.abs(x)))
 
 
@@ -135,7 +135,7 @@ FEWEST_ALIKE, OTHERS = 20, 0.5
 
 
 def alike_note(a: Scores, b: Scores) -> Note | None:
-    """Return a note if two runs have equal scores on every question although their answers differ. None if not.
+    """Return a note if two runs have equal scores everywhere although their answer texts differ. None if not.
 
     The scores may then be a property of the questions, as a column of difficulties or of points to be had is. None:
     they are not, or not known to be.
@@ -183,7 +183,7 @@ class _Texts:
         return bool(self.hashes[self.known].any())
 
     def read(self, rows: IntArray) -> None:
-        """Read the answers' texts for the questions in these rows. Without a readable log, there are none."""
+        """Read the answers' text hashes for the questions in these rows. An unreadable log marks them unusable."""
         wanted = np.unique(rows[~self.known[rows]])
         if not len(wanted) or self.part.answers is None:
             return
@@ -195,7 +195,7 @@ class _Texts:
 
 
 def _read(texts: Sequence[_Texts], wanted: Iterable[tuple[Shared, IntArray]]) -> None:
-    """Read the answers' texts for some shared questions of several pairs, each run at once."""
+    """Read the answer texts that several pairs of runs need on these questions, each run's log once."""
     rows: dict[int, list[IntArray]] = {}
     for pair, places in wanted:
         rows.setdefault(pair.a, []).append(pair.rows_a[places])
@@ -205,7 +205,7 @@ def _read(texts: Sequence[_Texts], wanted: Iterable[tuple[Shared, IntArray]]) ->
 
 
 def _sides(texts: Sequence[_Texts], pair: Shared, places: IntArray) -> list[tuple[HashArray, FloatArray]]:
-    """Return the (m, K) text hashes and scores of A and of B on some shared questions. Hash 0 without a score."""
+    """Return (text hashes, scores), both (m, K), of A and of B on these questions. Hash 0 if unscored."""
     out = []
     for run, rows in ((pair.a, pair.rows_a[places]), (pair.b, pair.rows_b[places])):
         values = texts[run].part.values[rows]
@@ -214,7 +214,7 @@ def _sides(texts: Sequence[_Texts], pair: Shared, places: IntArray) -> list[tupl
 
 
 def _count_equal(texts: Sequence[_Texts], pair: Shared, places: IntArray) -> tuple[int, int, float]:
-    """Return the number of equal answers, of those scored differently, and the sum of (a − b)²/2 over the latter."""
+    """Count answers of equal text, and those scored differently. Also return Σ (a − b)²/2 of the latter."""
     (text_a, a), (text_b, b) = _sides(texts, pair, places)
     if a.shape == b.shape:
         equal = (text_a == text_b) & (text_a != 0)
@@ -230,7 +230,7 @@ def _count_equal(texts: Sequence[_Texts], pair: Shared, places: IntArray) -> tup
 
 
 def _check_of_pair(texts: Sequence[_Texts], pair: Shared) -> Checked:
-    """Return the finding on all equal answers of two runs, whose texts have been read."""
+    """Return how many equal answers two runs score differently: as a scoring fault, or as judge noise."""
     every = np.arange(len(pair.rows_a))
     n_equal, n_differ, squares = _count_equal(texts, pair, every)
     judged = any(texts[run].part.judged for run in (pair.a, pair.b))
@@ -249,7 +249,7 @@ def _check_of_pair(texts: Sequence[_Texts], pair: Shared) -> Checked:
 
 
 def _in_two_ways(texts: HashArray, values: FloatArray) -> bool:
-    """Return True if one run gives one text of a question two different scores."""
+    """Return True if one run scored the same text on the same question in two different ways."""
     order = np.argsort(texts, axis=1, kind="stable")
     texts, values = np.take_along_axis(texts, order, axis=1), np.take_along_axis(values, order, axis=1)
     same = (texts[:, 1:] == texts[:, :-1]) & (texts[:, 1:] != 0)
@@ -257,24 +257,24 @@ def _in_two_ways(texts: HashArray, values: FloatArray) -> bool:
 
 
 def said_of(found: EqualAnswers) -> str:
-    """Return a sentence such as "60 of 60 equal answers are scored differently"."""
+    """Return the sentence "60 of 60 equal answers are scored differently", with these counts."""
     be = "is" if found.n_differ == 1 else "are"
     return f"{found.n_differ:,} of {found.n_equal:,} equal answers {be} scored differently"
 
 
 def differently_note(about: str, found: EqualAnswers) -> Note:
-    """Return the note on two runs whose verdict is withheld because equal answers are scored differently."""
+    """Return the note that a verdict is withheld because equal answers are scored differently."""
     return Note("scored_differently", f"{about}: {said_of(found)}: the scoring differs, not the models")
 
 
 def equal_note(about: str, found: EqualAnswers) -> Note:
-    """Return the note on equal answers scored differently that are too few to withhold the verdict."""
+    """Return the note that some equal answers are scored differently, too few to withhold the verdict."""
     said = f"{about}: {said_of(found)} by the two runs, so a small part of A − B is the scoring"
     return Note("some_scored_differently", said)
 
 
 def judge_note(about: str, found: JudgeFlips) -> Note:
-    """Return the note on the judge's own noise between two runs."""
+    """Return the note on how many equal answers the judge scored differently in the two runs."""
     said = (
         f"{about}: the judge scores {found.n_flips:,} of {found.n_same_text:,} equal answers differently in the two "
         "runs, which is its own noise"
@@ -286,7 +286,7 @@ _LONGEST = 60
 
 
 def other_versions(a: Scores, b: Scores) -> list[str]:
-    """Return a text for each way in which the scoring of two runs differs: task version, packages, scorer options."""
+    """Return texts on how two runs' scoring differs: task version, packages, scorer options. [] if equal."""
     pairs = [("task version", a.version, b.version)]
     pairs += [(what, value, b.scored_with[what]) for what, value in a.scored_with.items() if what in b.scored_with]
     differ = [(what, *both) for what, *both in pairs if all(both) and both[0] != both[1]]

@@ -26,7 +26,7 @@ class _Strata:
 
 
 def with_strata(run: Run, field: str, weights: Mapping[str, float]) -> Run:
-    """Return the run with each task's mean taken over strata of its questions, with these weights.
+    """Return the run with each task cut by `field` into strata, whose means are averaged with these weights.
 
     Every task becomes a group of its strata, which the group kernel knows: residuals are taken within each stratum, and
     clusters across them. Questions without the field, or with a value that has no weight, are left out and counted. The
@@ -64,7 +64,7 @@ def with_strata(run: Run, field: str, weights: Mapping[str, float]) -> Run:
 
 
 def _strata_of(part: Scores, field: str, weights: Mapping[str, float], notes: list[Note]) -> _Strata | None:
-    """Return one task cut into strata by a field. None, and a note, if no question has the field."""
+    """Cut one task's scores by the values of a field. None, and a note, if no question has the field."""
     fields, about = part.questions.fields, f"{part.task} {part.metric}"
     values = None if fields is None else fields.values.get(field)
     if values is None or all(value is None for value in values):
@@ -91,7 +91,7 @@ def _strata_of(part: Scores, field: str, weights: Mapping[str, float], notes: li
 
 
 def _regrouped(group: Group, cuts: Mapping[tuple[str, str, str], _Strata]) -> Group | None:
-    """Return a group of tasks as a group over the strata of its tasks. None if a task has no strata."""
+    """Return a group of tasks as a group of the tasks' strata, with weights. None if a task has no strata."""
     each = [cuts.get((task, group.metric, group.scorer)) for task in group.tasks]
     sizes = {task: _size(cut.parts) for task, cut in zip(group.tasks, each, strict=True) if cut is not None}
     if len(sizes) < len(group.tasks):

@@ -5,7 +5,7 @@ runs from the first look into the folder to the runs in memory. It includes the 
     python benchmarks/bench_files.py --thousandth FOLDER
 
 The second form makes a thousandth of ten thousand logs with a billion answers, and prints what
-docs/scale.md says they cost: seconds, bytes on the wire and in memory. FOLDER keeps the files (2 GB).
+docs/how/many-files.md says they cost: seconds, bytes on the wire and in memory. FOLDER keeps the files (2 GB).
 """
 
 from __future__ import annotations

@@ -614,8 +614,8 @@ _ALL = (
         "at most five baseline runs show poorly how far runs differ, so the limit is far from the mean",
         "Give more baseline runs. The third helps most. With six, little is lost.",
         page=(
-            "At most five baseline runs of a [gate](gate.md#runs-differ-by-more-than-their-answers) show poorly how "
-            "far runs differ, so the limit lies far from the mean. p and limit stay right."
+            "At most five baseline runs of a [gate](how/gate.md#runs-differ-by-more-than-their-answers) show poorly "
+            "how far runs differ, so the limit lies far from the mean. p and limit stay right."
         ),
     ),
     Diagnostic(

@@ -111,7 +111,7 @@ def test_the_action_passes_every_input_to_the_script() -> None:
 @pytest.mark.parametrize(("right", "code"), [(100, 1), (141, 0)])
 def test_the_last_step_for_gitlab_is_shell_that_says_the_same(tmp_path: Path, right: int, code: int) -> None:
     yaml = pytest.importorskip("yaml")
-    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "gate.md").read_text(encoding="utf-8"), re.S)
+    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "how" / "gate.md").read_text(encoding="utf-8"), re.S)
     script = yaml.safe_load(blocks[-1])["gate"]["script"][-1].replace("results/ ", "results/scores.csv ")
     for folder, model, count in (("results", "new", right), ("baseline/results", "old", 140)):
         (tmp_path / folder).mkdir(parents=True)

@@ -19,6 +19,7 @@ from ..data.notes import Note, texts
 from ..data.questions import CONTENT_KEYS, excerpt
 from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError, NothingSharedError
+from ..results.diagnostics import SCORED
 from ..settings import Settings, all_count_as_zero
 from ..stats import decision
 from ..stats.baselines import by_runs
@@ -42,7 +43,7 @@ from .ranges import (
     scales_differ,
     score_range,
 )
-from .rows import SCORED, Evidence, Filled, RowDecision, compared_fields, row_of
+from .rows import Evidence, Filled, RowDecision, compared_fields, row_of
 from .sample import (
     Aligned,
     Estimated,

@@ -11,10 +11,11 @@ import numpy as np
 
 from ..data.scores import Scores
 from ..errors import InputError
+from ..results.diagnostics import SCORED
 from ..results.rows import COULD, LARGEST, MISSING, UNADJUSTED, UNCLUSTERED, Difference
 from ..settings import Settings
 from .difference import Compared, run_difference
-from .rows import SCORED, RowDecision, decide_rows
+from .rows import RowDecision, decide_rows
 
 
 def would_change(

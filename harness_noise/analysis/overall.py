@@ -17,6 +17,7 @@ from ..choices import CLOPPER_PEARSON
 from ..data.notes import Note, merge_notes
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError, some_of
+from ..results.diagnostics import SCORED
 from ..results.rows import OVERALL, SCORED_DIFFERENTLY, WEIGHTS, Comparison, Difference, Estimate
 from ..settings import Settings
 from ..stats.combine import Combined
@@ -27,7 +28,7 @@ from .difference import Compared, run_difference
 from .mean import estimate_of
 from .otherwise import would_change
 from .ranges import Ends, score_range
-from .rows import SCORED, RowDecision, decide_rows
+from .rows import RowDecision, decide_rows
 from .sample import group_parts, is_scored, scored_pairs
 
 Measure: TypeAlias = tuple[str, str]

@@ -13,7 +13,7 @@ from scipy import special
 
 from ..arrays import FloatArray, stacked
 from ..data.scores import OnQuestions, Run
-from ..results.diagnostics import OF_ALL_ANSWERS
+from ..results.diagnostics import OF_ALL_ANSWERS, SCORED
 from ..results.rows import COULD, COULD_NOT, NO_RANGE, NOT_KNOWN, SCORED_DIFFERENTLY, Difference, difference
 from ..settings import Settings
 from ..stats import decision
@@ -25,8 +25,6 @@ from ..stats.moments import Moments, is_skewed
 from ..stats.pairs import Leads, Sides, difference_columns, noise_columns
 
 NOWHERE = Limits(math.nan, math.nan)
-SCORED = "scored_differently"
-"""The code of a row whose verdict is withheld: equal answers are scored differently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +183,17 @@ def decide_rows(rows: Sequence[RowDecision], settings: Settings) -> list[Differe
     verdicts = decision.apply_adjustment(own, np.array(ahead, dtype=np.bool_), settings, [row.family for row in rows])
     out = []
     for i, row in enumerate(rows):
-        lost = {"not_after_adjustment"} if verdicts.lost_to_adjustment[i] else set()
+        withheld = SCORED in row.codes
+        lost = {"not_after_adjustment"} if verdicts.lost_to_adjustment[i] and not withheld else set()
         fields = {
             **row.fields,
             **{name: float(column[i]) for name, column in own.numbers().items()},
             "verdict": _verdict(row, verdicts, i),
             "p_adjusted": float(verdicts.p_adjusted[i]),
             "interval": str(own.interval[i]),
-            "if_missing": _if_missing(row, int(verdicts.codes[i]), ahead[i], families[row.family], settings),
+            "if_missing": None
+            if withheld
+            else _if_missing(row, int(verdicts.codes[i]), ahead[i], families[row.family], settings),
             "diagnostics": tuple(sorted(row.codes | lost)),
         }
         out.append(difference(**fields))

@@ -47,6 +47,9 @@ _REPEATS = (
 STOPPED = "stopped_early"
 """The code of a row that does not allow for why its run stopped."""
 
+SCORED = "scored_differently"
+"""The code of a row whose verdict is withheld: equal answers are scored differently."""
+
 NOT_ASKED = "not_asked_for"
 """The code of a row that the harness does not report, and that tables on a screen leave out."""
 

@@ -430,7 +430,7 @@ def _benchmark(
         beta = thumb
         if solved is not None:
             beta = c["se_total"] / np.sqrt(power.beta_variance(p, float(solved.mean())) / n)
-    tested = ~np.isnan(c["se"]) & ~np.isnan(size)
+    tested = ~np.isnan(c["se"]) & ~np.isnan(size) & ~pairs.withheld
     steps = _steps(models, pairs)
     noise = ("se_total", "se_data", "se_data_upper", "se_prediction", "correlation")
     spreads: dict[str, Any] = {name: _spread(c[name][close]) for name in noise}
@@ -467,7 +467,8 @@ def _steps(models: tuple[Model, ...], pairs: Pairs) -> tuple[Step, ...]:
         size = benchmark.size_in_name(model.model)
         if size is not None:
             families.setdefault(size[0], []).append((size[1], i))
-    gains, ses = pairs.sign * pairs.columns["diff"], pairs.columns["se_total"]
+    gains = np.where(pairs.withheld, np.nan, pairs.sign * pairs.columns["diff"])
+    ses = pairs.columns["se_total"]
     gain_of, se_of = square(pairs, gains, -gains), square(pairs, ses, ses)
     out = []
     for family, members in families.items():
@@ -506,7 +507,7 @@ def pair_slices(
         ]
         pairs = pairs_of(some, grid(some, None), None, alone)[0]
         if pairs is not None:
-            out.append(PairSlice(field, value, len(keys), pairs))
+            out.append(PairSlice(field, value, len(keys), pairs.withholding(board.pairs.withheld)))
     p = np.array([sliced.pairs.columns["p_value"] for sliced in out])
     if len(out) and settings.adjust != "none":
         p = np.column_stack([decision.adjusted(column, "bh") for column in p.T])

@@ -17,7 +17,6 @@ from ...errors import InputError, some_of
 from ...results.forms import finite
 from ...stats import decision
 from .pairs import square
-from .ranks import withheld
 from .results import Arena, BenchmarkResult, Checkpoint
 
 _WORDS = {"step": r"(?:global[_-]?)?step|checkpoint|ckpt|iter(?:ation)?"}
@@ -107,7 +106,7 @@ def _rows(board: BenchmarkResult, series: Sequence[_Place], settings: Mapping[st
             names = [board.pairs.names[place.column] for place in (before, after)]
             raise InputError(f"{' and '.join(names)} are both at {before.step:g}: name runs of two series differently")
     c = board.pairs.columns
-    p = np.where(withheld(board.pairs), np.nan, c["p_value"])
+    p = np.where(board.pairs.withheld, np.nan, c["p_value"])
     changes = np.stack(
         [
             square(board.pairs, c["diff"], -c["diff"]),

@@ -133,7 +133,7 @@ def separation(board: BenchmarkResult) -> Picture | None:
     """Draw difference against disagreement, with contours of the p-value, after eval-arena's note on noise."""
     c = board.pairs.columns
     n = c["n_questions"]
-    rows = np.flatnonzero((n > 1) & np.isfinite(c["diff"]))
+    rows = np.flatnonzero((n > 1) & np.isfinite(c["diff"]) & ~board.pairs.withheld)
     if len(rows) == 0 or board.benchmark.beta_theory is None:
         return None
     apart = (c["wins_a"] + c["wins_b"])[rows] / n[rows]
@@ -165,7 +165,7 @@ _BANDS = ((0.001, "p < 0.001"), (0.01, "p < 0.01"), (0.05, "p < 0.05"), (2.0, "p
 def accuracies(board: BenchmarkResult) -> Picture | None:
     """Draw the mean of A by the mean of B, coloured by p-value."""
     c = board.pairs.columns
-    rows = np.flatnonzero(np.isfinite(c["p_value"]))
+    rows = np.flatnonzero(np.isfinite(c["p_value"]) & ~board.pairs.withheld)
     if len(rows) == 0:
         return None
     high, low = np.maximum(c["mean_a"], c["mean_b"])[rows], np.minimum(c["mean_a"], c["mean_b"])[rows]

@@ -273,10 +273,9 @@ def pairs_of(
         numbers |= dict.fromkeys(("p_sign", "wins_a", "wins_b", "ties", "correlation"), nothing) | corrected
     flags = _codes(measured, board, c, group)
     flags |= {"identical_scores": c.leads.same, "not_after_adjustment": verdicts.lost_to_adjustment}
-    scoring = scoring_of_pairs(measured, board.rows, c)
+    scoring = scoring_of_pairs(measured, board.rows, a, b)
     flags |= scoring.flags
     numbers |= scoring.columns
-    verdicts = scoring.withheld(verdicts)
     notes += scoring.notes
     if first.unit is not None and not fixed:
         flags["skewed"] = flags.get("skewed", np.False_) | _skewed(board.table, c)
@@ -286,7 +285,8 @@ def pairs_of(
     flags = {code: has for code, has in flags.items() if has.any()}
     missing = tuple(map(causes_of, parts))
     limit = None if corrected else _limit(board.table, settings)  # a plan takes the noise of the correction
-    return Pairs(*names, missing, common, a, b, numbers, verdicts.codes, verdicts.words, flags, limit), notes
+    pairs = Pairs(*names, missing, common, a, b, numbers, verdicts.codes, verdicts.words, flags, limit)
+    return pairs.withholding(scoring.apart), notes
 
 
 def _limit(table: Table, settings: Settings) -> partial[PairLimit] | None:

@@ -11,7 +11,6 @@ import numpy as np
 from scipy import special
 
 from ...analysis.row_noise import noise_of
-from ...analysis.rows import SCORED
 from ...arrays import BoolArray, FloatArray, IntArray
 from ...data.across import tasks_together
 from ...data.notes import Note
@@ -119,6 +118,7 @@ def across_tasks(boards: Sequence[tuple[BenchmarkResult, Scores]], settings: Set
         codes, G = cluster_codes(tasks_together([tasks[t][1] for t in whole]))
         M, mean_rank = len(names), ranks.mean(axis=0)
         sets = rank_sets(-sum_by(codes, ranks.T, G).T, settings.level, np.random.default_rng(settings.seed))
+        sets = _without_withheld(sets, [tasks[t][0].pairs for t in whole])
         rows = [
             AcrossTasks(
                 "", metric, scorer, model=name, n_tasks=len(ranks), n_clusters=G, mean_rank=float(mean_rank[m]),
@@ -161,14 +161,13 @@ def _rank_sets(simple: tuple[FloatArray, FloatArray] | None, pairs: Pairs, setti
     else:
         rng = np.random.default_rng(settings.seed)
         sets, method = rank_sets(pairs.sign * simple[0], settings.level, rng), "bootstrap"
-    if (apart := withheld(pairs)).any():  # of them the scoring differs, and no one is shown to be better
-        sets = from_decisions(sets.better & (square(pairs, apart, apart) != 1))
-    return sets, method
+    return _without_withheld(sets, [pairs]), method
 
 
-def withheld(pairs: Pairs) -> BoolArray:
-    """Return (P,) True for pairs whose verdict is withheld, because equal answers are scored differently."""
-    return np.asarray(pairs.flags.get(SCORED, np.zeros(len(pairs.a), dtype=np.bool_)))
+def _without_withheld(sets: RankSets, boards: Sequence[Pairs]) -> RankSets:
+    """Return the sets without the decisions on two models that any board withholds, because the scoring differs."""
+    apart = [square(pairs, pairs.withheld, pairs.withheld) == 1 for pairs in boards]
+    return from_decisions(sets.better & ~np.any(apart, axis=0))
 
 
 def _by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
@@ -267,6 +266,8 @@ def _selection(board: BenchmarkResult, seed: int) -> Selection | None:
     names = [board.models[m].model for m in scored]
     means = plan.weights @ values
     second, best = np.argsort(means, kind="stable")[-2:]
+    if square(board.pairs, board.pairs.withheld, board.pairs.withheld)[scored[best], scored[second]] == 1:
+        return None
     chosen = chosen_by_half(values, plan, np.random.default_rng(seed))
     return Selection(
         *board.key,
@@ -305,7 +306,7 @@ def _budget(board: BenchmarkResult) -> list[Budget]:
     rows = []
     for i in np.flatnonzero((pairs.a == best) | (pairs.b == best)).tolist():
         rival, pair = board.models[int(pairs.a[i] + pairs.b[i]) - best], pairs[i]
-        if not rival.among_best:
+        if not rival.among_best or pairs.withheld[i]:
             continue
         questions, repeats = _needs(pair)
         K = min(pair.repeats_a, pair.repeats_b)
@@ -376,7 +377,7 @@ def rival_p(pairs: Pairs) -> FloatArray:
         half = np.where(np.isnan(c["p_sign"]), 1.0, c["p_sign"]) / 2
         b_better = np.where(sure, np.where(ahead < 0, half, 1.0), b_better)
         a_better = np.where(sure, np.where(ahead > 0, half, 1.0), a_better)
-    apart = withheld(pairs)
+    apart = pairs.withheld
     return square(pairs, np.where(apart, np.nan, b_better), np.where(apart, np.nan, a_better))
 
 

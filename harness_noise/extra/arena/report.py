@@ -195,7 +195,7 @@ def _noise_words(board: BenchmarkResult) -> str:
     digits = fmt.decimals(row.se_total.median)
     median, low, high = (fmt.amount(row, x, digits) for x in _values(row.se_total))
     size, better = np.abs(pairs.columns["diff"]), told_apart(board)
-    tested = np.isfinite(size) & np.isfinite(pairs.columns["se"])
+    tested = np.isfinite(size) & np.isfinite(pairs.columns["se"]) & ~pairs.withheld
     ends = []
     if (better & tested).any():
         adjusted = " after adjustment" if "not_after_adjustment" in pairs.flags else ""

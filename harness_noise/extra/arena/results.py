@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from ...data.notes import Note
 from ...data.scores import Measured
-from ...results.diagnostics import NOT_ASKED
+from ...results.diagnostics import NOT_ASKED, SCORED
 from ...results.forms import Document, finite, shown_fields
-from ...results.rows import Difference, Estimate, difference
+from ...results.rows import SCORED_DIFFERENTLY, Difference, Estimate, difference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -187,6 +187,23 @@ class Pairs(Sequence[Difference]):
     def sign(self) -> float:
         """−1 where less is better, else 1."""
         return -1.0 if self.common["higher_is_better"] is False else 1.0
+
+    @property
+    def withheld(self) -> AnyArray:
+        """(P,) True for pairs whose verdict is withheld, because equal answers are scored differently."""
+        return self.flags.get(SCORED, self.a < 0)
+
+    def withholding(self, apart: AnyArray) -> Pairs:
+        """Return the pairs with the verdict withheld of these, too: (P,) True for them."""
+        if not apart.any():
+            return self
+        words = self.words if SCORED_DIFFERENTLY in self.words else (*self.words, SCORED_DIFFERENTLY)
+        verdict = self.verdict.copy()
+        verdict[apart] = words.index(SCORED_DIFFERENTLY)
+        lost = {name: has & ~apart for name, has in self.flags.items() if name == "not_after_adjustment"}
+        flags = {**self.flags, **lost, SCORED: self.withheld | apart}
+        flags = {code: has for code, has in flags.items() if has.any()}
+        return dataclasses.replace(self, verdict=verdict, words=words, flags=flags)
 
     def __len__(self) -> int:
         return len(self.a)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from ...analysis.rows import SCORED
 from ...analysis.sample import codes_of, own_group
 from ...analysis.scoring import (
     OTHER_VERSION,
@@ -26,9 +25,6 @@ from ...analysis.scoring import (
 from ...arrays import AnyArray, BoolArray, IntArray
 from ...data.notes import Note
 from ...data.scores import Group, Run, Scores
-from ...results.rows import SCORED_DIFFERENTLY
-from ...stats.decision import Verdicts
-from ...stats.pairs import Columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,36 +46,31 @@ class Scoring:
 
     columns: Mapping[str, AnyArray]
     """`equal_answers` and `judge_flips` of each pair, where any pair has them."""
+    apart: BoolArray
+    """(P,) True for pairs whose equal answers are scored differently."""
     flags: Mapping[str, BoolArray]
-    """Diagnostic code → which pairs have it."""
+    """Further diagnostic code → which pairs have it."""
     notes: Sequence[Note]
 
-    def withheld(self, verdicts: Verdicts) -> Verdicts:
-        """Return the verdicts, replaced by "scored differently" for pairs that are."""
-        apart = self.flags[SCORED]
-        if not apart.any():
-            return verdicts
-        codes = np.where(apart, len(verdicts.words), verdicts.codes)
-        return replace(verdicts, codes=codes, words=(*verdicts.words, SCORED_DIFFERENTLY))
 
-
-def scoring_of_pairs(measured: Sequence[MeasuredRun], rows: Sequence[Sequence[IntArray]], columns: Columns) -> Scoring:
+def scoring_of_pairs(
+    measured: Sequence[MeasuredRun], rows: Sequence[Sequence[IntArray]], a: IntArray, b: IntArray
+) -> Scoring:
     """Return the `Scoring` of all pairs: equal answers scored differently, judge flips, other versions, notes.
 
     Args:
         measured: the runs.
         rows: for each task, where the questions of each run are among those of all.
-        columns: which pairs.
+        a: (P,) the first run of each pair.
+        b: (P,) the second.
     """
-    pairs = list(zip(columns.a.tolist(), columns.b.tolist(), strict=True))
+    pairs = list(zip(a.tolist(), b.tolist(), strict=True))
     by_task = [[entry.parts[t] for entry in measured] for t in range(len(rows))]
     each = [check_scoring(parts, _shared(parts, at, pairs)) for parts, at in zip(by_task, rows, strict=True)]
     found = [join_checks(of_pair) for of_pair in zip(*each, strict=True)]
     other = [list(dict.fromkeys(what for x in by_task for what in other_versions(x[i], x[j]))) for i, j in pairs]
-    flags = {
-        SCORED: np.array([scored_differently(x.equal) for x in found], dtype=np.bool_),
-        OTHER_VERSION: np.array(list(map(bool, other)), dtype=np.bool_),
-    }
+    apart = np.array([scored_differently(x.equal) for x in found], dtype=np.bool_)
+    flags = {OTHER_VERSION: np.array(list(map(bool, other)), dtype=np.bool_)}
     told: dict[str, list[object]] = {"equal_answers": [x.equal for x in found], "judge_flips": [x.judge for x in found]}
     known = {name: _column(values) for name, values in told.items() if any(x is not None for x in values)}
     names, task = [entry.name for entry in measured], by_task[0][0].task
@@ -88,7 +79,7 @@ def scoring_of_pairs(measured: Sequence[MeasuredRun], rows: Sequence[Sequence[In
     ]
     if differ := list(dict.fromkeys(what for of_pair in other for what in of_pair)):
         notes.append(version_note(task, differ))
-    return Scoring(known, flags, notes)
+    return Scoring(known, apart, flags, notes)
 
 
 def _column(values: Sequence[object]) -> AnyArray:

@@ -10,11 +10,11 @@ import numpy as np
 
 from ...analysis.comparison import matched_scores
 from ...analysis.ranges import BETWEEN, Ends, are_graded, filled_scores, score_range
-from ...analysis.rows import SCORED
 from ...analysis.sample import group_parts
 from ...analysis.scoring import Checked, join_checks, scored_differently, scoring_of
 from ...data.native_values import agreed_pairs
 from ...data.scores import Run, Scores
+from ...results.diagnostics import SCORED
 from ...results.rows import Difference
 from ...settings import Settings, counts_as_zero
 

@@ -34,7 +34,6 @@ from ...analysis.overall import Measure, Top, top_level, top_shares
 from ...analysis.published import NOT_THESE, Published, check_value, distance_with_noise
 from ...analysis.ranges import Ends, score_range
 from ...analysis.repeats import as_repeats, copy_notes, is_one_run, without_copies
-from ...analysis.rows import SCORED
 from ...analysis.sample import align, codes_of, is_scored
 from ...arrays import BoolArray, FloatArray, picked
 from ...choices import T_TEST, has_limits
@@ -44,7 +43,7 @@ from ...data.notes import Note
 from ...data.scores import CorpusScores, Group, OnQuestions, Run, Scores
 from ...errors import InputError, NothingSharedError, check_computed
 from ...extras import module_of
-from ...results.diagnostics import NOT_ASKED, STOPPED
+from ...results.diagnostics import NOT_ASKED, SCORED, STOPPED
 from ...results.forms import finite
 from ...results.rows import Comparison, Difference, Estimate
 from ...results.sequential import SEQUENTIAL, Sequential

@@ -21,7 +21,6 @@ from ...analysis.drawing import recorded_looks
 from ...analysis.partial import part_of
 from ...analysis.ranges import score_range
 from ...analysis.references import benchmark_order, chances_within, same_run, stacked_regression, stratum_of
-from ...analysis.rows import SCORED
 from ...analysis.sample import Sample, align, group_parts, group_shares, is_scored, scored_pairs
 from ...arrays import FloatArray, IntArray
 from ...data.measures import UNBOUNDED
@@ -29,6 +28,7 @@ from ...data.notes import Note
 from ...data.scores import Group, Run, Scores
 from ...errors import InputError
 from ...io.paths import LARGEST, LOOKS, loads, opened
+from ...results.diagnostics import SCORED
 from ...results.forms import SCHEMA_VERSION, finite
 from ...results.rows import CANNOT, NOT_DECIDED, SCORED_DIFFERENTLY, Comparison
 from ...results.sequential import Replay, Sequential

@@ -593,7 +593,7 @@ def as_scores(
     crossed: tuple[Labels, Labels] | None = None,
     **fields: Any,
 ) -> Scores:
-    """Convert an (n,) or (n, K) array of scores, NaN for missing, into a `Scores` object.
+    """Return an array (n questions × K answers, NaN for a missing one) as the scores of a run.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ _WORDS = 0.5
 
 
 def clusters_across(parts: Sequence[OnQuestions]) -> tuple[tuple[str, ...] | None, str | None]:
-    """Return one cluster label for every question of several tasks, and the SPEC that the clusters come from.
+    """Return one cluster label per question over several tasks, merged where tasks share questions, and their SPEC.
 
     Two tasks share a cluster if it has one label by one SPEC in both, or if both ask one of its questions: a question
     with the same words, or with the same hash of the whole document. Numbers and names are no such sign. The clusters
@@ -43,7 +43,7 @@ def clusters_across(parts: Sequence[OnQuestions]) -> tuple[tuple[str, ...] | Non
 
 
 def _by_label(parts: Sequence[OnQuestions]) -> tuple[str, ...]:
-    """Return a cluster label for every question of several tasks. One label by one SPEC is one cluster in all tasks."""
+    """Return a cluster label per question over several tasks. Equal labels by one SPEC are one cluster."""
     crossed = any(split_crossed(part.clusters) is not None for part in parts)
     labels: list[str] = []
     for t, part in enumerate(parts):
@@ -58,7 +58,7 @@ def _by_label(parts: Sequence[OnQuestions]) -> tuple[str, ...]:
 
 
 def _words(questions: Questions) -> Sequence[str] | None:
-    """Return for each question a string that identifies the question's text in any task. None if texts are unknown."""
+    """Return for each question a string that is equal in any task with the same question text. None if unknown."""
     if questions.kind in CONTENT_KEYS:
         return questions.keys
     if questions.documents is not None:  # reading them takes long, and the keys are names
@@ -70,7 +70,7 @@ def _words(questions: Questions) -> Sequence[str] | None:
 
 
 def _shared(parts: Sequence[OnQuestions]) -> list[str | None] | None:
-    """Return for each question the text that another task asks, too, or None. None for all if no question is shared."""
+    """Return for each question its text if another task has it too, else None. One None if no text is shared."""
     words = [_words(part.questions) for part in parts]
     seen: set[str] = set()
     twice: set[str] = set()
@@ -87,7 +87,7 @@ def _shared(parts: Sequence[OnQuestions]) -> list[str | None] | None:
 
 
 def _components(labels: Sequence[str], shared: Sequence[str | None]) -> tuple[str, ...]:
-    """Return the cluster labels, with one common label for clusters that are connected by shared questions."""
+    """Return cluster labels after merging the clusters that are connected by a question in both."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -104,7 +104,7 @@ def _components(labels: Sequence[str], shared: Sequence[str | None]) -> tuple[st
 
 
 def tasks_together(parts: Sequence[OnQuestions]) -> IntArray:
-    """Return a code for each task. Tasks have one code if they share a cluster or question, directly or by other tasks.
+    """Return a code for each task, equal for tasks that share a cluster or question, directly or through others.
 
     Args:
         parts: one for each task.

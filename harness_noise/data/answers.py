@@ -86,12 +86,12 @@ class MetricAnswers:
     """Answers that repeat another one and are left out."""
 
     def append(self, question: str, value: float) -> None:
-        """Add one answer: its question and its score."""
+        """Add one answer to this metric: its question's name and its score."""
         self.places.append(self.keys.setdefault(question, len(self.keys)))
         self.values.append(value)
 
     def take(self, numbers: Sequence[int]) -> None:
-        """Keep only the answers with these numbers, in this order."""
+        """Keep only the answers with these index numbers, in this order. Changes the object."""
         for name in self.COLUMNS:
             column = getattr(self, name)
             if isinstance(column, np.ndarray):
@@ -102,11 +102,11 @@ class MetricAnswers:
         self.causes = {new: causes[old] for new, old in enumerate(numbers) if old in causes}
 
     def counts(self) -> IntArray:
-        """Return the number of answers to each question."""
+        """Return (n,) the number of answers to each question, in the order in which questions came."""
         return np.bincount(np.array(self.places, dtype=np.intp), minlength=len(self.keys))
 
     def labels(self) -> list[Repeat]:
-        """Return a label that identifies each answer within its question: its repeat with its levels, else a number."""
+        """Return a label per answer, unique within its question: the repeat and its factor levels, or a number."""
         if not self.levels and None not in self.repeats:
             return cast("list[Repeat]", self.repeats)
         out: list[Repeat] = []
@@ -122,7 +122,7 @@ class MetricAnswers:
         return out
 
     def _kept(self, where: object, labels: Sequence[Repeat]) -> list[int]:
-        """Return the numbers of the answers that do not repeat an earlier answer.
+        """Return the index numbers of the answers that do not repeat an earlier one. Refuse contradictions.
 
         Raises:
             InputError: the same answer has two scores, or two usages.
@@ -146,11 +146,11 @@ class MetricAnswers:
         return list(first_of.values())
 
     def at(self, number: int) -> str:
-        """Return words for the line of a file that holds answer number `number`, for messages."""
+        """Return " on line N", with the line of its file that holds this answer, for messages. "" if unknown."""
         return _line_words(self.lines[number] if len(self.lines) else 0)
 
     def _grid(self, where: object) -> tuple[IntArray, tuple[str, ...] | None]:
-        """Return the (n, K) table that holds for each question and repeat the number of its answer, −1 for none.
+        """Return (n, K) the index number of each answer, −1 for none, and the repeats' (K,) names or None.
 
         With it come the (K,) names of the repeats, None if questions share none.
 
@@ -185,7 +185,7 @@ class MetricAnswers:
         bounds: tuple[float, float] | None = None,
         **fields: Any,
     ) -> Scores:
-        """Return the `Scores` that these answers make.
+        """Return all answers of this metric as `Scores`: an (n, K) table with clusters and missing answers.
 
         Args:
             where: the file or run, for messages.
@@ -224,13 +224,13 @@ class MetricAnswers:
         )
 
     def _gradings(self, texts: HashArray | None, values: FloatArray) -> Gradings | None:
-        """Return the (n, K) texts that a judge graded. None if no question has two different scores."""
+        """Return the (n, K) hashes of graded texts. None if every question's answers all have the same score."""
         if texts is None or not (np.fmin.reduce(values, axis=1) < np.fmax.reduce(values, axis=1)).any():
             return None
         return Gradings(np.where(np.isnan(values), np.uint64(0), texts))
 
     def _usage(self, names: Sequence[str], numbers: IntArray) -> dict[str, Usage]:
-        """Return the measures (cost, tokens, …) of the answers in an (n, K) table of answer numbers, −1 for none."""
+        """Return the (n, K) table of each measure (cost, tokens, …), NaN where it was not logged."""
         out = {}
         for name in names:
             logged = [usage.get(name, "not_logged") for usage in self.usage]
@@ -239,7 +239,7 @@ class MetricAnswers:
         return out
 
     def _factors(self, names: tuple[str, ...], numbers: list[list[int]]) -> dict[str, tuple[tuple[str, ...], ...]]:
-        """Return for each factor its (n, K) levels, from the (n, K) table of answer numbers. "" without an answer."""
+        """Return each factor's (n, K) levels, such as the prompt of each answer. "" where there is no answer."""
         levels = [*self.levels, ("",) * len(names)]
         return {name: tuple(tuple(levels[j][i] for j in row) for row in numbers) for i, name in enumerate(names)}
 
@@ -251,11 +251,11 @@ class HashedTexts:
     texts: HashArray
 
     def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Return the hashes of the texts of the answers to the questions in these rows."""
+        """Return the (m, K) hashes of the answer texts of the questions in these rows."""
         return self.texts[list(rows)]
 
     def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> AnswerTexts:
-        """Return the object unchanged, because hashes hold no strings that runs could share."""
+        """Return the object itself: there are no strings in it of which runs could share one copy."""
         return self
 
 
@@ -268,7 +268,7 @@ def levels_of(
     scored: bool,
     text: Callable[[Any], str | None] = text_label,
 ) -> tuple[str, ...]:
-    """Return the levels of the factors with which an answer was made, "" if an answer without a score lacks one.
+    """Read the levels of the factors (prompt, seed, …) from an answer's document. Refuse a scored answer without.
 
     Args:
         where: the file or run, for messages.
@@ -297,7 +297,7 @@ def levels_of(
 def count_missing(
     values: Sequence[float] | FloatArray, causes: Mapping[int, str], missing: str
 ) -> tuple[int, int, FloatArray]:
-    """Return (answers missing, those of them that count as 0, the scores with these zeros filled in).
+    """Count the answers without a score, and those that count as 0. Return both and the scores with zeros put in.
 
     Args:
         values: scores by the number of the answer, NaN where one has none.
@@ -313,7 +313,7 @@ def count_missing(
 
 
 def zeros_for_missing(run: Run, missing: str) -> Run:
-    """Return the run with 0 in place of missing scores, if the user lets missing answers count as 0.
+    """Return the run with missing scores replaced by 0 if the setting `missing` asks for that, else unchanged.
 
     Args:
         run: what was read, whose missing answers are NaN.
@@ -335,7 +335,7 @@ def _line_words(line: int) -> str:
 
 
 def _sorted_repeats(repeats: set[Repeat]) -> list[Repeat]:
-    """Return repeat labels in order: numbers by value, texts by the alphabet with the numbers in them by value.
+    """Sort repeat labels: as numbers if all are, else as texts in which r2 comes before r10.
 
     So r10 comes after r2, because the first answer is the first attempt of what was retried.
     """
@@ -346,7 +346,7 @@ def _sorted_repeats(repeats: set[Repeat]) -> list[Repeat]:
 
 
 def _by_numbers(text: str) -> list[str | int]:
-    """Return a text in parts, at every other place a number."""
+    """Split a text into texts and integers ("r10" → ["r", 10, ""]), as a key for sorting."""
     return [int(part) if i % 2 else part for i, part in enumerate(re.split(r"([0-9]+)", text))]
 
 
@@ -409,7 +409,7 @@ class Answers:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, where: object, options: ReadOptions | None = None, **how: Any) -> Answers:
-        """Return the answers of one model that a data frame holds: one answer a row, in columns of fixed names.
+        """Read one model's answers from a data frame: one answer per row, columns `question`, `score` and others.
 
         Args:
             frame: the columns `question` and `score`, and if they are there `task`, `metric`, `scorer`, `repeat`,
@@ -456,7 +456,7 @@ class Answers:
         *,
         line: int = 0,
     ) -> None:
-        """Add one answer and its score.
+        """Record one answer with its score, and its question's fields, under a task, metric and scorer.
 
         Args:
             task: the benchmark.
@@ -503,7 +503,7 @@ class Answers:
             answers.usage.append(usage_of(fields, names, self.file, line, cause))
 
     def describe(self, task: str, metric: str, scorer: str, **fields: Any) -> None:
-        """Record what the harness says of a metric: its own mean (`native`), `higher_is_better`, `bounds`, ….
+        """Record facts about a metric: the harness's own mean (`native`), `higher_is_better`, `bounds`, ….
 
         `native_of_answers=True`: the harness's mean is that of all answers, however many each question has, in which
         a missing one counts as 0.
@@ -511,7 +511,7 @@ class Answers:
         self._fields.setdefault((task, metric, scorer), {}).update(fields)
 
     def scores(self) -> tuple[Scores, ...]:
-        """Return one Scores for each task, metric and scorer with a score, in the order in which they came.
+        """Return one `Scores` table per task, metric and scorer that has any score, in order of arrival.
 
         Raises:
             InputError: nearly every question lacks nearly every repeat.
@@ -543,13 +543,13 @@ class Answers:
         return tuple(out)
 
     def _unmeasured(self) -> set[tuple[str, str, str]]:
-        """Return the metrics that score no answer at all, in tasks whose answers other metrics score."""
+        """Return the metrics without any score, in tasks whose answers other metrics do score."""
         scored = {what for what, answers in self._metrics.items() if any(value == value for value in answers.values)}
         tasks = {what[0] for what in scored}
         return {what for what, answers in self._metrics.items() if what[0] in tasks and not answers.causes} - scored
 
     def run(self, model: str, harness: str, **fields: Any) -> Run:
-        """Return the Run of all answers. `fields` are further fields of `Run`.
+        """Return a `Run` of all recorded answers. `fields` sets further fields of the `Run`.
 
         Raises:
             InputError: as `scores`; or there are no answers.
@@ -567,7 +567,7 @@ class Answers:
         return Run(model=model, harness=harness, scores=scores, notes=tuple(dict.fromkeys(self.notes)), **more)
 
     def _labelled(self, task: str) -> tuple[Callable[[Doc], str | None], str | None]:
-        """Return a function from a question's document to its cluster label, and the SPEC of the clusters."""
+        """Return the function that reads a question's cluster label from its document, and the clusters' SPEC."""
         if self._spec is None:
             return (lambda doc: label_or_none(doc.get(CLUSTER))), CLUSTER
         wanted, named = resolve_for_task(self._spec, task, self.auto)
@@ -578,7 +578,7 @@ class Answers:
         return labeller(wanted, task), named
 
     def _ask(self, seen: _Asked, question: str, doc: Doc, line: int) -> None:
-        """Record a new question: the cluster, text and fields that its document gives."""
+        """Record a question that is new: its cluster label, text and fields, from its document."""
         at = f"{self.file}{f', line {line}' if line else ''}"
         seen.labels[question] = _user_field(seen.label, doc, f"{at}: cluster")
         seen.lines[question], seen.last = line, doc
@@ -589,7 +589,7 @@ class Answers:
             seen.inputs[question], seen.texts[question] = content_hash(words), excerpt(words)
 
     def _ask_again(self, seen: _Asked, question: str, doc: Doc, line: int) -> None:
-        """Refuse a further answer to a question if its document puts the question into another cluster."""
+        """Refuse a further answer to a question if its document gives the question another cluster label."""
         seen.last, before = doc, seen.labels[question]
         try:
             label = seen.label(doc)
@@ -600,7 +600,7 @@ class Answers:
             check_one_cluster(self.file, question, (before, lines[0]), (label, lines[1]))
 
     def _clusters(self, task: str, seen: _Asked) -> dict[str, str]:
-        """Return the cluster label of each question of a task. Empty if only some questions have one."""
+        """Return question → cluster label for a task. Empty if not all of its questions have a label."""
         natural = (lambda: self.auto(task)) if self._spec is None else (lambda: None)
         labels = clusters_of_file(task, [*seen.labels.values()], self.notes, natural)
         return {} if labels is None else dict(zip(seen.labels, labels, strict=True))
@@ -625,7 +625,7 @@ _NAMES = ("question", "task", "metric", "scorer", "repeat")
 
 
 def _name_in(column: str, doc: Doc, where: str) -> str | None:
-    """Return a table cell as a name: 1.0 is "1", an empty cell None."""
+    """Return a document's cell as a name: 1.0 becomes "1", an empty cell None. Refuse inexact floats."""
     value = doc.get(column)
     if is_rounded(value):
         refuse_rounded(column, value, where)
@@ -636,7 +636,7 @@ def _name_in(column: str, doc: Doc, where: str) -> str | None:
 
 
 def _with_mean_measures(docs: Sequence[Doc]) -> Doc:
-    """Return the first document of a question, with numeric fields (cost, length) averaged over its answers."""
+    """Return a question's first document, in which numbers (cost, length) are means over its answers."""
     measured: dict[str, list[float]] = {}
     for doc in docs:
         for name, value in doc.items():
@@ -647,7 +647,7 @@ def _with_mean_measures(docs: Sequence[Doc]) -> Doc:
 
 
 def _user_field(get: Callable[[Doc], Any], doc: Doc, what: str) -> Any:
-    """Return a document's value at a field that the user named. Refuse a field that is not there."""
+    """Return a document's value at a field that the user named. An error lists the fields if it is not there."""
     try:
         return get(doc)
     except MissingFieldError as error:

@@ -57,7 +57,7 @@ class FileSpec:
         return len(self.text) > _LONGEST_SPEC or any(mark in self.text for mark in ("{{", "{%", "{#"))
 
     def for_task(self, *names: str) -> FileSpec | None:
-        """Return the part of the SPEC for one task, which may have several names. None if there is no such part."""
+        """Return the part of this SPEC (`TASK=SPEC,…`) that is for a task under one of these names, or None."""
         if len(self.text) > _LONGEST_SPEC:
             return self
         parsed = ClusterSpec.parse(UserSpec(self.text))  # which only takes it apart
@@ -87,7 +87,7 @@ class ClusterSpec:
 
     @classmethod
     def parse(cls, text: UserSpec | Mapping[str, UserSpec] | None) -> ClusterSpec:
-        """Parse a SPEC, or a mapping {task: SPEC} as a configuration file gives it."""
+        """Parse a cluster SPEC (field, path, template, `TASK=SPEC,…`), or a mapping from task to SPEC."""
         if text is None:
             return cls()
         if isinstance(text, Mapping):
@@ -108,7 +108,7 @@ class ClusterSpec:
         return cls(by_task=tuple(pairs)) if pairs else cls(default=text)
 
     def for_task(self, task: str) -> UserSpec | None:
-        """Return the SPEC of one task, None if none was given."""
+        """Return the SPEC of one task: of the first pattern that its name matches, else the default or None."""
         for pattern, spec in self.by_task:
             if fnmatchcase(task, pattern):
                 return spec
@@ -116,7 +116,7 @@ class ClusterSpec:
 
 
 def check_tasks(spec: ClusterSpec, tasks: Iterable[str], option: str = "`cluster`") -> None:
-    """Refuse a SPEC for a task that the run does not have, because the SPEC would be ignored without a word.
+    """Refuse a `TASK=SPEC` for a task that the run does not have, as it would be ignored silently.
 
     Args:
         spec: the user's.
@@ -138,7 +138,7 @@ def check_tasks(spec: ClusterSpec, tasks: Iterable[str], option: str = "`cluster
 def resolve_for_task(
     spec: ClusterSpec, task: str, natural: Callable[[str], str | None]
 ) -> tuple[UserSpec | None, str | None]:
-    """Return the SPEC that applies to one task, and its name in words. (None, None) for no clusters.
+    """Return the SPEC to use for one task, `auto` resolved, and its name in words. (None, None): no clusters.
 
     Args:
         spec: the user's.
@@ -159,7 +159,7 @@ def resolve_for_task(
 
 
 def ways_of(spec: str) -> list[UserSpec]:
-    """Split a crossed SPEC `A*B` into the SPECs A and B. Any other SPEC is returned alone."""
+    """Split a crossed SPEC `A*B` into [A, B]. Return any other SPEC as a list of one."""
     ways, start = list[UserSpec](), 0
     for match in _WAYS.finditer(spec):
         if match["cross"] is not None:
@@ -180,12 +180,12 @@ def _check_ways(spec: str) -> None:
 
 
 def spec_in_words(spec: str | None) -> str | None:
-    """Return a SPEC as results show it: `template × language` for a crossed one."""
+    """Return a SPEC as text for results: `A*B` becomes `A × B`. None stays None."""
     return None if spec is None else " × ".join(ways_of(spec))
 
 
 def combine_specs(specs: Iterable[UserSpec]) -> UserSpec | None:
-    """Combine the SPECs of several `--cluster` options into one. Two for one task are crossed.
+    """Join the SPECs of several `--cluster` options into one. Two SPECs for one task are crossed: `A*B`.
 
     Raises:
         InputError: SPECs for all tasks beside TASK=SPEC.
@@ -207,7 +207,7 @@ def combine_specs(specs: Iterable[UserSpec]) -> UserSpec | None:
 
 
 def split_crossed(labels: Sequence[str] | None) -> tuple[list[str], list[str]] | None:
-    """Split crossed labels `a × b` into a list of each way's labels. None if the labels are not crossed."""
+    """Split crossed labels `a × b` into the list of all a and the list of all b. None if not crossed."""
     if not labels or any(label.count(CROSS) != 1 for label in labels):
         return None
     pairs = [label.split(CROSS) for label in labels]
@@ -215,7 +215,7 @@ def split_crossed(labels: Sequence[str] | None) -> tuple[list[str], list[str]] |
 
 
 def all_or_none(labels: Sequence[str | None]) -> tuple[tuple[str, ...] | None, int]:
-    """Return the labels if every question has one, else None, and how many questions lack one.
+    """Return the labels if all questions have one, else None, and the number without one (0 if none has any).
 
     It is 0 if no question has one: then nothing is lacking.
     """
@@ -226,7 +226,7 @@ def all_or_none(labels: Sequence[str | None]) -> tuple[tuple[str, ...] | None, i
 def clusters_of_file(
     task: str, labels: Sequence[str | None], notes: list[Note], natural: Callable[[], str | None] = lambda: None
 ) -> tuple[str, ...] | None:
-    """Return the cluster labels that a run's file itself gives, with a note if only some questions have one.
+    """Return the cluster labels in a run's own file if all questions have one, else None. Adds a note to `notes`.
 
     What a user names has to be there. What a run carries in part is left out with a note, as no run is lost by it.
 
@@ -247,7 +247,7 @@ def clusters_of_file(
 def check_one_cluster(
     where: object, question: str, before: tuple[str | None, str], now: tuple[str | None, str]
 ) -> None:
-    """Refuse a question whose answers put the question into two different clusters.
+    """Refuse a question if two of its answers name different clusters for it.
 
     Args:
         where: the file or run, for the message.
@@ -287,7 +287,7 @@ class OuterFields:
         fields: Iterable[str],
         column: Callable[[str], Sequence[Any]],
     ) -> None:
-        """Add the documents of many questions, column by column."""
+        """Add many questions with their cluster labels and field values, to find fields that group clusters."""
         if self._values is None:
             self._values = {field: {} for field in fields}
         if not self._values:
@@ -301,7 +301,7 @@ class OuterFields:
                     break
 
     def found(self) -> dict[str, dict[str, str]]:
-        """Return the fields that group clusters: field → cluster label → value.
+        """Return the fields with one value for all of a cluster: {field: {cluster label: value}}.
 
         Where most clusters hold one question, every property of a question would be such a field: there are none.
         """
@@ -314,7 +314,7 @@ class OuterFields:
 
 
 def labeller(spec: Spec, task: str | None = None) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function from a question's document to its cluster label by a SPEC.
+    """Return a function that reads a question's cluster label from its document, by a SPEC.
 
     A field whose name is the whole SPEC comes first; of the SPEC `task` it is the `task`, where one is given.
 
@@ -353,12 +353,12 @@ def labeller(spec: Spec, task: str | None = None) -> Callable[[Mapping[str, Any]
 
 
 def is_plain(spec: str) -> bool:
-    """Return True if a SPEC is one field or path, not a template and not crossed."""
+    """Return True if a SPEC is a single field or dotted path: no template, and not crossed (`A*B`)."""
     return len(ways_of(spec)) == 1 and "{{" not in spec and "{%" not in spec
 
 
 def value_of(spec: str, doc: Mapping[str, Any]) -> Any:
-    """Return a document's value at a field or at a dotted path.
+    """Return a document's value at a field, or at a dotted path if no field has that name.
 
     Raises:
         MissingFieldError: the document lacks it.
@@ -400,7 +400,7 @@ def _template(spec: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def plain_label(value: Any) -> str:
-    """Return a value as a cluster label (1.0 → "1.0"), without the sign that separates crossed labels.
+    """Return any value as the text of a cluster label. The separator of crossed labels is replaced in it.
 
     Raises:
         FinalError: the value is nested too deeply.
@@ -409,7 +409,7 @@ def plain_label(value: Any) -> str:
 
 
 def label_or_none(value: Any) -> str | None:
-    """Return a field's value as a cluster label, None if the field is empty (None, NaN or blank).
+    """Return a field's value as a cluster label, stripped. None if it is None, NaN or blank.
 
     Spaces around a text do not count, as in the cells of a table.
     """
@@ -421,7 +421,7 @@ _OF_JSON = (bool, int, float, list, tuple, dict, type(None))
 
 
 def text_label(value: Any) -> str:
-    """Return any value as a text label: JSON values as canonical JSON, others by `str`.
+    """Return any value as text: JSON values as JSON with sorted keys, others by `str`.
 
     Raises:
         FinalError: the value is nested too deeply.
@@ -454,7 +454,7 @@ class Fields:
     """The fields that there are, for messages."""
 
     def take(self, rows: Iterable[int]) -> Fields:
-        """Return the field values of the questions in these rows only."""
+        """Return the fields with the values of the questions in these rows only."""
         kept = list(rows)
         return replace(self, values={key: picked(column, kept) for key, column in self.values.items()})
 
@@ -481,7 +481,7 @@ class FieldReader:
                 self._get[text] = partial(value_of, spec) if is_plain(spec) else labeller(spec)
 
     def add(self, doc: Mapping[str, Any]) -> None:
-        """Read the fields of the next question's document."""
+        """Read the wanted fields from the document of the next question."""
         self._names.update(dict.fromkeys(map(str, doc)))
         for text, column in self.columns.items():
             try:
@@ -497,14 +497,14 @@ class FieldReader:
         self.n += 1
 
     def fields(self) -> Fields:
-        """Return the values of all questions that were added, by field."""
+        """Return field → one value per question added so far. Automatic fields with too many values are left out."""
         kept = {name: by_question for name, (by_question, texts) in self.auto.items() if len(texts) <= MOST_VALUES}
         auto = {name: [by_question.get(i) for i in range(self.n)] for name, by_question in kept.items()}
         return Fields(auto | self.columns, tuple(kept), tuple(self._names))
 
 
 def _scalars(doc: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Value]]:
-    """Yield the texts, numbers and truth values of a document and of nested objects, with dotted names."""
+    """Yield (name, value) of all texts, numbers and truth values of a document, one level deep as `a.b`."""
     for key, value in doc.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):
@@ -532,5 +532,5 @@ def _value(value: Any) -> Value:
 
 
 def numeral(value: Value) -> float | None:
-    """Return a field value as a number, also if the number is written as text. None if the value is not a number."""
+    """Return a field value as a number, also from a text such as "3". None if it is not a number."""
     return numbers.numeral(value) if isinstance(value, str) else value

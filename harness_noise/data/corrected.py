@@ -25,42 +25,42 @@ class Correction(ABC):
     """The refusal of a group of tasks of which only some are corrected."""
 
     def spread(self, rows: IntArray, n: int) -> Correction:
-        """Return columns for n questions of which these are the ones in `rows`. All others are unknown."""
+        """Return the correction for n questions, with this one's values in these rows and unknown elsewhere."""
         out = blank(type(self), n)
         put(out, rows, self)
         return out
 
     @abstractmethod
     def contrast(self, each: Sequence[Any], coefficients: Sequence[float]) -> Correction:
-        """Return the columns of Σ a_r of several corrected runs on the same questions, of which this is the first."""
+        """Return the correction of Σ coefficient × mean over runs, such as A − B. This object is the first run's."""
 
     @abstractmethod
     def moments(self, m: Any, plan: Any) -> Any:
-        """Return the moments of one corrected mean, from those of its values."""
+        """Return mean and variance of one label-corrected mean, from the moments of its values."""
 
     @abstractmethod
     def codes(self, plan: Any) -> dict[str, bool]:
-        """Return diagnostic → True if a corrected mean has it."""
+        """Return {diagnostic code: True if the corrected mean has it}."""
 
     @abstractmethod
     def n_clusters(self, plan: Any) -> int:
-        """Return the clusters from which the correction is known."""
+        """Return the number of clusters with labels, from which the correction is estimated."""
 
     @abstractmethod
     def scores(self) -> FloatArray:
-        """Return every score that the correction is made of, which corrected values are not."""
+        """Return all raw scores and labels from which the corrected values are made."""
 
     @abstractmethod
     def within_range(self) -> tuple[IntArray, FloatArray]:
-        """Return rows and values of them that lie in the metric's range, which corrected values may leave."""
+        """Return (rows, values) of the raw scores or labels, which lie in the metric's range unlike corrected ones."""
 
     @abstractmethod
     def fields(self, m: Any, plan: Any) -> dict[str, Any]:
-        """Return {field: value} of a row that tells of the correction."""
+        """Return the result row's fields {name: value} that describe the correction."""
 
 
 def stack_corrections(parts: Sequence[Correction | None]) -> Correction | None:
-    """Return the columns of several tasks stacked, None if none is corrected.
+    """Stack the label corrections of several tasks. None if no task has one. Refuse if only some have.
 
     Raises:
         InputError: some of them are not.

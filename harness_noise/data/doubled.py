@@ -18,7 +18,7 @@ DOUBLED = "doubled_questions"
 
 
 def find_doubles(*columns: Sequence[str] | None) -> tuple[tuple[int, ...], ...]:
-    """Return groups of rows that are equal in all columns, two rows or more in each group.
+    """Return groups of rows (two or more each) that are equal in all these columns of hashes.
 
     Args:
         *columns: (n,) hashes of parts of the input, "" for one that is not known.
@@ -37,7 +37,7 @@ def find_doubles(*columns: Sequence[str] | None) -> tuple[tuple[int, ...], ...]:
 
 
 def clusters_with_doubles(questions: Questions, clusters: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return (n,) cluster labels in which questions with the same input share a cluster. None if nothing changes.
+    """Return (n,) cluster labels with questions of equal input merged into one cluster. None if none change.
 
     Crossed clusters are left alone.
     """
@@ -60,7 +60,7 @@ def clusters_with_doubles(questions: Questions, clusters: Sequence[str] | None) 
 
 
 def n_doubled(questions: Questions) -> int:
-    """Return the number of questions whose input repeats an earlier question's."""
+    """Return the number of questions whose input equals that of an earlier question."""
     once = clusters_with_doubles(questions, None)
     return 0 if once is None else len(once) - len(set(once))
 
@@ -70,12 +70,12 @@ LEAST = 0.01
 
 
 def _doubles_matter(questions: Questions) -> bool:
-    """Return True if so many questions are doubled that the variance of the mean could rise by `LEAST`."""
+    """Return True if enough questions are duplicates to raise the variance of the mean noticeably."""
     return sum(len(same) * (len(same) - 1) for same in questions.doubles) >= LEAST * len(questions)
 
 
 def mark_doubled(run: Run) -> Run:
-    """Return the run with the diagnostic `doubled_questions` on scores whose doubles are in several clusters."""
+    """Return the run with code `doubled_questions` on scores in which equal questions are in different clusters."""
 
     def coded(part: Scores) -> Scores:
         if DOUBLED in part.diagnostics or not part.questions.doubles or not _doubles_matter(part.questions):

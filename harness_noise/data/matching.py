@@ -32,7 +32,7 @@ class Pairing:
 
 
 def pair_questions(a: Questions, b: Questions, apart: str = "left out") -> Pairing:
-    """Match the questions of two runs by key, verified by content where both runs have texts, else by content.
+    """Match two runs' questions by id, checked against their texts, or by text alone. Return row pairs and a note.
 
     Automatic ids are worth nothing after a shuffle, so one id with two texts sends the whole
     matching to the content. A document's hash changes with a field that another version adds, so
@@ -63,7 +63,7 @@ def _share(n: int) -> str:
 
 
 def _pairs_by_key(a: Questions, b: Questions, rows: Rows) -> Pairing:
-    """Return the pairs of questions with equal keys, if one run has no texts to verify them by.
+    """Match two runs' questions by id only, as one run has no texts to check them against.
 
     Its keys may be the texts of the other's questions.
     """
@@ -83,7 +83,7 @@ def _pairs_by_key(a: Questions, b: Questions, rows: Rows) -> Pairing:
 
 
 def _verified_pairs(a: Questions, b: Questions, rows: Rows, apart: str) -> Pairing:
-    """Return the pairs with equal keys and equal texts, or all pairs with equal texts if those are more."""
+    """Match by equal id and equal text, or by text alone if that matches more questions."""
     assert a.inputs is not None
     assert b.inputs is not None
     same = _equal(a.inputs, b.inputs, rows)
@@ -112,7 +112,7 @@ _DENSE = 10
 
 
 def ids_are_numbers(keys: Sequence[str]) -> bool:
-    """Return True if most ids are mere numbers (`7`, `q7`, `test/7`), which other questions may have, too."""
+    """Return True if most ids are running numbers (`7`, `q7`, `test/7`), which any other file may have too."""
     frames: dict[str, list[int]] = {}
     for key in map(_plain_number, keys):
         match = _LAST_NUMBER.search(key)
@@ -123,14 +123,14 @@ def ids_are_numbers(keys: Sequence[str]) -> bool:
 
 
 def pairs_are_certain(a: Questions, b: Questions) -> bool:
-    """Return True if matched questions are known to be the same, not only to have the same number."""
+    """Return True if two runs' matched questions are surely the same, by text or by ids that are not numbers."""
     if a.kind == b.kind in CONTENT_KEYS or None not in (a.inputs, b.inputs):
         return True
     return not any(_are_short(side.keys) and ids_are_numbers(side.keys) for side in (a, b))
 
 
 def _are_short(keys: Sequence[str]) -> bool:
-    """Return True if most keys are too short to be the text of a question."""
+    """Return True if most ids have so few words that they cannot be question texts."""
     return 2 * sum(len(key.split()) < _SENTENCE for key in keys) > len(keys)
 
 
@@ -143,13 +143,13 @@ _DECIMAL = re.compile(r"0*(\d+?)(?:\.0+)?")
 
 
 def _plain_number(key: str) -> str:
-    """Return a numeric key in its shortest form (`007` and `7.0` → `7`), any other key unchanged."""
+    """Return a numeric id in shortest form (`007` and `7.0` become `7`), any other id unchanged."""
     match = _DECIMAL.fullmatch(key)
     return key if match is None else match[1]
 
 
 def _match_ids(a: Sequence[str], b: Sequence[str]) -> Rows:
-    """Return the rows of equal ids in two runs. Numbers are equal by value (`7`, `007`, `7.0`)."""
+    """Match equal ids of two runs, numbers by value (`7` = `007`). Return row numbers in a and in b."""
     rows = _match(a, b)
     if len(rows[0]) == min(len(a), len(b)) or not (a and b and _DECIMAL.fullmatch(a[0]) and _DECIMAL.fullmatch(b[0])):
         return rows
@@ -161,7 +161,7 @@ def _match_ids(a: Sequence[str], b: Sequence[str]) -> Rows:
 
 
 def same_partition(a: Sequence[Hashable], b: Sequence[Hashable]) -> bool:
-    """Return True if two lists of labels group the questions in the same way, under whatever names."""
+    """Return True if two lists of labels put the same questions together, whatever the labels are."""
     pairs = set(zip(a, b, strict=True))
     return len(pairs) == len({x for x, _ in pairs}) == len({y for _, y in pairs})
 
@@ -178,7 +178,7 @@ def _content(a: Questions, b: Questions) -> Sequence[str]:
 
 
 def _match(a: Sequence[str], b: Sequence[str]) -> Rows:
-    """Return the rows of equal keys in two lists of unique keys."""
+    """Match equal strings in two lists without duplicates. Return their row numbers in a and in b."""
     if a == b:
         return list(range(len(a))), list(range(len(b)))
     where = dict(zip(b, range(len(b)), strict=True))
@@ -187,7 +187,7 @@ def _match(a: Sequence[str], b: Sequence[str]) -> Rows:
 
 
 def union_of_questions(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], list[Note]]:
-    """Return the union of several runs' questions, each run's row numbers in it, and notes of the matching.
+    """Return the union of several runs' questions, each run's row numbers in it, and notes on doubtful matches.
 
     Each run is matched by `pair_questions` to the questions found so far, and what is not found is added behind them.
     If keys are hashes of whole questions, texts need not be read.
@@ -213,7 +213,7 @@ def union_of_questions(questions: Sequence[Questions]) -> tuple[Questions, list[
 
 
 def _with_new_questions(q: Questions, r: Questions, new: Sequence[int]) -> Questions:
-    """Return the questions plus the rows `new` of another run's. Hashes known for only one run are dropped."""
+    """Append the questions in rows `new` of another run. Text hashes that one of the two lacks are dropped."""
 
     def more(a: Sequence[str] | None, b: Sequence[str] | None) -> tuple[str, ...] | None:
         return None if a is None or b is None else (*a, *(b[j] for j in new))
@@ -231,7 +231,7 @@ def _with_new_questions(q: Questions, r: Questions, new: Sequence[int]) -> Quest
 
 
 def _more_fields(fields: Fields, others: Fields | None, new: Sequence[int]) -> Fields:
-    """Return the field values of the questions plus those of another run's new ones, None if unknown."""
+    """Append the field values of another run's new questions. None where that run lacks the field."""
     values = {} if others is None else others.values
     nothing = [None] * len(new)
     added = {spec: [values[spec][j] for j in new] if spec in values else nothing for spec in fields.values}
@@ -239,7 +239,7 @@ def _more_fields(fields: Fields, others: Fields | None, new: Sequence[int]) -> F
 
 
 def joint_clusters(parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: int) -> list[str | None]:
-    """Return (n,) cluster labels of a union of questions, as the first run that has labels names them. None if unknown.
+    """Return (n,) cluster labels of united questions, each from the first run that has one. None if no run has.
 
     None: no run knows.
     """
@@ -253,7 +253,7 @@ def joint_clusters(parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: in
 
 
 def pair_runs(part_a: Scores, part_b: Scores) -> tuple[Scores, Scores, Note]:
-    """Reorder the repeats of two models so that column j of both is the same run (prompt, seed, judge).
+    """Reorder two models' repeats so that column j of both is one run (prompt, seed, judge). Return both, a note.
 
     Runs are matched by the label of a factor (prompt, seed, judge) that both carry and that tells the runs of each
     apart; else by position. Runs that only one of the two has are left out.
@@ -297,7 +297,7 @@ def pair_runs(part_a: Scores, part_b: Scores) -> tuple[Scores, Scores, Note]:
 
 
 def _run_labels(part: Scores) -> dict[str, tuple[str, ...]]:
-    """Return for each factor that has one level per run the level of every column."""
+    """Return {factor: level of each column} for factors whose level differs between runs and is constant in one."""
     out = {}
     for name, rows in (part.factors or {}).items():
         if any(len(row) != part.values.shape[1] for row in rows):

@@ -49,7 +49,7 @@ PRICED = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tok
 
 
 def parse_measures(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of measures that a user gave, checked and each once.
+    """Check the names of measures that a user gave, such as cost or cost/score. Return each once.
 
     Raises:
         InputError: a name is empty, or a ratio has not two parts.
@@ -66,21 +66,21 @@ def parse_measures(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def fields_to_read(measures: Iterable[str], *, prices: bool = False) -> tuple[str, ...]:
-    """Return the fields that a reader must read of every answer for these measures, besides the score."""
+    """Return the fields that must be read from every answer to compute these measures. The score is left out."""
     parts = [part for name in measures for part in name.removesuffix(HIGHER).split("/")]
     names = dict.fromkeys(part for part in parts if part != SCORE and not OF_REPEATS.fullmatch(part))
     return tuple(names | dict.fromkeys(PRICED if prices and "cost" in names else ()))
 
 
 def unit_of(measure: str) -> str:
-    """Return the unit of a measure, or of the first part of a ratio, "" if it is unknown."""
+    """Return the unit of a measure ("tokens", "$", "s"), of a ratio's first part, or "" if unknown."""
     return UNITS.get(measure.partition("/")[0], "")
 
 
 def usage_of(
     answer: Mapping[str, Any], names: Sequence[str], where: object = "", line: int = 0, cause: str = ""
 ) -> dict[str, Any]:
-    """Return the measures of one answer: a number, or the reason why there is none.
+    """Return {measure: value} of one answer. Where there is no number, the value is a word for the reason.
 
     Args:
         answer: what is known of it, under the names of `UNITS`, their `SPELLINGS`, or names of its own.
@@ -123,7 +123,7 @@ def usages(
     lines: Sequence[int],
     causes: Sequence[str],
 ) -> list[dict[str, Any]]:
-    """Return the measures of n answers whose fields are given as columns, like `usage_of` of each.
+    """Return {measure: value or reason} for each of n answers, read from whole columns at once.
 
     Args:
         columns: field → what each answer has there; those that `spellings` names count.
@@ -158,13 +158,13 @@ _NO_CALL = ("input_tokens", "total_tokens")
 
 
 def spellings(names: Sequence[str]) -> list[str]:
-    """Return every field name under which these measures may be found in an answer."""
+    """Return all field names that may hold one of these measures in an answer, with their synonyms."""
     each = [text for name in (*names, *_NO_CALL) for text in (name, *SPELLINGS.get(name, ()))]
     return [*dict.fromkeys((*each, *CACHED))]
 
 
 def _plain_numbers(cells: Sequence[Any]) -> list[float] | None:
-    """Return the cells as finite numbers, NaN for empty ones. None if a cell is anything else."""
+    """Convert cells to finite numbers, NaN for empty ones. None if any cell is something else."""
     try:
         plain = {*map(type, cells)} <= {int, float, str} and "" not in cells
         out = [*map(float, cells)] if plain else [float(cell) if _there(cell) else nan for cell in cells]
@@ -174,7 +174,7 @@ def _plain_numbers(cells: Sequence[Any]) -> list[float] | None:
 
 
 def _find_measure(name: str, answer: Mapping[str, Any]) -> tuple[str | None, Any]:
-    """Return the name under which an answer has a measure, and the value. (None, None) without the measure."""
+    """Return (field name, value) of a measure in an answer, under any of its spellings, else (None, None)."""
     for text in (name, *SPELLINGS.get(name, ())):
         value = _at_path(text, answer)
         if _there(value):
@@ -192,7 +192,7 @@ def _at_path(name: str, answer: Mapping[str, Any]) -> Any:
 
 
 def numeric_fields(answer: Mapping[str, Any]) -> list[str]:
-    """Return the fields of an answer that can be a measure, for messages."""
+    """Return the names of an answer's fields that hold a number. Truth values do not count."""
     return [name for name, value in answer.items() if not isinstance(value, bool) and _number(value) is not None]
 
 

@@ -17,7 +17,7 @@ from .units import PERCENT, Scale, is_proportion
 
 
 def are_zero_one(parts: Sequence[Scores]) -> bool:
-    """Return True if all these scores are right or wrong (0 or 1) or shares of right answers, shown in per cent.
+    """Return True if all scores are 0 or 1, or shares of right answers, so that they are shown in percent.
 
     A part that holds one value alone, 0 or 1, says nothing. The other parts say it, or a 0 here and a 1 there.
     """
@@ -32,7 +32,7 @@ def _scored(part: Scores) -> FloatArray:
 
 
 def _zero_one(part: Scores) -> bool | None:
-    """Return True if scores are right or wrong, False if not, None if all are equal and could be counts."""
+    """Return True if these scores are 0/1 or shares, False if not, None if one constant value leaves it open."""
     if part.unit is not None or part.per is not None:
         return False
     if part.of_right:
@@ -54,7 +54,7 @@ def _zero_one(part: Scores) -> bool | None:
 
 
 def fitting_bounds(bounds: tuple[float, float] | None, values: FloatArray) -> tuple[float, float] | None:
-    """Return the range that a metric's name implies, or None if a score lies outside."""
+    """Return the range `bounds` unchanged, or None if a score lies outside it."""
     scored = values[~np.isnan(values)]
     if bounds is None or (len(scored) and not (bounds[0] <= scored.min() and scored.max() <= bounds[1])):
         return None
@@ -62,7 +62,7 @@ def fitting_bounds(bounds: tuple[float, float] | None, values: FloatArray) -> tu
 
 
 def nearly_equal(ours: float, native: float, tolerance: float = 1e-9) -> bool:
-    """Return True if two values are equal up to the rounding error of a sum."""
+    """Return True if two values are equal up to the rounding error of a floating-point sum."""
     return abs(ours - native) <= tolerance * max(1.0, abs(native))
 
 
@@ -71,7 +71,7 @@ _ROUNDED = 9
 
 
 def reproduces(ours: float, native: float, *, percent: bool = True) -> bool:
-    """Return True if our mean equals the harness's value up to the digits (or percent) the harness shows.
+    """Return True if our mean, rounded as the harness rounds (or in percent), is the harness's value.
 
     0.269230769… is 0.2692 rounded, and 26.92 in percent.
 
@@ -101,26 +101,26 @@ MISMATCH = "mean_mismatch"
 
 
 def mean_of_questions(values: FloatArray) -> float:
-    """Return the mean over questions of each question's mean over repeats. NaN without any score."""
+    """Return the mean over questions of each question's mean over its answers. NaN if nothing is scored."""
     count = (~np.isnan(values)).sum(axis=1)
     scored = count > 0
     return float((np.nansum(values, axis=1)[scored] / count[scored]).mean()) if scored.any() else np.nan
 
 
 def native_mean(part: Scores) -> float | None:
-    """Return the mean that the harness would report of these scores: over all repeats, or over repeat 0 only."""
+    """Return the mean that the harness should report of these scores: over all repeats, or the first. Else None."""
     mean = mean_of_questions(part.values[:, :1] if part.native_is_first else part.values)
     return None if mean != mean else mean
 
 
 def is_reproduced(part: Scores) -> bool:
-    """Return True if the scores have the mean that the harness reports, or if it reports none."""
+    """Return True if the harness's own mean follows from the scores, or if the harness reports no mean."""
     ours = None if part.native is None else native_mean(part)
     return ours is None or part.native is None or reproduces(ours, part.native)
 
 
 def drop_other_native(part: Scores) -> Scores:
-    """Return the scores without the harness's mean if that is a mean over answers, not over questions.
+    """Remove the harness's own mean if it averages over all answers, so that it cannot equal ours.
 
     It is the mean over answers, however many each question has, where missing ones are left out or count as 0.
     """
@@ -133,13 +133,15 @@ def drop_other_native(part: Scores) -> Scores:
 
 
 def means_as_text(part: Scores, *means: float | None) -> str:
-    """Return means of these scores as text, with four digits: "63.73% and 63.9%", "2.41"."""
+    """Format means of these scores with four digits, joined by "and": "63.73% and 63.9%", "2.41"."""
     scale = PERCENT if are_zero_one([part]) else Scale()
     return " and ".join(f"{scale.times * mean:.4g}{scale.level}" for mean in means if mean is not None)
 
 
 def check_native(run: Run) -> Run:
-    """Return the run with the diagnostics `doubled_questions` and `mean_mismatch` on the scores that need them.
+    """Return the run with `mean_mismatch` on scores whose mean is not the harness's own, and with a note.
+
+    `doubled_questions` is put on the scores that need it, too.
 
     Mean mismatch is on all scores whose mean is not the harness's own value, and a note that says so.
 
@@ -173,7 +175,7 @@ UNNAMED = "mean"
 
 
 def agree_on_metrics(runs: Sequence[Run]) -> tuple[list[Run], list[Note]]:
-    """Return the runs with one common metric name and range for each scorer, and notes where several fit.
+    """Give runs one metric name and range per scorer, where a run alone leaves it open. Return runs and notes.
 
     A run that scores 0 throughout cannot tell its win rate from its mean reward; a run beside it can (`Scores.names`).
     Nor can it tell a share from a percentage: it takes the range from 0 to 1 that the scores of the others have.
@@ -189,7 +191,7 @@ def agree_on_metrics(runs: Sequence[Run]) -> tuple[list[Run], list[Note]]:
 
 
 def _on_one_range(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs with the range [0, 1] for scores that are all 0 or all 1, if other runs' scores lie between."""
+    """Give constant scores (all 0 or all 1) the range [0, 1] if other runs have scores between 0 and 1."""
     ends: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for run in runs:
         for part in run.scores:
@@ -205,7 +207,7 @@ def _on_one_range(runs: Sequence[Run]) -> list[Run]:
 
 
 def _ends(part: Scores) -> tuple[float, float]:
-    """Return the lowest and the highest score. (−∞, ∞) if the range is known already, or without a score."""
+    """Return the lowest and highest score. (−∞, ∞) if the range is declared, or if nothing is scored."""
     if part.bounds is not None or part.corrected is not None or not part.values.size:
         return -np.inf, np.inf
     low, high = float(np.fmin.reduce(part.values, axis=None)), float(np.fmax.reduce(part.values, axis=None))
@@ -213,7 +215,7 @@ def _ends(part: Scores) -> tuple[float, float]:
 
 
 def _unproven(task: str, scorer: str, names: Sequence[str]) -> Note:
-    """Return a note that the harness's reported value may not be the mean of the scores."""
+    """Return the note that it is unknown which of the task's metrics these scores are."""
     others = [name for name in names if name != UNNAMED]
     if len(others) > 1:
         said = (
@@ -229,7 +231,7 @@ def _unproven(task: str, scorer: str, names: Sequence[str]) -> Note:
 
 
 def agreed_pairs(pairs: Sequence[tuple[Run, Run]]) -> tuple[list[tuple[Run, Run]], list[Note]]:
-    """Return the pairs of runs with metric names on which all of them agree, and notes."""
+    """Return the pairs of runs after `agree_on_metrics` over all of them, and its notes."""
     runs, notes = agree_on_metrics([run for pair in pairs for run in pair])
     return list(zip(runs[::2], runs[1::2], strict=True)), notes
 

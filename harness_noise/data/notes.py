@@ -152,7 +152,7 @@ NOTES: dict[str, str] = {
 
 
 def register(**codes: str) -> None:
-    """Add further note codes to the register, for an extra."""
+    """Add an extra's note codes, given as `code="meaning"`, to the codes that a `Note` may have."""
     NOTES.update(codes)
 
 
@@ -203,7 +203,7 @@ class Note:
         return f"Note(code={self.code!r}, text={self._text!r}, task={self.task!r})"
 
     def as_text(self) -> str:
-        """Return the sentence, for a person. Programs use `code` and `task`."""
+        """Return the note's sentence, for people. Programs use `code` and `task`, not the sentence."""
         return self._text
 
     @property
@@ -212,32 +212,32 @@ class Note:
         return 0 if self.code in GRAVE else 2 if self.code in ROUTINE else 1
 
     def of(self, task: str, *more: str) -> Note:
-        """Return the note on a task: its sentence begins "task: ", or "task, metric: " if a metric is given."""
+        """Return the note with "task: " or "task, metric: " put before its sentence."""
         return Note(self.code, f"{', '.join((task, *more))}: {self._text}", task)
 
     def reworded(self, words: Callable[[str], str]) -> Note:
-        """Return the note with its sentence replaced by `words(sentence)`, for example to name flags for parameters."""
+        """Return the note with its sentence replaced by `words(sentence)`."""
         return Note(self.code, words(self._text), self.task)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the note as JSON has it: `code, text, task`."""
+        """Return the note as a dictionary with the keys `code`, `text` and `task`, for JSON."""
         return {"code": self.code, "text": self._text, "task": self.task}
 
 
 def texts(notes: Iterable[Note]) -> list[str]:
-    """Return the sentences of several notes."""
+    """Return the sentences of several notes as strings."""
     return [note.as_text() for note in notes]
 
 
 def no_cluster_known(task: str, fields: Sequence[str] | None = None) -> Note:
-    """Return the note that `auto` knows no clusters for a task."""
+    """Return the note that `cluster='auto'` found no clusters for a task, so questions are independent."""
     has = "" if fields is None else f". Its samples have {', '.join(fields[:8]) or 'no metadata'}"
     said = f"no natural cluster is known: the questions count as independent{has}"
     return Note("no_cluster_known", said).of(task)
 
 
 def not_all_clustered(task: str, bare: int, n: int, named: str = "`cluster`") -> Note:
-    """Return the note that only some questions have a cluster, so that no clusters are used."""
+    """Return the note that some questions have no cluster, so that no clusters are used."""
     said = (
         f"{bare} of {n} questions have no cluster, so none is used and the questions count as independent. Name one "
         f"with {named}"
@@ -246,12 +246,12 @@ def not_all_clustered(task: str, bare: int, n: int, named: str = "`cluster`") ->
 
 
 def natural_clusters(task: str, spec: str, named: str = "`cluster='auto'`") -> Note:
-    """Return the note that a task's questions have well-known clusters, which the user has not asked for."""
+    """Return the note that the task's questions have known clusters, which the user could ask for."""
     return Note("natural_clusters", f"the questions have natural clusters, {spec}: ask with {named}").of(task)
 
 
 def empty_answers(found: Sequence[tuple[str, int, int]]) -> Note:
-    """Return the note on how many of the answers that score 0 are empty or could not be parsed.
+    """Return the note that counts, per task, how many of the answers scored 0 are empty or unparsed.
 
     Args:
         found: what was scored, its answers that score 0, and those of them that are empty or were not parsed.
@@ -261,5 +261,5 @@ def empty_answers(found: Sequence[tuple[str, int, int]]) -> Note:
 
 
 def merge_notes(*groups: Iterable[Note]) -> tuple[Note, ...]:
-    """Return all notes of several groups, each once, in order of first appearance."""
+    """Return the notes of several groups in order, each note once."""
     return tuple(dict.fromkeys(note for group in groups for note in group))

@@ -24,7 +24,7 @@ _SHOWN = 60
 
 
 def number_of(value: Any, words: Callable[[str], float | None] = lambda text: None) -> float | None:
-    """Return a raw score as a number: NaN if there is no score, None if the value is not a number.
+    """Convert a raw score to a float. None becomes NaN (no score), and what is not a number becomes None.
 
     Args:
         value: as a harness, a file or a scorer has it. A scalar of numpy or torch is its number.
@@ -47,7 +47,7 @@ def number_of(value: Any, words: Callable[[str], float | None] = lambda text: No
 
 
 def numeral(text: str) -> float | None:
-    """Return the finite number that a text spells, None if the text is not a number (`1_0` is not)."""
+    """Return the finite number that a text spells, None if it is not one. `1_0` is not a number here."""
     try:
         number = float(text)
     except ValueError:
@@ -56,7 +56,7 @@ def numeral(text: str) -> float | None:
 
 
 def finite(value: Any) -> float | None:
-    """Return a reported value (such as a harness's mean) as a float, None if it is not a finite number."""
+    """Return a harness's reported value as a float, None if it is a text, a bool or not finite."""
     number = None if isinstance(value, (bool, str)) else number_of(value)
     return number if number is not None and isfinite(number) else None
 
@@ -67,7 +67,7 @@ def is_rounded(name: Any) -> bool:
 
 
 def numbers_of(values: Sequence[Any]) -> FloatArray | None:
-    """Return many numbers and truth values as one float array, NaN for None. None if there are other values."""
+    """Convert numbers and truth values to a float array, NaN for None. None if there is any other value."""
     if not {*map(type, values)} <= _PLAIN:
         return None
     try:
@@ -77,14 +77,14 @@ def numbers_of(values: Sequence[Any]) -> FloatArray | None:
 
 
 def number_text(number: float) -> str:
-    """Return the text that names a number, exact to 15 digits.
+    """Return a number as text with up to 15 significant digits, so that 20240101.0 is "20240101".
 
     Six digits make 2.02401e+07 of 20240101 and of 20240102."""
     return f"{number + 0.0:.15g}"  # −0.0 is 0
 
 
 def number_texts(numbers: FloatArray) -> list[str]:
-    """Return texts that name numbers, with the fewest digits (six or more) that keep all of them apart.
+    """Return numbers as short texts (six digits or more), with enough digits that all stay different.
 
     A whole number stays as it is."""
     several = len({number_text(number) for number in numbers.tolist()})
@@ -96,12 +96,12 @@ def number_texts(numbers: FloatArray) -> list[str]:
 
 
 def is_infinite(values: FloatArray) -> bool:
-    """Return True if a score is infinite or beyond `HUGE`."""
+    """Return True if any value is infinite, or so large (beyond `HUGE`) that sums could overflow."""
     return bool((np.abs(values) > HUGE).any())
 
 
 def score_of(value: Any, where: object, words: Callable[[str], float | None] = lambda text: None) -> float | None:
-    """Return a raw value as a score, None if there is no score. Refuse texts, lists and infinite numbers.
+    """Convert a raw value to a score, None if there is none. Refuse texts, lists and infinite numbers.
 
     Raises:
         InputError: it is something else: a text, a list, an infinite number.
@@ -113,7 +113,7 @@ def score_of(value: Any, where: object, words: Callable[[str], float | None] = l
 
 
 def refuse_score(value: Any, where: object) -> NoReturn:
-    """Raise an error that a raw value is not a finite number, and say where the value stands.
+    """Raise the error that a raw value at this place is not a finite number.
 
     Raises:
         InputError: says where the value stands.
@@ -123,7 +123,7 @@ def refuse_score(value: Any, where: object) -> NoReturn:
 
 
 def refuse_rounded(what: str, name: Any, where: object) -> NoReturn:
-    """Raise an error that an id is a float too large to be exact (see `is_rounded`).
+    """Raise the error that an id is a float too large to be exact, so that two ids could be one.
 
     Raises:
         InputError: says what it names, and where it stands.

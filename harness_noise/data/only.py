@@ -40,7 +40,7 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Parse a condition such as `level >= 3`.
+        """Parse a condition on a question field, such as `level >= 3`. Refuse any other text.
 
         Raises:
             InputError: it says none.
@@ -51,7 +51,7 @@ class Condition:
         return cls(text.strip(), match["field"], match["sign"].replace("==", "="), match["value"])
 
     def met_by(self, values: Sequence[Value]) -> BoolArray:
-        """Return (n,) True for questions whose value meets the condition. Questions without a value do not.
+        """Return (n,) True for questions whose field value meets the condition. False without a value.
 
         Numbers are compared as numbers and ISO dates as dates, if all values and the user's are; else as text.
 
@@ -85,7 +85,7 @@ def _shown(values: Sequence[Value]) -> list[str]:
 
 
 def _date(value: Value) -> datetime | None:
-    """Return the moment that an ISO date names, in UTC if the date has a zone. None for any other value."""
+    """Parse an ISO date as a datetime, in UTC if it has a time zone. None if it is not a date."""
     if not isinstance(value, str) or not re.match(r"\d{4}-\d\d-\d\d", value):
         return None
     try:
@@ -97,7 +97,7 @@ def _date(value: Value) -> datetime | None:
 
 
 def with_only(run: Run, texts: Sequence[str]) -> Run:
-    """Return the run reduced to the questions that meet every condition.
+    """Return the run reduced to the questions that meet all conditions, such as `level >= 3`, with notes.
 
     A task without such a question is left out, and a note says so. What a harness reports itself is of all questions,
     and is left out.
@@ -160,7 +160,7 @@ def _rows_that_meet(part: OnQuestions, conditions: Sequence[Condition]) -> list[
 
 
 def _only_rows(part: Scores | CorpusScores, rows: list[int]) -> Scores | CorpusScores:
-    """Return the scores of the questions in these rows, without the harness's own value, which is of all questions."""
+    """Return the scores of the questions in these rows. The harness's own mean, which is of all, is dropped."""
     questions = part.questions
     columns: dict[str, Any] = {name: picked(getattr(questions, name), rows) for name in ("keys", "targets", "prompts")}
     columns["inputs"], columns["texts"] = picked(questions.inputs, rows), picked(questions.texts, rows)

@@ -16,7 +16,7 @@ _SPARSE = 64
 
 
 def check_grid(n: int, K: int, answers: int, what: object) -> None:
-    """Refuse an (n, K) table that would be nearly empty, such as a million questions with a million repeats.
+    """Refuse an (n, K) table that would be nearly empty, as if repeats were numbered through all questions.
 
     Args:
         n: questions.
@@ -36,7 +36,7 @@ def check_grid(n: int, K: int, answers: int, what: object) -> None:
 
 
 def number_within_question(rows: IntArray, order: IntArray | None = None) -> IntArray:
-    """Return (N,) numbers that count the answers to each question: 0, 1, 2, … within the question.
+    """Return (N,) the number of each answer within its question: 0, 1, 2, ….
 
     Args:
         rows: (N,) question of each answer.
@@ -61,7 +61,7 @@ class AnswerPlaces:
 
     @classmethod
     def of(cls, rows: IntArray, n: int, where: object, columns: IntArray | None = None) -> AnswerPlaces:
-        """Return the places of answers in an (n, K) table. Without `columns`, repeats are numbered as they came.
+        """Return each answer's row and column in an (n, K) table. Without `columns`, in order of arrival.
 
         Raises:
             InputError: nearly every question lacks nearly every repeat.
@@ -72,7 +72,7 @@ class AnswerPlaces:
         return cls(rows, columns, (n, K))
 
     def fill(self, values: AnyArray, empty: Any = np.nan) -> AnyArray:
-        """Return the (n, K) table that holds (N,) values at the answers' places."""
+        """Return an (n, K) table with the (N,) values at their answers' places, and `empty` elsewhere."""
         table = np.full(self.shape, empty, dtype=values.dtype)
         table[self.rows, self.columns] = values
         return table

@@ -23,7 +23,7 @@ class TextSource(Protocol):
     """The place where the texts of a run's questions can be read. It can be pickled."""
 
     def read(self) -> tuple[Sequence[str] | None, Sequence[str] | None]:
-        """Read the columns `inputs` and `texts` of a `Questions`.
+        """Read the question texts from the log: their hashes (`inputs`) and their beginnings (`texts`).
 
         Raises:
             InputError: they cannot be read, or are no longer what the run was read from.
@@ -47,7 +47,7 @@ class AnswerSource(Protocol):
     """The place where questions, targets and answers can be read again. It can be pickled."""
 
     def read(self, rows: Sequence[int], scorer: str) -> Sequence[QuestionText]:
-        """Read the texts, targets and answers of the questions in these rows.
+        """Read the question text, target and answers for the questions in these rows.
 
         Raises:
             InputError: it cannot be read, or is no longer what the run was read from.
@@ -59,7 +59,7 @@ class AnswerTexts(Protocol):
     """The place where the texts of a run's answers can be read again, to find equal ones. It can be pickled."""
 
     def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Read the (m, K) hashes of the answers' texts, for the questions in these rows. 0 for an unknown text.
+        """Read the (m, K) 64-bit hashes of the answer texts for the questions in these rows. 0 is unknown.
 
         Equal hashes mean that a scorer saw the same: text, target and choices.
 
@@ -69,7 +69,7 @@ class AnswerTexts(Protocol):
         ...
 
     def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> AnswerTexts:
-        """Return the object with equal sequences of strings replaced by the first one, to save memory."""
+        """Return the object with each list of strings replaced by an equal one kept by `first`, to save memory."""
         ...
 
 
@@ -84,12 +84,12 @@ class SomeTexts:
     """An index of the columns, None for all."""
 
     def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Read the (m, K) hashes of the answers' texts, for the questions in these rows."""
+        """Read the (m, K) hashes of the answer texts for these rows, from the larger table it is a part of."""
         found = self.source.hashes(rows if self.rows is None else [self.rows[row] for row in rows])
         return found if self.columns is None else found[:, self.columns]
 
     def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> SomeTexts:
-        """Return the object with equal sequences of strings in its source replaced by the first one."""
+        """Return the object with its source's lists of strings replaced by equal ones kept by `first`."""
         return SomeTexts(self.source.shared(first), self.rows, self.columns)
 
 
@@ -102,7 +102,7 @@ class TextsBelow:
     """(n, K) of each."""
 
     def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Read the (m, K) hashes of the answers' texts, for rows of several tasks stacked. 0 for an unknown text."""
+        """Read the (m, K) hashes of answer texts for rows that are counted through several tasks. 0 is unknown."""
         wanted, start = np.asarray(rows, dtype=np.intp), 0
         out = np.zeros((len(wanted), max(K for _, K in self.shapes)), dtype=np.uint64)
         for source, (n, K) in zip(self.sources, self.shapes, strict=True):
@@ -113,7 +113,7 @@ class TextsBelow:
         return out
 
     def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> TextsBelow:
-        """Return the object with equal sequences of strings in all sources replaced by the first one."""
+        """Return the object with the lists of strings of all sources replaced by equal ones kept by `first`."""
         return TextsBelow(tuple(source.shared(first) for source in self.sources), self.shapes)
 
 
@@ -159,7 +159,7 @@ class Questions:
             object.__delattr__(self, "texts")
 
     def _check(self) -> None:
-        """Check that the keys are unique and that every column has one item for each question.
+        """Refuse keys that are not unique, or a column without exactly one item per question.
 
         Raises:
             FaultyScoresError: says which.
@@ -176,7 +176,7 @@ class Questions:
     if not TYPE_CHECKING:  # it would hide misspelt names
 
         def __getattr__(self, name: str) -> Any:
-            """Read `inputs` and `texts` from the documents on first use."""
+            """Read `inputs` and `texts` from the log when one of them is first used."""
             if name not in ("inputs", "texts"):
                 raise AttributeError(name)
             if (documents := self.documents) is not None:
@@ -203,18 +203,18 @@ class Questions:
         return None if self.documents is not None else self.inputs
 
     def doubled(self, rows: Sequence[int] | IntArray) -> tuple[tuple[int, ...], ...]:
-        """Return the groups of questions with equal input among these rows, as places in `rows`."""
+        """Return groups of questions with equal input among these rows, as positions within `rows`."""
         place = {int(row): i for i, row in enumerate(rows)}
         left = (tuple(place[row] for row in same if row in place) for same in self.doubles)
         return tuple(same for same in left if len(same) > 1)
 
     def at(self, rows: Sequence[int]) -> Questions:
-        """Return the questions in these rows: their keys, and the hashes that verify a match."""
+        """Return the questions in these rows with only their keys and the hashes of text and target."""
         columns = (picked(column, rows) for column in (self.inputs, self.targets))
         return Questions(picked(self.keys, rows), self.kind, *columns)
 
     def shown(self) -> Sequence[str] | None:
-        """Return the questions' `texts`, or None if the texts can no longer be read."""
+        """Return the question texts for display, None if there are none or the log cannot be read."""
         try:
             return self.texts
         except InputError:
@@ -226,7 +226,7 @@ _SHOWN = 80
 
 
 def excerpt(text: str) -> str:
-    """Return the beginning of a question's text in one line."""
+    """Return the beginning of a text in one line, cut with "…"."""
     short = text[: _SHOWN + 1]
     if not (short.isprintable() and "  " not in short and short == short.strip()):
         short = " ".join(text[: 2 * _SHOWN].split())
@@ -234,7 +234,7 @@ def excerpt(text: str) -> str:
 
 
 def content_hash(text: str) -> str:
-    """Return a hash of a question's text that does not depend on white space at line ends or Unicode form."""
+    """Return a hash of a question's text. White space at line ends and Unicode form make no difference."""
     if not text.isascii():
         import unicodedata
 
@@ -245,7 +245,7 @@ def content_hash(text: str) -> str:
 
 
 def text_hash(text: str) -> int:
-    """Return a 64-bit hash of an answer's text, 0 for a blank text."""
+    """Return a 64-bit hash of an answer's text. 0 is for a blank text."""
     if not text.strip():
         return 0
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -301,22 +301,22 @@ class Hashes(Sequence[str]):
             self.append(text)
 
     def replace(self, index: int, text: str) -> None:
-        """Replace the string at an index by another string."""
+        """Replace the string at this index by another string, in place."""
         self._odd[index] = text
 
     def odd(self) -> Iterable[str]:
-        """Return the strings that are not hashes of the common width and so are kept as text."""
+        """Return the strings that could not be packed as hashes of the common width."""
         return self._odd.values()
 
     def distinct(self) -> int:
-        """Return the number of different strings."""
+        """Return the number of different strings in the list."""
         import numpy as np
 
         hashes = np.frombuffer(self._data, f"V{self._width or 1}")
         return len(np.unique(np.delete(hashes, list(self._odd)))) + len(set(self._odd.values()))
 
     def maybe_repeated(self) -> Sequence[int]:
-        """Return the rows whose string may occur more than once, judged by the first digits only."""
+        """Return the row numbers of strings that may occur twice, by their first digits. May name too many."""
         import numpy as np
 
         if self._width < _DIGITS:
@@ -356,17 +356,17 @@ class Hashes(Sequence[str]):
 
 
 def maybe_repeated(strings: Sequence[str]) -> Sequence[int]:
-    """Return the rows whose string may occur more than once. All rows if the strings are not packed hashes."""
+    """Return the row numbers of strings that may occur twice: all rows, unless they are packed hashes."""
     return strings.maybe_repeated() if isinstance(strings, Hashes) else range(len(strings))
 
 
 def distinct_strings(strings: Sequence[str]) -> int:
-    """Return the number of different strings, without unpacking packed hashes."""
+    """Return the number of different strings in a list, which may be packed hashes."""
     return strings.distinct() if isinstance(strings, Hashes) else len(set(strings))
 
 
 def _unhexed(text: str) -> bytes | None:
-    """Return the bytes that a lower-case hexadecimal text spells, None for any other text."""
+    """Convert a lower-case hexadecimal text to bytes. None if the text is anything else."""
     try:
         data = bytes.fromhex(text)
     except ValueError:
@@ -375,5 +375,5 @@ def _unhexed(text: str) -> bytes | None:
 
 
 def by_name(key: str) -> tuple[int, str]:
-    """Return a key that sorts question names: shorter names first, so that numbers are in order of size."""
+    """Return a sort key for question names: shorter names first, so that "9" comes before "10"."""
     return len(key), key

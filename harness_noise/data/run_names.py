@@ -10,16 +10,16 @@ _RUN = re.compile(
 
 
 def run_number(name: str) -> str | None:
-    """Return the number of the run in a file's name (`run_1` → "1"), None if the name has none."""
+    """Return the run number in a file's name (`gpt_run_1` gives "1"), None if there is none."""
     match = _RUN.search(name)
     return None if match is None else match[2]
 
 
 def without_run(name: str) -> str | None:
-    """Return a file's name without its run number, "" if nothing is left, None if the name has no run number."""
+    """Return a file's name with the run number cut out ("" if nothing is left). None if it has no run number."""
     return None if _RUN.search(name) is None else re.sub(r"[-_. ]+$|^[-_. ]+", "", _RUN.sub("", name))
 
 
 def differ_in_number(first: str, second: str) -> bool:
-    """Return True if two paths are equal except for numbers in them."""
+    """Return True if two paths are equal once all digits are ignored."""
     return re.sub(r"\d+", "#", first) == re.sub(r"\d+", "#", second)

@@ -59,7 +59,7 @@ class Gradings:
 
 
 def all_alike(texts: HashArray) -> bool:
-    """Return True if every question with several known texts has only one text, and there is such a question.
+    """Return True if the repeats of every question have the same text, and some question has several.
 
     Args:
         texts: (n, K) as in `Gradings`.
@@ -238,14 +238,14 @@ class Scores(OnQuestions):
         return ~np.isnan(self.values) | self._holes() if self.asked is None else self.asked
 
     def _holes(self) -> BoolArray:
-        """Return (n, K) True for answers without a score that may have been asked for."""
+        """Return (n, K) True where there is no score although an answer may have been asked for."""
         holes = np.isnan(self.values)
         if self.asked is not None:
             return holes & self.asked
         return holes if self.n_missing > self.n_zero else np.zeros_like(holes)
 
     def arrays(self, change: Callable[[FloatArray], FloatArray]) -> dict[str, Any]:
-        """Return {field: value} of all per-answer fields (values, asked, usage, …), each array changed by `change`.
+        """Return {field: value} of all per-answer arrays (scores, usage, …), each passed through `change`.
 
         `change` is what is done to each array of numbers. Texts have no NaN for an answer that is not there, so that
         `gradings` and `answers` are left out.
@@ -271,7 +271,7 @@ class Scores(OnQuestions):
         return found | {"n_missing": n_missing, "n_zero": 0, "missing": {}}
 
     def take(self, rows: Sequence[int] | IntArray, questions: Questions | None = None) -> Scores:
-        """Return the scores of the questions in these rows, with all that is known of them but factors.
+        """Return the scores of the questions in these rows. Factors are dropped, all else is kept.
 
         `questions` are the same ones as another run names them. Of their answers those are missing that were asked for.
         """
@@ -291,7 +291,7 @@ class Scores(OnQuestions):
 
 
 def _n_missing(holes: BoolArray, index: Any, n: int) -> int:
-    """Return the number of n missing answers that may be in a part of the table, with all whose place is unknown."""
+    """Return how many of n missing answers may lie in a part of the table. Unlocated ones are all counted."""
     return min(int(holes[index].sum()), n) + max(0, n - int(holes.sum()))
 
 
@@ -326,7 +326,7 @@ class CorpusScores(OnQuestions):
         OnQuestions.__post_init__(self)
 
     def take(self, rows: Sequence[int], questions: Questions) -> CorpusScores:
-        """Return the questions in these rows, without the harness's own value, which is of all questions.
+        """Return the corpus metric's records for the questions in these rows, without the harness's value.
 
         Args:
             rows: their numbers.
@@ -348,7 +348,7 @@ class CorpusScores(OnQuestions):
 
 
 def causes_of(parts: Iterable[Scores]) -> dict[str, int]:
-    """Return cause → number of answers missing for it, in all these scores together."""
+    """Return {cause: number of answers missing for it}, summed over these scores."""
     return dict(sum((Counter(part.missing) for part in parts), Counter()))
 
 
@@ -373,7 +373,7 @@ class Group:
         return self.name, self.metric, self.scorer
 
     def over(self, tasks: Sequence[str]) -> Group:
-        """Return the group over some of its tasks, with their weights, without its native value.
+        """Return the group restricted to some of its tasks, with their weights. Its native value is dropped.
 
         Raises:
             InputError: the weights are not one for each task.
@@ -488,7 +488,7 @@ class ReadOptions:
         return fields_to_read(self.measures, prices=bool(self.prices)) if self.measures else ()
 
     def question_field(self, where: object) -> UserSpec | None:
-        """Return the field that the user named as the question, None if the user named none.
+        """Return the field that the user's `columns` names as the question, or None. Refuse other columns.
 
         Raises:
             InputError: `columns` names another one, which nothing would obey.
@@ -504,7 +504,7 @@ class ReadOptions:
 
 
 def with_groups(run: Run, patterns: Mapping[str, str]) -> Run:
-    """Add a group NAME of all tasks that match the glob PATTERN, weighted by size, for each metric they share.
+    """Add to the run a group NAME of all tasks that match each glob PATTERN, per metric that they share.
 
     For tags such as mgsm, whose tasks no harness averages. `io.registry.read` does this, once the files of a model
     are joined; an adapter only for files that it writes again.

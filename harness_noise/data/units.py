@@ -16,13 +16,13 @@ ROUNDING = 1e-12
 
 
 def is_proportion(metric: str) -> bool:
-    """Return True if a metric's name means a share of right answers: acc_norm, exact_match, correct, pass@1, …."""
+    """Return True if a metric's name means a share of right answers: acc_norm, exact_match, pass@1, …."""
     words = set(re.split(r"[^a-z0-9]+", metric.lower()))
     return bool(words & {"acc", "accuracy", "em", "correct", "match", "pass", "passed"})
 
 
 def decimals(se: float | None, value: float | None = None) -> int:
-    """Return the decimals that show two significant digits of the standard error, between 1 and MOST_DECIMALS.
+    """Return how many decimals to print, so that the standard error (or else the value) shows two digits.
 
     Without a standard error, three decimals: fewer of a value above 10, more of one below 0.01.
     """
@@ -46,7 +46,7 @@ class Equivalent(str):
     """On the metric's own scale."""
 
     def __new__(cls, margin: float) -> Equivalent:
-        """Return the verdict of this margin."""
+        """Return the verdict text "equivalent within MARGIN" that keeps its margin as a number."""
         new = super().__new__(cls, f"equivalent within {margin:g}")
         new.margin = margin
         return new
@@ -56,7 +56,7 @@ class Equivalent(str):
 
     @classmethod
     def recorded(cls, verdict: str) -> str:
-        """Return a verdict that a file has, as an `Equivalent` if it is one."""
+        """Return a recorded verdict text, as an `Equivalent` with its margin if it says "equivalent within"."""
         margin = numeral(verdict.removeprefix("equivalent within "))
         return verdict if margin is None or cls(margin) != verdict else cls(margin)
 
@@ -72,7 +72,7 @@ class Scale:
     """Unit after a difference or a standard error that is shown alone."""
 
     def digits(self, digits: int) -> int:
-        """Return the number of decimals on this scale, from the number on the metric's own scale."""
+        """Return the decimals to print on this scale: two fewer in percent than on the metric's own scale."""
         return digits if self.times == 1 else max(0, digits - 2)
 
     def text(
@@ -85,7 +85,7 @@ class Scale:
         sign: bool = False,
         bound: float | None = None,
     ) -> str:
-        """Return a number as text on this scale, with its unit and sign.
+        """Format a number on this scale (percent, points or plain), with unit and sign if asked for.
 
         Args:
             value: on the metric's scale.
@@ -103,12 +103,12 @@ class Scale:
         return f"{text}{self.size}" if unit else text
 
     def given(self, value: float) -> str:
-        """Return a difference as text with its unit, in the digits that the user gave: "1 point", "2.5 points"."""
+        """Format a difference that a user gave, with its unit: 0.01 is "1 point", 0.025 "2.5 points"."""
         text = f"{self.times * value:.6g}".replace("-", "−")
         return f"{text} point" if self.size == " points" and text in ("1", "−1") else f"{text}{self.size}"
 
     def verdict(self, words: str) -> str:
-        """Return a verdict with its margin on this scale: "equivalent within 2 points"."""
+        """Return a verdict as text, the margin of an equivalence in this scale: "equivalent within 2 points"."""
         return f"equivalent within {self.given(words.margin)}" if isinstance(words, Equivalent) else words
 
 
@@ -117,7 +117,7 @@ PERCENT = Scale(100.0, "%", " points")
 
 
 def scale_of(row: Any) -> Scale:
-    """Return the scale of a row's numbers: per cent and points for 0/1 scores, else the metric's own."""
+    """Return how to print a row's numbers: percent and points for 0/1 scores, else the metric's own scale."""
     known, unit = getattr(row, "_zero_one", None), getattr(row, "unit", None)
     if known is None:
         means = [x for name in ("mean", "mean_a", "mean_b") if (x := getattr(row, name, None)) is not None]
@@ -135,7 +135,7 @@ def number(value: float | None, digits: int) -> str:
 
 
 def limit(value: float, digits: int, bound: float = 0.0) -> str:
-    """Return an interval limit as text, with enough decimals to show on which side of `bound` the limit lies."""
+    """Format an interval limit, with enough decimals to show on which side of `bound` it lies."""
     while digits < MOST_DECIMALS and abs(value - bound) > ROUNDING and round(value - bound, digits) == 0:
         digits += 1
     return number(value, digits)

@@ -32,7 +32,7 @@ _OURS = re.compile(re.escape(PREFIX) + r"[0-9a-f]{12}\.tmp")
 
 @contextmanager
 def replacing_path(path: str | Path, inputs: Iterable[Path] = ()) -> Iterator[Path]:
-    """Return a temporary path in the folder of `path`. After the block it takes the place of `path`.
+    """Yield a temporary path next to `path`. If the block ends without error, it replaces `path` atomically.
 
     The folder is made if need be. A link is followed, so that it stays a link. The file keeps the
     permissions, and where that is allowed the owner, of the one it replaces. A file that already holds
@@ -82,7 +82,7 @@ def replacing_path(path: str | Path, inputs: Iterable[Path] = ()) -> Iterator[Pa
 
 
 def _place(path: str | Path) -> Path | None:
-    """Return the file itself, links followed. None if it is a device or a pipe.
+    """Return the file that `path` leads to, links followed. None if it is a device or pipe, written in place.
 
     Raises:
         InputError: no file can be there.
@@ -105,7 +105,7 @@ def _place(path: str | Path) -> Path | None:
 
 
 def _restore_owner_and_mode(temporary: Path, old: os.stat_result) -> None:
-    """Set owner and permissions to those of the file that is replaced."""
+    """Give the temporary file the owner and permissions of the file that it will replace."""
     if hasattr(os, "chown"):
         with suppress(PermissionError):
             os.chown(temporary, old.st_uid, old.st_gid)
@@ -114,7 +114,7 @@ def _restore_owner_and_mode(temporary: Path, old: os.stat_result) -> None:
 
 @contextmanager
 def _explained(path: str | Path, inside: Path | None = None) -> Iterator[None]:
-    """Turn an operating system's refusal into an InputError of one paragraph.
+    """Turn an operating system's error within the block into an `InputError` that names the path and reason.
 
     With `inside`, only one that concerns that file or names none (a copy names its source and its target).
     """
@@ -130,19 +130,19 @@ def _explained(path: str | Path, inside: Path | None = None) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: str | Path, inputs: Iterable[Path] = ()) -> Iterator[BinaryIO]:
-    """Open the temporary file of `replacing_path` for bytes."""
+    """Yield a binary file open for writing. If the block ends without error, it replaces `path` atomically."""
     with replacing_path(path, inputs) as temporary, temporary.open("wb") as file:
         yield file
 
 
 def write_bytes(path: str | Path, data: bytes, inputs: Iterable[Path] = ()) -> None:
-    """Write a whole file atomically. See `replacing_path`."""
+    """Write bytes to a file atomically: a reader sees the old file or the whole new one."""
     with replacing(path, inputs) as file:
         file.write(data)
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a whole text file atomically, in UTF-8 and with the line ends as they are. Lone surrogates become "?"."""
+    """Write text to a file atomically, in UTF-8, line ends unchanged. Lone surrogates become "?"."""
     write_bytes(path, text.encode("utf-8", "replace"))
 
 
@@ -153,7 +153,7 @@ class Unchanged:
         self._versions = {path: _version(path) for path in paths}
 
     def check(self, path: Path) -> None:
-        """Call it after the last look at a file.
+        """Refuse to go on if the file was written, replaced or removed since this object was made.
 
         Raises:
             InputError: it was written to, replaced or removed since.
@@ -172,7 +172,7 @@ def _version(path: Path) -> tuple[int, int, int] | None:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process has several files to write into `folder`, and have it to oneself.
+    """Hold a lock on `folder` within the block, after waiting for other processes that write several files into it.
 
     Raises:
         InputError: the folder cannot be made.
@@ -191,7 +191,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def _mode_of_inputs(inputs: Iterable[Path]) -> int:
-    """Return the permissions of a new file: no more than those of its inputs and than the process allows."""
+    """Return the permission bits for a new file: no wider than those of all files that it is made from."""
     mode = 0o666
     for place in inputs:
         for path in place.rglob("*") if place.is_dir() else [place]:
@@ -201,7 +201,7 @@ def _mode_of_inputs(inputs: Iterable[Path]) -> int:
 
 
 def _create(path: Path, mode: int) -> int:
-    """Return a new file, locked, never open to more readers than the file that it becomes.
+    """Create a new file, lock it, and return its descriptor. `mode` is set at once, never wider.
 
     Another process may sweep it away before it is locked: then try again.
     """
@@ -213,7 +213,7 @@ def _create(path: Path, mode: int) -> int:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed processes left in a folder: temporary files that no process has locked."""
+    """Delete temporary files in a folder that killed processes left behind: those without a lock."""
     for path in folder.glob(f"{PREFIX}*"):
         if not _OURS.fullmatch(path.name):
             continue
@@ -227,7 +227,7 @@ def sweep(folder: Path) -> None:
 
 
 def _lock(handle: int, *, wait: bool = False) -> bool | None:
-    """Take the lock. Return False if another process has it, None if that is unknown."""
+    """Lock an open file. Return True if locked, False if another process has the lock, None if unsupported."""
     try:
         if fcntl is not None:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -239,7 +239,7 @@ def _lock(handle: int, *, wait: bool = False) -> bool | None:
 
 
 def _flush(path: Path) -> None:
-    """Push a file or a folder's list of names to the disk."""
+    """Force a file's content, or a folder's list of names, from memory to the disk (fsync)."""
     if path.is_dir() and os.name != "posix":
         return
     handle = os.open(path, os.O_RDONLY)

@@ -43,7 +43,7 @@ class Place:
 
 
 def is_url(place: object) -> bool:
-    """Return True if a place is a URL, which another file system reads."""
+    """Return True if a path has a URL's form (`s3://…`), which a library reads instead of the local disk."""
     return _URL.match(str(place)) is not None
 
 
@@ -52,7 +52,7 @@ _place: ContextVar[Place | None] = ContextVar("harness_noise_place", default=Non
 
 @contextmanager
 def inside(path: object, *, follow: bool = False) -> Iterator[Place]:
-    """Read what is at a place, and nothing beyond it, within the block. A block within another one is part of it.
+    """Limit reading within the block to `path`: links that lead out of it are skipped, unless `follow`.
 
     Args:
         path: a folder; or a file, beside which what belongs to it may lie.
@@ -73,7 +73,7 @@ def inside(path: object, *, follow: bool = False) -> Iterator[Place]:
 
 @contextmanager
 def also(folder: Path) -> Iterator[None]:
-    """Allow reading in another folder, too, within the block."""
+    """Allow reading in one more folder within the block of `inside`."""
     place = _place.get()
     if place is None:
         yield
@@ -86,7 +86,7 @@ def also(folder: Path) -> Iterator[None]:
 
 
 def links_note(place: Place) -> str:
-    """Return a note on links that lead out of a place."""
+    """Return the sentence that links were skipped because they lead out of the named folder."""
     return (
         f"left out, because they are links that lead out of {place.roots[0]}: {some_of(list(place.left_out), 3)}; "
         "`follow_links` reads them"
@@ -94,13 +94,13 @@ def links_note(place: Place) -> str:
 
 
 def named_place() -> str:
-    """Return the place that is being read, as a path, "" if none was named."""
+    """Return the path that `inside` limits reading to at present, "" outside of any such block."""
     place = _place.get()
     return "" if place is None else place.name
 
 
 def is_inside(path: Path) -> bool:
-    """Return True if a path of the local disk may be read: it is not a link that leads out of the named place."""
+    """Return True if a local path may be read. False, and recorded, if it is a link out of the named folder."""
     place = _place.get()
     if place is None or place.follow or is_url(path):
         return True
@@ -116,7 +116,7 @@ def is_inside(path: Path) -> bool:
 
 
 def is_there_itself(link: Path) -> bool:
-    """Return True if a link leads to a file inside the named place, which would be read twice."""
+    """Return True if a link leads to a file inside the named folder, so that it would be read twice."""
     place, real = _place.get(), os.path.realpath(link)
     for root in () if place is None else place.roots:
         if _within(real, root):
@@ -125,7 +125,7 @@ def is_there_itself(link: Path) -> bool:
 
 
 def may_be_written(path: Path) -> bool:
-    """Return True if the file that a path stands for may be replaced.
+    """Return True if the file at this path may be replaced. A link's target only inside the named folder.
 
     A link's target may be, but only inside the place that was named, and never in a store whose files are named by
     their content.
@@ -142,7 +142,7 @@ def _within(path: str, root: str) -> bool:
 
 @cache
 def _hub(folder: str) -> str | None:
-    """Return the folder with a `snapshots` above this path and a `blobs` next to it."""
+    """Return the Hugging Face cache folder (with `snapshots` and `blobs`) that this path lies in, else None."""
     for parent in (Path(folder), *Path(folder).parents):
         if parent.name == "snapshots" and (parent.parent / "blobs").is_dir():
             return str(parent.parent)
@@ -150,7 +150,7 @@ def _hub(folder: str) -> str | None:
 
 
 def open_local(path: Path, size: int) -> BufferedReader:
-    """Return a file of the local disk, to be read in bytes.
+    """Open a local file for reading bytes. Refuse pipes, folders, and links out of the named folder.
 
     Raises:
         OSError: it cannot be opened; is a pipe, a device or a folder; or a link that leads out of the place.
@@ -173,7 +173,7 @@ def open_local(path: Path, size: int) -> BufferedReader:
 
 
 def is_special(path: Path) -> bool:
-    """Return True if a path exists and is neither a file nor a folder, such as a pipe."""
+    """Return True if a path exists and is neither a file nor a folder, such as a pipe or a device."""
     try:
         kind = path.stat().st_mode
     except (OSError, ValueError):
@@ -182,13 +182,13 @@ def is_special(path: Path) -> bool:
 
 
 def named(path: Path) -> Path:
-    """Return the file that a path names. For a shell's own input, the file into which the input was copied."""
+    """Return the path itself, or for a shell's input such as /dev/stdin a file into which it was copied."""
     return _spooled(str(path)) if _DESCRIPTOR.fullmatch(str(path)) else path
 
 
 @cache
 def _spooled(text: str) -> Path:
-    """Return a file with everything that a descriptor gives, under a telling name."""
+    """Copy everything that a descriptor such as /dev/fd/3 gives into a temporary file, and return its path."""
     with open(text, "rb", buffering=0) as source:  # noqa: PTH123  a pipe may be opened once; Ctrl-C ends a read
         start = b""
         while len(start) < 1 << 16 and (piece := source.read(1 << 16)):
@@ -202,7 +202,7 @@ def _spooled(text: str) -> Path:
 
 
 def own_file(name: str) -> Path:
-    """Return the path of a new file that goes with this process, in a folder of its own."""
+    """Return the path of a new temporary file, which is deleted when the process ends."""
     import atexit
     import shutil
 
@@ -214,7 +214,7 @@ def own_file(name: str) -> Path:
 
 
 def _suffix(start: bytes) -> str:
-    """Return the file ending that fits the first bytes of a file."""
+    """Guess a file's ending from its first bytes: .eval, .parquet, .csv.gz, .json, .jsonl, .tsv or .csv."""
     for magic, suffix in ((b"PK\x03\x04", ".eval"), (b"PAR1", ".parquet"), (b"\x1f\x8b", ".csv.gz")):
         if start.startswith(magic):
             return suffix

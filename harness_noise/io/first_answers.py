@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def with_stops(run: Run) -> Run:
-    """Return the run with `stops_on` for tasks whose answers stop early, as a format says or as it is seen.
+    """Return the run with `stops_on` set for tasks whose repeats end at the first success or failure.
 
     One score of a task is enough: what stops the answers is seen by its own scorer alone, and all scores are of them.
     """
@@ -38,7 +38,7 @@ def with_stops(run: Run) -> Run:
 
 
 def first_answers(run: Run) -> Run:
-    """Return the run with the first answer to each question, K = 1, for tasks whose answers stop early, and a note."""
+    """Return the run with one answer per question, the first, for tasks whose repeats stop early, and a note."""
     run = with_stops(run)
     several = [part for part in (*run.scores, *run.parts) if part.stops_on and part.values.shape[1] > 1]
     if not several:
@@ -55,7 +55,7 @@ def first_answers(run: Run) -> Run:
 
 
 def _said(model: str, task: str, stops: How, parts: list[Scores]) -> Note:
-    """Return the note that a task's row is of first answers only."""
+    """Return the note that a task's row uses only first answers, as repeats stopped at a success or failure."""
     K = max(part.values.shape[1] for part in parts if part.task == task)
     name = ", ".join(filter(None, (model, task)))
     wrong, other = of_choice("stops_on", stops, {"success": ("high", "pass@"), "failure": ("low", "pass^")})
@@ -67,7 +67,7 @@ def _said(model: str, task: str, stops: How, parts: list[Scores]) -> Note:
 
 
 def first_of(part: Scores) -> Scores:
-    """Return the scores of first answers only, if answers were repeated until one passed."""
+    """Return the scores of first answers only, if repeats stop at the first success or failure. Else unchanged."""
     if not part.stops_on or part.values.shape[1] < 2:
         return part
     first = part.answers_at(columns=np.s_[:1])

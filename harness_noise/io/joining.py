@@ -23,7 +23,7 @@ _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d")
 
 
 def usable(answers: Sequence[Run | InputError], place: object, *, strict: bool = False) -> list[Run]:
-    """Return the runs among everything that reading a place gave.
+    """Return the runs among runs and errors. Errors become notes on the runs, or are raised if nothing was read.
 
     A file that cannot be used (cut, not fetched, of another format) becomes a note of all runs, which says why, and
     whether older files next to it are used instead.
@@ -39,7 +39,7 @@ def usable(answers: Sequence[Run | InputError], place: object, *, strict: bool =
 
 
 def runs_and_errors(answers: Iterable[Run | InputError]) -> tuple[list[Run], list[InputError]]:
-    """Return the runs among what reading gave, and the reasons for the others."""
+    """Split runs and errors that reading gave into a list of runs and a list of errors."""
     runs: list[Run] = []
     errors: list[InputError] = []
     for answer in answers:
@@ -51,7 +51,7 @@ def runs_and_errors(answers: Iterable[Run | InputError]) -> tuple[list[Run], lis
 
 
 def left_out_message(error: InputError, runs: Sequence[Run]) -> str:
-    """Return why a file is left out, and where older files of the same folder are read, that they may stand in for it.
+    """Return why a file is skipped, and which older files of its folder are read instead.
 
     Args:
         error: of the file.
@@ -70,7 +70,7 @@ def left_out_message(error: InputError, runs: Sequence[Run]) -> str:
 
 
 def joined(runs: Sequence[Run], place: object) -> list[Run]:
-    """Return the runs found at one place, the runs of one model joined into one with the union of their tasks.
+    """Join the runs that were read at one place by model: one run with all tasks. Newer results replace older.
 
     Of a task that one harness wrote twice into one folder the newest with its answers counts, and a note says which
     do not. Where that cannot be told (files without a date), where one name stands for two sets of questions (a task
@@ -94,13 +94,13 @@ def joined(runs: Sequence[Run], place: object) -> list[Run]:
 
 
 def tasks_of(run: Run) -> dict[str, None]:
-    """Return the names of the tasks that a run has anything of, in its order, without the names of groups."""
+    """Return the names of a run's tasks as the keys of a dictionary, in order. Groups are not included."""
     parts: list[Scores | CorpusScores | Skipped] = [*run.scores, *run.parts, *run.corpus, *run.skipped]
     return dict.fromkeys(part.task for part in parts)
 
 
 def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[Run]:
-    """Return the runs of one model joined into one, or all of them if it is not known which of two counts.
+    """Join runs of one model into one with all their tasks. Return all of them if the newest is not known.
 
     All of them where it is not known which of two counts, or not to be chosen.
     """
@@ -148,7 +148,7 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
 
 
 def _that_counts(runs: Sequence[Run], task: str, choose: bool) -> Run | None:
-    """Return the run whose scores of a task count, of several that have the task. None if unknown.
+    """Return the newest run that has scores of this task. None if it is not known which run that is.
 
     The newest counts of those with the task's answers; the others may have only lm-eval's or Inspect's own values.
     """
@@ -165,13 +165,13 @@ def _that_counts(runs: Sequence[Run], task: str, choose: bool) -> Run | None:
 
 
 def _answered(run: Run, task: str) -> bool:
-    """Return True if a run has the scores of single answers to a task."""
+    """Return True if a run has per-question scores of this task, not only the harness's own value."""
     parts: list[Scores | CorpusScores] = [*run.scores, *run.parts, *run.corpus]
     return any(part.task == task for part in parts)
 
 
 def _groups(runs: Sequence[Run], owners: dict[tuple[str, str], Run]) -> Iterable[Group]:
-    """Return each group once, of the newest run that reports it. Its native value only if its tasks are that run's."""
+    """Yield each group once, from the newest run that has it. `native` is dropped if tasks come from others."""
     newest: dict[tuple[str, str, str], tuple[Group, Run]] = {}
     for run in runs:
         for group in run.groups:
@@ -184,7 +184,7 @@ def _groups(runs: Sequence[Run], owners: dict[tuple[str, str], Run]) -> Iterable
 
 
 def _equal(a: Run, b: Run, task: str) -> bool:
-    """Return True if two runs hold equal scores of a task, as a file and its copy do."""
+    """Return True if two runs have exactly equal scores on a task, as a file and its copy do."""
 
     def content(run: Run) -> dict[tuple[str, str, str], Any]:
         rest: list[CorpusScores | Skipped] = [*run.corpus, *run.skipped]
@@ -198,7 +198,7 @@ def _equal(a: Run, b: Run, task: str) -> bool:
 
 
 def _same_questions(first: Run, second: Run, task: str) -> bool:
-    """Return True if two runs of a task have a question in common, or if that cannot be told."""
+    """Return True if two runs share a question of this task, or if that cannot be known."""
     from ..data.matching import pair_questions
 
     a, b = (next((part.questions for part in run.scores if part.task == task), None) for run in (first, second))
@@ -209,7 +209,7 @@ def _same_questions(first: Run, second: Run, task: str) -> bool:
 
 
 def _said(owners: Mapping[tuple[str, str], Run], having: Mapping[tuple[str, str], Sequence[Run]]) -> list[Note]:
-    """Return a note for tasks that are read from one run although other runs have them, too."""
+    """Return notes that name the tasks read from one run although other runs have them too."""
     alike: dict[tuple[Run, ...], list[str]] = {}
     for key, runs in having.items():
         alike.setdefault((owners[key], *(run for run in runs if run is not owners[key])), []).append(key[1])
@@ -230,7 +230,7 @@ def _said(owners: Mapping[tuple[str, str], Run], having: Mapping[tuple[str, str]
 
 
 def _common(paths: Sequence[str], place: object) -> str:
-    """Return the folder of several files, whichever folder above it was named."""
+    """Return the folder that contains all these files, or `place` if there is none."""
     if all(paths) and not any(map(is_url, paths)):
         try:
             return commonpath(paths)
@@ -240,7 +240,7 @@ def _common(paths: Sequence[str], place: object) -> str:
 
 
 def select(run: Run, options: ReadOptions) -> Run:
-    """Return the part of a run that `--task`, `--metric` and `--scorer` name (globs)."""
+    """Return the run reduced to the tasks, metrics and scorers that the options name (globs). Error if none."""
     run = replace(run, scores=tuple(_called(part, options.metrics) for part in run.scores))
     kept: list[Any] = [*run.scores, *run.groups, *run.corpus, *run.skipped]
     notes = run.notes
@@ -282,7 +282,7 @@ def _lacking(n: int) -> str:
 
 
 def with_causes(run: Run, missing: str) -> Run:
-    """Return the run with a note for each task with missing answers, by cause or for a cause named in vain."""
+    """Return the run with a note per task that counts the missing answers by cause."""
     notes: list[Note] = []
     for part in run.scores:
         explained = sum(part.missing.values())
@@ -314,7 +314,7 @@ def with_causes(run: Run, missing: str) -> Run:
 
 
 def check_clusters(cluster: str | None, runs: Iterable[Run]) -> None:
-    """Refuse a `cluster` of a task that none of the runs has.
+    """Refuse a `cluster` setting `TASK=SPEC` for a task that none of the runs has.
 
     Raises:
         InputError: lists the tasks.
@@ -324,23 +324,23 @@ def check_clusters(cluster: str | None, runs: Iterable[Run]) -> None:
 
 
 def _called(part: Scores, wanted: Sequence[str]) -> Scores:
-    """Return the scores under the name that is asked for, where it is one of those that they may have."""
+    """Return the scores renamed to the wanted metric, if that is one of the names they may have."""
     names = (part.metric, *(part.names or ()))
     called = next((name for name in names if any(is_meant(name, pattern) for pattern in wanted)), part.metric)
     return part if called == part.metric else replace(part, metric=called, names=(called,))
 
 
 def is_meant(name: str, wanted: str) -> bool:
-    """Return True if a name equals the wanted one or matches the wanted glob."""
+    """Return True if a name equals the wanted text, or matches it as a glob."""
     return name == wanted or fnmatchcase(name, wanted)
 
 
 def _name(row: Any, option: str) -> str:
-    """Return the name of an item by which `tasks`, `metrics` or `scorers` chooses it, for a group its own name."""
+    """Return an item's task, metric or scorer, which the option `tasks`, `metrics` or `scorers` filters by."""
     return str(row.name if option == "tasks" and isinstance(row, Group) else getattr(row, option[:-1]))
 
 
 def travelling(run: Run) -> Run:
-    """Return the run without the data of corpus metrics, as it travels between processes."""
+    """Return the run without its corpus metrics' data, which cannot be pickled for another process."""
     corpus = (replace(part, records=(), aggregate=None, stats=None, value=None) for part in run.corpus)
     return replace(run, corpus=tuple(corpus))

@@ -41,7 +41,7 @@ class Price:
 
     @classmethod
     def parse(cls, text: str) -> Price:
-        """Parse the price in ``[MODEL:]input=3,output=15[,cache_read=0.3]``.
+        """Parse prices in $ per million tokens: ``[MODEL:]input=3,output=15[,cache_read=0.3]``.
 
         Cached input costs what other input does.
 
@@ -65,7 +65,7 @@ class Price:
         return cls(model.strip(), **{"cache_read": prices["input"], "cache_write": prices["input"], **prices})
 
     def cost(self, tokens: Mapping[str, Usage]) -> Usage:
-        """Return (n, K) the cost of every answer.
+        """Return the (n, K) cost of every answer in $, from its numbers of tokens.
 
         Raises:
             InputError: a cache held more of the input than there was, so that the input does not count it.
@@ -85,14 +85,14 @@ class Price:
 
 
 def price_of(model: str, prices: Sequence[str]) -> Price | None:
-    """Return the price of a model: the last that names it, else the last that names none."""
+    """Return the last price given for this model (globs), else the last without a model, else None."""
     each = [Price.parse(text) for text in reversed(prices)]
     named = (price for price in each if price.model and fnmatchcase(model, price.model))
     return next(named, next((price for price in each if not price.model), None))
 
 
 def measured(run: Run, options: ReadOptions) -> Run:
-    """Return the run with a row for each measure that was asked for, without its scores unless `score` is asked for.
+    """Return the run with one row per measure asked for (cost, tokens, pass@k, …) in place of its scores.
 
     Raises:
         NotThereError: its answers have nothing of a measure; lists what they have.
@@ -122,7 +122,7 @@ def _called(name: str, parts: Sequence[Scores]) -> list[Scores]:
 
 
 def _rows(name: str, scores: Sequence[Scores], options: ReadOptions) -> list[Scores]:
-    """Return the rows of one measure. Empty where no answer has it."""
+    """Return the scores of one measure on every task. [] if no answer has it."""
     plain = name.removesuffix(HIGHER)
     higher = name.endswith(HIGHER)
     metrics, scorers = options.metrics or ("*",), options.scorers or ("*",)
@@ -143,7 +143,7 @@ def _rows(name: str, scores: Sequence[Scores], options: ReadOptions) -> list[Sco
 
 
 def _widest(scores: Sequence[Scores], measure: str) -> list[Scores]:
-    """Return the scores of each task whose answers have most of a measure: all its scorers looked at one answer."""
+    """Return, for each task, the scores whose answers have the measure most often, so that answers count once."""
     tasks: dict[str, list[Scores]] = {}
     for part in scores:
         if measure in part.usage:
@@ -156,7 +156,7 @@ def _has_value(values: FloatArray) -> bool:
 
 
 def _derived(part: Scores, name: str, values: FloatArray, codes: set[str], **fields: Any) -> Scores:
-    """Return the row of something else that the answers which `part` scores have."""
+    """Return scores for other values of the same answers, under another metric name, without usage."""
     plain: dict[str, Any] = {
         "n_missing": 0,
         "missing": {},
@@ -171,7 +171,7 @@ def _derived(part: Scores, name: str, values: FloatArray, codes: set[str], **fie
 
 
 def _measure(part: Scores, name: str, usage: Usage, higher: bool) -> Scores:
-    """Return the row of a measure of the answers that `part` scores."""
+    """Return the `Scores` of one measure (such as cost) of the answers that `part` scores."""
     dropped = sum(n for cause, n in usage.missing.items() if cause == "cached")
     return _derived(
         part,
@@ -188,7 +188,7 @@ def _measure(part: Scores, name: str, usage: Usage, higher: bool) -> Scores:
 
 
 def _score_ratios(name: str, scores: Sequence[Scores], higher: bool) -> Iterator[Scores]:
-    """Return the ratios of which one part is a score: of every metric and scorer that it can be."""
+    """Yield the scores of a ratio such as cost/score, for every metric and scorer that fits the name."""
     above, _, below = name.partition("/")
     for part in scores:
         score = Usage(part.values, {"": part.n_missing - part.n_zero})
@@ -203,7 +203,7 @@ def _score_ratios(name: str, scores: Sequence[Scores], higher: bool) -> Iterator
 
 
 def _ratio(part: Scores, name: str, above: Usage, below: Usage, higher: bool) -> Scores:
-    """Return the row of Σx/Σy, of the answers that have both."""
+    """Return the scores of a ratio of sums Σx/Σy, over the answers that have both x and y."""
     holes = np.isnan(above.values) | np.isnan(below.values)
     lost = max(above.missing, below.missing, key=lambda causes: sum(causes.values()))
     cells = np.isnan(part.values).sum() - (part.n_missing - part.n_zero)  # that no answer belongs to
@@ -214,7 +214,7 @@ def _ratio(part: Scores, name: str, above: Usage, below: Usage, higher: bool) ->
 
 
 def _repeat_measure(part: Scores, kind: str, k: str | None) -> Scores | None:
-    """Return consistency, pass^k or pass@k with its question values, None if the scores do not have it."""
+    """Return the scores of consistency, pass^k or pass@k, one value per question. None if not defined."""
     from ..stats import passk
 
     if part.stops_on:
@@ -233,7 +233,7 @@ def _repeat_measure(part: Scores, kind: str, k: str | None) -> Scores | None:
 
 
 def _stopped_measure(part: Scores, kind: str, k: str | None) -> Scores | None:
-    """Return pass@k of answers that stop at the first success, or pass^k at the first failure, else None."""
+    """Return pass@k of repeats that stop at a success, or pass^k of ones that stop at a failure, or None."""
     K = part.values.shape[1]
     size = K if k in (None, "", "k") else int(k or 0)
     right = bool((np.isnan(part.values) | (part.values == 0) | (part.values == 1)).all())
@@ -246,7 +246,7 @@ def _stopped_measure(part: Scores, kind: str, k: str | None) -> Scores | None:
 
 
 def _row_of_questions(part: Scores, kind: str, size: int, values: FloatArray) -> Scores:
-    """Return the row of (n, 1) values that all answers to a question make together."""
+    """Return scores from (n, 1) values that were each computed from all answers to a question."""
     name = f"{kind.rstrip('^')}^{size}" if kind != "pass@" else f"{kind}{size}"
     answered = ~np.isnan(part.values).all(axis=1)
     return _derived(
@@ -265,7 +265,7 @@ def _row_of_questions(part: Scores, kind: str, size: int, values: FloatArray) ->
 
 
 def _priced(part: Scores, model: str, options: ReadOptions) -> Scores:
-    """Return the scores with the cost of each answer: by the user's price, else as it was logged. 0 is no cost.
+    """Return the scores with each answer's cost from the user's price, else from the log. Cost 0 is missing.
 
     A harness writes 0 for an answer from a cache, and for a model whose price it does not know.
     """
@@ -284,14 +284,14 @@ def _priced(part: Scores, model: str, options: ReadOptions) -> Scores:
 
 
 def _available_measures(run: Run, scores: Sequence[Scores], ready: Sequence[Scores]) -> list[str]:
-    """Return up to 30 names of measures that a run's answers have, the score first, for messages."""
+    """Return up to 30 names of measures that a run's answers have, `score` first, for a message."""
     names = dict.fromkeys(part.metric for part in ready)
     names |= {name: None for part in scores for name, usage in part.usage.items() if _has_value(usage.values)}
     return list(dict.fromkeys([SCORE, *names, *run.measurable]))[:30]
 
 
 def _reason(name: str, run: Run, scores: Sequence[Scores], options: ReadOptions) -> str:
-    """Return why no answer has the measure that was asked for, "" if it is unknown."""
+    """Return why no answer has the measure asked for, for a message. "" if the reason is unknown."""
     plain = name.removesuffix(HIGHER)
     names = {text for part in scores for text, usage in part.usage.items() if _has_value(usage.values)}
     if options.prices and "cost" in plain.split("/") and names.isdisjoint(PRICED):

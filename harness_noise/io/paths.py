@@ -34,17 +34,17 @@ FRAME = "DataFrame"
 
 
 def is_frame(value: object) -> bool:
-    """Return True if a value is a table in memory: a DataFrame of pandas or polars."""
+    """Return True if a value is a pandas or polars DataFrame, judged by its methods."""
     return hasattr(value, "columns") and (hasattr(value, "to_dicts") or hasattr(value, "iterrows"))
 
 
 def name_of(frame: object) -> str:
-    """Return the name that a DataFrame of pandas carries, ``frame.attrs["name"]``, or `FRAME`."""
+    """Return a DataFrame's own name, ``frame.attrs["name"]``, or a default name for unnamed ones."""
     return str(getattr(frame, "attrs", {}).get("name") or FRAME)
 
 
 def columns_of(frame: Any) -> dict[str, list[Any]]:
-    """Return the columns of a DataFrame. What is missing in it is None.
+    """Return a DataFrame as {column: list of cells}, with None for missing cells. Named indexes are columns.
 
     Raises:
         InputError: two columns have one name.
@@ -67,7 +67,7 @@ _SIMPLE = {str, int, float, bool, type(None)}
 
 
 def _cells(column: Any) -> list[Any]:
-    """Return the cells of a column of objects, with lists in place of arrays, as Parquet has them in pandas."""
+    """Return a column's cells as a list, with NumPy arrays in them turned into lists."""
     cells: list[Any] = column.tolist()
     return cells if {*map(type, cells)} <= _SIMPLE else list(map(_without_arrays, cells))
 
@@ -80,18 +80,18 @@ def _without_arrays(cell: Any) -> Any:
 
 
 def rows_of(frame: Any) -> list[dict[str, Any]]:
-    """Return the rows of a DataFrame, as `columns_of` has them."""
+    """Return a DataFrame as a list of {column: cell}, with None for missing cells."""
     columns = columns_of(frame)
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def is_path(value: object) -> bool:
-    """Return True if a value is of a type that names a file or a folder."""
+    """Return True if a value is a string or a path object, so that it may name a file or folder."""
     return isinstance(value, (str, PathLike)) or hasattr(value, "iterdir")
 
 
 def resolve_path(place: PathInput) -> Path:
-    """Return a place as a path. A URL becomes a `upath.UPath`, which reads, lists and pickles as a Path does.
+    """Return a user's path as a `Path`, or a URL as a `upath.UPath`, which works alike. Refuse other values.
 
     Raises:
         InputError: not a path, or a URL of an unknown kind.
@@ -125,7 +125,7 @@ def resolve_path(place: PathInput) -> Path:
 
 @cache
 def _fetched(url: str) -> Path:
-    """Return the file of a signed URL, under its own name, without the signature."""
+    """Download a signed URL to a temporary file, and return its path. The signature is not in its name."""
     from urllib.parse import unquote, urlsplit
 
     try:
@@ -143,7 +143,7 @@ def _fetched(url: str) -> Path:
 
 
 def _local(url: str) -> Path:
-    """Return a file:// URL as a local path: word for word, as fsspec has it, or with its %20 for blanks."""
+    """Convert a file:// URL to a local path, `%20` decoded unless a file has it literally in its name."""
     host, _, rest = url.removeprefix("file://").partition("/")
     if host not in ("", "localhost"):
         raise InputError(f"{url}: a file:// URL names a file of this machine: file:///folder/file")
@@ -154,7 +154,7 @@ def _local(url: str) -> Path:
 
 
 def exists(path: Path) -> bool:
-    """Return True if there is a file or folder at a path or URL.
+    """Return True if a path or URL exists. Raise if that cannot be found out (no permission, no network).
 
     Raises:
         InputError: it cannot be found out: a loop of links, no permission, no credentials, no network.
@@ -177,7 +177,7 @@ BUFFER = 1 << 20
 
 
 def opened(path: Path, size: int = BUFFER) -> BufferedReader:
-    """Return a file to be read in bytes, so many at a time, with all methods of a local one wherever it lies.
+    """Open a local file or a URL for reading bytes, with a buffer of `size` bytes.
 
     Raises:
         OSError: it cannot be opened, or may not be (`harness_noise.io.door`).
@@ -189,7 +189,7 @@ def opened(path: Path, size: int = BUFFER) -> BufferedReader:
 
 
 def refuse_pointer(path: Path) -> None:
-    """Refuse the few lines that Git LFS leaves in the place of a file that was not fetched, and text of two bytes.
+    """Refuse a file that is a Git LFS pointer instead of the data, or that is written in UTF-16.
 
     Raises:
         InputError: that is what the file is.
@@ -209,7 +209,7 @@ def refuse_pointer(path: Path) -> None:
 
 
 def telling_parts(paths: Sequence[str]) -> list[str]:
-    """Return the first part of the paths that differs between all of them, else the whole paths."""
+    """Return for each path its first folder or file name that differs between all, else the whole paths."""
     split = [path.replace("\\", "/").split("/") for path in paths]
     for parts in zip(*split, strict=False):
         if len(set(parts)) == len(paths):
@@ -218,14 +218,14 @@ def telling_parts(paths: Sequence[str]) -> list[str]:
 
 
 def reason(error: BaseException) -> str:
-    """Return an operating system's or library's reason for an error, in one line."""
+    """Return an exception's reason as one line of text, at most 300 characters."""
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return " ".join(text.split())[:300]
 
 
 @cache
 def _codec() -> tuple[Callable[[bytes], Any], Callable[[Any], bytes]] | None:
-    """Return orjson's decoder and encoder, None if it is not installed."""
+    """Return orjson's functions (loads, dumps), None if orjson is not installed."""
     try:
         import orjson
     except ImportError:
@@ -234,7 +234,7 @@ def _codec() -> tuple[Callable[[bytes], Any], Callable[[Any], bytes]] | None:
 
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the JSON object of these names and values. Refuse a name that occurs twice."""
+    """Build a JSON object from its (name, value) pairs. Refuse a name that occurs twice."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         name = Counter(name for name, _ in pairs).most_common(1)[0][0]
@@ -243,7 +243,7 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def loads(data: bytes) -> Any:
-    """Return the JSON value that bytes hold, NaN and Infinity included. Orjson decodes it where it is installed.
+    """Parse JSON bytes, NaN and Infinity allowed. Refuse an object with a name twice.
 
     Raises:
         ValueError: it is no JSON, or an object has one name twice, of which every decoder keeps the last silently; or
@@ -262,7 +262,7 @@ def loads(data: bytes) -> Any:
 
 
 def _is_all(again: bytes, data: bytes) -> bool:
-    """Return True if what was decoded and written again is all that there was.
+    """Return True if re-encoded JSON shows no loss: no doubled name dropped, no large integer made a float.
 
     A name that stood twice has lost a colon. A whole number beyond 64 bits has become a float, and got a point.
     """
@@ -270,7 +270,7 @@ def _is_all(again: bytes, data: bytes) -> bool:
 
 
 def escaped_colons(data: bytes) -> int:
-    """Count the colons that JSON writes as escapes. One would stand for the colon of a name that was lost."""
+    r"""Count the colons that JSON bytes write as \u003a. They would hide a lost name's colon in a count."""
     if len(data) >= _LONG:  # as in `count`
         import numpy as np
 
@@ -286,7 +286,7 @@ NODES = 5_000_000
 
 
 def check_nodes(data: bytes) -> None:
-    """Refuse JSON with more than `NODES` values.
+    """Refuse JSON bytes with more values than memory is meant to hold (`NODES`).
 
     Raises:
         ValueError: it has them.
@@ -301,7 +301,7 @@ def check_nodes(data: bytes) -> None:
 
 
 def count(data: bytes | bytearray, character: str) -> int:
-    """Count an ASCII character in bytes.
+    """Count how often an ASCII character occurs in bytes, fast for long data.
 
     In long data numpy counts it, in a tenth of the time of `bytes.count`."""
     if len(data) < _LONG:
@@ -316,7 +316,7 @@ _LONG = 1 << 12
 
 
 def loads_lines(lines: bytes, n: int) -> list[Any]:
-    """Return the JSON values of n lines, one of each, as `loads` has them, but at once.
+    """Parse n lines of JSON Lines at once. Refuse a line with no value or several.
 
     Raises:
         ValueError: as `loads`; or a line has no value, or several.
@@ -334,7 +334,7 @@ LARGEST = 1 << 29
 
 
 def load(path: Path, damaged: str = "", *, advice: str = "", data: IO[bytes] | None = None) -> Any:
-    """Return the JSON document that a file is, with NaN where it has them.
+    """Read a file as one JSON document, NaN allowed. Errors name the file and say what to do.
 
     Args:
         path: the file.
@@ -367,7 +367,7 @@ def load(path: Path, damaged: str = "", *, advice: str = "", data: IO[bytes] | N
 
 
 def _content(path: Path, advice: str) -> bytes:
-    """Return the bytes of a file.
+    """Read all bytes of a file. Refuse one that is larger than `LARGEST`.
 
     Its size is only looked at where it is not small, of which a job may have thousands.
     """
@@ -381,7 +381,7 @@ def _content(path: Path, advice: str) -> bytes:
 
 
 def load_line(path: Path, number: int, line: bytes, damaged: str, loads: Callable[[bytes], Any] = loads) -> Any:
-    """Return the JSON value that one line of a file is.
+    """Parse one line of a JSON Lines file. Errors name the file and the line number.
 
     Raises:
         InputError: it is no JSON.

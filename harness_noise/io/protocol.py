@@ -35,11 +35,11 @@ class Adapter(Protocol):
     # owns_folders: bool = False  # may be set: a folder that it recognises has no other adapter's runs
 
     def sniff(self, path: Path) -> bool:
-        """Return True if `path`, a file or a folder that exists, looks like this harness's. Cheap. Never raises."""
+        """Return True if an existing file or folder looks like this harness's output. Fast, and never raises."""
         ...
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Return the runs at `path`, which `sniff` knows, one for each model and run.
+        """Read the runs at `path`, one for each model and run. Only called if `sniff` returned True.
 
         Everything in `options` is the reader's to do but the choice of tasks, metrics and scorers,
         which it may use to read less, and what concerns several runs: a model's files are joined by
@@ -51,7 +51,7 @@ class Adapter(Protocol):
         ...
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
-        """Rewrite the run at `path` with error bars, under folder `out`. Native values stay unchanged.
+        """Write the run at `path` again under folder `out`, error bars added, native values unchanged.
 
         `out` may be the run's own folder (`--in-place`). Files are replaced atomically; a second
         call changes nothing. Returns the files written.
@@ -68,7 +68,7 @@ class AdapterInParts(Adapter, Protocol):
     """
 
     def parts(self, path: Path) -> Sequence[Any]:
-        """Return the parts of `path` that can be read by themselves, always in one order: usually one for each file.
+        """Return what at `path` can be read separately (usually its files), always in the same order.
 
         Cheap; a part can be pickled, and its `str` names the file.
 
@@ -78,7 +78,7 @@ class AdapterInParts(Adapter, Protocol):
         ...
 
     def read_part(self, part: Any, options: ReadOptions) -> PartRead:
-        """Read one part, in whichever process.
+        """Read one of `parts`, possibly in another process.
 
         Raises:
             harness_noise.InputError: it cannot be used.
@@ -86,7 +86,7 @@ class AdapterInParts(Adapter, Protocol):
         ...
 
     def join(self, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
-        """Return the runs at `path` from all its parts, in their order, and the reasons why others cannot be used.
+        """Return the runs at `path` from all parts that were read, and an error for what cannot be used.
 
         An error in the answer is a note of the runs beside it; it ends the command where there are none, or where it
         is a `harness_noise.errors.FinalError`. `arena` goes on in any case.

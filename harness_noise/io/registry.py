@@ -52,7 +52,7 @@ LAST = "table"
 
 @cache
 def _points() -> dict[str, EntryPoint]:
-    """Return the registered adapters, the first of each name.
+    """Return the installed adapters' entry points by name, without importing them.
 
     Looked for once, in the metadata of all that is installed.
     """
@@ -60,19 +60,19 @@ def _points() -> dict[str, EntryPoint]:
 
 
 def names() -> list[str]:
-    """Return the registered adapters, in the order in which they are asked: by the alphabet, score tables last."""
+    """Return the names of all usable adapters in the order in which files are offered: alphabetical, tables last."""
     return sorted(_points().keys() - left_out(), key=lambda name: (name == LAST, name))
 
 
 @cache
 def left_out() -> list[str]:
-    """Return the registered adapters of extras that are not there."""
+    """Return the names of adapters that are registered, but whose extra is not installed."""
     return sorted(name for name, point in _points().items() if extras.is_left_out(point.module))
 
 
 @cache
 def load(name: str) -> Adapter:
-    """Return the adapter of that name.
+    """Import and return the adapter of this name. Refuse unknown names and ones not installed.
 
     Raises:
         InputError: none is registered, or what it needs is not installed.
@@ -87,7 +87,7 @@ def load(name: str) -> Adapter:
 
 
 def described(format_file: str | None = None) -> dict[str, str]:
-    """Return a line on what each adapter reads, or a line for each of its formats.
+    """Return {adapter or format name: one line on what it reads}.
 
     Args:
         format_file: the user's own formats of tables; None: those of the folder of settings.
@@ -102,7 +102,7 @@ def described(format_file: str | None = None) -> dict[str, str]:
 
 
 def _loaded() -> dict[str, Adapter]:
-    """Return the adapters in the order in which they are asked. One that cannot be loaded does not stop the others."""
+    """Import all adapters and return them by name. One that fails to import gives a warning."""
     adapters: dict[str, Adapter] = {}
     for name in names():
         try:
@@ -130,7 +130,7 @@ ReadUnits = Callable[[Sequence[ReadUnit], ReadOptions], Sequence[PartRead | Inpu
 
 
 def find(path: PathInput) -> list[tuple[Adapter, Path]]:
-    """Return the adapters that recognise `path`: one for a file, for a folder perhaps several.
+    """Return (adapter, path) for each adapter that recognises `path`. Refuse a path that none recognises.
 
     Raises:
         InputError: the path does not exist, or no adapter recognises it.
@@ -140,7 +140,7 @@ def find(path: PathInput) -> list[tuple[Adapter, Path]]:
 
 
 def _recognised(path: Path) -> list[str]:
-    """Return the names of the adapters that recognise `path`. See `find`."""
+    """Return the names of the adapters that recognise a path: one for a file, for a folder maybe several."""
     if not exists(path):
         raise InputError(f"{path}: no such file or directory")
     is_file, owners = path.is_file(), list[str]()
@@ -173,13 +173,13 @@ def _recognised(path: Path) -> list[str]:
 
 
 def _and_left_out() -> str:
-    """Return words on the readers that are not installed and might read a file, "" if there are none."""
+    """Return words for a message on adapters that are not installed and might read a file, or ""."""
     readers = f"the reader of {', '.join(left_out())}"
     return f", and {extras.not_installed(readers)}" if left_out() else ""
 
 
 def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> list[Run]:
-    """Return the runs at `path`, or in a DataFrame, one of each model, with the tasks, metrics and scorers asked for.
+    """Read the runs at a path, URL or DataFrame, joined by model and reduced to what the options ask for.
 
     A file of a folder that cannot be used is a note of the runs beside it; see `joining.usable`.
 
@@ -216,7 +216,7 @@ def _and_links(place: Place) -> str:
 
 
 def _of_each_file(options: ReadOptions) -> ReadOptions:
-    """Return the options for reading each file: without groups, whose tasks may be in several files.
+    """Return the options for a single file: no groups, but all their tasks, which may be in other files.
 
     All of them are needed.
     """
@@ -225,7 +225,7 @@ def _of_each_file(options: ReadOptions) -> ReadOptions:
 
 
 def chosen(runs: Sequence[Run], path: PathInput, options: ReadOptions) -> list[Run]:
-    """Return the runs that the user asked for, of all that were read at a place.
+    """Join runs by model, and reduce them to the tasks, metrics and groups that the options ask for.
 
     The runs of each model are joined, and cut to the groups and tasks that were asked for. A run that has none of them
     is left out with a note, if another has some.
@@ -240,7 +240,7 @@ def chosen(runs: Sequence[Run], path: PathInput, options: ReadOptions) -> list[R
 
 
 def asked_of(run: Run, options: ReadOptions) -> list[Run]:
-    """Return the measures, groups and tasks of a run that were asked for.
+    """Return the run reduced to what the options ask for: questions, measures, groups, tasks, metrics.
 
     Raises:
         NotThereError: it has none of them.
@@ -250,7 +250,7 @@ def asked_of(run: Run, options: ReadOptions) -> list[Run]:
 
 
 def those_with(readers: Iterable[Callable[[], list[Run]]], path: PathInput | None = None) -> list[Run]:
-    """Return the runs of all readers but those that have nothing of what was asked for, with a note on these.
+    """Call each reader and return the runs. Those without what was asked for are left out, with a note.
 
     Raises:
         NotThereError: none has it; lists what all of them have.
@@ -272,7 +272,7 @@ def those_with(readers: Iterable[Callable[[], list[Run]]], path: PathInput | Non
 
 
 def read_with(adapter: AdapterInParts, path: Path, options: ReadOptions) -> list[Run]:
-    """Return the runs that one adapter finds at `path`, whole.
+    """Read all runs at `path` with one adapter. Files that cannot be used become notes or errors.
 
     Raises:
         InputError: nothing there can be used; with `strict`, something cannot.
@@ -292,12 +292,12 @@ def _joined(
 
 
 def _shown(run: Run) -> Run:
-    """Return the run under a name without passwords, wherever it is shown. `path` is where it can be read again."""
+    """Return the run with passwords removed from its name, if it is a URL. Its `path` keeps them."""
     return replace(run, name=without_secrets(run.name)) if is_url(run.name) else run
 
 
 def read_unit(unit: ReadUnit, options: ReadOptions) -> PartRead | InputError:
-    """Read one unit, that it cannot be used is an answer like any other."""
+    """Read one unit (a file, for one adapter). Return the error instead of raising if it cannot be used."""
     with inside(unit.place or unit.part, follow=options.follow_links):
         return _read_part(_in_parts(load(unit.adapter)), unit.part, options)
 
@@ -328,7 +328,7 @@ def _faulty(adapter: Any, place: Any, error: FaultyScoresError) -> InputError:
 
 
 def places(adapter: Adapter, path: Path) -> list[Path]:
-    """Return the paths that an adapter reads in one go: the path itself, or the runs below a folder."""
+    """Return the paths an adapter reads one by one: `path` if it recognises that, else runs in its subfolders."""
     return [path] if adapter.sniff(path) else _runs_below(adapter, path) or [path]
 
 
@@ -337,7 +337,7 @@ LEVELS = 5
 
 
 def _runs_below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
-    """Return the runs in a folder that is none itself, for an adapter that reads each in one go, by the alphabet.
+    """Return the runs in a folder and its subfolders that an adapter recognises, sorted by name.
 
     An adapter that reads in parts walks its folders itself. A file is the first adapter's that recognises it, and in a
     folder that another one recognises no file is a score table.
@@ -363,12 +363,12 @@ def _runs_below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Pa
 
 
 def _is_open(folder: Path) -> bool:
-    """Return True if a folder may be looked into. For a URL it is not known before."""
+    """Return True if a folder may be listed. Always True for a URL."""
     return is_url(folder) or os.access(folder, os.R_OK | os.X_OK)
 
 
 def closed_folders(path: PathInput, owned: Collection[str] = ()) -> list[InputError]:
-    """Return why folders at a place may not be looked into, which adapters pass over in silence.
+    """Return an error for each subfolder without read permission, which adapters skip silently.
 
     Those in `owned` folders, of which there may be thousands, are left to the adapter that owns them.
     """
@@ -383,7 +383,7 @@ def closed_folders(path: PathInput, owned: Collection[str] = ()) -> list[InputEr
 
 
 def _passed_over(path: PathInput, claims: Claims | InputError) -> list[InputError]:
-    """Return the closed folders that the units of a place do not tell of."""
+    """Return an error for each unreadable subfolder that no adapter reports itself."""
     units = [] if isinstance(claims, InputError) else [unit for _, part in claims for unit in part]
     owned = {str(unit) for unit in units if getattr(load(unit.adapter), "owns_folders", False)}
     return [] if isinstance(claims, InputError) else closed_folders(path, owned)
@@ -413,19 +413,19 @@ def _in_parts(adapter: Adapter) -> AdapterInParts:
 
 
 def in_order(parts: Sequence[PartRead | InputError]) -> list[Run | InputError]:
-    """Return the runs of all parts, and errors for parts that could not be read, one after the other."""
+    """Return the runs of all parts in order, with an error in place of each part that failed."""
     return [run for part in parts for run in ([part] if isinstance(part, InputError) else part.runs)]
 
 
 def one_by_one(units: Sequence[ReadUnit], options: ReadOptions) -> list[PartRead | InputError]:
-    """Return the map over units in this process."""
+    """Read all units in this process, one after the other. Other functions read them in parallel."""
     return [read_unit(unit, options) for unit in units]
 
 
 def read_what_can_be(
     paths: Sequence[PathInput], options: ReadOptions | None = None, read_units: ReadUnits = one_by_one
 ) -> tuple[list[Run], list[InputError]]:
-    """Return the runs of all paths, in their order, as `read` gives them, and why the others cannot be used.
+    """Read the runs of several paths. Return the runs, and errors for all that cannot be used.
 
     Of a folder only the part that is broken is left out, and what only other adapters know is read beside it.
 
@@ -454,7 +454,7 @@ def read_what_can_be(
 
 
 def _claims_of(path: PathInput, options: ReadOptions, left_out: dict[str, None]) -> Claims:
-    """Return `_claims` of one of several places, without anything outside it. What is left out joins `left_out`."""
+    """Return the units that adapters can read at one path. Skipped links are added to `left_out`."""
     with inside(resolve_path(path), follow=options.follow_links) as place:
         claims = _attempt(_claims, path)
     if isinstance(claims, InputError):
@@ -474,7 +474,7 @@ Claims = list[tuple[Path, list[ReadUnit]]]
 
 
 def _claims(path: PathInput) -> Claims:
-    """Return the units that adapters can read at a place, by place: itself, or the folders linked in it.
+    """Return (place, units that adapters can read there) for a path, and for folders linked in it if need be.
 
     A folder that no harness knows also stands for those that are linked in it.
     """
@@ -492,7 +492,7 @@ def _claims(path: PathInput) -> Claims:
 
 
 def _other_places(claims: Claims | InputError) -> Claims:
-    """Return the units that a folder has besides its adapters' own: in linked folders and in other adapters' files."""
+    """Return further (place, units): linked folders, and files that only other adapters recognise."""
     if isinstance(claims, InputError) or not claims or not (folder := claims[0][0]).is_dir():
         return []
     seen, taken = {place for place, _ in claims}, {unit.adapter for _, units in claims for unit in units}
@@ -517,7 +517,7 @@ def _units(name: str, path: Path) -> list[ReadUnit]:
 def _gathered(
     claims: Sequence[Claims | InputError], options: ReadOptions, read_units: ReadUnits
 ) -> list[list[Run | InputError]]:
-    """Return for each place its runs, and the reasons for those that are left out."""
+    """Read all claimed units, and return for each path its runs and errors."""
     units = [unit for claim in claims if not isinstance(claim, InputError) for _, part in claim for unit in part]
     read = iter(read_units(units, options) if units else ())
     out: list[list[Run | InputError]] = []

@@ -11,7 +11,7 @@ from .paths import load
 
 
 def shape_of(value: Any) -> str:
-    """Return a JSON value's shape in words: `an object with 800 keys, each a list of 10 truth values`."""
+    """Describe a JSON value in words: `an object with 800 keys, each a list of 10 truth values`."""
     if isinstance(value, dict):
         each = {_kind_of(one) for one in list(value.values())[:_LOOKED_AT]}
         if len(value) <= _NAMED:
@@ -37,7 +37,7 @@ def _kind_of(value: Any) -> str:
 
 
 def shape_of_file(path: Path) -> str:
-    """Return the shape of a file's JSON document in words, "" if it has none."""
+    """Describe a file's JSON document in words, for a message. "" if it is no JSON file."""
     if path.suffix.lower() != ".json" or not path.is_file():
         return ""
     with suppress(InputError):

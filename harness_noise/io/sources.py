@@ -35,7 +35,7 @@ class Named:
 
 
 def runs_of(source: Source | Named, options: ReadOptions) -> list[Run]:
-    """Return the runs of a path or a Run, read with these options.
+    """Return the runs of a user's source: a path, a DataFrame or a Run, read with these options.
 
     Raises:
         InputError: something that is no path, Run or table, or what reading raises.
@@ -64,22 +64,22 @@ def runs_of(source: Source | Named, options: ReadOptions) -> list[Run]:
 
 
 def is_unnamed(source: object) -> bool:
-    """Return True if a source is a DataFrame without a name of its own."""
+    """Return True if a source is a DataFrame without ``attrs["name"]``."""
     return is_frame(source) and name_of(source) == FRAME
 
 
 def numbered(run: Run, number: int) -> Run:
-    """Return the run of one of several unnamed DataFrames, known by its number unless a column names its model."""
+    """Return the run renamed to "DataFrame N" if it came from a DataFrame without any name."""
     return _renamed(run, f"{FRAME} {number}") if run.model == FRAME else run
 
 
 def _renamed(run: Run, name: str) -> Run:
-    """Return the run, known by another name."""
+    """Return the run with this text as its name and as its model's name."""
     return replace(run, name=name, model=name)
 
 
 def listed(sources: Any) -> list[Any]:
-    """Return one source or several as a list, those of a dict with their names."""
+    """Return a source, or several in a list or dict, as a list. A dict's keys become the runs' names."""
     if isinstance(sources, Mapping):
         return [Named(str(name), source) for name, source in sources.items()]
     single = isinstance(sources, Run) or is_path(sources) or is_frame(sources) or not isinstance(sources, Iterable)
@@ -87,12 +87,12 @@ def listed(sources: Any) -> list[Any]:
 
 
 def names(value: Sequence[str]) -> tuple[str, ...]:
-    """Return several names. A single one may stand alone."""
+    """Return one string or several strings as a tuple."""
     return (value,) if isinstance(value, str) else tuple(value)
 
 
 def only_of(runs: list[Run], side: Sequence[Source | Named]) -> Run:
-    """Return the one run that a side of a comparison is."""
+    """Return the single run of a list. Refuse none or several, naming the source."""
     if len(runs) != 1:
         place = side[0] if len(side) == 1 else "a list"
         models = ", ".join(run.model for run in runs)
@@ -103,7 +103,7 @@ def only_of(runs: list[Run], side: Sequence[Source | Named]) -> Run:
 def pair_of(
     runs: list[Run], sources: Sequence[Source], models: Sequence[str] = (), *, many: str = ""
 ) -> tuple[Run, Run]:
-    """Return the two runs that are meant, A first. All tasks of a model whose files are many.
+    """Return the two runs to compare, A first: the two `models` if given, else the only two runs.
 
     Args:
         runs: all that were read.
@@ -137,7 +137,7 @@ def pair_of(
 
 
 def of_models(runs: list[Run], sources: Sequence[Source], models: Sequence[str] = ()) -> list[Run]:
-    """Return the one run of the one model that is named, or the two of `pair_of`."""
+    """Return the runs of the models named: one run if one is named, else the two of `pair_of`."""
     if len(models) != 1:
         return [*pair_of(runs, sources, models)]
     out = [run for run in runs if run.model == models[0]]
@@ -148,7 +148,7 @@ def of_models(runs: list[Run], sources: Sequence[Source], models: Sequence[str] 
 
 
 def is_same(run: Run, other: Run) -> bool:
-    """Return True if two runs have one model and one path: a run given twice (`runs/*`, baseline `runs/old`)."""
+    """Return True if two runs have the same model and path, so that one run was given twice."""
     if not run.path or not other.path or run.model != other.model:
         return False
     return Path(run.path).resolve() == Path(other.path).resolve()
@@ -158,7 +158,7 @@ SIDES = ("A", "B")
 
 
 def columns_of_side(columns: Mapping[str, str], side: str) -> dict[str, str]:
-    """Return the columns of one side of a comparison: ``A:score`` is that of A alone, whatever its files are called."""
+    """Return the `columns` setting for one side: ``A:score`` holds for A only, ``score`` for both."""
     prefixes = {letter: f"{letter}:" for letter in SIDES}
     out = {key: value for key, value in columns.items() if not key.startswith(tuple(prefixes.values()))}
     own = prefixes[side]

@@ -27,7 +27,7 @@ temporary_folders: set[Path] = set()
 
 
 def stop_on_interrupt() -> None:
-    """Let Ctrl-C end this process at once from now on. If it is ignored (a shell's `&`), it stays so.
+    """From now on, let Ctrl-C end this process at once with one line in place of a traceback.
 
     For a process of our own only: not for a harness's, which has things to put in order.
     """
@@ -55,5 +55,5 @@ def stop_on_interrupt() -> None:
 
 
 def stop_message(*, on_terminal: bool) -> str:
-    """Return the one line. On a terminal it takes the place of a progress bar, whose hidden cursor comes back."""
+    """Return the line printed after Ctrl-C. On a terminal it also clears a progress bar."""
     return ("\r\033[K\033[?25h" if on_terminal else "") + "harness-noise: stopped\n"

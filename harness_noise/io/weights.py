@@ -21,7 +21,7 @@ _COLUMNS = {("task", "weight"): ("task",), ("field", "value", "weight"): ("field
 
 
 def weights_of(given: Weights | PathInput | Mapping[str, float] | None) -> Weights | None:
-    """Return a user's weights: a name as it is, a file or a mapping as rows. None if nothing was given.
+    """Return the user's task weights: a word such as "equal" unchanged, a file or mapping as rows, or None.
 
     Raises:
         InputError: there is no such file, or it cannot be used; says where.
@@ -40,7 +40,7 @@ def weights_of(given: Weights | PathInput | Mapping[str, float] | None) -> Weigh
 
 
 def chance_of(given: Chance | PathInput | Mapping[str, float] | None) -> Chance | None:
-    """Return a user's chance of a right answer: a number or "auto" as it is, a file or mapping as rows, or None.
+    """Return the user's chance of guessing right: a number or "auto" unchanged, a file or mapping as rows, or None.
 
     Raises:
         InputError: there is no such file, or it cannot be used; says where.
@@ -60,7 +60,7 @@ def chance_of(given: Chance | PathInput | Mapping[str, float] | None) -> Chance 
 
 
 def _lines(path: Path, given: object) -> csv.DictReader[str]:
-    """Return the lines of a file.
+    """Read a CSV file and return a reader of its rows. Refuse what is not UTF-8 text.
 
     Raises:
         InputError: it cannot be read, or is no text in UTF-8.
@@ -85,7 +85,7 @@ def _rows(
     what: str = "weight",
     forms: Mapping[tuple[str, ...], tuple[str, ...]] = MappingProxyType(_COLUMNS),
 ) -> Weights:
-    """Return the rows of a file with one number each.
+    """Read (task, …, number) rows from a CSV file of weights or chances. Refuse unknown columns and doubles.
 
     Args:
         where: the file.
@@ -119,7 +119,7 @@ def _rows(
 
 
 def _read(lines: csv.DictReader[str], where: str) -> Iterator[tuple[int, dict[str | Any, str | Any]]]:
-    """Yield every row with the number of its line."""
+    """Yield (line number, row) of a CSV file. A broken line raises an error that names it."""
     try:
         for row in lines:
             yield lines.line_num, row

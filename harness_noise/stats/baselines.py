@@ -35,7 +35,7 @@ _POINTS = 1500
 
 @cache
 def _quantiles(df: int) -> FloatArray:
-    """Return the quantiles of the χ² distribution with `df` at the midpoints of 1,500 steps of equal probability."""
+    """Return 1,500 quantiles of the χ² distribution with `df`, at the midpoints of steps of equal probability."""
     return np.asarray(special.chdtri(df, 1 - (np.arange(_POINTS) + 0.5) / _POINTS))
 
 
@@ -63,7 +63,7 @@ class RunSpread:
         return self.share * max(0.0, self.between - self.within)
 
     def tail(self, distance: float, variance: float, df: float) -> float:
-        """Return the one-sided p-value of a null `distance` below the estimate, averaged over variances of runs.
+        """Return the one-sided p of a null `distance` below the estimate, averaged over possible run variances.
 
         Args:
             distance: of the estimate from the null.
@@ -76,7 +76,7 @@ class RunSpread:
         return float(special.stdtr(df, t).mean())
 
     def reach(self, variance: float, df: float, level: float) -> float:
-        """Return the half-width of the two-sided interval of this level, over the possible variances between runs."""
+        """Return the half-width of the two-sided interval of this level, allowing for the unknown run variance."""
         from scipy.optimize import brentq  # not on the way of every command
 
         def missing(distance: float) -> float:
@@ -91,7 +91,7 @@ class RunSpread:
 def run_spread(
     values: FloatArray, component: RunComponent, plan: Design, estimator: Estimator, scale: float
 ) -> RunSpread:
-    """Estimate how much the runs of one configuration differ by more than their answers, from R baseline runs.
+    """Estimate how much more R runs of one configuration differ than the noise of their answers explains.
 
     Args:
         values: (n, R) of the baseline, a column for each run; every question is there in all of them.
@@ -122,7 +122,7 @@ def with_new_run(m: Moments, spread: RunSpread, level: float) -> Moments:
 
 
 def _freedom(times: float, level: float, most: float) -> float:
-    """Return the degrees of freedom whose two-sided critical value of t at this level is `times`, at most `most`."""
+    """Return the degrees of freedom (at most `most`) at which t's two-sided critical value is `times`."""
     from scipy.optimize import brentq
 
     def farther(log_df: float) -> float:
@@ -133,7 +133,7 @@ def _freedom(times: float, level: float, most: float) -> float:
 
 
 def by_runs(of: Differences, questions: Moments, spread: RunSpread, few: ExtendedSample | None) -> Test:
-    """Return the test and interval of (new run − mean of R baseline runs), with the variance between runs (fiducial).
+    """Return test and interval of (new run − mean of R baseline runs), with the variance between runs included.
 
     Args:
         of: the difference.

@@ -40,19 +40,19 @@ class Variance:
 
 
 def leverage_factor(leverage: FloatArray, estimator: Estimator) -> FloatArray:
-    """Return the factor of a cluster's residuals: (1 − h)^(−1/2) in CR2, (1 − h)^(−1) in CR3, else 1 [Bell]."""
+    """Return the factor for residuals of a cluster with leverage h: CR2 1/√(1 − h), CR3 1/(1 − h), else 1 [Bell]."""
     factors: FloatArray = ESTIMATORS[estimator].call("leverage", leverage)
     return factors
 
 
 def small_sample_factor(G: FloatArray, estimator: Estimator) -> FloatArray:
-    """Return the factor of the variance for G clusters: G/(G − 1) in CR1, else 1."""
+    """Return the factor for a variance from G clusters: G/(G − 1) in CR1, 1 in all other estimators."""
     factors: FloatArray = ESTIMATORS[estimator].call("small_sample", G)
     return factors
 
 
 def no_adjustment(of: FloatArray) -> FloatArray:
-    """Return factors of 1, for variance estimators that adjust neither leverages nor numbers of clusters."""
+    """Return ones, the factors of variance estimators that do not adjust for leverage or cluster count."""
     return np.ones_like(of)
 
 
@@ -76,7 +76,7 @@ OF_RESIDUALS: Estimator = CR2.name
 
 
 def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Variance | None:
-    """Return the clustered variance of a weighted mean, from residuals `e` within tasks. None if G < 2.
+    """Return the cluster-robust variance and df of a weighted mean, from residuals `e`. None if not estimable.
 
     CR2 for a weighted mean of task means, clusters crossing tasks:
     V = Σ_c [Σ_t (w_t/n_t) (1 − n_ct/n_t)^(−1/2) Σ_{i∈c∩t} e_i]², which for one task is
@@ -94,7 +94,7 @@ def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2"
 
 
 def cluster_scores(E: FloatArray, plan: Design, estimator: Estimator = "cr2") -> FloatArray | None:
-    """Return (M, G) cluster scores S of M contrasts on the same questions: their covariance matrix is SSᵀ.
+    """Return (M, G) weighted cluster sums S of M means' residuals, such that SSᵀ is their covariance matrix.
 
     Args:
         E: (M, n) residuals of each, as in `clustered_variance`.
@@ -131,7 +131,7 @@ class Cells:
     """The `factors` that were asked for, by estimator."""
 
     def take(self, rows: IntArray | BoolArray) -> Cells:
-        """Return the designs of the contrasts in these rows only."""
+        """Return the cells of only those means (rows of `sizes`) that are selected."""
         if len(self.sizes) == 1:
             return self
         shares = None if self.shares is None else self.shares[rows]
@@ -159,26 +159,26 @@ class Cells:
         return np.asarray((self.n_clusters > 1) & ~whole.any(axis=1))
 
     def by_cluster(self, values: FloatArray) -> FloatArray:
-        """Return (…, G) sums over the cells of every cluster, of values that the (…, C) cells have."""
+        """Sum (…, C) values of cells (cluster × task) to (…, G) sums by cluster."""
         G = int(self.clusters[-1]) + 1 if len(self.clusters) else 0
         return values if len(self.clusters) == G else sum_by(self.clusters, values, G)
 
     def by_task(self, values: FloatArray) -> FloatArray:
-        """Return (…, T) sums over the cells of every task, of values that the (…, C) cells have."""
+        """Sum (…, C) values of cells (cluster × task) to (…, T) sums by task."""
         return sum_by(self.strata, values, self.weights.shape[1])
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Return (P, C) sums of the questions' (P, n) values over each cell (cluster × task)."""
+        """Sum (P, n) values of questions to (P, C) sums by cell (cluster × task)."""
         out = values if self.of is None else sum_by(self.of, values, self.sizes.shape[1])
         return out if self.shares is None else out * self.shares
 
     def weighted_sums(self, values: FloatArray) -> FloatArray:
-        """Return (P, G) sums of the questions' values over each cluster, weighted as in the mean."""
+        """Sum (P, n) values of questions to (P, G) sums by cluster, each question with its weight in the mean."""
         weights = self.weights[:, self.strata] if self.shares is None else np.ones((1, 1))
         return self.by_cluster(self.sums(values) * weights)
 
     def factors(self, estimator: Estimator) -> FloatArray:
-        """Return (Q, C) factors by which the estimator multiplies the residual sum of a cell in its cluster's score."""
+        """Return (Q, C) factors (weight × leverage correction) for each cell's residual sum in a variance estimator."""
         if estimator not in self.known:
             small = np.sqrt(small_sample_factor(self.n_clusters, estimator))
             factors = self.weights[:, self.strata] * leverage_factor(self.leverage, estimator) * small[:, None]
@@ -186,11 +186,11 @@ class Cells:
         return self.known[estimator]
 
     def scores(self, sums: FloatArray, estimator: Estimator) -> FloatArray:
-        """Return (P, G) cluster scores from (P, C) residual sums by cell."""
+        """Return (P, G) weighted cluster sums, whose squares add up to the variance, from (P, C) residual sums."""
         return self.by_cluster(sums * self.factors(estimator))
 
     def variances(self, e: FloatArray, estimator: Estimator) -> FloatArray:
-        """Return (P,) clustered variances of P means, from (P, n) residuals. NaN if a task has under two clusters."""
+        """Return (P,) cluster-robust variances of P means, from (P, n) residuals. NaN if a task has < 2 clusters."""
         with np.errstate(invalid="ignore", divide="ignore"):
             S = self.scores(self.sums(e), estimator)
             return np.where(self.identified, np.einsum("pg,pg->p", S, S), np.nan)
@@ -224,7 +224,7 @@ class Cells:
 
 
 def cells(plan: Design, shown: BoolArray | None = None) -> Cells:
-    """Return the questions of a design counted by cell (cluster × task).
+    """Count a design's questions by cell (a cluster within a task), for cluster-robust variances. Cached.
 
     Where the tasks are the sample, one cell and cluster for each.
 
@@ -256,7 +256,7 @@ def _cells(plan: Design, shown: BoolArray | None) -> Cells:
 
 
 def task_weights(plan: Design, shown: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
-    """Return (Q, T) weights of one question of each task in the mean, and (Q, T) numbers of questions.
+    """Return (Q, T) the weight in the mean of one question of each task, and (Q, T) the tasks' question counts.
 
     NaN where a task with a share of its own has no question.
     """
@@ -280,7 +280,7 @@ def _task_weights(plan: Design, shown: BoolArray | None) -> tuple[FloatArray, Fl
 
 
 def satterthwaite(trace: FloatArray | float, trace2: FloatArray | float) -> FloatArray:
-    """Return Satterthwaite's degrees of freedom tr(P)²/tr(P²), rounded to an integer if that near."""
+    """Return Satterthwaite's degrees of freedom trace²/trace2, rounded if within rounding error of an integer."""
     with np.errstate(invalid="ignore", divide="ignore"):
         df = np.asarray(trace**2 / trace2)
         whole = np.rint(df)
@@ -288,7 +288,7 @@ def satterthwaite(trace: FloatArray | float, trace2: FloatArray | float) -> Floa
 
 
 def crossed_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Variance | None:
-    """Return the variance of a weighted mean whose questions are clustered in two crossed ways (`plan.crossed`).
+    """Return variance and df of a weighted mean with two crossed clusterings: V_A + V_B − V_AB. None if too few.
 
     None where either way has a task with fewer than two clusters.
 
@@ -335,7 +335,7 @@ def _one_way(e: FloatArray, plan: Design, codes: IntArray, estimator: Estimator)
 
 
 def _interaction(e: FloatArray, plan: Design, cell: IntArray) -> Variance | None:
-    """Return the variance that the cells A ∩ B of two crossed clusterings add to the variances by A and by B.
+    """Return the variance from the intersections A ∩ B of two crossed clusterings. None without residuals.
 
     It is scaled to be unbiased for independent questions of equal variance. The way with more clusters is eliminated
     from the normal equations first, so that the system is no larger than the other way. None without any residual.

@@ -75,7 +75,7 @@ _WHY = {
 
 
 def refused(merged: Combined, code: str) -> Combined:
-    """Return a combined test that has no result, with the note why."""
+    """Return the combined test with all numbers set to None and a note on why it was refused."""
     kept = merged.heterogeneity_p if code == DIFFER else None
     return Combined(merged.method, merged.n, None, None, None, None, kept, note=_WHY[code], diagnostics=(code,))
 
@@ -98,7 +98,7 @@ def _arrays(
 
 
 def equal_weights(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) -> Combined:
-    """Return the unweighted mean of T tasks' differences, with SE √Σse²/T, t, p and Satterthwaite's degrees of freedom.
+    """Return the unweighted mean of T tasks' differences with SE √Σse²/T, t, p and Satterthwaite's df.
 
     Args:
         diffs: (T,) differences.
@@ -116,7 +116,7 @@ def equal_weights(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[fl
 
 
 def stouffer(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) -> Combined:
-    """Return Stouffer's test of T differences, Σ z / √T, for metrics that share no scale.
+    """Combine T differences by Stouffer's test Σ z / √T, each t turned into z. Gives p, no mean.
 
     Without the detour through p, t is taken for z, and small tasks reject a true null several times too often.
     """
@@ -128,7 +128,7 @@ def stouffer(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float])
 
 
 def inverse_variance(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) -> Combined:
-    """Return the mean of T differences weighted by 1/se², and Cochran's Q of their heterogeneity.
+    """Return the mean of T differences weighted by 1/se², and the p of Cochran's Q test that they differ.
 
     Refused (null, with a note) where a task has df < 20: weights from a standard error that is hardly known prefer
     the tasks whose scatter came out small by chance, and neither its p nor Q holds. Refused, too, where Q shows that
@@ -154,7 +154,7 @@ def _two_sided(z: float) -> float:
 
 
 def wilcoxon(diffs: Sequence[float]) -> Combined:
-    """Return Wilcoxon's signed-rank test on one difference for each task or model, zeros dropped.
+    """Return Wilcoxon's signed-rank test over T tasks or models with one difference each. Zeros are dropped.
 
     The tasks or models are the sample: it asks about a new one, not about new questions. With tied
     |d| the exact distribution is that of all sign patterns up to n = 20, else the normal one.
@@ -183,7 +183,7 @@ def wilcoxon(diffs: Sequence[float]) -> Combined:
 
 
 def fisher_exact(x: int, n: int, y: int, m: int) -> float:
-    """Return Fisher's exact two-sided p-value of x right answers of n against y of m, unpaired.
+    """Return Fisher's exact two-sided p that two accuracies, x of n right and y of m right, are equal.
 
     Raises:
         InputError: more right answers than questions, or none asked.

@@ -44,7 +44,7 @@ class QuestionStats:
         return replace(self, mean=self.mean[index], var=self.var[index], count=self.count[index])
 
     def runs(self, index: IntArray) -> QuestionStats:
-        """Return the question statistics of the runs with these indices, of (P, n) statistics."""
+        """Select runs by index: (P, n) statistics become those of the runs in `index`."""
         flags = [np.broadcast_to(x, len(self.count))[index] for x in (self.identical, self.answers_differ)]
         return QuestionStats(self.mean[index], self.var[index], self.count[index], *flags)
 
@@ -53,7 +53,7 @@ class QuestionStats:
 
 
 def question_stats(values: FloatArray) -> QuestionStats:
-    """Reduce (n, K) scores, NaN where a repeat has no score, to question statistics.
+    """Return mean, variance and number of each question's scores over its K repeats. NaN is no score.
 
     Raises:
         ValueError: not two-dimensional, no repeat at all, or an infinite score.
@@ -101,7 +101,7 @@ def contrast(
     strata: IntArray,
     shown: BoolArray | None = None,
 ) -> Contrast:
-    """Build the contrast Σ_r a_r m_r (a difference or a mean) of several runs on the same n questions.
+    """Return per-question values d, v, w of Σ coefficient × mean over runs: difference and answer variances.
 
     Args:
         runs: statistics of each run, (n,) or (P, n); every question needs a score in each, or is not `shown`.
@@ -128,7 +128,7 @@ def contrast(
 
 
 def _variances(run: QuestionStats, strata: IntArray, shown: BoolArray | None) -> FloatArray:
-    """Return each question's variance over answers. A question with one answer borrows its task's mean variance."""
+    """Return each question's variance over its answers. A question with one answer gets its task's average."""
     single = run.count < 2
     s2 = np.where(single, 0.0, run.var)
     if single.all() or not single.any():
@@ -142,7 +142,7 @@ def _variances(run: QuestionStats, strata: IntArray, shown: BoolArray | None) ->
 def _borrowing(
     run: QuestionStats, strata: IntArray, shown: BoolArray | None
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Count each task's questions with several answers and with one, and say if the former are enough."""
+    """Count per task the questions with several answers and with one. True: enough for the latter to borrow."""
     T, several = int(strata.max(initial=0)) + 1, run.count >= 2
     here = np.ones_like(several) if shown is None else shown
     repeated, lone = (sum_by(strata, which & here, T) for which in (several, ~several))
@@ -152,7 +152,7 @@ def _borrowing(
 def repeat_codes(
     runs: Sequence[QuestionStats], strata: IntArray, shown: BoolArray | None = None
 ) -> dict[str, BoolArray]:
-    """Return (P,) flags by diagnostic code, of contrasts whose repeated answers are missing, too few or identical.
+    """Return {diagnostic code: (P,) flags} on repeated answers that are missing, too few or all identical.
 
     Where no question, or too few, have two answers (`single_repeat`), or where all answers of a run agree on every
     question (`identical_repeats`; `identical_scores_only` where they are known to differ in their words), data and
@@ -177,14 +177,14 @@ def repeat_codes(
 
 
 def any_repeat_codes(each: Sequence[Mapping[str, BoolArray]]) -> dict[str, BoolArray]:
-    """Merge the `repeat_codes` of several runs: a contrast has a diagnostic if one of its runs has."""
+    """Merge several runs' `repeat_codes`: a flag is True if it is True for one of the runs."""
     out = {code: np.atleast_1d(np.any([codes[code] for codes in each], axis=0)) for code in each[0]}
     out["identical_scores_only"] &= ~out["identical_repeats"]
     return out
 
 
 def noise_can_be_split(codes: Mapping[str, BoolArray]) -> BoolArray:
-    """Return (P,) True for contrasts whose `repeat_codes` do not prevent telling data noise from prediction noise."""
+    """Return (P,) True where the repeats suffice to tell data noise from prediction noise."""
     return ~(codes["single_repeat"] | codes["identical_repeats"] | codes["identical_scores_only"])
 
 
@@ -213,7 +213,7 @@ class Design:
 
 
 def once(plan: Design, name: str, make: Callable[[], Found]) -> Found:
-    """Return the value kept under this name in a design's cache. The first call makes it with `make`."""
+    """Return the value cached under `name` in the design. If there is none, compute it by `make()` and cache it."""
     if name not in plan.known:
         plan.known[name] = make()
     found: Found = plan.known[name]
@@ -226,7 +226,7 @@ def design(
     strata: IntArray | None = None,
     stratum_weights: FloatArray | None = None,
 ) -> Design:
-    """Return the design of n questions: independent by default, of one task, each weighted 1/n.
+    """Describe n questions for the variance: weights in the mean, tasks (strata) and clusters. Default: independent.
 
     Args:
         n: number of questions.
@@ -244,7 +244,7 @@ def design(
 
 
 def with_crossed(plan: Design, first: Labels, second: Labels) -> Design:
-    """Return the design with its questions clustered in two crossed ways, by `first` and by `second`.
+    """Return the design with two crossed clusterings of its questions, by the labels `first` and `second`.
 
     `clusters` is the way with fewer, of as many the more unequal.
     """
@@ -255,26 +255,26 @@ def with_crossed(plan: Design, first: Labels, second: Labels) -> Design:
 
 
 def sub_design(plan: Design, rows: IntArray) -> Design:
-    """Return the design of only the questions in `rows`. Every task with a weight must keep a question."""
+    """Return the design of the questions in `rows` only. Each task that has a weight must keep a question."""
     part = design(len(rows), plan.clusters[rows], plan.strata[rows], plan.shares)
     part = replace(part, clustered=plan.clustered, between_tasks=plan.between_tasks)
     return part if plan.crossed is None else with_crossed(part, *(codes[rows] for codes in plan.crossed))
 
 
 def in_order(d: FloatArray, plan: Design, rows: IntArray) -> tuple[FloatArray, Design]:
-    """Return values and design with the questions in the order of `rows`, clusters numbered anew."""
+    """Return values and design with the questions rearranged into the order `rows`."""
     return d[..., rows], sub_design(plan, rows)
 
 
 def cluster_codes(labels: Labels) -> tuple[IntArray, int]:
-    """Return codes 0 … G−1 for cluster labels, in order of first appearance, and the number G of clusters."""
+    """Number cluster labels 0 … G−1 in order of first appearance. Return the codes and G."""
     values = labels.tolist() if isinstance(labels, np.ndarray) else labels
     index = {label: code for code, label in enumerate(dict.fromkeys(values))}
     return np.fromiter(map(index.__getitem__, values), np.intp, len(values)), len(index)
 
 
 def sum_by(codes: IntArray, values: FloatArray | BoolArray | IntArray, size: int) -> FloatArray:
-    """Return (…, size) sums of the (…, n) values that have the same code."""
+    """Return (…, size) sums of (…, n) values over those with the same code."""
     if size == 1:
         return np.asarray(np.add.reduce(values, axis=-1, keepdims=True, dtype=np.float64))
     if values.ndim == 1 or len(values) == 1:

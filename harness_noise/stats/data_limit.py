@@ -62,13 +62,13 @@ class Terms:
     """The clusters' sizes, for each contrast or for all of them, empty for clusters of one size."""
 
     def row(self, i: int) -> Terms:
-        """Return the terms of contrast number i alone."""
+        """Select the inputs for contrast number i only."""
         names = ("variance", "answers", "df", "flips", "n_clusters", "spread")
         shares = self.shares[i : i + 1] if len(self.shares) > 1 else self.shares
         return Terms(**{name: getattr(self, name)[i : i + 1] for name in names}, shares=shares)
 
     def upper(self, alpha: float = ALPHA) -> FloatArray:
-        """Return (P,) one-sided upper limits of the data variance at level 1 − alpha. NaN if none above 0 is known."""
+        """Return (P,) upper confidence limits (one-sided, 1 − alpha) of the data variance. NaN if unknown or ≤ 0."""
         V, W, df = self.variance, self.answers, self.df
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             of_flips = 2 * self.flips / np.maximum(1 - self.flips / self.n_clusters, 0.0)
@@ -90,7 +90,7 @@ def terms(
     estimator: Estimator,
     shown: BoolArray | None = None,
 ) -> Terms:
-    """Return the `Terms` from which the upper limits of the data variance of P contrasts are computed.
+    """Return the inputs (variances, df, flips, cluster shares) for upper limits of P contrasts' data variance.
 
     Args:
         c: the contrasts, (n,) or (P, n).
@@ -130,7 +130,7 @@ def terms(
 
 
 def _sizes(shares: FloatArray) -> Shares:
-    """Return the distinct shares of clusters in the mean and how many clusters have each. () if all are equal."""
+    """Return [(share, count)]: each distinct cluster share of the mean and how many clusters have it. () if equal."""
     if len(shares) < 2 or np.isnan(shares).any() or np.ptp(shares) <= SLACK * float(shares.max()):
         return ()
     values, counts = np.unique(np.round(shares, 12), return_counts=True)
@@ -139,7 +139,7 @@ def _sizes(shares: FloatArray) -> Shares:
 
 @lru_cache(maxsize=64)
 def _relative(shares: Shares) -> FloatArray:
-    """Return 20,000 sorted random draws of an estimated variance over its expectation, if only clusters vary.
+    """Return 20,000 sorted simulated ratios (estimated variance / true variance) for clusters with these shares.
 
     V*(z) = Σ_c a_c² (z_c − Σ_k a_k z_k)²/(1 − a_c) / Σ_c a_c², z independent standard normal. The clusters of one size
     have a mean and a sum of squares of their own, which is all that V* knows of them.
@@ -154,7 +154,7 @@ def _relative(shares: Shares) -> FloatArray:
 
 
 def _quantile(shares: Shares, alpha: float) -> float:
-    """Return the α quantile of the estimated variance over its expectation. NaN if all clusters have one size."""
+    """Return the α quantile of (estimated variance / true variance). NaN if all clusters have equal shares."""
     return float(np.quantile(_relative(shares), alpha)) if shares else math.nan
 
 
@@ -167,11 +167,14 @@ class DataLimit:
         self._parts = tuple(parts)
 
     def parts(self) -> Sequence[Terms]:
-        """Return the terms of the limit: of one row, or of two independent parts that are added."""
+        """Return the inputs of the limit: one item, or two for the sum of two independent variances."""
         return self._parts
 
     def upper(self, alpha: float = ALPHA) -> float:
-        """Return the upper limit of the data variance at level 1 − alpha, or NaN. Two parts are added by [Zou]."""
+        """Return the upper confidence limit (1 − alpha) of the data variance, NaN if unknown.
+
+        Two parts are added by [Zou].
+        """
         each = [(part.upper(alpha).item(), (part.variance - part.answers).item()) for part in self.parts()]
         if len(each) == 1:
             return each[0][0]
@@ -179,15 +182,15 @@ class DataLimit:
         return up if up > 0 and not all(math.isnan(u) for u, _ in each) else math.nan
 
     def above(self, alpha: float = ALPHA) -> float:
-        """Return the distance from the estimated data variance to its upper limit."""
+        """Return the upper confidence limit minus the estimate of the data variance."""
         return self.upper(alpha) - sum((part.variance - part.answers).item() for part in self.parts())
 
     def without_answers(self) -> DataLimit:
-        """Return the limit of the total variance, for rows whose answer noise is not known."""
+        """Return the limit of the total variance instead of the data variance, no answer noise subtracted."""
         return DataLimit([replace(part, answers=np.zeros_like(part.answers)) for part in self.parts()])
 
 
 def chi_square(variance: float, df: float, answers: float = 0.0) -> DataLimit:
-    """Return the upper limit of a variance of which only the degrees of freedom are known."""
+    """Return a χ² upper limit for a variance of which only the value and its degrees of freedom are known."""
     one, unknown = np.ones(1), np.full(1, math.nan)
     return DataLimit([Terms(variance * one, answers * one, df * one, unknown, unknown, 0 * one)])

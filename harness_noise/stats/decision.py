@@ -40,7 +40,7 @@ difference, and shifts far less.
 
 
 def verdicts_by_code(margin: float | None) -> tuple[str, ...]:
-    """Return the printed verdicts in the order of their codes, with "equivalent" if there is a margin."""
+    """Return the verdict texts in the order of their integer codes, "equivalent" last if there is a margin."""
     return WORDS if margin is None else (*WORDS, Equivalent(margin))
 
 
@@ -87,7 +87,7 @@ class Test:
 
 
 def by_sign(of: Differences) -> Test:
-    """Return the sign test of P differences as a `Test`. If no question differs, p = 1.
+    """Return the exact sign test of P differences, from how many questions or clusters each side leads on.
 
     A few large differences can make the mean negative while A leads on more questions: then neither is called better.
     """
@@ -128,13 +128,13 @@ class Decision:
     """(P, 4) `OneSided` of each."""
 
     def numbers(self) -> dict[str, FloatArray]:
-        """Return the columns that a result shows: limits, statistic, p-value, smallest detectable difference."""
+        """Return {name: column} of limits, t statistic, p-value and smallest detectable difference."""
         names = ("ci_low", "ci_high", "statistic", "p_value", "mde")
         return {name: getattr(self, name) for name in names}
 
 
 def decide(of: Differences, settings: Settings, test: Test | None = None) -> Decision:
-    """Return the interval, the p-value and the two one-sided tests of each difference, not adjusted for others.
+    """Return interval, p-value and equivalence tests of P differences, before any adjustment for multiple tests.
 
     The interval is t's, or the test's own where it has one, and reaches its far limit. A difference is called by its
     interval, or by p where the test says so. Where nothing varies there is no t: the interval is a small-sample rule's
@@ -192,7 +192,7 @@ def decide(of: Differences, settings: Settings, test: Test | None = None) -> Dec
 def _beyond(
     of: Differences, se: FloatArray, varies: BoolArray, bound: float, p: FloatArray, test: Test, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (P,) one-sided p-values for differences below `bound` (small if below), and for those above.
+    """Return (P,) one-sided p-values that the difference is below `bound`, and that it is above.
 
     At 0 they are halves of the two-sided p. Elsewhere they are the test's own there; where few questions differ, on the
     side away from 0, no smaller than those of the extended sample, whose limit counts there. So p < (1 − level)/2
@@ -225,18 +225,18 @@ def _beyond(
 
 
 def _halves(p: FloatArray, side: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Split two-sided p-values into one-sided ones: p/2 on the side of the estimate, 1 − p/2 on the other."""
+    """Split two-sided p-values into one-sided: p/2 on the side of the estimate, 1 − p/2 on the other."""
     below = np.where(side < 0, p / 2, np.where(side > 0, 1 - p / 2, 0.5))
     return np.where(np.isnan(p), np.nan, below), np.where(np.isnan(p), np.nan, 1 - below)
 
 
 def two_one_sided(level: float) -> float:
-    """Return the level 1 − 2α of the interval that decides two one-sided tests of level α."""
+    """Return the confidence level 1 − 2α whose interval decides an equivalence test of level α."""
     return max(0.0, 2 * level - 1)
 
 
 def _limits(of: Differences, se: FloatArray, varies: BoolArray, level: float, test: Test) -> Limits[FloatArray]:
-    """Return the confidence limits of P differences, clipped to the metric's range. NaN if there are none.
+    """Return the confidence limits of P differences within ± the range's width. NaN if there is no interval.
 
     If nothing varies, they are those of the small-sample rule.
     """
@@ -259,18 +259,18 @@ def _no_rounding(limits: FloatArray) -> FloatArray:
 
 
 def noise_flags(df: FloatArray, *, zero: BoolArray, var_data: FloatArray) -> dict[str, BoolArray]:
-    """Return (P,) flags by diagnostic: few clusters, no variance at all, a negative data variance."""
+    """Return {diagnostic code: (P,) flags} for few clusters, zero variance and negative data variance."""
     return {"few_clusters": short_of(df, FEW_DF), "zero_variance": zero, "negative_data_variance": var_data < 0}
 
 
 def noise_codes(df: float, *, zero: bool = False, var_data: float = math.nan) -> set[str]:
-    """Return the diagnostics of one mean or difference: few clusters, no variance at all, a negative data variance."""
+    """Return the codes few_clusters, zero_variance, negative_data_variance that hold for one mean or difference."""
     flags = noise_flags(np.asarray(df), zero=np.asarray(zero), var_data=np.asarray(var_data))
     return {code for code, has in flags.items() if has}
 
 
 def adjusted(p: ArrayLike, method: str, families: Sequence[Hashable] | None = None) -> FloatArray:
-    """Return p-values adjusted for multiple tests (Holm, Benjamini–Hochberg or not) within each family. NaN stays NaN.
+    """Return p-values adjusted for multiple tests within each family, by Holm, Benjamini–Hochberg or not at all.
 
     Args:
         p: (P,) p-values.
@@ -303,7 +303,7 @@ class Verdicts:
 def apply_adjustment(
     own: Decision, a_better: BoolArray, settings: Settings, families: Sequence[Hashable] | None = None
 ) -> Verdicts:
-    """Return the verdicts on P differences, from p-values adjusted within families.
+    """Return the verdicts on P differences after adjusting their p-values within families.
 
     Args:
         own: what each says for itself.
@@ -320,7 +320,7 @@ def apply_adjustment(
 
 
 def two_sided(low: ArrayLike, high: ArrayLike, level: float) -> FloatArray:
-    """Return the two-sided p-value of 0 that a symmetric normal interval of this level implies.
+    """Return the two-sided p-value of "it is 0" that a symmetric normal interval (low, high) implies.
 
     Consistent with it at `level`.
     """
@@ -330,7 +330,7 @@ def two_sided(low: ArrayLike, high: ArrayLike, level: float) -> FloatArray:
 
 
 def p_beyond(estimate: ArrayLike, limit: ArrayLike, df: ArrayLike, level: float, bound: float) -> FloatArray:
-    """Return the one-sided p-value against "the truth is at least `bound`", derived from an interval's upper limit.
+    """Return the one-sided p against "the truth is ≥ bound", derived from an interval's upper limit.
 
     The t statistic (estimate − bound)/s, with s the half-width on that side over t's critical value: the
     standard error itself where the interval is t's; for any other interval, bootstrap or small-sample,
@@ -345,7 +345,7 @@ def p_beyond(estimate: ArrayLike, limit: ArrayLike, df: ArrayLike, level: float,
 
 
 def welch_p(x: FloatArray, y: FloatArray) -> float:
-    """Return the two-sided p-value of Welch's test that two independent samples have one mean."""
+    """Return the two-sided p-value of Welch's t test that two independent samples have equal means."""
     a, b = x.var(ddof=1) / len(x), y.var(ddof=1) / len(y)
     gap = float(x.mean() - y.mean())
     if a + b <= ROUNDING**2:
@@ -369,12 +369,12 @@ class Skew:
     """−γ/(2√G), which skewness γ adds to the expectation of t [Johnson]."""
 
     def turned(self) -> Skew:
-        """Return the skewness of the negated values."""
+        """Return the skewness statistics of the values with their signs reversed."""
         return Skew(-self.third, self.spread, -self.shift)
 
 
 def skew_of(sums: FloatArray) -> Skew | None:
-    """Return one row's share in the joint skewness test, from (G,) centred cluster sums. None if nothing varies."""
+    """Return one row's skewness statistics for a joint test over rows, from (G,) centred cluster sums, or None."""
     scale = float(np.abs(sums).max(initial=0.0))
     if scale <= SMALLEST:
         return None
@@ -386,7 +386,7 @@ def skew_of(sums: FloatArray) -> Skew | None:
 
 
 def skewed_alike(rows: Sequence[Skew]) -> bool:
-    """Return True if the rows share a significant skewness that moves the z of all rows together too far."""
+    """Return True if rows are skewed in one direction so much that their t tests together are too extreme."""
     spread = sum(row.spread for row in rows)
     if not spread > 0:
         return False
@@ -396,7 +396,7 @@ def skewed_alike(rows: Sequence[Skew]) -> bool:
 
 
 def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:
-    """Return (…,) two-sided p-values of the exact sign test (McNemar) of wins against losses. NaN without either.
+    """Return two-sided p-values of the exact sign test (McNemar) of wins against losses. NaN if both are 0.
 
     Args:
         wins: questions on which A is ahead, ties dropped; where they have clusters, clusters by the sign of their sums,
@@ -409,7 +409,7 @@ def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:
 
 
 def holm(p: ArrayLike) -> FloatArray:
-    """Return step-down adjusted p-values [Holm]."""
+    """Return p-values adjusted by Holm's step-down method for the family-wise error rate [Holm]."""
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(values)
     scaled = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
@@ -419,7 +419,7 @@ def holm(p: ArrayLike) -> FloatArray:
 
 
 def benjamini_hochberg(p: ArrayLike) -> FloatArray:
-    """Return step-up adjusted p-values [Benjamini]."""
+    """Return p-values adjusted by Benjamini–Hochberg's step-up method for the false discovery rate [Benjamini]."""
     from scipy.stats import false_discovery_control  # takes long to import
 
     values = np.asarray(p, dtype=np.float64)
@@ -427,7 +427,7 @@ def benjamini_hochberg(p: ArrayLike) -> FloatArray:
 
 
 def detectable_distance(se: float, df: float, level: float) -> float:
-    """Return the distance of a mean from a fixed number that a t test detects with 80% power.
+    """Return how far a mean must be from a fixed number for a t test to detect it with 80% power, or NaN.
 
     NaN where its noise is not known, or is none.
     """
@@ -435,7 +435,7 @@ def detectable_distance(se: float, df: float, level: float) -> float:
 
 
 def minimum_detectable(se: ArrayLike, df: ArrayLike, level: float, power: float = 0.80) -> FloatArray:
-    """Return the difference found significant with the given power: the noncentrality of t that has it, times se.
+    """Return the true difference that a t test of this level detects with the given power (0.8), or NaN.
 
     NaN where se or df is, and where the test of this level finds more than `power` of anything.
     """

@@ -29,7 +29,7 @@ Seen = Literal["grouped", "few", "function"]
 
 
 def seen_of(value: Callable[[IntArray], float], n: int, seed: int = 0) -> Seen:
-    """Return the evidence whether a metric groups its rows, depends on fewer than three, or does neither.
+    """Classify a metric by deleting and doubling rows: "few" (of 3 rows), "grouped" or plain "function" of rows.
 
     L_i = (n − 1)(θ without i − θ), D_i = (n + 1)(θ with i twice − θ), over at most 400 rows. It groups rows if all D
     are 0, or if both D differ from −L and resamples by row lie off θ. Each alone accuses metrics that group nothing: a
@@ -103,7 +103,7 @@ class _Recording(dict[Any, Any]):
 
 
 def key_of(call: Aggregate, items: Sequence[Any]) -> Key | None:
-    """Return the key by which an aggregation groups its records, if the records show it, the finest of several.
+    """Find the value in each record by which a metric's aggregation groups records (the finest). None if not shown.
 
     A value in each record (a position of a tuple, or a key of a mapping that the aggregation reads) is that if names do
     not matter (other names for the same groups give the same metric), if the groups do (each record alone gives
@@ -130,13 +130,13 @@ def key_of(call: Aggregate, items: Sequence[Any]) -> Key | None:
 
 
 def _is_measured(call: Aggregate, items: Sequence[Any], path: Path, values: list[Any], theta: float) -> bool:
-    """Return True if one value of each record gives the metric, with all else as in the first or last record."""
+    """Return True if the values at this path alone reproduce the metric, so that they are scores, not groups."""
     others = [call([_with(item, path, value) for value in values]) for item in (items[0], items[-1])]
     return all(abs(other - theta) <= _MOVES * max(1.0, abs(theta)) for other in others)
 
 
 def _is_of_groups(call: Aggregate, items: Sequence[Any], path: Path, values: list[Any], theta: float) -> bool:
-    """Return True if the metric is a function of the distribution of these groups, judged by at most 30 of them."""
+    """Return True if deleting and doubling whole groups shows that the metric averages over these groups."""
     names = list(dict.fromkeys(values))
     G, some = len(names), names[:: -(-len(names) // 30)]
     L, D = np.zeros((2, len(some)))
@@ -152,7 +152,7 @@ def _is_of_groups(call: Aggregate, items: Sequence[Any], path: Path, values: lis
 
 
 def _paths(call: Aggregate, items: Sequence[Any]) -> list[Path]:
-    """Return where a record may say its group: where all have a word or a whole number, of mappings what is read."""
+    """Return the paths to a text or whole number that every record has and the aggregation may group by."""
     read: set[Path] = set()
     call([_recording(item, (), read) for item in items])
     paths = dict.fromkeys(path for item in items[:1] for path in _leaves(item, ()) if _is_plain(path) or path in read)
@@ -198,7 +198,7 @@ def _has(item: Any, path: Path) -> bool:
 
 
 def _with(item: Any, path: Path, value: Any) -> Any:
-    """Return the record with another value at a path."""
+    """Return a copy of the record with the value at this path replaced."""
     if not path:
         return value
     first, rest = path[0], path[1:]
@@ -208,19 +208,19 @@ def _with(item: Any, path: Path, value: Any) -> Any:
 
 
 def _fresh(value: Any, i: int, values: Sequence[Any]) -> Any:
-    """Return a name that no record has, of the kind of the others."""
+    """Return the i-th new name that is not among `values` and is of their kind (text or number)."""
     if isinstance(value, int):
         return max(values) + 1 + i
     return str(10 ** max(map(len, values)) + i) if value.isdecimal() else f"{max(values, key=len)}{i}x"
 
 
 def jackknife_blocks(G: int, most: int, seed: int = 0) -> IntArray:
-    """Return (G,) which of at most `most` random blocks each cluster is left out with."""
+    """Assign each of G clusters to one of at most `most` random blocks. Returns (G,) block numbers."""
     order = np.random.default_rng(seed).permutation(G)
     return np.asarray(order % min(G, most), dtype=np.intp)
 
 
 def delete_one_variance(theta: FloatArray) -> float:
-    """Return (B − 1)/B Σ (θ_(−b) − θ̄)²: the variance of a metric from its values without each block [Efron1981]."""
+    """Return the jackknife variance (B − 1)/B Σ (θ_(−b) − θ̄)² of a metric, θ_(−b) without block b [Efron1981]."""
     B = len(theta)
     return (B - 1) / B * float(((theta - theta.mean()) ** 2).sum())

@@ -47,7 +47,7 @@ class ExtendedSample:
 
 
 def effective_flips(sums: FloatArray) -> FloatArray:
-    """Return (…,) effective numbers of differing clusters, (Σ S²)²/Σ S⁴. m equal sums among zeros give m."""
+    """Return the effective number (Σ S²)²/Σ S⁴ of clusters that differ. m equal sums among zeros give m."""
     top = np.abs(sums).max(axis=-1, keepdims=True, initial=0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         squares = (sums / top) ** 2
@@ -55,7 +55,7 @@ def effective_flips(sums: FloatArray) -> FloatArray:
 
 
 def level_sums(deviations: FloatArray, mean: FloatArray, spread: FloatArray) -> FloatArray:
-    """Return (…, G) cluster sums, rescaled as if all clusters had one size.
+    """Return (…, G) cluster sums (deviation + share of the mean), rescaled as if clusters had equal sizes.
 
     The deviations are brought to one variance under working independence, and each cluster gets the same share of the
     mean back: independent questions with a difference of any size have G/3 effective flips, whatever the sizes.
@@ -72,7 +72,7 @@ def level_sums(deviations: FloatArray, mean: FloatArray, spread: FloatArray) -> 
 
 
 def are_few(n_f: FloatArray, G: FloatArray | float) -> BoolArray:
-    """Return True where so few clusters differ that the far limit of the interval is extended.
+    """Return True where so few clusters differ that the interval's limit away from 0 must be extended.
 
     A count on the boundary is not few, however it was rounded.
     """
@@ -93,17 +93,17 @@ class Extension:
         self.spread = squares * (1 - self.shares)
 
     def level_sums(self, sums: FloatArray) -> FloatArray:
-        """Return (P, G) cluster sums as if all clusters had one size, from (P, C) sums by cell."""
+        """Return (P, G) cluster sums rescaled as if clusters had equal sizes, from (P, C) sums by cell."""
         return level_sums(*self._deviations(sums), self.spread)
 
     def _deviations(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return (P, G) deviations of the clusters' weighted sums from their mean, and (P,) that mean."""
+        """Return (P, G) deviations of the clusters' weighted sums from expected, and (P,) mean per cluster."""
         S = self.cells.by_cluster(sums * self.cells.weights[:, self.cells.strata])
         mean = S.sum(axis=1)
         return S - mean[:, None] * self.shares, mean / self.cells.n_clusters
 
     def __call__(self, sums: FloatArray) -> ExtendedSample:
-        """Return P samples with two pseudo-clusters added, from (P, C) sums by cell. NaN if enough clusters differ."""
+        """Return mean, variance, df of P samples with two made-up clusters added. NaN if enough clusters differ."""
         with np.errstate(invalid="ignore", divide="ignore"):
             deviations, mean = self._deviations(sums)
             few = are_few(effective_flips(level_sums(deviations, mean, self.spread)), self.cells.n_clusters)
@@ -113,7 +113,7 @@ class Extension:
         return out
 
     def _extend(self, design: Cells, sums: FloatArray, top: FloatArray) -> ExtendedSample:
-        """Return the samples with two pseudo-clusters added, which deviate from the mean by `top`."""
+        """Add two made-up clusters, `top` above and below the mean. Return mean, variance and df."""
         n_t, T = design.task_sizes, design.weights.shape[1]
         G = design.n_clusters[:, None]
         grown = 1 + 2 / G
@@ -140,7 +140,7 @@ class Limits(Generic[Number]):
     high: Number
 
     def widened_to(self, estimate: ArrayLike, far: ExtendedSample | None, level: float) -> Limits[FloatArray]:
-        """Return these limits, with the one away from 0 moved out to the extended sample's if that is farther.
+        """Return the limits with the one away from 0 moved out to the extended sample's limit, if that is wider.
 
         None, or NaN in it, leaves the limits to the last digit; where the estimate is 0 both are far ones.
         """
@@ -155,34 +155,34 @@ class Limits(Generic[Number]):
         )
 
     def exclude(self, value: float = 0.0) -> BoolArray:
-        """Return True if `value` lies outside the interval, False if `value` lies inside or there is no interval."""
+        """Return True if `value` lies outside the limits. False if it is inside or there is no interval."""
         return np.asarray((self.low > value) | (self.high < value))
 
     def hold(self, estimate: ArrayLike) -> BoolArray:
-        """Return True if the estimate lies within the limits, up to rounding, or if there is no interval."""
+        """Return True if the estimate lies within the limits (up to rounding), or if there is no interval."""
         estimate = np.asarray(estimate, dtype=np.float64)
         slack = SLACK * np.maximum(1.0, np.abs(estimate))
         return np.asarray(~((self.low > estimate + slack) | (self.high < estimate - slack)))
 
     def within(self, margin: float) -> BoolArray:
-        """Return True if the interval lies inside ±margin (equivalence by two one-sided tests [Schuirmann])."""
+        """Return True if the whole interval lies inside ±margin, which shows equivalence [Schuirmann]."""
         return np.asarray((-margin < self.low) & (self.high < margin))
 
 
 def critical(level: float, df: ArrayLike = math.inf) -> FloatArray:
-    """Return the two-sided critical value of Student's t for a confidence level, the normal one for infinite df."""
+    """Return the two-sided critical value of Student's t at this confidence level (normal if df is infinite)."""
     return np.asarray(special.stdtrit(np.asarray(df, dtype=np.float64), 0.5 + level / 2))
 
 
 def t_limits(estimate: ArrayLike, se: ArrayLike, df: ArrayLike, level: float) -> Limits[FloatArray]:
-    """Return the t intervals estimate ± t·se, of arrays."""
+    """Return the t intervals estimate ± t·se for arrays of estimates."""
     estimate = np.asarray(estimate, dtype=np.float64)
     half = critical(level, df) * np.asarray(se)
     return Limits(estimate - half, estimate + half)
 
 
 def t_interval(mean: float, se: float, df: float, level: float) -> Limits[float]:
-    """Return the t interval mean ± t·se of one mean."""
+    """Return the t interval mean ± t·se of one mean, as two floats."""
     ends = t_limits(mean, se, df, level)
     return Limits(float(ends.low), float(ends.high))
 
@@ -238,17 +238,17 @@ def t_of_mean(of: OneMean) -> Limits[float]:
 
 
 def tail_shift_of_t(of: OneMean) -> float:
-    """Return the standard errors by which skewness moves a limit of the t interval of a mean."""
+    """Return how far skewness moves one limit of a mean's t interval, in standard errors. Negative: lower limit."""
     return tail_shift(of.skewness, 0.0, of.t, of.least)
 
 
 def wilson_of_mean(of: OneMean) -> Limits[float]:
-    """Return the Wilson score interval of a mean, on its effective number of answers."""
+    """Return the Wilson score interval of a mean, at its effective number of independent answers."""
     return wilson(of.share, of.size, of.t)
 
 
 def tail_shift_of_wilson(of: OneMean) -> float:
-    """Return the standard errors by which skewness beyond a binomial's moves a limit of a mean's Wilson interval."""
+    """Return how far skewness beyond a binomial's moves a mean's Wilson limit, in standard errors."""
     return tail_shift(of.skewness, binomial_skewness(of.share, of.size), of.t)
 
 
@@ -258,7 +258,7 @@ def clopper_pearson_of_mean(of: OneMean) -> Limits[float]:
 
 
 def why_not_binomial(of: OneMean) -> str:
-    """Return the reason why a Clopper–Pearson interval does not fit (no binomial sample), or "" if it fits."""
+    """Return a message that Clopper–Pearson needs one unclustered 0/1 answer per question, "" if that holds."""
     if of.exact:
         return ""
     return (
@@ -273,7 +273,7 @@ def korn_graubard_of_mean(of: OneMean) -> Limits[float]:
 
 
 def of_mean(choice: IntervalMethod, of: OneMean) -> tuple[Limits[float] | None, float]:
-    """Return a mean's interval by the chosen method, and how many standard errors skewness moves one of its limits."""
+    """Return a mean's interval by the chosen method, and how many standard errors skewness moves a limit of it."""
     ends: Limits[float] | None = choice.call("of_mean", of)
     if ends is None:
         return None, 0.0
@@ -297,7 +297,7 @@ def binomial_skewness(p: float, n: float) -> float:
 
 
 def tail_shift(skewness: float, allowed: float, critical: float, least: float = SKEWED) -> float:
-    """Return the standard errors by which skewness moves a confidence limit out: up if above 0, 0 for none.
+    """Return how many standard errors skewness moves a confidence limit out: upper if > 0, lower if < 0, 0 none.
 
     A Studentised mean of skewness γ has the quantile t + γ(1 + 2t²)/6 where Student's has t [Hall, eq. 2.38].
     Only the limit that becomes farther by it is moved.
@@ -315,19 +315,19 @@ def tail_shift(skewness: float, allowed: float, critical: float, least: float = 
 
 
 def with_moved_limit(interval: Limits[float], by: float) -> Limits[float]:
-    """Return the interval with the upper limit raised by `by`, or with the lower limit lowered if `by` is negative."""
+    """Return the interval with its upper limit raised by `by`, or its lower limit lowered if `by` is negative."""
     return Limits(interval.low + min(by, 0.0), interval.high + max(by, 0.0))
 
 
 def in_range(mean: ArrayLike, bounds: tuple[float, float]) -> FloatArray:
-    """Return means clipped to the metric's range, with rounding error at its ends removed."""
+    """Return means clipped to the metric's range. Values within rounding of an end become that end."""
     low, high = bounds
     slack, mean = SLACK * (high - low), np.asarray(mean, dtype=np.float64)
     return np.where(mean > high - slack, high, np.where(mean < low + slack, low, mean))
 
 
 def within(interval: Limits[float], low: float, high: float) -> Limits[float]:
-    """Return the part of a confidence interval that lies in [low, high]."""
+    """Return the confidence interval cut off at `low` and `high`."""
     return Limits(max(low, interval.low), min(high, interval.high))
 
 
@@ -373,7 +373,7 @@ def korn_graubard(p: float, n_effective: float, n_answers: float, df: float, lev
 
 
 def rescaled(interval: Limits[float], bounds: tuple[float, float]) -> Limits[float]:
-    """Return an interval of a share in [0, 1] as an interval on the scale [low, high]."""
+    """Convert an interval of a share in [0, 1] to the metric's scale `bounds`."""
     low, high = bounds
     width = high - low
     return Limits(low + width * interval.low, min(high, low + width * interval.high))
@@ -382,7 +382,7 @@ def rescaled(interval: Limits[float], bounds: tuple[float, float]) -> Limits[flo
 def bonett_price(
     gain: FloatArray, loss: FloatArray, n: FloatArray | float, width: FloatArray | float, level: float
 ) -> Limits[FloatArray]:
-    """Return the adjusted Wald interval [Bonett] for means of paired differences in [−width, width].
+    """Return the adjusted Wald interval [Bonett] of paired mean differences, for those without variance.
 
     Used where the differences have no variance, so that a t interval would be a point.
 
@@ -399,7 +399,7 @@ def bonett_price(
 
 
 def agresti_caffo(p: FloatArray, n: float, q: FloatArray, m: float, level: float) -> Limits[FloatArray]:
-    """Return the adjusted Wald interval [Agresti] for p − q of two independent proportions.
+    """Return the adjusted Wald interval [Agresti] of p − q for independent proportions of n and m.
 
     The unpaired counterpart of `bonett_price`: one success and one failure are added to each.
     """
@@ -428,7 +428,7 @@ class RangeEnds:
 
 
 def range_ends(values: FloatArray, mean: FloatArray, plan: Design, bounds: tuple[float, float]) -> RangeEnds:
-    """Return where (n, K) scores lie between the ends of their range, such as the clusters that leave an end."""
+    """Count the clusters whose (n, K) scores leave an end of the metric's range, for intervals near the ends."""
     low, high = bounds
     scored = values[~np.isnan(values)]
     with np.errstate(invalid="ignore"):

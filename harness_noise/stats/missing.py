@@ -34,7 +34,7 @@ UNTOLD = Reach()
 
 
 def t_reach(low: FloatArray, high: FloatArray, plan: Design, estimator: Estimator) -> Reach:
-    """Return the range of t statistics that a mean could have, whatever the missing scores are.
+    """Return the range of t statistics a mean could have, if missing scores make values lie in [low, high].
 
     Args:
         low: (n,) the lowest difference of each question that the missing scores allow.
@@ -50,7 +50,7 @@ def t_reach(low: FloatArray, high: FloatArray, plan: Design, estimator: Estimato
     middle, reach = (design.sums(x[None, :])[0] for x in ((low + high) / 2, (high - low) / 2))
 
     def of_task(values: FloatArray) -> FloatArray:
-        """Return for each cell (cluster × task) the sum of `values` over the cell's task."""
+        """Return for each cell (cluster × task) the sum of `values` over all cells of its task."""
         return np.asarray(design.by_task(values[None, :])[0, design.strata])
 
     # a cell's residual sum falls by its share of what its task's sum rises by

@@ -86,7 +86,7 @@ def contrast_moments(
     shown: BoolArray | None = None,
     alone: bool = False,
 ) -> OfContrasts:
-    """Return contrasts of some runs with their means, variances, noise split, repeat diagnostics and data-noise limit.
+    """Compute means or differences over runs: mean, variance, noise split, diagnostics, data-noise limit.
 
     Data noise is V − Σ a_i² w_i, the small-K correction of [Wang, §3.3]; it may be negative. Prediction noise is
     Σ a_i² v_i, at one answer per question; total noise V + Σ a_i² Σ_r a_r² s² (1 − 1/k) is their sum where they are
@@ -134,7 +134,7 @@ def contrast_moments(
 
 
 def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: BoolArray | None = None) -> Moments:
-    """Return the weighted means of (P, n) values and their variances, with no split into kinds of noise."""
+    """Return P weighted means with cluster-robust variances and df. Noise is not split into kinds."""
     d = np.atleast_2d(d)
     P, n = d.shape
     weights, counts = task_weights(plan, shown)
@@ -179,14 +179,14 @@ def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: Bool
 
 
 def _count_clusters(plan: Design, shown: BoolArray | None) -> FloatArray:
-    """Return (Q,) numbers of clusters with at least one question."""
+    """Return (Q,) how many clusters have at least one question that is shown."""
     if shown is None:
         return once(plan, "clusters", lambda: np.array([np.count_nonzero(np.bincount(plan.clusters))], np.float64))
     return np.asarray((sum_by(plan.clusters, shown, plan.n_clusters) > 0).sum(axis=1).astype(np.float64))
 
 
 def _variance(e: FloatArray, plan: Design, by_cell: Cells, estimator: Estimator) -> tuple[FloatArray, FloatArray]:
-    """Return (P,) variances of means and their degrees of freedom, from residuals. NaN if not identified."""
+    """Return (P,) variances of P means and their df, from residuals, crossed clusters included. NaN if none."""
     if plan.crossed is None:
         return by_cell.variances(e, estimator), np.broadcast_to(by_cell.df, len(e))
     each = [crossed_variance(row, plan, estimator) for row in e]
@@ -195,14 +195,14 @@ def _variance(e: FloatArray, plan: Design, by_cell: Cells, estimator: Estimator)
 
 
 def undefined_moments(n: FloatArray, n_clusters: FloatArray) -> Moments:
-    """Return moments of which only the numbers of questions and clusters are known."""
+    """Return moments that are all NaN except the numbers of questions and clusters."""
     return replace(blank(Moments, len(n)), n=n, n_clusters=n_clusters)
 
 
 def _inverse_df_of_answer_noise(
     run: QuestionStats, shares: FloatArray, plan: Design, shown: BoolArray | None, whole: FloatArray
 ) -> FloatArray:
-    """Return (P,) one run's part of 1/df for the variance `whole`: Σ (c_i s²_i/V)²/(k_i − 1) over its questions.
+    """Return (P,) one run's part Σ (c_i s²_i/V)²/(k_i − 1) of 1/df, for V = `whole`.
 
     It is free of the scale of the scores, of which it would take the fourth power. The share of questions with one
     answer, which borrow the mean s² of the others of their task, goes to these.
@@ -225,7 +225,7 @@ def _inverse_df_of_answer_noise(
 
 
 def gap_of_runs(run: QuestionStats, plan: Design, var_prediction: float, level: float) -> float:
-    """Return the largest difference that answer noise alone makes between two runs of one model, at this level.
+    """Return the largest difference that answer noise alone causes between two runs of one model, or NaN.
 
     t √2 √(Σ c_i² s²_i), the repeatability limit of ISO 5725-6, with the degrees of freedom of this sum of variances
     [Satterthwaite]. NaN if the prediction noise is not identified, or 0.
@@ -260,7 +260,7 @@ class RunComponent:
         return self.between - self.residual
 
     def spread(self, scale: float) -> float:
-        """Return Σ V²/df of the two mean squares, which Satterthwaite's degrees of freedom of a sum need."""
+        """Return Σ V²/df over the two mean squares, scaled, as Satterthwaite's formula for df needs it."""
         between = (scale * self.between) ** 2 / (self.runs - 1)
         return between + (scale * self.residual) ** 2 / self.df_residual
 
@@ -281,7 +281,7 @@ class RunComponent:
         return self._p(self.means[1:], self.runs - 2)
 
     def _p(self, means: FloatArray, df: int) -> float | None:
-        """Return the F test's p-value that runs with these means have one mean (`df` numerator degrees of freedom)."""
+        """Return the p-value of the F test that runs with these means have one true mean. None if undefined."""
         if self.residual <= ROUNDING**2 or df < 1:
             return None
         between = float(((means - means.mean()) ** 2).sum()) / df
@@ -289,7 +289,7 @@ class RunComponent:
 
 
 def run_component(values: FloatArray, weights: FloatArray, strata: IntArray) -> RunComponent | None:
-    """Return the variance component between runs, from (n, K) scores whose column j is run j.
+    """Estimate the variance between runs from (n, K) scores, column j being run j. None if too little data.
 
     Run means come from the questions that every run has scored; None with K < 2, or with fewer than
     two such questions in a task.
@@ -327,13 +327,13 @@ def run_component(values: FloatArray, weights: FloatArray, strata: IntArray) -> 
 
 
 def without_run_means(values: FloatArray, strata: IntArray, component: RunComponent) -> QuestionStats:
-    """Return question statistics of (n, K) scores after each run's mean effect has been subtracted."""
+    """Return question statistics of (n, K) scores after each run's deviation from the mean is subtracted."""
     stats = question_stats(values - component.effects[strata])
     return QuestionStats(stats.mean, stats.var * component.correction[strata], stats.count)
 
 
 def shared_noise_p(values: FloatArray, plan: Design, shown: BoolArray) -> FloatArray:
-    """Return (P,) p-values of the F test that a run's repeats move together, on P sets of questions.
+    """Return (P,) p of the F test that whole repeats are higher or lower, on P subsets (`shown`) of questions.
 
     What `run_component` has as `p_value`, from sums: with e the run means less their mean, the variance that is left
     within a question when e is taken out adds up to Σ s²_i − n Σ e²/(K − 1). 1 where nothing is left, and NaN where too
@@ -368,7 +368,7 @@ def shared_noise_p(values: FloatArray, plan: Design, shown: BoolArray) -> FloatA
 
 
 def moving_together_p(values: FloatArray) -> FloatArray:
-    """Return (P,) p-values of the F test that the K repeats of a run move together, for P runs on one task.
+    """Return (P,) p of the F test that whole repeats are higher or lower, for P runs of complete scores.
 
     NaN without any residual.
 
@@ -385,7 +385,7 @@ def moving_together_p(values: FloatArray) -> FloatArray:
 
 
 def with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:
-    """Add the variance between runs to moments that were computed for independent answers [Searle, §4.5].
+    """Add the variance between runs to the variance of a mean or difference, and adjust its df [Searle, §4.5].
 
     For one run se² = (MS_q + MS_run − MS_res)/(nK) with Satterthwaite's degrees of freedom over its
     three mean squares; with clusters V takes the place of MS_q/(nK). One of them is subtracted, which
@@ -409,7 +409,7 @@ def with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequ
 
 
 def skewness(d: FloatArray, plan: Design) -> float:
-    """Return the skewness of a mean, estimated from its cluster sums (G₁ [Cramér] over √G).
+    """Return the skewness of a mean, estimated from its cluster sums (G₁ [Cramér] over √G). 0 if unknown.
 
     0 for questions clustered in two crossed ways, and where there are fewer than three clusters.
     """
@@ -424,7 +424,7 @@ def skewness(d: FloatArray, plan: Design) -> float:
 
 
 def ratio_skewness(z: FloatArray, y: FloatArray, plan: Design) -> float:
-    """Return the skewness that a varying denominator ȳ adds to a Studentised ratio, −3 cov(z̄, ȳ)/(se(z̄) ȳ).
+    """Return the skewness that the noise of its denominator ȳ adds to a ratio's t statistic.
 
     A ratio and its standard error have ȳ and the estimated R in common: where se is taken at the estimate, and not at
     the true R as in Fieller's theorem, t becomes t + cov(z̄, ȳ)/(se(z̄) ȳ) t², and a skewness γ changes t by −γ t²/3.
@@ -443,7 +443,7 @@ def ratio_skewness(z: FloatArray, y: FloatArray, plan: Design) -> float:
 
 
 def _level_sums(d: FloatArray, plan: Design) -> FloatArray:
-    """Return (G,) sums of residuals by cluster, as if all clusters had one size."""
+    """Return (G,) residual sums by cluster, rescaled as if all clusters had one size."""
     sizes = np.maximum(np.bincount(plan.strata), 1)
     means = (np.bincount(plan.strata, weights=d) / sizes)[plan.strata]
     by_cell = cells(plan)
@@ -457,13 +457,13 @@ def is_skewed(d: FloatArray, plan: Design) -> bool:
 
 
 def without_rounding(x: FloatArray | float, y: FloatArray | float) -> FloatArray:
-    """Return x − y, or 0 where only rounding error is left, because the sign of x − y is a diagnostic."""
+    """Return x − y, set to exactly 0 where it is only rounding error, so that its sign is reliable."""
     left = np.asarray(x - y)
     return np.where(np.abs(left) <= ROUNDING * np.maximum(x, y), 0.0, left)
 
 
 def intraclass_correlation(d: FloatArray, plan: Design) -> float | None:
-    """Return the intraclass correlation of values within clusters (one-way ANOVA estimate) [Searle, §3.6].
+    """Return the intraclass correlation within clusters (ANOVA estimate) [Searle, §3.6]. None if undefined.
 
     None without clusters or with crossed ones, over several tasks, with singletons only, or without any variance.
     """

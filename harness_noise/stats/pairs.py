@@ -85,7 +85,7 @@ class Leads:
 
 
 def leads(d: FloatArray, plan: Design, m: Moments, shown: BoolArray | None = None) -> Leads:
-    """Count the clusters on which A leads and on which B leads, in P pairs.
+    """Count, for P pairs, the clusters (questions) on which A's sum is above B's, and on which it is below.
 
     Args:
         d: (P, n) differences, 0 on questions that are not shown.
@@ -126,7 +126,7 @@ class Sides:
 def sides_of(
     only: Sequence[IntArray], repeats: Sequence[IntArray], each: Sequence[Moments], correlated: FloatArray
 ) -> Sides:
-    """Return the `Sides` of each pair: A's and B's mean, variance, most answers, questions that only one has.
+    """Collect each pair's per-model columns: means and variances of A and B, most answers, unshared questions.
 
     The wins are not known.
     """
@@ -136,7 +136,7 @@ def sides_of(
 
 
 def correlation(x: FloatArray, y: FloatArray, shown: BoolArray | None = None) -> FloatArray:
-    """Return (P,) correlations between A's and B's question means. NaN if one of them is constant."""
+    """Return (P,) correlations over questions between A's and B's mean scores. NaN if one is constant."""
     here = np.ones(x.shape) if shown is None else shown
     n, each = here.sum(axis=1, keepdims=True), []
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -168,7 +168,7 @@ class Columns:
         return len(self.a)
 
     def fill(self, rows: IntArray, flags: dict[str, BoolArray], **parts: Any) -> None:
-        """Write values into these rows of the named columns, and into the flags of the named diagnostics."""
+        """Write values into these rows (pairs) of the named columns, and into the flags of the diagnostics."""
         for name, part in parts.items():
             put(getattr(self, name), rows, part)
         for code, has in flags.items():
@@ -178,7 +178,7 @@ class Columns:
 def pair_columns(
     table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr2", *, fixed: bool = False
 ) -> Columns:
-    """Return the columns (difference, variance, counts, flags) of the pairs (a[i], b[i]) of a table's models.
+    """Compute A − B for pairs (a[i], b[i]) of a table's models: mean, variance, counts and flags as columns.
 
     Args:
         table: question statistics of all models.
@@ -220,7 +220,7 @@ class PairLimit(DataLimit):
         self._pair = table, estimator, np.array([a, b])
 
     def parts(self) -> Sequence[Terms]:
-        """Return the terms of the data-noise limit of A − B, computed from the questions that both models have."""
+        """Return the inputs of the data-noise limit of A − B, computed when first needed."""
         table, estimator, models = self._pair
         rows = np.flatnonzero((table.stats.count[models] > 0).all(axis=0))
         plan = sub_design(table.plan, rows)
@@ -250,7 +250,7 @@ def from_questions(
     fixed: bool = False,
     shown: BoolArray | None = None,
 ) -> tuple[dict[str, Any], dict[str, BoolArray], Contrast, Terms | None]:
-    """Compare A with B in P pairs: return column values, repeat codes, contrasts and the limit of the data noise.
+    """Compute A − B in P pairs from question statistics: columns, repeat flags, contrasts, data-noise limits.
 
     Args:
         runs: statistics of A and of B, (P, n) each.
@@ -275,7 +275,7 @@ def from_questions(
 
 
 def _from_questions(work: _Work, rows: IntArray) -> None:
-    """Fill in the columns of these pairs, computed from the questions that both models of a pair have."""
+    """Fill in the columns of these pairs, each from the questions that both of its models have."""
     models = (work.out.a[rows], work.out.b[rows])
     shown = None if work.whole else work.scored[models[0]] & work.scored[models[1]]
     runs = [work.stats.runs(each) for each in models]
@@ -286,7 +286,7 @@ def _from_questions(work: _Work, rows: IntArray) -> None:
 
 
 def _fill_single(work: _Work, i: int) -> None:
-    """Fill in the columns of pair number i, computed from a table of only the questions that both models have."""
+    """Fill in the columns of pair number i, from a smaller table of the questions that both models have."""
     models = np.array([work.out.a[i], work.out.b[i]])
     rows = np.flatnonzero(work.scored[models].all(axis=0))
     part = Table(work.stats.runs(models).take(np.s_[:, rows]), sub_design(work.plan, rows))
@@ -299,7 +299,7 @@ def _fill_single(work: _Work, i: int) -> None:
 
 
 def _from_products(work: _Work) -> IntArray:
-    """Fill in the pairs of models that answered every question, by matrix products. Return the pairs still to do.
+    """Fill in pairs of models with all questions, by matrix products. Return the rows of pairs left to do.
 
     What adds up over the two models of a pair comes from each model alone, and the rest from the products of their
     cluster scores, of their residuals and of powers of them.
@@ -349,7 +349,7 @@ def _from_products(work: _Work) -> IntArray:
 def _data_limits(
     work: _Work, c: Contrast, V: FloatArray, df: FloatArray, known: IntArray, models: tuple[IntArray, IntArray]
 ) -> FloatArray:
-    """Return (P,) upper limits of the data variance of pairs that answered every question. NaN if unknown."""
+    """Return (P,) upper limits of the data variance for pairs that answered every question. NaN if unknown."""
     out, (a, b) = np.full(len(V), np.nan), models
     step = max(1, CHUNK // max(1, c.d.shape[1]))
     for start in range(0, len(known), step):
@@ -360,7 +360,7 @@ def _data_limits(
 
 
 def _scores(x: FloatArray, plan: Design, design: Cells, estimator: Estimator) -> list[FloatArray]:
-    """Return (M, G) cluster scores of the models' means, and (M, n) scores by question if they are needed, too."""
+    """Return (M, G) weighted cluster sums of the models' residuals, and (M, n) by question if clustered."""
     sizes = np.maximum(np.bincount(plan.strata), 1).astype(np.float64)
     means = (sum_by(plan.strata, x, len(sizes)) / sizes)[:, plan.strata]
     residual = means - (x @ plan.weights)[:, None] if plan.between_tasks else x - means
@@ -373,13 +373,13 @@ def _scores(x: FloatArray, plan: Design, design: Cells, estimator: Estimator) ->
 
 
 def _squared_distances(gram: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
-    """Return (P,) squared distances between rows a and rows b of a matrix, from the matrix's Gram matrix."""
+    """Return (P,) squared distances between rows a[i] and b[i] of a matrix, from its Gram matrix."""
     own = gram.diagonal()
     return np.asarray(own[a] + own[b] - 2 * gram[a, b])
 
 
 def _maybe_few(extension: Extension, x: FloatArray, a: IntArray, b: IntArray) -> BoolArray:
-    """Return (P,) True for pairs on which few or nearly few clusters differ (small effective number of flips)."""
+    """Return (P,) True for pairs in which possibly too few clusters differ. May be True too often."""
     level = extension.level_sums(extension.cells.sums(x))
     z = level - level.mean(axis=0)  # the difference stays, the powers get small
     z2 = z * z
@@ -394,7 +394,7 @@ def _maybe_few(extension: Extension, x: FloatArray, a: IntArray, b: IntArray) ->
 
 
 def _wins(work: _Work) -> tuple[FloatArray, FloatArray]:
-    """Return (P,) expected wins of A and of B: over all pairs of answers to each question, whose score is higher."""
+    """Return (P,) A's and B's expected wins: per question, the share of answer pairs with the higher score, summed."""
     table, x, a, b = work.table, work.stats.mean, work.out.a, work.out.b
     if table.answers is not None:
         above = answers_above(table.answers)
@@ -406,7 +406,7 @@ def _wins(work: _Work) -> tuple[FloatArray, FloatArray]:
 
 
 def difference_columns(m: Moments, of: Leads, sides: Sides, clustered: bool, *, lower: bool) -> dict[str, AnyArray]:
-    """Return the columns of P differences by name, without those of the decision (interval, p, verdict)."""
+    """Return {name: column} of P differences except interval, p and verdict."""
     shown = columns_of(replace(sides, wins_a=sides.wins_b, wins_b=sides.wins_a) if lower else sides)
     variance_a, variance_b = shown.pop("variance_a"), shown.pop("variance_b")
     return {
@@ -430,7 +430,7 @@ def extended_samples(
     shown: BoolArray | None = None,
     whole: Moments | None = None,
 ) -> ExtendedSample:
-    """Return the extended samples for pairs on which few clusters differ, from which far limits come.
+    """Return samples extended by two made-up clusters, for pairs in which few clusters differ. Else NaN.
 
     The extended sample knows the clusters of one way and nothing of the variance between runs: of crossed clusters, and
     where `whole` has these runs' moments, it has that variance on top, and no less than the difference itself.
@@ -448,7 +448,7 @@ def extended_samples(
 
 
 def paired(m: Moments, of: Leads, far: ExtendedSample | None, width: FloatArray | float | None) -> Differences:
-    """Return P differences with all that a decision needs: variance, sign test and limits for small samples.
+    """Bundle P paired differences with what a decision needs: variance, sign test, small-sample limits.
 
     Where nothing varies the sign test decides, and the interval is Bonett and Price's for as many clusters as there
     are, or as the weights of a group's tasks leave, one more than the degrees of freedom.
@@ -468,7 +468,7 @@ def paired(m: Moments, of: Leads, far: ExtendedSample | None, width: FloatArray 
 
 
 def noise_columns(m: Moments, clustered: bool) -> dict[str, FloatArray]:
-    """Return the noise columns of estimates and differences by name: standard errors, variances, design effect."""
+    """Return {name: column} of the noise: standard errors, variance parts, design effect."""
     with np.errstate(invalid="ignore", divide="ignore"):
         effect = m.variance / m.naive if clustered else np.where(np.isnan(m.variance + m.naive), np.nan, 1.0)
         highest = np.where(np.isnan(m.var_data), np.nan, m.data_upper)
@@ -481,7 +481,7 @@ def noise_columns(m: Moments, clustered: bool) -> dict[str, FloatArray]:
 
 
 def variance_flags(m: Moments, plan: Design, *, fixed: bool = False) -> dict[str, BoolArray]:
-    """Return (P,) flags by diagnostic code, of what a contrast's variance lacks: questions, clusters, any variation."""
+    """Return {diagnostic code: (P,) flags} for variances with too few questions or clusters, or none."""
     unknown, short = np.isnan(m.variance), np.isnan(m.mean) | (m.n < 2)
     # of two crossed ways the one with fewer clusters decides, whatever both together have
     df = m.df if fixed or plan.crossed is None else np.minimum(m.df, m.n_clusters - 1)

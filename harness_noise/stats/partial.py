@@ -52,16 +52,16 @@ class Part:
         return np.bincount(self.strata) / len(self.strata) if self.shares is None else self.shares
 
     def unknown(self) -> FloatArray:
-        """Return (T,) the share of each task's questions that were not asked."""
+        """Return (T,) the share of each task's questions that are not in the subset."""
         counts = np.bincount(self.strata[self.asked], minlength=len(self.weights))
         return 1 - counts / np.bincount(self.strata, minlength=len(self.weights))
 
     def chance(self) -> FloatArray:
-        """Return (m,) the probability with which each asked question was drawn."""
+        """Return (m,) the probability with which each question of the subset was drawn."""
         return (1 - self.unknown())[self.strata[self.asked]] if self.chances is None else self.chances
 
     def weights_of_others(self, plan: Design) -> FloatArray:
-        """Return (m,) weights with which the asked questions represent the questions that were not asked.
+        """Return (m,) weights with which the subset's questions stand for the questions outside of it.
 
         One drawn with probability π stands for 1/π questions, itself among them. In a task that was asked whole, they
         are those of the mean.
@@ -71,18 +71,18 @@ class Part:
         return np.where(sums > 0, self.weights[plan.strata] * left / np.where(sums > 0, sums, 1), plan.weights)
 
     def mean_of_all(self, values: FloatArray) -> float:
-        """Return the benchmark's mean over all N questions of (N,) values, tasks weighted."""
+        """Return the weighted benchmark mean of (N,) values, one for each question of the benchmark."""
         return float(self.weights @ (np.bincount(self.strata, weights=values) / np.bincount(self.strata)))
 
     def share_of_mean_not_asked(self, values: FloatArray) -> float:
-        """Return the part of the benchmark's mean of (N,) values that comes from questions that were not asked."""
+        """Return what the questions outside the subset contribute to the weighted mean of (N,) values."""
         others = np.ones(len(self.strata), dtype=bool)
         others[self.asked] = False
         sums = np.bincount(self.strata[others], weights=values[others], minlength=len(self.weights))
         return float(self.weights @ (sums / np.bincount(self.strata)))
 
     def design(self) -> Design:
-        """Return the design (weights, tasks, clusters) of the m questions that were asked."""
+        """Return the design (weights, tasks, clusters) of the m questions in the subset."""
         tasks = self.strata[self.asked]
         _, codes, each = np.unique(self.clusters[self.asked], return_inverse=True, return_counts=True)
         weights = (self.weights / np.maximum(np.bincount(tasks, minlength=len(self.weights)), 1))[tasks]
@@ -110,7 +110,7 @@ class FromPart:
 
 
 def _variance(e: FloatArray, part: Part, plan: Design, *, of_all: bool = False) -> tuple[float, float] | None:
-    """Return the variance and df of the estimated mean of these N questions, or (`of_all`) of their kind.
+    """Return variance and df of an estimated mean over these N questions (`of_all`: over all such questions).
 
     The shares that were not asked, 1 − π, make it the variance for these N questions [Särndal, eq. 2.8.6, Hájek's
     approximation where π differs]; π makes it that of the mean of N questions. Each question counts 1/π times. Tasks
@@ -134,13 +134,13 @@ def _variance(e: FloatArray, part: Part, plan: Design, *, of_all: bool = False) 
 
 
 def _mean(y: FloatArray, residual: FloatArray, part: Part, plan: Design) -> float:
-    """Return the benchmark's mean: asked questions count by their scores, the others by the mean residual."""
+    """Estimate the benchmark's mean: the subset's own scores, and the mean residual for the other questions."""
     unknown = part.unknown()[plan.strata]
     return float((plan.weights * (1 - unknown)) @ y + (part.weights_of_others(plan) * unknown) @ residual)
 
 
 def _for_population(these: tuple[float, float], d: FloatArray, part: Part, plan: Design) -> tuple[float, float]:
-    """Add the variance of N questions as a sample of their kind to the variance for these N questions, with the df.
+    """Return variance and df for all questions of this kind, from those for these N questions.
 
     df by Satterthwaite.
     """
@@ -152,7 +152,7 @@ def _for_population(these: tuple[float, float], d: FloatArray, part: Part, plan:
 
 
 def plain(y: FloatArray, part: Part, against: FloatArray | None = None) -> FromPart | None:
-    """Estimate the benchmark's mean from the asked questions alone, without reference runs.
+    """Estimate a benchmark's mean (or minus `against`) from the random subset alone. None: no standard error.
 
     The arguments are those of `from_part`.
     """
@@ -163,7 +163,7 @@ def plain(y: FloatArray, part: Part, against: FloatArray | None = None) -> FromP
 
 
 def from_part(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None = None) -> FromPart | None:
-    """Estimate the mean of all N questions, or a difference, from the asked ones by regression on reference runs.
+    """Estimate a benchmark's mean or A − B from a random subset by regression on reference runs, else plainly.
 
     Whether the references gain anything plays no part in it: the smaller of two estimated variances is too small
     (1 point of coverage), and where they gain nothing the regression costs 0 to 4% of the variance.
@@ -181,7 +181,7 @@ def from_part(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | No
 
 
 def _regression(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None) -> FromPart | None:
-    """Estimate the benchmark's mean by a cross-fitted regression on reference runs [Särndal, eq. 6.4.1].
+    """Estimate a benchmark's mean by cross-fitted regression on reference runs [Särndal]. None: too few data.
 
     The questions that were not asked take ŷ_i and the mean residual of those that were, which have their own y_i: of a
     fit, the fold that it has not seen and the questions that were not asked are alike, so nothing is biased. Where the
@@ -215,7 +215,7 @@ def _regression(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | 
 def cross_fit(
     y: FloatArray, Z: FloatArray, seen: FloatArray, part: Part, plan: Design
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (m,) residuals of the asked questions and (N,) predictions, each by fits that have not seen its fold.
+    """Return (m,) residuals and (N,) predictions of ridge fits, each made without the question's own fold.
 
     The questions that were not asked take the mean of all fits, each counted as much as the fold that it lacks.
 
@@ -239,7 +239,7 @@ def cross_fit(
 
 
 def features(X: FloatArray, units: int, own: FloatArray | None = None) -> FloatArray:
-    """Return (N, p) standardised predictors of question scores, made of reference runs: mean, main components, `own`.
+    """Return (N, p) standardised predictors from reference runs: `own` run, mean, principal components.
 
     They are `own` (N,), never averaged in; the mean of the references; and the first components of what is left.
     """
@@ -259,7 +259,7 @@ def features(X: FloatArray, units: int, own: FloatArray | None = None) -> FloatA
 
 
 def ridge(Z: FloatArray, y: FloatArray, new: FloatArray) -> FloatArray:
-    """Return a ridge regression's predictions at `new`, with the penalty chosen by leave-one-out [Hoerl]."""
+    """Fit a ridge regression (penalty by leave-one-out [Hoerl]) of y on Z, and return predictions at `new`."""
     centre, level = Z.mean(axis=0), float(y.mean())
     U, s, Vt = np.linalg.svd(Z - centre, full_matrices=False)
     target = U.T @ (y - level)
@@ -272,7 +272,7 @@ def ridge(Z: FloatArray, y: FloatArray, new: FloatArray) -> FloatArray:
 
 
 def positions_look_random(part: Part) -> bool:
-    """Return True if the asked questions' positions look like a random subset of the benchmark.
+    """Return True if the subset's positions in the benchmark look randomly drawn, not the first ones.
 
     A cluster counts once, at the mean place of its questions. The rank sums of all tasks together are compared with
     those of random subsets; parts that are the first of every task are found however small they are.

@@ -12,7 +12,7 @@ from ..errors import check_count
 
 
 def pass_at_k(values: FloatArray, k: int) -> FloatArray:
-    """Return (n,) unbiased pass@k of each question: the chance that one of k answers is right [Chen, eq. 1].
+    """Return (n,) unbiased pass@k per question: the chance that at least one of k answers is right [Chen, eq. 1].
 
     Raises:
         ValueError: scores other than 0 and 1, or k < 1.
@@ -22,7 +22,7 @@ def pass_at_k(values: FloatArray, k: int) -> FloatArray:
 
 
 def consistency(values: FloatArray, k: int) -> FloatArray:
-    """Return (n,) the chance that k answers of a question all have one score, estimated from K ≥ k answers.
+    """Return (n,) the chance that k answers to a question all have the same score. NaN with fewer than k.
 
     Unbiased whatever K_i ≥ k is, as pass^k is of which it is the sum over all scores; NaN where K_i < k.
     """
@@ -33,7 +33,7 @@ def consistency(values: FloatArray, k: int) -> FloatArray:
 
 
 def pass_curves(values: FloatArray, ks: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-    """Return pass@k and pass^k of each question, (n, len(ks)) each, with a column for each k.
+    """Return pass@k (any of k right) and pass^k (all k right) of each question, (n, len(ks)) each.
 
     pass^k is the chance that all of k answers are right, C(c_i, k)/C(K_i, k) [Yao, §3].
 
@@ -49,7 +49,7 @@ def pass_curves(values: FloatArray, ks: Sequence[int]) -> tuple[FloatArray, Floa
 
 
 def _counts(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return (n,) numbers of answers and (n,) numbers of right answers of each question."""
+    """Return (n,) numbers of answers and (n,) numbers of right answers. Refuse scores other than 0 and 1."""
     present = ~np.isnan(values)
     if not (~present | (values == 0.0) | (values == 1.0)).all():
         raise ValueError("pass@k is for answers that are right or wrong: scores of 0 or 1")
@@ -57,7 +57,7 @@ def _counts(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _none_of(K: FloatArray, c: FloatArray, k: int) -> FloatArray:
-    """Return (n,) the chance that k answers drawn from K contain none of c, C(K − c, k)/C(K, k)."""
+    """Return (n,) the chance that k of K answers, drawn at random, include none of c. NaN if k > K."""
     check_count("k", k)
     steps = np.arange(k)  # a product of k ratios, so that nothing overflows
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -66,7 +66,7 @@ def _none_of(K: FloatArray, c: FloatArray, k: int) -> FloatArray:
 
 
 def steps_of_k(K: int) -> list[int]:
-    """Return the values of k at which a curve up to K is drawn: all up to 10, then 20, 50, 100, …, and K."""
+    """Return the values of k at which a pass@k curve is drawn: 1 to 10, then 20, 50, 100, …, and K."""
     ks = set(range(1, min(K, 10) + 1)) | {K}
     scale = 10
     while scale <= K:
@@ -76,7 +76,7 @@ def steps_of_k(K: int) -> list[int]:
 
 
 def acc_probs(loglikelihoods: FloatArray, gold: BoolArray) -> FloatArray:
-    """Return (n,) the probability that a model which samples among the choices gives a right answer.
+    """Return (n,) the probability of a right choice if a model samples choices by their likelihood, or NaN.
 
     softmax of the choices' log-likelihoods at the gold choices [Miller, §3.2]. It is another estimand than the
     accuracy of the likeliest choice: report it beside `acc`, never in its place. NaN where it does not exist: no right

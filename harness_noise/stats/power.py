@@ -29,7 +29,7 @@ _DEGREE = 48
 
 
 def power_t(nc: FloatArray | float, alpha: float, df: FloatArray | float) -> FloatArray:
-    """Return the power of the two-sided t test for a true difference of `nc` standard errors.
+    """Return the power of a two-sided t test of level alpha, for a true difference of `nc` standard errors.
 
     Args:
         nc: true difference over its standard error, of any shape that goes with `df`.
@@ -49,7 +49,7 @@ def power_t(nc: FloatArray | float, alpha: float, df: FloatArray | float) -> Flo
 
 
 def _noncentral(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:
-    """Return the power from scipy's noncentral t distribution. A probability that scipy rounds to NaN is 0."""
+    """Return the power of a t test from scipy's noncentral t distribution. Its NaN counts as 0."""
     below, above = (np.nan_to_num(special.nctdtr(df, nc, x)) for x in (-t, t))
     return np.asarray(below + 1 - above, dtype=np.float64)
 
@@ -62,7 +62,7 @@ def _quadrature() -> tuple[FloatArray, FloatArray]:
 
 
 def _integrated_over_z(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:
-    """Return the power of the t test by numerical integration over z, for few degrees of freedom."""
+    """Return the power of a t test with few degrees of freedom, by numerical integration."""
     total, (nodes, weights) = np.zeros(len(nc)), _quadrature()
     for shift in (nc, -nc):
         low = np.maximum(0.0, shift - 9.0) ** 0.25
@@ -77,7 +77,7 @@ def _integrated_over_z(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatAr
 
 
 def noncentrality(alpha: float, power: float, df: FloatArray | float) -> FloatArray:
-    """Return the true difference, in standard errors, at which the t test of level `alpha` has `power` (MDE/se).
+    """Return the true difference, in standard errors, that a t test of level `alpha` detects with `power`.
 
     Args:
         alpha: two-sided level, in (0, 1).
@@ -107,20 +107,20 @@ def noncentrality(alpha: float, power: float, df: FloatArray | float) -> FloatAr
 
 @lru_cache(maxsize=256)
 def _cached_noncentralities(alpha: float, power: float, df: tuple[float, ...]) -> FloatArray:
-    """Return the noncentralities for a few degrees of freedom, solved once and cached."""
+    """Return the noncentralities for these degrees of freedom, cached by arguments."""
     return _solve(alpha, power, np.array(df))
 
 
 @lru_cache(maxsize=256)
 def _curve(alpha: float, power: float) -> FloatArray:
-    """Return Chebyshev coefficients of log noncentrality as a function of 1/df in [0, 1]."""
+    """Return Chebyshev coefficients for log noncentrality as a function of 1/df in [0, 1]."""
     u = np.cos(np.pi * (np.arange(_DEGREE) + 0.5) / _DEGREE)
     values = np.log(_solve(alpha, power, 2 / (u + 1)))
     return np.asarray(chebyshev.chebfit(u, values, _DEGREE - 1), dtype=np.float64)
 
 
 def _solve(alpha: float, power: float, df: FloatArray) -> FloatArray:
-    """Solve for the noncentrality that gives `power` at each df, by bisection."""
+    """Find by bisection, for each df, the noncentrality at which a t test has this power."""
     low = np.zeros(len(df))
     high = np.full(len(df), special.ndtri(power) - special.ndtri(alpha / 2) + 1.0)
     high = np.maximum(high, 1.0)
@@ -149,7 +149,7 @@ class Variances:
     """(…) the same of B, None if the contrast is a single run."""
 
     def at(self, repeats: float) -> float:
-        """Return the variance per question at `repeats` answers: ω² + σ²/K."""
+        """Return the variance per question with K = `repeats` answers each: ω² + σ²/K, ω² at least 0."""
         return max(0.0, self.omega2) + self.sigma2 / repeats
 
     @property
@@ -163,7 +163,7 @@ class Variances:
         return 1 if self.sigma2_b is None else 2
 
     def inflated(self, design_effect: float | None) -> Variances:
-        """Return the variances with the data variance ω² multiplied by the clusters' design effect."""
+        """Return the variances with the data variance ω² multiplied by the design effect, if there is one."""
         return self if design_effect is None else replace(self, omega2=self.omega2 * design_effect)
 
 
@@ -177,11 +177,11 @@ class Units:
     """Degrees of freedom that one more unit brings: 1, or less where clusters are of unequal size."""
 
     def df(self, n: float) -> float:
-        """Return the degrees of freedom of a design with n questions, at least 1."""
+        """Return the degrees of freedom of a t test on n questions in these units (questions or clusters)."""
         return max(1.0, self.freedom * n / self.size - 1)
 
     def questions(self, units: int) -> int:
-        """Return the number of questions in that many units (questions or clusters), rounded up."""
+        """Return how many questions that many units (questions or clusters) contain, rounded up."""
         return math.ceil(units * self.size - SLACK)
 
 
@@ -189,7 +189,7 @@ QUESTIONS = Units()
 
 
 def required_units(variance: float, effect: float, alpha: float, power: float, units: Units = QUESTIONS) -> int:
-    """Return the fewest units (questions or clusters) with which the t test detects `effect` at this power.
+    """Return the fewest units (questions or clusters) with which a t test detects `effect` at this power.
 
     Raises:
         ValueError: more than 10¹² of them.
@@ -206,19 +206,19 @@ def required_units(variance: float, effect: float, alpha: float, power: float, u
 
 
 def detectable_effect(variance: float, n: float, alpha: float, power: float, units: Units = QUESTIONS) -> float:
-    """Return the smallest effect that n questions detect with this power, δ = nc √(variance/n) [Miller, eq. 10]."""
+    """Return the smallest effect that n questions detect with this power, nc·√(variance/n) [Miller, eq. 10]."""
     return float(noncentrality(alpha, power, units.df(n))) * math.sqrt(variance / n)
 
 
 def achieved_power(variance: float, n: float, effect: float, alpha: float, units: Units = QUESTIONS) -> float:
-    """Return the power of the two-sided t test for a true difference `effect` on n questions."""
+    """Return the power of a two-sided t test on n questions, for a true difference `effect`."""
     if variance == 0:
         return 1.0
     return float(power_t(effect / math.sqrt(variance / n), alpha, units.df(n)))
 
 
 def rule_of_thumb(p: float) -> Variances:
-    """Return variances for planning from an accuracy p alone: Var[A − B] ≈ p(1 − p) in total [Wang, §4.1.2].
+    """Return planning variances for A − B from an accuracy p: p(1 − p) in total, all data noise [Wang, §4.1.2].
 
     It does not say how much of that is prediction noise, so all of it is counted as data noise:
     more answers per question are never promised to help.
@@ -227,5 +227,5 @@ def rule_of_thumb(p: float) -> Variances:
 
 
 def beta_variance(p: FloatArray, solved: float = 1.0) -> FloatArray:
-    """Return the variance of answers at accuracy p, if only the share `solved` is ever solved [Wang, §4.1.3]."""
+    """Return the variance p(1 − p/solved) of answers at accuracy p, if a share `solved` is solvable [Wang, §4.1.3]."""
     return p * (1 - p / solved) if solved > 0 else np.zeros_like(p)

@@ -19,7 +19,7 @@ MOST_LEVELS = 128
 
 
 def dense_ranks(x: FloatArray) -> tuple[AnyArray, int]:
-    """Return (N, M) ranks of the values within each row, −1 for NaN, and the number of ranks.
+    """Return (N, M) ranks within each row (0 lowest, ties equal, −1 for NaN), and the number of ranks.
 
     Values that differ by rounding only share a rank.
     """
@@ -37,7 +37,7 @@ def dense_ranks(x: FloatArray) -> tuple[AnyArray, int]:
 
 
 def answers_above(answers: Sequence[FloatArray]) -> FloatArray:
-    """Return (M, M) expected wins of model A over model B, summed over questions: P(answer of A > answer of B).
+    """Return (M, M) expected wins of model A (row) over B: Σ over questions of P(A's answer scores higher).
 
     Args:
         answers: (N, K_m) scores of each of the M models, NaN where there is none.
@@ -66,7 +66,7 @@ def answers_above(answers: Sequence[FloatArray]) -> FloatArray:
 
 
 def wins(a: FloatArray, b: FloatArray) -> tuple[float, float]:
-    """Return A's and B's expected wins over all pairs of their answers, from (n, K_A) and (n, K_B) scores."""
+    """Return A's and B's expected wins: over questions, the share of answer pairs in which one scores higher."""
     if not all(((x == 0) | (x == 1)).all() for x in (a, b)):
         above = answers_above((a, b))
         return float(above[0, 1]), float(above[1, 0])

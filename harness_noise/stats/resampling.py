@@ -74,7 +74,7 @@ class ResampledClusters:
 
 
 def blocks(values: FloatArray, plan: Design) -> list[ResampledClusters]:
-    """Cut the questions of a design into blocks of clusters that are resampled together.
+    """Group a design's questions into cluster sums by block. A block's clusters are resampled together.
 
     Args:
         values: (n,) or (n, R) contrast values per question.
@@ -112,7 +112,7 @@ def blocks(values: FloatArray, plan: Design) -> list[ResampledClusters]:
 
 
 def draws(G: int, resamples: int, rng: np.random.Generator) -> Iterator[tuple[slice, IntArray]]:
-    """Yield batches of resamples: their index range, and (rows, G) codes of clusters drawn with replacement.
+    """Yield batches (index range, (rows, G) indexes) of resamples of G clusters drawn with replacement.
 
     int32.
     """
@@ -123,14 +123,14 @@ def draws(G: int, resamples: int, rng: np.random.Generator) -> Iterator[tuple[sl
 
 
 def counts(picked: IntArray, G: int) -> FloatArray:
-    """Return (rows, G) how often each of G clusters occurs in each resample."""
+    """Return (rows, G) how often each cluster was drawn in each resample."""
     rows = len(picked)
     flat = (picked + (np.arange(rows, dtype=np.int64) * G)[:, None]).ravel()
     return np.bincount(flat, minlength=rows * G).reshape(rows, G).astype(np.float64)
 
 
 def bootstrap_means(parts: Sequence[ResampledClusters], resamples: int, rng: np.random.Generator) -> FloatArray:
-    """Return (resamples, R) means of R contrasts in resamples of whole clusters [Cameron2008].
+    """Return (resamples, R) means of R contrasts in bootstrap resamples of whole clusters [Cameron2008].
 
     A task's mean in a resample is the ratio of its sum and its number of questions. NaN where a
     resample leaves a task without any question.
@@ -151,7 +151,7 @@ def bootstrap_means(parts: Sequence[ResampledClusters], resamples: int, rng: np.
 
 
 def _drawn_sums(column: FloatArray, picked: IntArray) -> FloatArray:
-    """Return (rows,) the sum of a column's values over the clusters that each resample picked."""
+    """Return (rows,) the sum of a column's values over the clusters drawn in each resample."""
     if (column == column[0]).all():
         return np.full(len(picked), len(column) * column[0])
     # codes are never out of range: with `clip` numpy does not look whether they are, and fills `out` itself
@@ -160,7 +160,7 @@ def _drawn_sums(column: FloatArray, picked: IntArray) -> FloatArray:
 
 
 def acceleration(parts: Sequence[ResampledClusters]) -> FloatArray:
-    """Return (R,) the acceleration constants of BCa intervals, by a jackknife over clusters [Efron, eq. 14.15]."""
+    """Return (R,) the acceleration constants for BCa intervals, by a jackknife over clusters [Efron, eq. 14.15]."""
     cubes, squares = np.float64(0.0), np.float64(0.0)
     for block in parts:
         G = len(block.sums)
@@ -196,12 +196,12 @@ class Distribution:
         return float(self.values.var(ddof=1))
 
     def expanded(self, variance: float, df: float) -> Distribution:
-        """Return the bootstrap distribution rescaled so that its variance is `variance`, with these df."""
+        """Return the bootstrap distribution scaled to have this variance, with these degrees of freedom."""
         own = self.variance
         return replace(self, df=df, scale=math.sqrt(variance / own) if own > 0 else 1.0)
 
     def _bias(self) -> float:
-        """Return BCa's bias correction z₀, from the share of resamples below the estimate [Efron, eq. 14.14]."""
+        """Return BCa's bias z₀: the normal quantile of the share of resamples below the estimate [Efron, eq. 14.14]."""
         B = len(self.values)
         slack = ROUNDING * max(1.0, abs(self.estimate))
         below = np.searchsorted(self.values, self.estimate - slack, side="left")
@@ -209,7 +209,7 @@ class Distribution:
         return float(special.ndtri(np.clip((below + upto) / (2 * B), 0.5 / B, 1 - 0.5 / B)))
 
     def interval(self, level: float, method: Method = "bca") -> Limits[float]:
-        """Return the percentile or BCa confidence interval of the bootstrap distribution [Efron, eqs. 14.9–14.10]."""
+        """Return the BCa or percentile interval of the bootstrap distribution [Efron, eqs. 14.9–14.10]."""
         z = self.scale * float(critical(level, self.df))
         tails = special.ndtr(np.array([-z, z]))
         check_computed("method", method, "bca", "percentile")
@@ -227,7 +227,7 @@ class Distribution:
         return Limits(low, high)
 
     def p_value(self, null: float = 0.0, method: Method = "bca") -> float:
-        """Return the two-sided bootstrap p-value of a null: 1 − the level whose interval just touches the null.
+        """Return the two-sided bootstrap p of a null: 1 − the level whose interval just touches the null.
 
         Every step of `interval` is inverted, so that p < α exactly where the interval of level 1 − α excludes the null.
         """
@@ -238,7 +238,7 @@ class Distribution:
         return min(1.0, 2 * float(special.stdtr(self.df, max(nearest, -_FARTHEST))))
 
     def _nearest(self, side: float, null: float, method: Method) -> float:
-        """Return the largest −z at which the lower confidence limit does not exceed the null.
+        """Return the largest −z at which the lower limit (`side` −1: the upper) does not pass the null.
 
         Args:
             side: 1; −1 for the upper limit, which is a lower one with all signs turned.
@@ -275,7 +275,7 @@ def bootstrap(
     rng: np.random.Generator,
     minus: tuple[FloatArray, Design] | None = None,
 ) -> Distribution | None:
-    """Return the cluster-bootstrap distribution of a weighted mean. None if a block has fewer than two clusters.
+    """Return the cluster-bootstrap distribution of a mean, or of a mean minus another. None: too few clusters.
 
     Args:
         d: (n,) contrast values.
@@ -302,7 +302,7 @@ def bootstrap(
 
 
 def studentised(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> FloatArray | None:
-    """Return (B,) t statistics (θ* − θ)/se* of the mean in B cluster resamples [Efron, §12.5].
+    """Return (B,) t statistics (θ* − θ)/se* in B resamples of clusters [Efron, §12.5]. None if undefined.
 
     The errors are the clusters' own CR1 errors. Resamples in which nothing varies are left out. None if they are
     half of all, or a block has fewer than two clusters."""
@@ -332,7 +332,7 @@ def bootstrap_t(mean: float, se: float, t: FloatArray, level: float) -> Limits[f
 
 
 def bootstrap_t_p(mean: float, se: float, t: FloatArray, null: float) -> float:
-    """Return the two-sided p-value of a null by bootstrap-t: 1 − the level whose interval just touches the null."""
+    """Return the two-sided bootstrap-t p of a null: 1 − the level whose interval just touches the null."""
     shares = np.linspace(0.0, 1.0, len(t))
     share = float(np.interp((mean - null) / se, np.sort(t), shares, left=0.0, right=1.0))
     return max(2 * min(share, 1 - share), 2 / (len(t) + 1))
@@ -351,7 +351,7 @@ def studentised_of_mean(of: OneMean) -> Limits[float] | None:
 
 
 def vectors(points: int, G: int, resamples: int, rng: np.random.Generator, *, exact: bool) -> Iterator[IntArray]:
-    """Yield batches of (rows, G) random codes below `points`, or all points^G vectors if `exact`."""
+    """Yield batches of (rows, G) random integers below `points`. `exact`: all points^G combinations once."""
     total, rows = points**G if exact else resamples, max(1, BATCH_BYTES // (16 * G))
     for start in range(0, total, rows):
         size = min(rows, total - start)
@@ -365,7 +365,7 @@ def vectors(points: int, G: int, resamples: int, rng: np.random.Generator, *, ex
 
 
 def sign_flip_p(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> float:
-    """Return the two-sided p-value of a zero mean by flipping the signs of cluster sums [Good].
+    """Return the two-sided p-value of a zero mean by random flips of the cluster sums' signs [Good].
 
     Exact over all 2^m patterns where they are no more than `resamples` (m clusters whose sum is not
     0); else Monte Carlo with the observed pattern counted in, so that p is never 0.
@@ -412,7 +412,7 @@ class Wild:
         return np.asarray(count / resamples if self.exact else (count + 1) / (resamples + 1))
 
     def limits(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return (P,) wild-bootstrap confidence limits: the range of nulls with p ≥ 1 − level [Roodman].
+        """Return (P,) wild-bootstrap limits: the range of nulls with p ≥ 1 − level [Roodman]. May be infinite.
 
         Infinite where none is rejected.
 
@@ -424,7 +424,7 @@ class Wild:
         return np.where(kept, np.minimum(low, 0.0), low), np.where(kept, np.maximum(high, 0.0), high)
 
     def _end(self, side: float, alpha: float, kept: BoolArray) -> FloatArray:
-        """Return one confidence limit, found by bisection on the wild-bootstrap p-value.
+        """Return one confidence limit (`side` ±1), found by bisection on the wild-bootstrap p-value.
 
         If 0 is rejected, the end lies before it.
         """
@@ -457,7 +457,7 @@ SHUFFLES = 999
 
 
 def cluster_means(d: FloatArray, codes: IntArray, seed: int = 0) -> ClusterMeans:
-    """Return cluster means with standard errors, and a permutation p-value of "the clusters have one mean".
+    """Return the clusters' means, their standard errors, and a permutation p that all means are equal.
 
     The statistic is Σ n_g d̄_g², the sum of squares between clusters. Under the null the questions are exchangeable, so
     they are shuffled over clusters of the same sizes, `SHUFFLES` times; p = (1 + #{at least as large})/(1 + SHUFFLES)
@@ -486,7 +486,7 @@ def cluster_means(d: FloatArray, codes: IntArray, seed: int = 0) -> ClusterMeans
 
 
 def wild_weights(G: int, resamples: int, rng: np.random.Generator) -> tuple[Iterator[FloatArray], bool]:
-    """Return batches of (rows, G) wild-bootstrap weights, and True if they are all that are possible.
+    """Return (batches of (rows, G) random weights, True if these are all possible weights), for a wild bootstrap.
 
     Signs (Rademacher): all 2^G up to 12 clusters, drawn beyond [Roodman]. With fewer than 8 clusters Webb's six points
     [Webb]: all 6^G where they are no more than `resamples`, else drawn.
@@ -497,7 +497,7 @@ def wild_weights(G: int, resamples: int, rng: np.random.Generator) -> tuple[Iter
 
 
 def wild_test(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> Wild:
-    """Return the wild cluster bootstrap of a weighted mean, with the null imposed [MacKinnon].
+    """Compute the wild cluster bootstrap of P weighted means, with the null imposed [MacKinnon].
 
     The null Σ w_t μ_t = μ₀ is imposed by least squares [MacKinnon]: restricted residuals are e_i + δ a_i/Σ a_i². A
     resample takes the tasks' means out of v_c times them, r_c = v_c S_c − Σ_t h_ct (Σ_c v_c S_ct), and clusters may
@@ -543,7 +543,7 @@ def wild_test(d: FloatArray, plan: Design, resamples: int, rng: np.random.Genera
 
 
 def _cluster_sums(values: FloatArray, plan: Design, task: IntArray, T: int) -> Any:
-    """Return (G, P) sums over the clusters, or a sparse (G, T) matrix of sums by task if there are several."""
+    """Return (G, P) sums by cluster. With several tasks, a sparse (G, T) matrix of sums by cluster and task."""
     if T == 1:
         return sum_by(plan.clusters, np.atleast_2d(values), plan.n_clusters).T
     from scipy.sparse import csr_array  # not on the way of every comparison
@@ -554,7 +554,7 @@ def _cluster_sums(values: FloatArray, plan: Design, task: IntArray, T: int) -> A
 
 
 def by_wild(wilds: Iterable[tuple[IntArray, Wild]], P: int, settings: Settings) -> Test:
-    """Return the wild bootstrap as the `Test` of P differences: p-values, and intervals if settings ask for them.
+    """Return the wild bootstrap's p-values of P differences, and its intervals if the settings ask for them.
 
     Args:
         wilds: rows, and the resamples of their differences; of other rows nothing is known.
@@ -577,7 +577,7 @@ def by_wild(wilds: Iterable[tuple[IntArray, Wild]], P: int, settings: Settings) 
 
 
 def wild_pairs(table: Table, c: Columns, settings: Settings) -> Iterator[tuple[IntArray, Wild]]:
-    """Yield wild-bootstrap resamples of an arena's pairs, in batches of pairs that share their questions.
+    """Yield (rows, wild bootstrap) for batches of an arena's pairs that share their questions.
 
     Every pair takes the weights that `compare` takes for it, for its clusters by the names of their questions: the same
     stream of random numbers, from its start.

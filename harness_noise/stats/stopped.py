@@ -42,7 +42,7 @@ class Stopped:
 def stopped_at(
     values: FloatArray, bounds: tuple[float, float] | None = None, *, lower_is_better: bool = False
 ) -> Stopped | None:
-    """Return a finding if questions' answers stop at the first success, or at the first failure. None if not.
+    """Return a finding if repeats end at the first success, or first failure, of each question. None if not.
 
     None if neither is seen.
 
@@ -75,7 +75,7 @@ def stopped_at(
 
 
 def _early_ends(x: FloatArray, lengths: IntArray, top: float | None) -> tuple[int, float] | None:
-    """Return (number of sequences that ended early after a score ≥ `top`, chance of so many), None for too few."""
+    """Return (number of questions that ended early after a score ≥ `top`, p-value) if significant, else None."""
     K = int(lengths.max())
     ends = lengths[(lengths > 0) & (lengths < K)] - 1
     if len(ends) < FEWEST_STOPPED:
@@ -98,7 +98,7 @@ def _early_ends(x: FloatArray, lengths: IntArray, top: float | None) -> tuple[in
 def _counts(
     there: BoolArray, success: BoolArray, lengths: IntArray, K: int
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return for each position before the last: sequences with a score, successes, ends, and ends with a success."""
+    """Return 4 counts for each repeat before the last: scored, successes, last ones, last ones with success."""
     before = np.arange(K - 1)
     ends = lengths[:, None] == before + 1
     there, success = there[:, : K - 1], success[:, : K - 1]
@@ -108,7 +108,7 @@ def _counts(
 
 
 def within_k(values: FloatArray, k: int, how: How) -> FloatArray:
-    """Return (n,) pass@k or pass^k of sequences that may stop early: 1 or 0, NaN if too few answers decide nothing.
+    """Return (n,) pass@k or pass^k of repeats that stop early: 1, 0, or NaN if still undecided.
 
     NaN if fewer than k answers of 0 and 1 are there, and none of them decides it.
     """

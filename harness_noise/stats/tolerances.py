@@ -51,7 +51,7 @@ covers 92 to 94%, with 33 95%."""
 
 
 def short_of(df: Any, threshold: float) -> Any:
-    """Return True where `df` is below a threshold by more than rounding error.
+    """Return True where `df` is below the threshold by more than rounding error.
 
     Exactly ten, rounded in a sum, are not fewer than ten.
     """

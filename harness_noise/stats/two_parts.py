@@ -61,7 +61,7 @@ def _side(y: FloatArray, part: Part, Z: FloatArray, codes: IntArray, G: int) -> 
 
 
 def two_parts(y_a: FloatArray, part_a: Part, y_b: FloatArray, part_b: Part, X: FloatArray) -> TwoParts | None:
-    """Estimate A − B over all N questions if A and B have answered two different random subsets.
+    """Estimate A − B over all N questions from two different random subsets, by regression. None if too small.
 
     Args:
         y_a: (m_A,) question means of A.
@@ -114,7 +114,7 @@ def two_parts(y_a: FloatArray, part_a: Part, y_b: FloatArray, part_b: Part, X: F
 
 
 def _paired(y_a: FloatArray, part_a: Part, y_b: FloatArray, part_b: Part, codes: IntArray) -> float | None:
-    """Return the variance of the paired mean difference over the questions that A and B share, or None."""
+    """Return the variance of the paired mean difference on questions that both subsets share. None if < 2."""
     common, at_a, at_b = np.intersect1d(part_a.asked, part_b.asked, return_indices=True)
     if len(common) < 2:
         return None

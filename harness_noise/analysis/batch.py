@@ -77,16 +77,16 @@ def _needs_only_t(settings: Settings) -> bool:
 def _rows(a: FloatArray, b: FloatArray, clusters: Labels | None, settings: Settings) -> Iterator[RowDecision]:
     """Yield the row of A − B, before its verdict, for each of P pairs of complete (P, n, K) score arrays."""
     first = [as_scores(x[0], clusters) for x in (a, b)]
-    plan, runs = design(a.shape[1], first[0].clusters), [_question_stats_of_runs(a), _question_stats_of_runs(b)]
-    parts, codes, c, limit = from_questions(runs, plan, settings.se)
+    questions, runs = design(a.shape[1], first[0].clusters), [_question_stats_of_runs(a), _question_stats_of_runs(b)]
+    parts, codes, c, limit = from_questions(runs, questions, settings.se)
     m, far, lead = parts["of"], parts["far"], parts["leads"]
-    limit = limit or terms(c, plan, m.variance, m.df, settings.se)
+    limit = limit or terms(c, questions, m.variance, m.df, settings.se)
     widths = np.array([_width(*ends, settings) for ends in zip(_ends(a), _ends(b), strict=True)])
     own = decision.decide(paired(m, lead, far, widths), settings)
     won = np.array([wins(x, y) for x, y in zip(a, b, strict=True)])
     sides = replace(parts["sides"], wins_a=won[:, 0], wins_b=won[:, 1])
-    columns = difference_columns(m, lead, sides, plan.clustered, lower=False)
-    flags = codes | variance_flags(m, plan) | {"few_flips": ~np.isnan(far.mean), "identical_scores": lead.same}
+    columns = difference_columns(m, lead, sides, questions.clustered, lower=False)
+    flags = codes | variance_flags(m, questions) | {"few_flips": ~np.isnan(far.mean), "identical_scores": lead.same}
     flags["shared_repeat_noise"] = _together(a) | _together(b)
     common = _common_fields(first, settings)
     binary = _binary(a) & _binary(b)

@@ -248,12 +248,12 @@ def _reach(low: Aligned, high: Aligned, *, settings: Settings, graded: bool) -> 
     of_answers = settings.repeats_are == "answers" and not low.b.runs_of_one
     if not (computed_by_t and of_answers) or fixed_questions(settings) or low.a.empty or low.b.empty:
         return UNTOLD
-    plan = low.a.design()
+    design = low.a.design()
     single = all(side.values.shape[1] == 1 for side in (low.a, low.b))
-    if single and not (graded or plan.clustered or plan.strata.any()):
+    if single and not (graded or design.clustered or design.strata.any()):
         return Reach(rises=True)
     lowest, highest = (of.a.stats.mean - of.b.stats.mean for of in (low, high))
-    return t_reach(lowest, highest, plan, settings.se)
+    return t_reach(lowest, highest, design, settings.se)
 
 
 def _no_question(compared: Compared, pairing: Aligned) -> str:
@@ -299,13 +299,13 @@ def _paired(compared: Compared, aligned: Aligned, settings: Settings) -> RowDeci
     else:
         whole, (a, b) = pair_kernel(a, b, settings)
         codes |= whole.codes
-        clustered, corrected = whole.plan.clustered and population, dict(whole.correction)
+        clustered, corrected = whole.design.clustered and population, dict(whole.correction)
         limit = DataLimit([whole.terms(settings)]) if population else None
         of, differences = observed_pair(whole, compared.bounds(settings), settings)
         of = blank(Leads, 1) if a.ratio else of
         codes |= {"identical_scores"} if of.same[0] else set()
         of = blank(Leads, 1) if corrected else of  # corrected values are not scores of a question
-        sample_of = whole.c.d, whole.plan
+        sample_of = whole.c.d, whole.design
         test = chosen_test(differences, [DrawnFrom(*sample_of, a)], settings)
         if whole.spread is not None and not (differences.zero[0] or np.isnan(differences.variance[0])):
             test = by_runs(differences, whole.of_questions, whole.spread, differences.far)
@@ -339,11 +339,11 @@ def _paired_numbers(
 
 def pair_kernel(a: Sample, b: Sample, settings: Settings) -> tuple[Estimated, tuple[Sample, Sample]]:
     """Compute A − B of two samples on shared questions, by matching runs if `runs_shared`. Return it and both."""
-    plan = a.design()
+    design = a.design()
     if not settings.runs_shared:
-        return kernel([a, b], [1.0, -1.0], plan, settings), (a, b)
+        return kernel([a, b], [1.0, -1.0], design, settings), (a, b)
     a, b, whole = run_by_run(a, b)
-    return kernel([whole], [1.0], plan, settings), (a, b)
+    return kernel([whole], [1.0], design, settings), (a, b)
 
 
 def observed_pair(
@@ -355,11 +355,10 @@ def observed_pair(
         # what stored runs add is in the test itself (`by_runs`)
         own = noise.m is noise.of_questions or noise.spread is not None
         d, whole = noise.c.d[None, :], None if own else noise.m
-        of = leads(d, noise.plan, noise.m)
+        of = leads(d, noise.design, noise.m)
         # corrected values are influences, and none of them a flip
-        far = (
-            None if noise.correction else extended_samples(d, noise.plan, noise.of_questions, settings.se, whole=whole)
-        )
+        of_all = noise.design, noise.of_questions, settings.se
+        far = None if noise.correction else extended_samples(d, *of_all, whole=whole)
     return of, paired(noise.m, of, far, width)
 
 
@@ -404,11 +403,11 @@ def _unpaired(compared: Compared, settings: Settings) -> RowDecision:
     m = welch(*(x.m for x in each))
     m = replace(m, data_upper=np.where(np.isnan(m.var_data), np.nan, limit.upper()))
     of = _unpaired_difference(m, each, compared.bounds(settings), settings)
-    test = chosen_test(of, [DrawnFrom(x.c.d, x.plan, side) for x, side in zip(each, (a, b), strict=True)], settings)
+    test = chosen_test(of, [DrawnFrom(x.c.d, x.design, side) for x, side in zip(each, (a, b), strict=True)], settings)
     # of the parts' codes, those that are about a variance or its degrees of freedom are found again
     codes = {code for x in each for code in x.codes} - {"zero_variance", "negative_data_variance", "few_clusters"}
     codes |= noise_codes(m.df.item(), zero=bool(m.zero_variance[0]), var_data=m.var_data.item())
-    clustered = any(x.plan.clustered for x in each)
+    clustered = any(x.design.clustered for x in each)
     spec = a.cluster_spec or b.cluster_spec
     sides = _own_numbers((len(a), len(b)), (a, b), [x.m for x in each])
     evidence = Evidence(m, of, test, blank(Leads, 1), sides, clustered)
@@ -428,7 +427,7 @@ def _unpaired_difference(
     p, q = ((x.m.mean - lowest) / width for x in each)
 
     def small(level: float) -> Limits[FloatArray]:
-        ci = agresti_caffo(p, each[0].plan.n_clusters, q, each[1].plan.n_clusters, level)
+        ci = agresti_caffo(p, each[0].design.n_clusters, q, each[1].design.n_clusters, level)
         return Limits(width * ci.low, width * ci.high)
 
     ci = small(settings.level)

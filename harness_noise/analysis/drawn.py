@@ -34,12 +34,12 @@ class DrawnFrom:
     """The paired differences and their design, of unpaired runs the values and design of one."""
 
     d: FloatArray
-    plan: Design
+    design: Design
     of: Sample
 
     def by_key(self) -> tuple[FloatArray, Design]:
         """Return the (n,) differences and their clusters in order of question names, for reproducible draws."""
-        return in_order(self.d, self.plan, self.of.by_key())
+        return in_order(self.d, self.design, self.of.by_key())
 
 
 Samples: TypeAlias = Sequence[DrawnFrom]
@@ -200,7 +200,7 @@ def _check_measure(samples: Samples) -> None:
                 f"{side.of.name}: `interval='bootstrap-t'` is for measures such as cost: scores have no tail that is "
                 "longer than their range. Leave it out, or use `interval='bootstrap'`"
             )
-        side.of.check_studentised(side.plan)
+        side.of.check_studentised(side.design)
 
 
 def why_no_signs(of: Sample) -> str:

@@ -59,14 +59,14 @@ class WithFields:
             InputError: clusters in two crossed ways; `who` says what does not know these.
         """
         samples = self.samples()
-        plan = samples[0].design()
-        if plan.crossed is not None:
+        design = samples[0].design()
+        if design.crossed is not None:
             raise InputError(
                 f"{self.name}: {who} clusters of one kind, and these questions are clustered in two crossed ways: name "
                 "one of the two with `cluster`"
             )
         stats, coefficients = [sample.stats for sample in samples], [1.0, -1.0][: len(samples)]
-        return contrast(stats, coefficients, plan.strata), samples, plan
+        return contrast(stats, coefficients, design.strata), samples, design
 
     def take(self, rows: IntArray) -> WithFields:
         """Return the same scores and fields, restricted to the questions in these rows."""

@@ -84,8 +84,8 @@ def _distribution(data: Sample, noise: Estimated, settings: Settings) -> resampl
     """Return a mean's bootstrap distribution, scaled to its standard error. None if it cannot be resampled."""
     from ..stats import resampling
 
-    d, plan = in_order(noise.c.d, noise.plan, data.by_key())
-    values = resampling.bootstrap(d, plan, settings.resamples, np.random.default_rng(settings.seed))
+    d, design = in_order(noise.c.d, noise.design, data.by_key())
+    values = resampling.bootstrap(d, design, settings.resamples, np.random.default_rng(settings.seed))
     return None if values is None else values.expanded(noise.m.variance.item(), noise.m.df.item())
 
 
@@ -93,14 +93,14 @@ def _studentised(data: Sample, noise: Estimated, settings: Settings) -> FloatArr
     """Return the t statistics of a mean's bootstrap resamples. None if the mean cannot be resampled."""
     from ..stats import resampling
 
-    d, plan = in_order(noise.c.d, noise.plan, data.by_key())
-    data.check_studentised(plan)
-    return resampling.studentised(d, plan, settings.resamples, np.random.default_rng(settings.seed))
+    d, design = in_order(noise.c.d, noise.design, data.by_key())
+    data.check_studentised(design)
+    return resampling.studentised(d, design, settings.resamples, np.random.default_rng(settings.seed))
 
 
 def _interval(data: Sample, noise: Estimated, settings: Settings, ends: intervals.RangeEnds | None) -> Interval:
     """Return the confidence interval of a mean, by the method set or by default. Empty if none fits."""
-    m, plan, level = noise.m, noise.plan, settings.level
+    m, design, level = noise.m, noise.design, settings.level
     se, df, zero = math.sqrt(m.variance.item()), m.df.item(), bool(m.zero_variance[0])
     of = OneMean(
         mean=m.mean.item(),
@@ -108,7 +108,7 @@ def _interval(data: Sample, noise: Estimated, settings: Settings, ends: interval
         df=df,
         level=level,
         bounds=None if ends is None else ends.bounds,
-        exact=not plan.clustered and data.stats.count.max(initial=0) <= 1 and ends is not None and ends.binary,
+        exact=not design.clustered and data.stats.count.max(initial=0) <= 1 and ends is not None and ends.binary,
         distribution=lambda: _distribution(data, noise, settings),
         studentised=lambda: _studentised(data, noise, settings),
     )
@@ -120,14 +120,14 @@ def _interval(data: Sample, noise: Estimated, settings: Settings, ends: interval
     of_questions = settings.questions_are == "population" and settings.repeats_are == "answers"
     # of fewer clusters the skewness is hardly known, and `few_clusters` warns
     of_questions = of_questions and not zero and not short_of(df, FEW_DF)
-    gamma = skewness(noise.c.d, plan) + data.tail if of_questions else 0.0
+    gamma = skewness(noise.c.d, design) + data.tail if of_questions else 0.0
     of = replace(of, skewness=gamma, least=SKEWED if data.parts[0].unit is None else SKEWED_MEASURE)
     if chosen.on_share:
         assert ends is not None  # else it was refused
         answers = _binomial_answers(data, noise, settings, ends)
         width = ends.bounds[1] - ends.bounds[0]
         p = min(max((m.mean.item() - ends.bounds[0]) / width, 0.0), 1.0)
-        G = int(m.n_clusters[0]) if data.corrected is None else data.corrected.n_clusters(plan)
+        G = int(m.n_clusters[0]) if data.corrected is None else data.corrected.n_clusters(design)
         size = intervals.binomial_size(p, se / width, answers, G, ends.mixed)
         of = replace(of, share=p, size=size, answers=answers)
     elif _chance_varies(data):
@@ -191,18 +191,18 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
         codes.add(code)
     else:
         noise = kernel([data], [1.0], data.design(), settings, first=any(part.native_is_first for part in parts))
-        m, plan = noise.m, noise.plan
-        clustered = plan.clustered and population
-        ends = _ends_of(data, plan, bounds)
+        m, design = noise.m, noise.design
+        clustered = design.clustered and population
+        ends = _ends_of(data, design, bounds)
         interval = _interval(data, noise, settings, ends)
         codes |= noise.codes | _run_codes(data, m, ends, interval)
         more |= noise.correction
         if settings.repeats_are == "answers" and data.corrected is None and "shared_repeat_noise" not in codes:
-            gap = gap_of_runs(data.stats, plan, m.var_prediction.item(), settings.level)
+            gap = gap_of_runs(data.stats, design, m.var_prediction.item(), settings.level)
             if bounds is None or gap < bounds[1] - bounds[0]:  # else it says nothing
                 more["gap_of_runs"] = gap
         more["_data_limit"] = DataLimit([noise.terms(settings)]) if population else None
-        more["icc"] = intraclass_correlation(noise.c.d, plan) if population and not np.isnan(m.variance[0]) else None
+        more["icc"] = intraclass_correlation(noise.c.d, design) if population and not np.isnan(m.variance[0]) else None
     filled = mean_if_missing(parts, shares, bounds)
     if filled is not None:
         codes |= {"missing_matters"} if filled[1] - filled[0] > MISSING_SHARE * np.sqrt(m.variance[0]) else set()
@@ -231,14 +231,14 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
     return estimate(**fields | more)
 
 
-def _ends_of(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> intervals.RangeEnds | None:
+def _ends_of(data: Sample, design: Design, bounds: tuple[float, float] | None) -> intervals.RangeEnds | None:
     """Count how many clusters lie away from the ends of the metric's range. None if the range is unknown."""
     if bounds is None:
         return None
     if data.corrected is None:
-        return intervals.range_ends(data.values, data.stats.mean, plan, bounds)
+        return intervals.range_ends(data.values, data.stats.mean, design, bounds)
     rows, values = data.corrected.within_range()
-    return intervals.range_ends(values[:, None], values, sub_design(replace(plan, shares=None), rows), bounds)
+    return intervals.range_ends(values[:, None], values, sub_design(replace(design, shares=None), rows), bounds)
 
 
 def analyze_run(run: Run, settings: Settings) -> Analysis:

@@ -231,10 +231,10 @@ def row_of(evidence: Evidence, codes: Iterable[str], settings: Settings, **field
     if evidence.of.far is not None and not np.isnan(evidence.of.far.mean[0]):
         codes.add("few_flips")
     if evidence.paired is not None:
-        d, plan = evidence.paired
-        codes |= {"skewed"} if fields["unit"] is not None and is_skewed(d, plan) else set()
-        if not plan.strata.any():
-            skew = skew_of(np.bincount(plan.clusters, weights=d - d.mean()).astype(np.float64))
+        d, design = evidence.paired
+        codes |= {"skewed"} if fields["unit"] is not None and is_skewed(d, design) else set()
+        if not design.strata.any():
+            skew = skew_of(np.bincount(design.clusters, weights=d - d.mean()).astype(np.float64))
     lower = fields["higher_is_better"] is False
     columns = difference_columns(evidence.m, evidence.leads, evidence.sides, evidence.clustered, lower=lower)
     numbers: dict[str, Any] = {name: column.item() for name, column in columns.items()}

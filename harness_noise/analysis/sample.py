@@ -161,36 +161,36 @@ class Sample:
         if why := TESTS[settings.test].refusal(self):
             raise InputError(why)
 
-    def check_studentised(self, plan: Design) -> None:
+    def check_studentised(self, design: Design) -> None:
         """Refuse a bootstrap-t interval if there are too few clusters (or questions) for it.
 
         Raises:
             InputError: says how many it needs.
         """
-        if plan.n_clusters < FEWEST_STUDENTISED:
-            units = "clusters" if plan.clustered else "questions"
+        if design.n_clusters < FEWEST_STUDENTISED:
+            units = "clusters" if design.clustered else "questions"
             raise InputError(
                 f"{self.name}: `interval='bootstrap-t'` needs {FEWEST_STUDENTISED} {units} or more, and there are "
-                f"{plan.n_clusters}: leave it out, which gives the interval of Student's t"
+                f"{design.n_clusters}: leave it out, which gives the interval of Student's t"
             )
 
     def design(self) -> Design:
         ways = split_crossed(self.labels)
         if ways is not None:
-            return with_crossed(self._plan(None), *ways)
-        plan = self._plan(self.labels)
+            return with_crossed(self._of_labels(None), *ways)
+        design = self._of_labels(self.labels)
         if not self.between_tasks:
-            return plan
+            return design
         codes, n_tasks = cluster_codes(self.strata)
-        return replace(plan, clusters=codes, n_clusters=n_tasks, clustered=True, between_tasks=True)
+        return replace(design, clusters=codes, n_clusters=n_tasks, clustered=True, between_tasks=True)
 
-    def _plan(self, labels: Sequence[str] | None) -> Design:
+    def _of_labels(self, labels: Sequence[str] | None) -> Design:
         """Return the design (clusters, tasks, weights) of the questions with these cluster labels.
 
         Weights that leave a task without a question are those by size.
         """
-        plan = design(len(self), labels, self.strata, None if self.empty else self.shares)
-        return replace(plan, shares=self.shares)
+        made = design(len(self), labels, self.strata, None if self.empty else self.shares)
+        return replace(made, shares=self.shares)
 
 
 def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sample:
@@ -210,16 +210,16 @@ def linearised(data: Sample) -> Sample:
     """
     if data.per is None or data.empty:
         return data
-    plan, under = data.design(), question_stats(data.per).mean
-    x, y = float(plan.weights @ data.stats.mean), float(plan.weights @ under)
-    m = mean_variance(under, plan, "cr2")
+    design, under = data.design(), question_stats(data.per).mean
+    x, y = float(design.weights @ data.stats.mean), float(design.weights @ under)
+    m = mean_variance(under, design, "cr2")
     half = np.nan_to_num(critical(0.95, m.df) * np.sqrt(m.variance)).item()  # without one the ratio has none either
     if abs(y) <= half:
         return replace(data, per=None, ratio=True, undefined=True)
     values = x / y + (data.values - x / y * data.per) / y
     flags = data.stats.identical, data.stats.answers_differ
     stats = replace(question_stats(values), identical=flags[0], answers_differ=flags[1])
-    tail = ratio_skewness(stats.mean, under, plan)
+    tail = ratio_skewness(stats.mean, under, design)
     return replace(data, values=values, stats=stats, per=None, ratio=True, tail=tail)
 
 
@@ -401,7 +401,7 @@ class Estimated:
     """The kernel's results for one contrast of samples."""
 
     c: Contrast
-    plan: Design
+    design: Design
     m: Moments
     """(1,)"""
     of_questions: Moments
@@ -421,12 +421,12 @@ class Estimated:
         """Return the inputs for an upper confidence limit of the data noise."""
         m = self.of_questions
         if self.limit is None:
-            return terms(self.c, self.plan, m.variance, m.df, settings.se)
+            return terms(self.c, self.design, m.variance, m.df, settings.se)
         return replace(self.limit, variance=m.variance, df=m.df)
 
 
 def kernel(
-    runs: Sequence[Sample], coefficients: Sequence[float], plan: Design, settings: Settings, *, first: bool = False
+    runs: Sequence[Sample], coefficients: Sequence[float], design: Design, settings: Settings, *, first: bool = False
 ) -> Estimated:
     """Compute Σ coefficient × mean (a mean, or A − B) over samples, with variances and diagnostics.
 
@@ -435,19 +435,19 @@ def kernel(
     Args:
         runs: the samples.
         coefficients: of each.
-        plan: the design of their questions.
+        design: the design of their questions.
         settings: what is computed.
         first: whether the harness's own value stands on the first answers, which are then held against the others.
     """
-    if plan.crossed is not None:
+    if design.crossed is not None:
         settings.check("crossed", runs[0].name)
     fixed = fixed_questions(settings)
     of_runs = of_choice("repeats_are", settings.repeats_are, {"answers": False, "runs": True})
-    components = [run_component(run.values, plan.weights, plan.strata) for run in runs]
+    components = [run_component(run.values, design.weights, design.strata) for run in runs]
     both = zip(runs, components, strict=True)
-    stats = [_within_runs(*of_run, plan) for of_run in both] if of_runs else [run.stats for run in runs]
+    stats = [_within_runs(*of_run, design) for of_run in both] if of_runs else [run.stats for run in runs]
     own = not fixed and not of_runs and len(runs) > 1 and all(run.corrected is None for run in runs)
-    c, m, flags, limit, each = contrast_moments(stats, coefficients, plan, settings.se, fixed=fixed, alone=own)
+    c, m, flags, limit, each = contrast_moments(stats, coefficients, design, settings.se, fixed=fixed, alone=own)
     of_questions = m
     if fixed and flags["single_repeat"].any():
         raise InputError(
@@ -459,37 +459,37 @@ def kernel(
     new = components[-1] if len(runs) > 1 and runs[-1].runs_of_one else None
     spread: RunSpread | None = None
     if corrected is not None:
-        m = corrected.moments(m, plan)
+        m = corrected.moments(m, design)
         if len(runs) == 1 and runs[0].bounds is not None:
             m = replace(m, mean=in_range(m.mean, runs[0].bounds))
         of_questions = m
     elif of_runs:
         m = with_runs(m, [component for component in components if component is not None], coefficients)
     if new is not None:
-        spread = run_spread(runs[-1].values, new, plan, settings.se, runs[-1].runs_of_one)
+        spread = run_spread(runs[-1].values, new, design, settings.se, runs[-1].runs_of_one)
         m = with_new_run(m, spread, settings.level)
         flags |= {"few_runs": np.array([spread.runs <= FEW_RUNS])}
     # few runs do not mean few clusters
-    flags |= variance_flags(m if spread is None else replace(m, df=of_questions.df), plan, fixed=fixed)
+    flags |= variance_flags(m if spread is None else replace(m, df=of_questions.df), design, fixed=fixed)
     if corrected is not None:
-        flags |= {code: np.array([has]) for code, has in corrected.codes(plan).items()}
+        flags |= {code: np.array([has]) for code, has in corrected.codes(design).items()}
     codes = {code for code, has in flags.items() if has[0]}
     if not of_runs and new is None:
         codes = codes.union(*(_moving_together(*both, first=first) for both in zip(runs, components, strict=True)))
-    if not fixed and is_noisier_by_outer(runs[0], c, plan, of_questions, settings):
+    if not fixed and is_noisier_by_outer(runs[0], c, design, of_questions, settings):
         codes.add("inner_clusters")
-    said = {} if corrected is None else corrected.fields(m, plan)
-    return Estimated(c, plan, m, of_questions, frozenset(codes), said, limit, spread, each)
+    said = {} if corrected is None else corrected.fields(m, design)
+    return Estimated(c, design, m, of_questions, frozenset(codes), said, limit, spread, each)
 
 
 def each_alone(whole: Estimated, runs: Sequence[Sample], settings: Settings) -> list[Moments]:
     """Return the mean and variance of each run by itself, on the questions of their difference."""
     if whole.alone is None:
-        return [kernel([run], [1.0], whole.plan, settings).m for run in runs]
+        return [kernel([run], [1.0], whole.design, settings).m for run in runs]
     return [rows_of(whole.alone, np.s_[i : i + 1]) for i in range(len(runs))]
 
 
-def _within_runs(run: Sample, component: RunComponent | None, plan: Design) -> QuestionStats:
+def _within_runs(run: Sample, component: RunComponent | None, design: Design) -> QuestionStats:
     """Return per-question statistics after each run's mean is subtracted. Refuse if runs cannot be compared.
 
     Raises:
@@ -500,7 +500,7 @@ def _within_runs(run: Sample, component: RunComponent | None, plan: Design) -> Q
             f"{run.name}: `repeats_are='runs'` needs at least two runs of each model, and in every task two "
             "questions that all of them answered. Otherwise the variance between runs is unknown"
         )
-    stats = without_run_means(run.values, plan.strata, component)
+    stats = without_run_means(run.values, design.strata, component)
     return replace(stats, identical=run.stats.identical, answers_differ=run.stats.answers_differ)
 
 
@@ -516,9 +516,9 @@ def correction_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> Corr
     return corrected[0].contrast(corrected, coefficients) if corrected else None
 
 
-def is_noisier_by_outer(data: Sample, c: Contrast, plan: Design, m: Moments, settings: Settings) -> bool:
+def is_noisier_by_outer(data: Sample, c: Contrast, known: Design, m: Moments, settings: Settings) -> bool:
     """Return True if clustering by a wider field would raise the standard error clearly."""
-    if len(data.parts) > 1 or data.labels is None or plan.crossed is not None:
+    if len(data.parts) > 1 or data.labels is None or known.crossed is not None:
         return False
     for outer in (data.parts[0].outer or {}).values():
         values = [outer.get(label) for label in data.labels]

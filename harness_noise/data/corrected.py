@@ -35,15 +35,15 @@ class Correction(ABC):
         """Return the correction of Σ coefficient × mean over runs, such as A − B. This object is the first run's."""
 
     @abstractmethod
-    def moments(self, m: Any, plan: Any) -> Any:
+    def moments(self, m: Any, design: Any) -> Any:
         """Return mean and variance of one label-corrected mean, from the moments of its values."""
 
     @abstractmethod
-    def codes(self, plan: Any) -> dict[str, bool]:
+    def codes(self, design: Any) -> dict[str, bool]:
         """Return {diagnostic code: True if the corrected mean has it}."""
 
     @abstractmethod
-    def n_clusters(self, plan: Any) -> int:
+    def n_clusters(self, design: Any) -> int:
         """Return the number of clusters with labels, from which the correction is estimated."""
 
     @abstractmethod
@@ -55,7 +55,7 @@ class Correction(ABC):
         """Return (rows, values) of the raw scores or labels, which lie in the metric's range unlike corrected ones."""
 
     @abstractmethod
-    def fields(self, m: Any, plan: Any) -> dict[str, Any]:
+    def fields(self, m: Any, design: Any) -> dict[str, Any]:
         """Return the result row's fields {name: value} that describe the correction."""
 
 

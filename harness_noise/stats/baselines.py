@@ -89,20 +89,20 @@ class RunSpread:
 
 
 def run_spread(
-    values: FloatArray, component: RunComponent, plan: Design, estimator: Estimator, scale: float
+    values: FloatArray, component: RunComponent, design: Design, estimator: Estimator, scale: float
 ) -> RunSpread:
     """Estimate how much more R runs of one configuration differ than the noise of their answers explains.
 
     Args:
         values: (n, R) of the baseline, a column for each run; every question is there in all of them.
         component: of the same values.
-        plan: weights, tasks and clusters of the n questions.
+        design: weights, tasks and clusters of the n questions.
         estimator: of the variance over clusters.
         scale: ρ, what the values were multiplied by: the new run's part is on the scale of the runs themselves.
     """
     R = component.runs
     residuals = values - values.mean(axis=1, keepdims=True)
-    within = mean_variance(residuals.T, plan, estimator).variance.sum() / (R - 1)
+    within = mean_variance(residuals.T, design, estimator).variance.sum() / (R - 1)
     return RunSpread(R, component.between, float(within), 1 / scale**2 + 1 / R)
 
 

@@ -75,7 +75,7 @@ OF_RESIDUALS: Estimator = CR2.name
 """Estimator of the variance of a regression's residuals. With another choice there is no regression."""
 
 
-def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Variance | None:
+def clustered_variance(e: FloatArray, design: Design, estimator: Estimator = "cr2") -> Variance | None:
     """Return the cluster-robust variance and df of a weighted mean, from residuals `e`. None if not estimable.
 
     CR2 for a weighted mean of task means, clusters crossing tasks:
@@ -87,25 +87,25 @@ def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2"
     A task with one cluster has no residual to learn from: None. Where the tasks are
     the sample, e = d̄_t − d̄ and each task is a cluster of leverage w_t.
     """
-    design = cells(plan)
-    if not design.identified.all():
+    by_cell = cells(design)
+    if not by_cell.identified.all():
         return None
-    return Variance(design.variances(e[None, :], estimator).item(), design.df.item())
+    return Variance(by_cell.variances(e[None, :], estimator).item(), by_cell.df.item())
 
 
-def cluster_scores(E: FloatArray, plan: Design, estimator: Estimator = "cr2") -> FloatArray | None:
+def cluster_scores(E: FloatArray, design: Design, estimator: Estimator = "cr2") -> FloatArray | None:
     """Return (M, G) weighted cluster sums S of M means' residuals, such that SSᵀ is their covariance matrix.
 
     Args:
         E: (M, n) residuals of each, as in `clustered_variance`.
-        plan: the weights, tasks and clusters of the questions.
+        design: the weights, tasks and clusters of the questions.
         estimator: of the variance; its small-sample factor is in S.
 
     Returns:
         None where a task has fewer than two clusters.
     """
-    design = cells(plan)
-    return design.scores(design.sums(E), estimator) if design.identified.all() else None
+    by_cell = cells(design)
+    return by_cell.scores(by_cell.sums(E), estimator) if by_cell.identified.all() else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,59 +223,59 @@ class Cells:
         return np.array([sum(float(((u[i : i + _BLOCK] @ u.T).data ** 2).sum()) for i in starts) for u in each])
 
 
-def cells(plan: Design, shown: BoolArray | None = None) -> Cells:
+def cells(design: Design, shown: BoolArray | None = None) -> Cells:
     """Count a design's questions by cell (a cluster within a task), for cluster-robust variances. Cached.
 
     Where the tasks are the sample, one cell and cluster for each.
 
     Args:
-        plan: the design of all n questions.
+        design: the design of all n questions.
         shown: (P, n) the questions that each contrast has; None: all of them.
     """
-    return once(plan, "cells", lambda: _cells(plan, None)) if shown is None else _cells(plan, shown)
+    return once(design, "cells", lambda: _cells(design, None)) if shown is None else _cells(design, shown)
 
 
-def _cells(plan: Design, shown: BoolArray | None) -> Cells:
-    weights, counts = task_weights(plan, shown)
-    G, T = plan.n_clusters, weights.shape[1]
-    if plan.between_tasks:
+def _cells(design: Design, shown: BoolArray | None) -> Cells:
+    weights, counts = task_weights(design, shown)
+    G, T = design.n_clusters, weights.shape[1]
+    if design.between_tasks:
         task = np.zeros(G, dtype=np.intp)
-        task[plan.clusters] = plan.strata
+        task[design.clusters] = design.strata
         share = weights[:, task]
         ones = np.ones((len(weights), 1))
-        return Cells(share * counts[:, task], np.arange(G), np.zeros(G, dtype=np.intp), ones, plan.clusters, share)
-    each = np.ones((1, len(plan.strata))) if shown is None else shown.astype(np.float64)
-    if len(plan.strata) == G and (plan.clusters == np.arange(G)).all():
-        return Cells(each, plan.clusters, plan.strata, weights)
+        return Cells(share * counts[:, task], np.arange(G), np.zeros(G, dtype=np.intp), ones, design.clusters, share)
+    each = np.ones((1, len(design.strata))) if shown is None else shown.astype(np.float64)
+    if len(design.strata) == G and (design.clusters == np.arange(G)).all():
+        return Cells(each, design.clusters, design.strata, weights)
     if T == 1:
-        codes, of = np.arange(G), plan.clusters
+        codes, of = np.arange(G), design.clusters
     else:
-        codes, of = np.unique(plan.clusters * T + plan.strata, return_inverse=True)
+        codes, of = np.unique(design.clusters * T + design.strata, return_inverse=True)
     cluster, stratum = np.divmod(codes, T)
     return Cells(sum_by(of, each, len(codes)), cluster, stratum, weights, of)
 
 
-def task_weights(plan: Design, shown: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
+def task_weights(design: Design, shown: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
     """Return (Q, T) the weight in the mean of one question of each task, and (Q, T) the tasks' question counts.
 
     NaN where a task with a share of its own has no question.
     """
-    return (
-        once(plan, "task_weights", lambda: _task_weights(plan, None)) if shown is None else _task_weights(plan, shown)
-    )
+    if shown is not None:
+        return _task_weights(design, shown)
+    return once(design, "task_weights", lambda: _task_weights(design, None))
 
 
-def _task_weights(plan: Design, shown: BoolArray | None) -> tuple[FloatArray, FloatArray]:
-    T = max(int(plan.strata.max(initial=0)) + 1, 0 if plan.shares is None else len(plan.shares))
-    each = np.ones((1, len(plan.strata))) if shown is None else shown
-    counts = sum_by(plan.strata, each, T)
-    if plan.shares is not None:
+def _task_weights(design: Design, shown: BoolArray | None) -> tuple[FloatArray, FloatArray]:
+    T = max(int(design.strata.max(initial=0)) + 1, 0 if design.shares is None else len(design.shares))
+    each = np.ones((1, len(design.strata))) if shown is None else shown
+    counts = sum_by(design.strata, each, T)
+    if design.shares is not None:
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(counts > 0, plan.shares / counts, np.nan), counts
+            return np.where(counts > 0, design.shares / counts, np.nan), counts
     if shown is not None:
         return np.broadcast_to(1 / np.maximum(counts.sum(axis=1, keepdims=True), 1), counts.shape), counts
     weights = np.zeros((1, T))
-    weights[0, plan.strata] = plan.weights
+    weights[0, design.strata] = design.weights
     return weights, counts
 
 
@@ -287,7 +287,7 @@ def satterthwaite(trace: FloatArray | float, trace2: FloatArray | float) -> Floa
         return np.where(np.abs(df - whole) < SLACK * df, whole, df)
 
 
-def crossed_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Variance | None:
+def crossed_variance(e: FloatArray, design: Design, estimator: Estimator = "cr2") -> Variance | None:
     """Return variance and df of a weighted mean with two crossed clusterings: V_A + V_B − V_AB. None if too few.
 
     None where either way has a task with fewer than two clusters.
@@ -303,22 +303,22 @@ def crossed_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") 
 
     Args:
         e: (n,) residuals d_i − (mean of its task).
-        plan: weights, tasks and `crossed`.
+        design: weights, tasks and `crossed`.
         estimator: of each variance.
     """
-    assert plan.crossed is not None
-    cells, cell = np.unique(np.stack(plan.crossed), axis=1, return_inverse=True)
+    assert design.crossed is not None
+    cells, cell = np.unique(np.stack(design.crossed), axis=1, return_inverse=True)
     n_cells, cell = cells.shape[1], cell.reshape(-1)
-    ways = [_one_way(e, plan, codes, estimator) for codes in plan.crossed]
+    ways = [_one_way(e, design, codes, estimator) for codes in design.crossed]
     first, second = ways
     if first is None or second is None:
         return None
-    sizes = [int(codes.max()) + 1 for codes in plan.crossed]
+    sizes = [int(codes.max()) + 1 for codes in design.crossed]
     if n_cells in sizes:  # nested
         return ways[1 - sizes.index(n_cells)]
-    both = _interaction(e, plan, cell) if ESTIMATORS[estimator].by_effects else None
+    both = _interaction(e, design, cell) if ESTIMATORS[estimator].by_effects else None
     if both is None:
-        both = _one_way(e, plan, cell, estimator)
+        both = _one_way(e, design, cell, estimator)
     if both is None:
         return None
     three = (first, second, both)
@@ -328,13 +328,13 @@ def crossed_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") 
     return Variance(V, max(V**2 / spread, fewest) if spread > 0 else fewest)
 
 
-def _one_way(e: FloatArray, plan: Design, codes: IntArray, estimator: Estimator) -> Variance | None:
+def _one_way(e: FloatArray, design: Design, codes: IntArray, estimator: Estimator) -> Variance | None:
     return clustered_variance(
-        e, replace(plan, clusters=codes, n_clusters=int(codes.max()) + 1, crossed=None), estimator
+        e, replace(design, clusters=codes, n_clusters=int(codes.max()) + 1, crossed=None), estimator
     )
 
 
-def _interaction(e: FloatArray, plan: Design, cell: IntArray) -> Variance | None:
+def _interaction(e: FloatArray, design: Design, cell: IntArray) -> Variance | None:
     """Return the variance from the intersections A ∩ B of two crossed clusterings. None without residuals.
 
     It is scaled to be unbiased for independent questions of equal variance. The way with more clusters is eliminated
@@ -342,10 +342,10 @@ def _interaction(e: FloatArray, plan: Design, cell: IntArray) -> Variance | None
     """
     from scipy.sparse import csr_array  # most commands need nothing of scipy but its special functions
 
-    assert plan.crossed is not None
-    a = plan.weights
-    large, small = sorted(plan.crossed, key=lambda codes: -int(codes.max()))
-    task = np.unique(plan.strata, return_inverse=True)[1]
+    assert design.crossed is not None
+    a = design.weights
+    large, small = sorted(design.crossed, key=lambda codes: -int(codes.max()))
+    task = np.unique(design.strata, return_inverse=True)[1]
     n, most, fewer = len(e), int(large.max()) + 1, int(small.max()) + 1
     p, n_cells = fewer + int(task.max()) + 1, int(cell.max()) + 1
     rows = np.concatenate([np.arange(n)] * 2)

@@ -212,11 +212,11 @@ class Design:
     """All that was computed of it once, and is asked for several times (`cluster_variance.cells`)."""
 
 
-def once(plan: Design, name: str, make: Callable[[], Found]) -> Found:
+def once(design: Design, name: str, make: Callable[[], Found]) -> Found:
     """Return the value cached under `name` in the design. If there is none, compute it by `make()` and cache it."""
-    if name not in plan.known:
-        plan.known[name] = make()
-    found: Found = plan.known[name]
+    if name not in design.known:
+        design.known[name] = make()
+    found: Found = design.known[name]
     return found
 
 
@@ -243,7 +243,7 @@ def design(
     return Design(weights, strata, codes, G, clustered=clusters is not None, shares=stratum_weights)
 
 
-def with_crossed(plan: Design, first: Labels, second: Labels) -> Design:
+def with_crossed(design: Design, first: Labels, second: Labels) -> Design:
     """Return the design with two crossed clusterings of its questions, by the labels `first` and `second`.
 
     `clusters` is the way with fewer, of as many the more unequal.
@@ -251,19 +251,19 @@ def with_crossed(plan: Design, first: Labels, second: Labels) -> Design:
     ways = [cluster_codes(labels) for labels in (first, second)]
     codes, n_clusters = min(ways, key=lambda way: (way[1], -int((np.bincount(way[0]) ** 2).sum())))
     crossed = (ways[0][0], ways[1][0])
-    return replace(plan, clusters=codes, n_clusters=n_clusters, clustered=True, crossed=crossed)
+    return replace(design, clusters=codes, n_clusters=n_clusters, clustered=True, crossed=crossed)
 
 
-def sub_design(plan: Design, rows: IntArray) -> Design:
+def sub_design(whole: Design, rows: IntArray) -> Design:
     """Return the design of the questions in `rows` only. Each task that has a weight must keep a question."""
-    part = design(len(rows), plan.clusters[rows], plan.strata[rows], plan.shares)
-    part = replace(part, clustered=plan.clustered, between_tasks=plan.between_tasks)
-    return part if plan.crossed is None else with_crossed(part, *(codes[rows] for codes in plan.crossed))
+    part = design(len(rows), whole.clusters[rows], whole.strata[rows], whole.shares)
+    part = replace(part, clustered=whole.clustered, between_tasks=whole.between_tasks)
+    return part if whole.crossed is None else with_crossed(part, *(codes[rows] for codes in whole.crossed))
 
 
-def in_order(d: FloatArray, plan: Design, rows: IntArray) -> tuple[FloatArray, Design]:
+def in_order(d: FloatArray, design: Design, rows: IntArray) -> tuple[FloatArray, Design]:
     """Return values and design with the questions rearranged into the order `rows`."""
-    return d[..., rows], sub_design(plan, rows)
+    return d[..., rows], sub_design(design, rows)
 
 
 def cluster_codes(labels: Labels) -> tuple[IntArray, int]:

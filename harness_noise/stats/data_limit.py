@@ -84,7 +84,7 @@ class Terms:
 
 def terms(
     c: Contrast,
-    plan: Design,
+    design: Design,
     variance: FloatArray,
     df: FloatArray,
     estimator: Estimator,
@@ -94,35 +94,36 @@ def terms(
 
     Args:
         c: the contrasts, (n,) or (P, n).
-        plan: weights, tasks and clusters of the n questions.
+        design: weights, tasks and clusters of the n questions.
         variance: (P,) V.
         df: (P,) its degrees of freedom.
         estimator: of V.
         shown: (P, n) the questions that each contrast has; None: all of them.
     """
     d, w = np.atleast_2d(c.d), np.atleast_2d(c.w)
-    design, (weights, counts) = cells(plan, shown), task_weights(plan, shown)
-    means = sum_by(plan.strata, d, counts.shape[1]) / np.maximum(counts, 1)
-    inside = means[:, plan.strata]
+    by_cell, (weights, counts) = cells(design, shown), task_weights(design, shown)
+    means = sum_by(design.strata, d, counts.shape[1]) / np.maximum(counts, 1)
+    inside = means[:, design.strata]
     with np.errstate(invalid="ignore", divide="ignore"):
-        e = inside - (weights * counts * means).sum(axis=1)[:, None] if plan.between_tasks else d - inside
+        e = inside - (weights * counts * means).sum(axis=1)[:, None] if design.between_tasks else d - inside
         e = np.where(np.abs(e) <= ROUNDING * np.maximum(1.0, np.abs(d).max(axis=1, initial=0.0))[:, None], 0.0, e)
         e = e if shown is None else np.where(shown, e, 0.0)
-        each = weights[:, plan.strata] ** 2 * w
+        each = weights[:, design.strata] ** 2 * w
         of_answers = each.sum(axis=1)
-        own = design.scores(design.sums(e), estimator) ** 2 - sum_by(plan.clusters, each, plan.n_clusters)
-        here = design.by_cluster(design.sizes) > 0
+        own = by_cell.scores(by_cell.sums(e), estimator) ** 2 - sum_by(design.clusters, each, design.n_clusters)
+        here = by_cell.by_cluster(by_cell.sizes) > 0
         G = here.sum(axis=1).astype(np.float64)
         centred = np.where(here, own - (own * here).sum(axis=1, keepdims=True) / G[:, None], 0.0)
         top = np.abs(own).max(axis=1, initial=0.0)  # squares of squares of huge scores would not be numbers
         spread = top * np.sqrt(G / np.maximum(G - 1, 1.0) * ((centred / top[:, None]) ** 2).sum(axis=1))
-        shares = design.by_cluster(design.sizes * weights[:, design.strata] if design.shares is None else design.sizes)
+        sizes = by_cell.sizes
+        shares = by_cell.by_cluster(sizes * weights[:, by_cell.strata] if by_cell.shares is None else sizes)
     P = len(d)
     return Terms(
         variance,
         np.broadcast_to(of_answers, P),
         df,
-        effective_flips(design.weighted_sums(e)),
+        effective_flips(by_cell.weighted_sums(e)),
         np.broadcast_to(G, P),
         np.where(spread > ROUNDING * top, spread, 0.0),
         tuple(_sizes(row[there]) for row, there in zip(shares, here, strict=True)),

@@ -427,21 +427,21 @@ class RangeEnds:
     """(Σ f_c²)²/Σ f_c⁴, which a few large clusters decide."""
 
 
-def range_ends(values: FloatArray, mean: FloatArray, plan: Design, bounds: tuple[float, float]) -> RangeEnds:
+def range_ends(values: FloatArray, mean: FloatArray, design: Design, bounds: tuple[float, float]) -> RangeEnds:
     """Count the clusters whose (n, K) scores leave an end of the metric's range, for intervals near the ends."""
     low, high = bounds
     scored = values[~np.isnan(values)]
     with np.errstate(invalid="ignore"):
         holds = [(values < high).any(axis=1), (values > low).any(axis=1)]
-    mixed = min(len(np.unique(plan.clusters[rows])) for rows in holds)
+    mixed = min(len(np.unique(design.clusters[rows])) for rows in holds)
     binary = bool(((scored == low) | (scored == high)).all())
     failing, heavy = [], []
     for side in (high - mean, mean - low):
         rates = np.maximum(side, 0.0) / (high - low)
-        sums = sum_by(plan.clusters, plan.weights * rates, plan.n_clusters)
+        sums = sum_by(design.clusters, design.weights * rates, design.n_clusters)
         effective = float(sums.sum() ** 2 / max(sums @ sums, SMALLEST))
-        worst = np.zeros(plan.n_clusters)
-        np.maximum.at(worst, plan.clusters, rates)
+        worst = np.zeros(design.n_clusters)
+        np.maximum.at(worst, design.clusters, rates)
         whole = binary or 2 * np.count_nonzero(rates) < len(rates)
         failing.append(min(effective, float(worst.sum())) if whole else effective)
         heavy.append(float(effective_flips(sums)) if sums.any() else 0.0)

@@ -33,36 +33,36 @@ UNTOLD = Reach()
 """Nothing is shown."""
 
 
-def t_reach(low: FloatArray, high: FloatArray, plan: Design, estimator: Estimator) -> Reach:
+def t_reach(low: FloatArray, high: FloatArray, design: Design, estimator: Estimator) -> Reach:
     """Return the range of t statistics a mean could have, if missing scores make values lie in [low, high].
 
     Args:
         low: (n,) the lowest difference of each question that the missing scores allow.
         high: (n,) the highest.
-        plan: weights, tasks and clusters of the questions.
+        design: weights, tasks and clusters of the questions.
         estimator: of the variance.
     """
-    design = cells(plan)
-    if plan.crossed is not None or plan.between_tasks or not design.identified.all():
+    by_cell = cells(design)
+    if design.crossed is not None or design.between_tasks or not by_cell.identified.all():
         return UNTOLD
-    weights, factors = design.weights[0, design.strata], design.factors(estimator)[0]
-    size, leverage = design.sizes[0], design.leverage[0]
-    middle, reach = (design.sums(x[None, :])[0] for x in ((low + high) / 2, (high - low) / 2))
+    weights, factors = by_cell.weights[0, by_cell.strata], by_cell.factors(estimator)[0]
+    size, leverage = by_cell.sizes[0], by_cell.leverage[0]
+    middle, reach = (by_cell.sums(x[None, :])[0] for x in ((low + high) / 2, (high - low) / 2))
 
     def of_task(values: FloatArray) -> FloatArray:
         """Return for each cell (cluster × task) the sum of `values` over all cells of its task."""
-        return np.asarray(design.by_task(values[None, :])[0, design.strata])
+        return np.asarray(by_cell.by_task(values[None, :])[0, by_cell.strata])
 
     # a cell's residual sum falls by its share of what its task's sum rises by
     residual = middle - leverage * of_task(middle)
     moved = reach * (1 - leverage) + leverage * (of_task(reach) - reach)
-    S, dS = (design.by_cluster((factors * x)[None, :])[0] for x in (residual, moved))
+    S, dS = (by_cell.by_cluster((factors * x)[None, :])[0] for x in (residual, moved))
     se, more = (float(np.linalg.norm(x)) for x in (S, dS))
     if se <= more:
         return UNTOLD
     mean, half = float(weights @ middle), float(weights @ reach)
     ends = mean - half, mean + half
-    each, move = (x[design.clusters] * factors for x in (S, dS))
+    each, move = (x[by_cell.clusters] * factors for x in (S, dS))
     slope, most = each - of_task(each * leverage), move + of_task(move * leverage)  # of V/2, over that of the mean
     steepest = np.max([d * g for d in ends for g in (slope - most, slope + most)], axis=0)
     rises = bool((steepest < weights * (se - more) ** 2)[(reach > 0) & (size > 0)].all())

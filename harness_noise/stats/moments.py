@@ -79,7 +79,7 @@ class OfContrasts(NamedTuple):
 def contrast_moments(
     runs: Sequence[QuestionStats],
     coefficients: Sequence[float],
-    plan: Design,
+    design: Design,
     estimator: Estimator,
     *,
     fixed: bool = False,
@@ -99,19 +99,19 @@ def contrast_moments(
     Args:
         runs: question statistics of each, (n,) or (P, n).
         coefficients: of each run.
-        plan: weights, tasks and clusters of the n questions.
+        design: weights, tasks and clusters of the n questions.
         estimator: of the variance.
         fixed: the questions are no sample.
         shown: (P, n) the questions that each contrast has; None: all of them.
         alone: the runs' own means and variances are wanted, too. There is one contrast, and the questions are a sample.
     """
-    c, codes = contrast(runs, coefficients, plan.strata, shown), repeat_codes(runs, plan.strata, shown)
+    c, codes = contrast(runs, coefficients, design.strata, shown), repeat_codes(runs, design.strata, shown)
     each = np.stack([c.d, *(run.mean for run in runs)]) if alone else c.d
-    identified, m, by_itself = noise_can_be_split(codes), mean_variance(each, plan, estimator, shown), None
+    identified, m, by_itself = noise_can_be_split(codes), mean_variance(each, design, estimator, shown), None
     if alone:
         m, by_itself = rows_of(m, np.s_[:1]), rows_of(m, np.s_[1:])
-    weights, _ = task_weights(plan, shown)
-    v, w = ((weights**2 * sum_by(plan.strata, np.atleast_2d(x), weights.shape[1])).sum(axis=1) for x in (c.v, c.w))
+    weights, _ = task_weights(design, shown)
+    v, w = ((weights**2 * sum_by(design.strata, np.atleast_2d(x), weights.shape[1])).sum(axis=1) for x in (c.v, c.w))
     if not fixed:
         split = identified & ~np.isnan(m.variance)
         data = np.where(split, without_rounding(m.variance, w), np.nan)
@@ -119,49 +119,49 @@ def contrast_moments(
         m = replace(m, var_data=data, var_prediction=np.where(split, v, np.nan), var_total=total)
         if not split.any():
             return OfContrasts(c, m, codes, None, by_itself)
-        limit = terms(c, plan, m.variance, m.df, estimator, shown)
+        limit = terms(c, design, m.variance, m.df, estimator, shown)
         m = replace(m, data_upper=np.where(split, limit.upper(), np.nan))
         return OfContrasts(c, m, codes, limit, by_itself)
     varies = identified & (w > 0)
     codes["identical_repeats"] |= identified & ~varies
     with np.errstate(invalid="ignore", divide="ignore"):
         each_run = zip(runs, coefficients, strict=True)
-        shares = ((run, (weights[:, plan.strata] * a) ** 2 / np.maximum(run.count, 1)) for run, a in each_run)
-        df = 1 / sum(_inverse_df_of_answer_noise(run, share, plan, shown, w) for run, share in shares)
+        shares = ((run, (weights[:, design.strata] * a) ** 2 / np.maximum(run.count, 1)) for run, a in each_run)
+        df = 1 / sum(_inverse_df_of_answer_noise(run, share, design, shown, w) for run, share in shares)
     w, df, v = (np.where(varies, x, np.nan) for x in (w, df, v))
     m = replace(undefined_moments(m.n, m.n), mean=m.mean, variance=w, df=df, var_prediction=v, var_total=v)
     return OfContrasts(c, m, codes, None)
 
 
-def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: BoolArray | None = None) -> Moments:
+def mean_variance(d: FloatArray, design: Design, estimator: Estimator, shown: BoolArray | None = None) -> Moments:
     """Return P weighted means with cluster-robust variances and df. Noise is not split into kinds."""
     d = np.atleast_2d(d)
     P, n = d.shape
-    weights, counts = task_weights(plan, shown)
-    task_means = sum_by(plan.strata, d, counts.shape[1]) / np.maximum(counts, 1)
+    weights, counts = task_weights(design, shown)
+    task_means = sum_by(design.strata, d, counts.shape[1]) / np.maximum(counts, 1)
     one_task = counts.shape[1] == 1
     of_tasks = weights * counts
     mean = task_means[:, 0] if one_task else (of_tasks * task_means).sum(axis=1)
     largest = np.abs(d).max(axis=1, initial=0.0)
     mean = np.where(np.abs(mean) <= ROUNDING * largest, 0.0, mean)  # what cancels is 0, however it was summed
-    means = task_means if one_task else task_means[:, plan.strata]
+    means = task_means if one_task else task_means[:, design.strata]
     e = d - means
     rounding = ROUNDING * np.maximum(1.0, largest)
     e[np.abs(e) <= rounding[:, None]] = 0.0
-    residual = np.broadcast_to(means - mean[:, None], d.shape) if plan.between_tasks else e
+    residual = np.broadcast_to(means - mean[:, None], d.shape) if design.between_tasks else e
     if shown is not None:
         e, residual = (np.where(shown, x, 0.0) for x in (e, residual))
-    G = np.broadcast_to(_count_clusters(plan, shown), P)
+    G = np.broadcast_to(_count_clusters(design, shown), P)
     if n == 0:
         return undefined_moments(np.zeros(P), G)
-    V, df = _variance(residual, plan, cells(plan, shown), estimator)
+    V, df = _variance(residual, design, cells(design, shown), estimator)
     V = np.where(np.isnan(mean), np.nan, V)  # a task is not there
     defined = ~np.isnan(V)
     with np.errstate(invalid="ignore", divide="ignore"):
         zero = np.sqrt(V) <= rounding
         leverage = np.where(counts > 0, 1 / counts, 0.0)
         each = (weights * leverage_factor(leverage, "cr2")) ** 2  # every question its own cluster
-        naive = (each * sum_by(plan.strata, e * e, counts.shape[1])).sum(axis=1)
+        naive = (each * sum_by(design.strata, e * e, counts.shape[1])).sum(axis=1)
     number, unknown = np.broadcast_to(counts.sum(axis=1), P), np.full(P, np.nan)
     return Moments(
         n=number,
@@ -178,18 +178,18 @@ def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: Bool
     )
 
 
-def _count_clusters(plan: Design, shown: BoolArray | None) -> FloatArray:
+def _count_clusters(design: Design, shown: BoolArray | None) -> FloatArray:
     """Return (Q,) how many clusters have at least one question that is shown."""
     if shown is None:
-        return once(plan, "clusters", lambda: np.array([np.count_nonzero(np.bincount(plan.clusters))], np.float64))
-    return np.asarray((sum_by(plan.clusters, shown, plan.n_clusters) > 0).sum(axis=1).astype(np.float64))
+        return once(design, "clusters", lambda: np.array([np.count_nonzero(np.bincount(design.clusters))], np.float64))
+    return np.asarray((sum_by(design.clusters, shown, design.n_clusters) > 0).sum(axis=1).astype(np.float64))
 
 
-def _variance(e: FloatArray, plan: Design, by_cell: Cells, estimator: Estimator) -> tuple[FloatArray, FloatArray]:
+def _variance(e: FloatArray, design: Design, by_cell: Cells, estimator: Estimator) -> tuple[FloatArray, FloatArray]:
     """Return (P,) variances of P means and their df, from residuals, crossed clusters included. NaN if none."""
-    if plan.crossed is None:
+    if design.crossed is None:
         return by_cell.variances(e, estimator), np.broadcast_to(by_cell.df, len(e))
-    each = [crossed_variance(row, plan, estimator) for row in e]
+    each = [crossed_variance(row, design, estimator) for row in e]
     V, df = np.array([(np.nan, np.nan) if x is None else (x.value, x.df) for x in each]).T
     return V, df
 
@@ -200,7 +200,7 @@ def undefined_moments(n: FloatArray, n_clusters: FloatArray) -> Moments:
 
 
 def _inverse_df_of_answer_noise(
-    run: QuestionStats, shares: FloatArray, plan: Design, shown: BoolArray | None, whole: FloatArray
+    run: QuestionStats, shares: FloatArray, design: Design, shown: BoolArray | None, whole: FloatArray
 ) -> FloatArray:
     """Return (P,) one run's part Σ (c_i s²_i/V)²/(k_i − 1) of 1/df, for V = `whole`.
 
@@ -210,21 +210,21 @@ def _inverse_df_of_answer_noise(
     Args:
         run: its statistics, (n,) or (P, n).
         shares: (P, n) c.
-        plan: the tasks of the questions.
+        design: the tasks of the questions.
         shown: (P, n) the questions that each contrast has; None: all of them.
         whole: (P,) V.
     """
     count, var = np.atleast_2d(run.count), np.atleast_2d(run.var)
     here = np.ones_like(count, dtype=np.bool_) if shown is None else shown
-    several, T = (count >= 2) & here, int(plan.strata.max(initial=0)) + 1
-    lone = sum_by(plan.strata, np.where(here & ~several, shares, 0.0), T)
-    lent = lone / np.maximum(sum_by(plan.strata, several, T), 1)
-    added = (shares + lent[:, plan.strata]) * np.where(several, var, 0.0)
+    several, T = (count >= 2) & here, int(design.strata.max(initial=0)) + 1
+    lone = sum_by(design.strata, np.where(here & ~several, shares, 0.0), T)
+    lent = lone / np.maximum(sum_by(design.strata, several, T), 1)
+    added = (shares + lent[:, design.strata]) * np.where(several, var, 0.0)
     terms = (added / whole[:, None]) ** 2 / np.maximum(count - 1, 1)
     return np.asarray(terms.sum(axis=1))
 
 
-def gap_of_runs(run: QuestionStats, plan: Design, var_prediction: float, level: float) -> float:
+def gap_of_runs(run: QuestionStats, design: Design, var_prediction: float, level: float) -> float:
     """Return the largest difference that answer noise alone causes between two runs of one model, or NaN.
 
     t √2 √(Σ c_i² s²_i), the repeatability limit of ISO 5725-6, with the degrees of freedom of this sum of variances
@@ -232,7 +232,8 @@ def gap_of_runs(run: QuestionStats, plan: Design, var_prediction: float, level: 
     """
     if not var_prediction > 0:
         return math.nan
-    df = 1 / float(_inverse_df_of_answer_noise(run, plan.weights[None] ** 2, plan, None, np.array([var_prediction]))[0])
+    shares, var = design.weights[None] ** 2, np.array([var_prediction])
+    df = 1 / float(_inverse_df_of_answer_noise(run, shares, design, None, var)[0])
     return float(special.stdtrit(df, (1 + level) / 2)) * math.sqrt(2 * var_prediction)
 
 
@@ -332,7 +333,7 @@ def without_run_means(values: FloatArray, strata: IntArray, component: RunCompon
     return QuestionStats(stats.mean, stats.var * component.correction[strata], stats.count)
 
 
-def shared_noise_p(values: FloatArray, plan: Design, shown: BoolArray) -> FloatArray:
+def shared_noise_p(values: FloatArray, design: Design, shown: BoolArray) -> FloatArray:
     """Return (P,) p of the F test that whole repeats are higher or lower, on P subsets (`shown`) of questions.
 
     What `run_component` has as `p_value`, from sums: with e the run means less their mean, the variance that is left
@@ -341,17 +342,17 @@ def shared_noise_p(values: FloatArray, plan: Design, shown: BoolArray) -> FloatA
 
     Args:
         values: (n, K), NaN where a run has no score for a question.
-        plan: weights and tasks of the n questions.
+        design: weights and tasks of the n questions.
         shown: (P, n) the questions of each set.
     """
     K, P = values.shape[1], len(shown)
     complete = ~np.isnan(values).any(axis=1)
-    weights, counts = task_weights(plan, shown)
+    weights, counts = task_weights(design, shown)
     shares = np.broadcast_to(weights * counts, (P, weights.shape[1]))
     means, residual, df, defined = np.zeros((P, K)), np.zeros(P), np.zeros(P), np.full(P, K > 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         for t, share in enumerate(shares.T):
-            rows = complete & (plan.strata == t)
+            rows = complete & (design.strata == t)
             here, whole = shown[:, rows].astype(np.float64), values[rows]
             size = here.sum(axis=1)
             task_means = here @ whole / size[:, None]
@@ -408,22 +409,22 @@ def with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequ
     )
 
 
-def skewness(d: FloatArray, plan: Design) -> float:
+def skewness(d: FloatArray, design: Design) -> float:
     """Return the skewness of a mean, estimated from its cluster sums (G₁ [Cramér] over √G). 0 if unknown.
 
     0 for questions clustered in two crossed ways, and where there are fewer than three clusters.
     """
-    G = plan.n_clusters
-    if plan.crossed is not None or G < 3:
+    G = design.n_clusters
+    if design.crossed is not None or G < 3:
         return 0.0
-    z = _level_sums(d, plan)
+    z = _level_sums(d, design)
     squares = float(z @ z)
     if squares <= SMALLEST:
         return 0.0
     return float((z / math.sqrt(squares)) ** 3 @ np.ones(len(z))) * math.sqrt(G * (G - 1)) / (G - 2)
 
 
-def ratio_skewness(z: FloatArray, y: FloatArray, plan: Design) -> float:
+def ratio_skewness(z: FloatArray, y: FloatArray, design: Design) -> float:
     """Return the skewness that the noise of its denominator ȳ adds to a ratio's t statistic.
 
     A ratio and its standard error have ȳ and the estimated R in common: where se is taken at the estimate, and not at
@@ -432,28 +433,28 @@ def ratio_skewness(z: FloatArray, y: FloatArray, plan: Design) -> float:
     Args:
         z: the ratio's linearised values.
         y: the denominators of the questions.
-        plan: of the questions.
+        design: of the questions.
     """
-    if plan.crossed is not None or plan.n_clusters < 3:
+    if design.crossed is not None or design.n_clusters < 3:
         return 0.0
-    of_ratio, below = _level_sums(z, plan), _level_sums(y, plan)
-    spread = math.sqrt(float(of_ratio @ of_ratio)) * float(plan.weights @ y)
-    unbiased = math.sqrt(plan.n_clusters / (plan.n_clusters - 1))
+    of_ratio, below = _level_sums(z, design), _level_sums(y, design)
+    spread = math.sqrt(float(of_ratio @ of_ratio)) * float(design.weights @ y)
+    unbiased = math.sqrt(design.n_clusters / (design.n_clusters - 1))
     return -3 * unbiased * float(of_ratio @ below) / spread if abs(spread) > SMALLEST else 0.0
 
 
-def _level_sums(d: FloatArray, plan: Design) -> FloatArray:
+def _level_sums(d: FloatArray, design: Design) -> FloatArray:
     """Return (G,) residual sums by cluster, rescaled as if all clusters had one size."""
-    sizes = np.maximum(np.bincount(plan.strata), 1)
-    means = (np.bincount(plan.strata, weights=d) / sizes)[plan.strata]
-    by_cell = cells(plan)
-    e = by_cell.sums((means - float(plan.weights @ d) if plan.between_tasks else d - means)[None, :])
+    sizes = np.maximum(np.bincount(design.strata), 1)
+    means = (np.bincount(design.strata, weights=d) / sizes)[design.strata]
+    by_cell = cells(design)
+    e = by_cell.sums((means - float(design.weights @ d) if design.between_tasks else d - means)[None, :])
     return np.asarray(Extension(by_cell, "cr2").level_sums(e)[0])
 
 
-def is_skewed(d: FloatArray, plan: Design) -> bool:
+def is_skewed(d: FloatArray, design: Design) -> bool:
     """Return True if a mean is so skewed that its t interval is too short on the side of the long tail."""
-    return abs(skewness(d, plan)) > SKEWED_MEASURE
+    return abs(skewness(d, design)) > SKEWED_MEASURE
 
 
 def without_rounding(x: FloatArray | float, y: FloatArray | float) -> FloatArray:
@@ -462,18 +463,18 @@ def without_rounding(x: FloatArray | float, y: FloatArray | float) -> FloatArray
     return np.where(np.abs(left) <= ROUNDING * np.maximum(x, y), 0.0, left)
 
 
-def intraclass_correlation(d: FloatArray, plan: Design) -> float | None:
+def intraclass_correlation(d: FloatArray, design: Design) -> float | None:
     """Return the intraclass correlation within clusters (ANOVA estimate) [Searle, §3.6]. None if undefined.
 
     None without clusters or with crossed ones, over several tasks, with singletons only, or without any variance.
     """
-    n, G = len(d), plan.n_clusters
-    if not plan.clustered or plan.crossed is not None or G < 2 or n <= G or plan.strata.any():
+    n, G = len(d), design.n_clusters
+    if not design.clustered or design.crossed is not None or G < 2 or n <= G or design.strata.any():
         return None
-    sizes = np.bincount(plan.clusters, minlength=G).astype(np.float64)
-    means = np.bincount(plan.clusters, weights=d, minlength=G) / sizes
+    sizes = np.bincount(design.clusters, minlength=G).astype(np.float64)
+    means = np.bincount(design.clusters, weights=d, minlength=G) / sizes
     between = float(sizes @ (means - d.mean()) ** 2) / (G - 1)
-    within = float(((d - means[plan.clusters]) ** 2).sum()) / (n - G)
+    within = float(((d - means[design.clusters]) ** 2).sum()) / (n - G)
     n0 = (n - float(sizes @ sizes) / n) / (G - 1)
     total = between + (n0 - 1) * within
     return (between - within) / total if total > (ROUNDING * float(np.abs(d).max())) ** 2 else None

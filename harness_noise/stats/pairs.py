@@ -52,7 +52,7 @@ class Table:
 
     stats: QuestionStats
     """(M, N) statistics, with NaN and a `count` of 0 for a question without a score of the model."""
-    plan: Design
+    design: Design
     """The design of all N questions. One pair may have fewer."""
     answers: tuple[FloatArray, ...] | None = field(default=None, repr=False)
     """M arrays (N, K_m) of single scores, None if all are 0 or 1, because then the means suffice."""
@@ -84,20 +84,20 @@ class Leads:
     loss: FloatArray
 
 
-def leads(d: FloatArray, plan: Design, m: Moments, shown: BoolArray | None = None) -> Leads:
+def leads(d: FloatArray, design: Design, m: Moments, shown: BoolArray | None = None) -> Leads:
     """Count, for P pairs, the clusters (questions) on which A's sum is above B's, and on which it is below.
 
     Args:
         d: (P, n) differences, 0 on questions that are not shown.
-        plan: weights, tasks and clusters of the n questions.
+        design: weights, tasks and clusters of the n questions.
         m: the moments of the P differences.
         shown: (P, n) the questions that each difference has; None: all of them.
     """
-    sums = cells(plan, shown).weighted_sums(d)
+    sums = cells(design, shown).weighted_sums(d)
     scaled = sums * m.n[:, None]
     tolerance = ROUNDING * np.maximum(1.0, np.abs(scaled).max(axis=1, initial=0.0))[:, None]
     each = (scaled > tolerance).sum(axis=1), (scaled < -tolerance).sum(axis=1)
-    signs_a, signs_b = each if plan.crossed is None else np.zeros((2, len(d)), dtype=np.intp)
+    signs_a, signs_b = each if design.crossed is None else np.zeros((2, len(d)), dtype=np.intp)
     same = m.zero_variance & (np.abs(d).max(axis=1, initial=0.0) <= ROUNDING)
     return Leads(signs_a, signs_b, same, np.maximum(sums, 0.0).sum(axis=1), np.maximum(-sums, 0.0).sum(axis=1))
 
@@ -190,7 +190,7 @@ def pair_columns(
     Of complete tables time is that of a few matrix products (M × N)(N × M), and memory O(M N + M² + pairs).
     """
     work = _Work(table, a, b, estimator, fixed=fixed)
-    out, left, crossed = work.out, np.arange(len(a)), table.plan.crossed is not None
+    out, left, crossed = work.out, np.arange(len(a)), table.design.crossed is not None
     if crossed and not work.whole:  # the way with fewer clusters may be another for each pair
         for i in left.tolist():
             _fill_single(work, i)
@@ -204,7 +204,7 @@ def pair_columns(
     defined = ~np.isnan(out.of.mean)
     for name in ("mean_a", "mean_b", "wins_a", "wins_b", "correlation"):
         getattr(out.sides, name)[~defined & (out.of.n > 0)] = np.nan  # a task is not shared, or a ratio is undefined
-    flags = {code: has & defined for code, has in out.flags.items()} | variance_flags(out.of, table.plan, fixed=fixed)
+    flags = {code: has & defined for code, has in out.flags.items()} | variance_flags(out.of, table.design, fixed=fixed)
     flags["few_flips"] = ~np.isnan(out.far.mean)
     flags["unpaired_questions"] = (out.sides.n_only_a > 0) | (out.sides.n_only_b > 0)
     return replace(out, flags=flags)
@@ -223,10 +223,10 @@ class PairLimit(DataLimit):
         """Return the inputs of the data-noise limit of A − B, computed when first needed."""
         table, estimator, models = self._pair
         rows = np.flatnonzero((table.stats.count[models] > 0).all(axis=0))
-        plan = sub_design(table.plan, rows)
+        design = sub_design(table.design, rows)
         both = [table.stats.runs(models[i : i + 1]).take(np.s_[:, rows]) for i in range(2)]
-        c, m, _, limit, _ = contrast_moments(both, (1.0, -1.0), plan, estimator)
-        return [limit or terms(c, plan, m.variance, m.df, estimator)]
+        c, m, _, limit, _ = contrast_moments(both, (1.0, -1.0), design, estimator)
+        return [limit or terms(c, design, m.variance, m.df, estimator)]
 
 
 class _Work:
@@ -234,7 +234,7 @@ class _Work:
 
     def __init__(self, table: Table, a: IntArray, b: IntArray, estimator: Estimator, *, fixed: bool) -> None:
         self.table, self.estimator, self.fixed = table, estimator, fixed
-        self.plan, self.scored = table.plan, table.stats.count > 0
+        self.design, self.scored = table.design, table.stats.count > 0
         self.whole = bool(self.scored.all()) and not np.isnan(table.stats.mean).any()
         mean = np.where(self.scored, table.stats.mean, 0.0)  # NaN is left of a ratio that is undefined
         self.stats = replace(table.stats, mean=mean, var=np.nan_to_num(table.stats.var))
@@ -244,7 +244,7 @@ class _Work:
 
 def from_questions(
     runs: Sequence[QuestionStats],
-    plan: Design,
+    design: Design,
     estimator: Estimator,
     *,
     fixed: bool = False,
@@ -254,20 +254,20 @@ def from_questions(
 
     Args:
         runs: statistics of A and of B, (P, n) each.
-        plan: weights, tasks and clusters of the n questions.
+        design: weights, tasks and clusters of the n questions.
         estimator: of the variance over questions.
         fixed: the questions are no sample.
         shown: (P, n) the questions that both have; None: all of them.
     """
-    c, m, repeats, limit, _ = contrast_moments(runs, (1.0, -1.0), plan, estimator, fixed=fixed, shown=shown)
+    c, m, repeats, limit, _ = contrast_moments(runs, (1.0, -1.0), design, estimator, fixed=fixed, shown=shown)
     parts: dict[str, Any] = {"of": m}
     if fixed:
-        alone = [contrast_moments([x], (1.0,), plan, estimator, fixed=True, shown=shown).m for x in runs]
+        alone = [contrast_moments([x], (1.0,), design, estimator, fixed=True, shown=shown).m for x in runs]
     else:
         masked = [run.mean if shown is None else run.mean * shown for run in runs]
-        alone = [mean_variance(values, plan, estimator, shown) for values in masked]
-        parts["leads"] = leads(c.d, plan, m, shown)
-        parts["far"] = extended_samples(c.d, plan, m, estimator, shown)
+        alone = [mean_variance(values, design, estimator, shown) for values in masked]
+        parts["leads"] = leads(c.d, design, m, shown)
+        parts["far"] = extended_samples(c.d, design, m, estimator, shown)
     top = [(run.count if shown is None else run.count * shown).max(axis=1, initial=0) for run in runs]
     none = np.zeros(len(m.n), dtype=np.intp)
     parts["sides"] = sides_of((none, none), top, alone, correlation(runs[0].mean, runs[1].mean, shown))
@@ -279,7 +279,7 @@ def _from_questions(work: _Work, rows: IntArray) -> None:
     models = (work.out.a[rows], work.out.b[rows])
     shown = None if work.whole else work.scored[models[0]] & work.scored[models[1]]
     runs = [work.stats.runs(each) for each in models]
-    parts, repeats, _, _ = from_questions(runs, work.plan, work.estimator, fixed=work.fixed, shown=shown)
+    parts, repeats, _, _ = from_questions(runs, work.design, work.estimator, fixed=work.fixed, shown=shown)
     only = [work.scored[each].sum(axis=1) - parts["of"].n.astype(np.intp) for each in models]
     parts["sides"] = replace(parts["sides"], n_only_a=only[0], n_only_b=only[1])
     work.out.fill(rows, repeats, **parts)
@@ -289,7 +289,7 @@ def _fill_single(work: _Work, i: int) -> None:
     """Fill in the columns of pair number i, from a smaller table of the questions that both models have."""
     models = np.array([work.out.a[i], work.out.b[i]])
     rows = np.flatnonzero(work.scored[models].all(axis=0))
-    part = Table(work.stats.runs(models).take(np.s_[:, rows]), sub_design(work.plan, rows))
+    part = Table(work.stats.runs(models).take(np.s_[:, rows]), sub_design(work.design, rows))
     own = _Work(part, np.array([0]), np.array([1]), work.estimator, fixed=work.fixed)
     _from_questions(own, np.arange(1))
     only = [work.scored[m].sum(keepdims=True) - len(rows) for m in models]
@@ -304,13 +304,13 @@ def _from_products(work: _Work) -> IntArray:
     What adds up over the two models of a pair comes from each model alone, and the rest from the products of their
     cluster scores, of their residuals and of powers of them.
     """
-    plan, x, out = work.plan, work.stats.mean, work.out
-    design = cells(plan)
-    if not design.identified.all() or np.isnan(design.weights).any():
+    design, x, out = work.design, work.stats.mean, work.out
+    by_cell = cells(design)
+    if not by_cell.identified.all() or np.isnan(by_cell.weights).any():
         return np.arange(len(out))
-    m = mean_variance(x, plan, work.estimator)
-    grams = [scores @ scores.T for scores in _scores(x, plan, design, work.estimator)]
-    done = ~_maybe_few(Extension(design, work.estimator), x, out.a, out.b)
+    m = mean_variance(x, design, work.estimator)
+    grams = [scores @ scores.T for scores in _scores(x, design, by_cell, work.estimator)]
+    done = ~_maybe_few(Extension(by_cell, work.estimator), x, out.a, out.b)
     for gram in grams:
         own = gram.diagonal()
         square = _squared_distances(gram, out.a, out.b)
@@ -318,12 +318,12 @@ def _from_products(work: _Work) -> IntArray:
     rows = np.flatnonzero(done)
     a, b = out.a[rows], out.b[rows]
     V, naive = _squared_distances(grams[0], a, b), _squared_distances(grams[-1], a, b)
-    c, codes = contrast([work.stats], (1.0,), plan.strata), repeat_codes([work.stats], plan.strata)
-    v, w = (part @ plan.weights**2 for part in (c.v, c.w))
+    c, codes = contrast([work.stats], (1.0,), design.strata), repeat_codes([work.stats], design.strata)
+    v, w = (part @ design.weights**2 for part in (c.v, c.w))
     repeats = any_repeat_codes([{code: has[models] for code, has in codes.items()} for models in (a, b)])
     identified = noise_can_be_split(repeats)
-    weights, P = task_weights(plan)[0][0], len(rows)
-    task_sums = sum_by(plan.strata, x, len(weights))
+    weights, P = task_weights(design)[0][0], len(rows)
+    task_sums = sum_by(design.strata, x, len(weights))
     pairs = replace(
         rows_of(m, np.zeros(P, dtype=np.intp)),
         mean=(task_sums[a] - task_sums[b]) @ weights,
@@ -341,7 +341,7 @@ def _from_products(work: _Work) -> IntArray:
     correlated = gram[a, b] / np.sqrt(own[a] * own[b])
     sides = sides_of((none, none), (top[a], top[b]), (rows_of(m, a), rows_of(m, b)), correlated)
     out.fill(rows, repeats, of=pairs, sides=sides)
-    above = answers_above([column[:, None] for column in design.weighted_sums(x) * x.shape[1]])
+    above = answers_above([column[:, None] for column in by_cell.weighted_sums(x) * x.shape[1]])
     out.leads.signs_a[rows], out.leads.signs_b[rows] = above[a, b], above[b, a]
     return np.flatnonzero(~done)
 
@@ -355,20 +355,20 @@ def _data_limits(
     for start in range(0, len(known), step):
         rows = known[start : start + step]
         of_pairs = Contrast(c.d[a[rows]] - c.d[b[rows]], *(x[a[rows]] + x[b[rows]] for x in (c.v, c.w)))
-        out[rows] = terms(of_pairs, work.plan, V[rows], np.broadcast_to(df[:1], len(rows)), work.estimator).upper()
+        out[rows] = terms(of_pairs, work.design, V[rows], np.broadcast_to(df[:1], len(rows)), work.estimator).upper()
     return out
 
 
-def _scores(x: FloatArray, plan: Design, design: Cells, estimator: Estimator) -> list[FloatArray]:
+def _scores(x: FloatArray, design: Design, by_cell: Cells, estimator: Estimator) -> list[FloatArray]:
     """Return (M, G) weighted cluster sums of the models' residuals, and (M, n) by question if clustered."""
-    sizes = np.maximum(np.bincount(plan.strata), 1).astype(np.float64)
-    means = (sum_by(plan.strata, x, len(sizes)) / sizes)[:, plan.strata]
-    residual = means - (x @ plan.weights)[:, None] if plan.between_tasks else x - means
-    S = design.scores(design.sums(residual), estimator)
-    if not plan.clustered and np.array_equal(design.factors(estimator), design.factors("cr2")):
+    sizes = np.maximum(np.bincount(design.strata), 1).astype(np.float64)
+    means = (sum_by(design.strata, x, len(sizes)) / sizes)[:, design.strata]
+    residual = means - (x @ design.weights)[:, None] if design.between_tasks else x - means
+    S = by_cell.scores(by_cell.sums(residual), estimator)
+    if not design.clustered and np.array_equal(by_cell.factors(estimator), by_cell.factors("cr2")):
         return [S]
     with np.errstate(invalid="ignore", divide="ignore"):
-        each = (x - means) * (plan.weights * leverage_factor(1 / sizes, "cr2")[plan.strata])
+        each = (x - means) * (design.weights * leverage_factor(1 / sizes, "cr2")[design.strata])
     return [S, each]
 
 
@@ -424,7 +424,7 @@ def difference_columns(m: Moments, of: Leads, sides: Sides, clustered: bool, *, 
 
 def extended_samples(
     d: FloatArray,
-    plan: Design,
+    design: Design,
     m: Moments,
     estimator: Estimator,
     shown: BoolArray | None = None,
@@ -439,9 +439,9 @@ def extended_samples(
     varies = ~np.isnan(last.variance) & ~last.zero_variance
     far = blank(ExtendedSample, len(d))
     if varies.any():
-        some = cells(plan, shown).take(varies)
+        some = cells(design, shown).take(varies)
         put(far, varies, Extension(some, estimator)(some.sums(d[varies])))
-    if whole is None and plan.crossed is None:
+    if whole is None and design.crossed is None:
         return far
     variance = np.maximum(far.variance + (last.variance - m.variance), last.variance)
     return ExtendedSample(far.mean, np.where(np.isnan(far.mean), np.nan, variance), np.minimum(far.df, last.df))
@@ -480,13 +480,13 @@ def noise_columns(m: Moments, clustered: bool) -> dict[str, FloatArray]:
         }
 
 
-def variance_flags(m: Moments, plan: Design, *, fixed: bool = False) -> dict[str, BoolArray]:
+def variance_flags(m: Moments, design: Design, *, fixed: bool = False) -> dict[str, BoolArray]:
     """Return {diagnostic code: (P,) flags} for variances with too few questions or clusters, or none."""
     unknown, short = np.isnan(m.variance), np.isnan(m.mean) | (m.n < 2)
     # of two crossed ways the one with fewer clusters decides, whatever both together have
-    df = m.df if fixed or plan.crossed is None else np.minimum(m.df, m.n_clusters - 1)
+    df = m.df if fixed or design.crossed is None else np.minimum(m.df, m.n_clusters - 1)
     flags = noise_flags(df, zero=m.zero_variance, var_data=m.var_data)
     flags["too_few_questions"] = np.isnan(m.mean) if fixed else unknown & short
     flags["too_few_clusters"] = unknown & ~short & (not fixed)
-    flags["singleton_clusters"] = ~unknown & plan.clustered & (m.n_clusters == m.n) & (not fixed)
+    flags["singleton_clusters"] = ~unknown & design.clustered & (m.n_clusters == m.n) & (not fixed)
     return {code: np.broadcast_to(has, m.n.shape) for code, has in flags.items()}

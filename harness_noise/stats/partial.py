@@ -60,15 +60,15 @@ class Part:
         """Return (m,) the probability with which each question of the subset was drawn."""
         return (1 - self.unknown())[self.strata[self.asked]] if self.chances is None else self.chances
 
-    def weights_of_others(self, plan: Design) -> FloatArray:
+    def weights_of_others(self, design: Design) -> FloatArray:
         """Return (m,) weights with which the subset's questions stand for the questions outside of it.
 
         One drawn with probability π stands for 1/π questions, itself among them. In a task that was asked whole, they
         are those of the mean.
         """
         left = 1 / self.chance() - 1
-        sums = np.bincount(plan.strata, weights=left, minlength=len(self.weights))[plan.strata]
-        return np.where(sums > 0, self.weights[plan.strata] * left / np.where(sums > 0, sums, 1), plan.weights)
+        sums = np.bincount(design.strata, weights=left, minlength=len(self.weights))[design.strata]
+        return np.where(sums > 0, self.weights[design.strata] * left / np.where(sums > 0, sums, 1), design.weights)
 
     def mean_of_all(self, values: FloatArray) -> float:
         """Return the weighted benchmark mean of (N,) values, one for each question of the benchmark."""
@@ -109,7 +109,7 @@ class FromPart:
         return float(critical(level, df)) * math.sqrt(variance)
 
 
-def _variance(e: FloatArray, part: Part, plan: Design, *, of_all: bool = False) -> tuple[float, float] | None:
+def _variance(e: FloatArray, part: Part, design: Design, *, of_all: bool = False) -> tuple[float, float] | None:
     """Return variance and df of an estimated mean over these N questions (`of_all`: over all such questions).
 
     The shares that were not asked, 1 − π, make it the variance for these N questions [Särndal, eq. 2.8.6, Hájek's
@@ -117,34 +117,34 @@ def _variance(e: FloatArray, part: Part, plan: Design, *, of_all: bool = False) 
     with a share of 0 add nothing.
     """
     chance = part.chance()
-    shares, weights = (chance, 1 / chance) if of_all else (1 - chance, part.weights_of_others(plan))
-    sums = np.bincount(plan.strata, weights=weights)
-    means = np.bincount(plan.strata, weights=weights * e) / np.where(sums > 0, sums, 1)
-    counts = (1 - part.unknown())[plan.strata] / chance
-    residuals = (e - means[plan.strata]) * np.sqrt(shares) * counts
-    keep = (np.bincount(plan.strata, weights=shares) > 0)[plan.strata]
+    shares, weights = (chance, 1 / chance) if of_all else (1 - chance, part.weights_of_others(design))
+    sums = np.bincount(design.strata, weights=weights)
+    means = np.bincount(design.strata, weights=weights * e) / np.where(sums > 0, sums, 1)
+    counts = (1 - part.unknown())[design.strata] / chance
+    residuals = (e - means[design.strata]) * np.sqrt(shares) * counts
+    keep = (np.bincount(design.strata, weights=shares) > 0)[design.strata]
     if not keep.any():
         return None
     if not keep.all():
-        _, codes, each = np.unique(plan.clusters[keep], return_inverse=True, return_counts=True)
-        plan = Design(plan.weights[keep], plan.strata[keep], codes, len(each), clustered=plan.clustered)
+        _, codes, each = np.unique(design.clusters[keep], return_inverse=True, return_counts=True)
+        design = Design(design.weights[keep], design.strata[keep], codes, len(each), clustered=design.clustered)
         residuals = residuals[keep]
-    variance = clustered_variance(residuals, plan)
+    variance = clustered_variance(residuals, design)
     return None if variance is None else (variance.value, variance.df)
 
 
-def _mean(y: FloatArray, residual: FloatArray, part: Part, plan: Design) -> float:
+def _mean(y: FloatArray, residual: FloatArray, part: Part, design: Design) -> float:
     """Estimate the benchmark's mean: the subset's own scores, and the mean residual for the other questions."""
-    unknown = part.unknown()[plan.strata]
-    return float((plan.weights * (1 - unknown)) @ y + (part.weights_of_others(plan) * unknown) @ residual)
+    unknown = part.unknown()[design.strata]
+    return float((design.weights * (1 - unknown)) @ y + (part.weights_of_others(design) * unknown) @ residual)
 
 
-def _for_population(these: tuple[float, float], d: FloatArray, part: Part, plan: Design) -> tuple[float, float]:
+def _for_population(these: tuple[float, float], d: FloatArray, part: Part, design: Design) -> tuple[float, float]:
     """Return variance and df for all questions of this kind, from those for these N questions.
 
     df by Satterthwaite.
     """
-    full = _variance(d, part, plan, of_all=True)
+    full = _variance(d, part, design, of_all=True)
     if full is None or full[0] + these[0] <= 0:
         return these
     total = these[0] + full[0]
@@ -156,10 +156,12 @@ def plain(y: FloatArray, part: Part, against: FloatArray | None = None) -> FromP
 
     The arguments are those of `from_part`.
     """
-    plan = part.design()
+    design = part.design()
     d = y if against is None else y - against[part.asked]
-    noise = _variance(d, part, plan)
-    return None if noise is None else FromPart(_mean(d, d, part, plan), *noise, *_for_population(noise, d, part, plan))
+    noise = _variance(d, part, design)
+    if noise is None:
+        return None
+    return FromPart(_mean(d, d, part, design), *noise, *_for_population(noise, d, part, design))
 
 
 def from_part(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None = None) -> FromPart | None:
@@ -192,14 +194,14 @@ def _regression(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | 
 
     None where the part is too small, or nothing varies in the part or in the references.
     """
-    plan = part.design()
-    Z = features(X, plan.n_clusters, against)
-    if plan.n_clusters < FEWEST_UNITS or Z.shape[1] == 0:
+    design = part.design()
+    Z = features(X, design.n_clusters, against)
+    if design.n_clusters < FEWEST_UNITS or Z.shape[1] == 0:
         return None
-    residual, fitted = cross_fit(y, Z, Z[part.asked], part, plan)
+    residual, fitted = cross_fit(y, Z, Z[part.asked], part, design)
     predicted = part.share_of_mean_not_asked(fitted)
     d = y if against is None else y - against[part.asked]
-    noise, raw = _variance(residual, part, plan), _variance(d, part, plan)
+    noise, raw = _variance(residual, part, design), _variance(d, part, design)
     freedom = 0.0 if noise is None else noise[1] - Z.shape[1]
     if noise is None or raw is None or min(noise[0], raw[0]) <= 0 or freedom < 1:
         return None
@@ -207,13 +209,13 @@ def _regression(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | 
     these = noise[0] * noise[1] / freedom, freedom
     spread = float(((y - y.mean()) ** 2).sum())
     r2 = 1 - float(((residual - residual.mean()) ** 2).sum()) / spread if spread > 0 else 0.0
-    estimate = _mean(y, residual, part, plan) + predicted
+    estimate = _mean(y, residual, part, design) + predicted
     estimate -= 0.0 if against is None else part.mean_of_all(against)
-    return FromPart(estimate, *these, *_for_population(these, d, part, plan), r2=r2, gain=raw[0] / these[0])
+    return FromPart(estimate, *these, *_for_population(these, d, part, design), r2=r2, gain=raw[0] / these[0])
 
 
 def cross_fit(
-    y: FloatArray, Z: FloatArray, seen: FloatArray, part: Part, plan: Design
+    y: FloatArray, Z: FloatArray, seen: FloatArray, part: Part, design: Design
 ) -> tuple[FloatArray, FloatArray]:
     """Return (m,) residuals and (N,) predictions of ridge fits, each made without the question's own fold.
 
@@ -224,10 +226,10 @@ def cross_fit(
         Z: (N, p) predictors.
         seen: (m, p) those that belong to y.
         part: which questions they are.
-        plan: its design.
+        design: its design.
     """
-    fold = np.random.default_rng(0).permutation(plan.n_clusters)[plan.clusters] % FOLDS
-    residual, own, mean, others = np.empty(len(y)), np.empty(len(y)), np.zeros(len(Z)), part.weights_of_others(plan)
+    fold = np.random.default_rng(0).permutation(design.n_clusters)[design.clusters] % FOLDS
+    residual, own, mean, others = np.empty(len(y)), np.empty(len(y)), np.zeros(len(Z)), part.weights_of_others(design)
     for f in range(FOLDS):
         held = fold == f
         fitted = ridge(seen[~held], y[~held], np.concatenate([Z, seen[held]]))

@@ -73,36 +73,37 @@ class ResampledClusters:
     """(T,) weight of each task in the mean."""
 
 
-def blocks(values: FloatArray, plan: Design) -> list[ResampledClusters]:
+def blocks(values: FloatArray, design: Design) -> list[ResampledClusters]:
     """Group a design's questions into cluster sums by block. A block's clusters are resampled together.
 
     Args:
         values: (n,) or (n, R) contrast values per question.
-        plan: their weights, tasks and clusters.
+        design: their weights, tasks and clusters.
     """
     values = values[:, None] if values.ndim == 1 else values
     R = values.shape[1]
-    if plan.between_tasks:  # the tasks are the clusters of one mean, Σ w_t d̄_t / Σ w_t
-        sums = sum_by(plan.clusters, (values * plan.weights[:, None]).T, plan.n_clusters).T
-        weight = np.bincount(plan.clusters, weights=plan.weights, minlength=plan.n_clusters).astype(np.float64)
+    if design.between_tasks:  # the tasks are the clusters of one mean, Σ w_t d̄_t / Σ w_t
+        sums = sum_by(design.clusters, (values * design.weights[:, None]).T, design.n_clusters).T
+        weight = np.bincount(design.clusters, weights=design.weights, minlength=design.n_clusters).astype(np.float64)
         return [ResampledClusters(sums[:, None, :], weight[:, None], np.ones(1))]
-    T = int(plan.strata.max()) + 1
+    T = int(design.strata.max()) + 1
     task_of, block_of_task = np.arange(T), np.zeros(T, dtype=np.int32)
     if T > 1:
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
-        links = coo_array((np.ones(len(values)), (plan.strata, plan.clusters)), shape=(T, plan.n_clusters)).tocsr()
+        ends = (design.strata, design.clusters)
+        links = coo_array((np.ones(len(values)), ends), shape=(T, design.n_clusters)).tocsr()
         block_of_task = connected_components(links @ links.T, directed=False)[1]
-    shares = np.bincount(plan.strata, weights=plan.weights, minlength=T).astype(np.float64)
+    shares = np.bincount(design.strata, weights=design.weights, minlength=T).astype(np.float64)
     out = []
     for b in range(int(block_of_task.max()) + 1):
         tasks = task_of[(block_of_task == b) & (shares > 0)]
-        rows = np.flatnonzero(np.isin(plan.strata, tasks))
+        rows = np.flatnonzero(np.isin(design.strata, tasks))
         if len(rows) == 0:
             continue
-        _, clusters = np.unique(plan.clusters[rows], return_inverse=True)
-        t = np.searchsorted(tasks, plan.strata[rows])
+        _, clusters = np.unique(design.clusters[rows], return_inverse=True)
+        t = np.searchsorted(tasks, design.strata[rows])
         G = int(clusters.max()) + 1
         cell = clusters * len(tasks) + t
         sums = sum_by(cell, values[rows].T, G * len(tasks)).T.reshape(G, len(tasks), R)
@@ -270,7 +271,7 @@ class Distribution:
 
 def bootstrap(
     d: FloatArray,
-    plan: Design,
+    design: Design,
     resamples: int,
     rng: np.random.Generator,
     minus: tuple[FloatArray, Design] | None = None,
@@ -279,20 +280,20 @@ def bootstrap(
 
     Args:
         d: (n,) contrast values.
-        plan: their weights, tasks and clusters.
+        design: their weights, tasks and clusters.
         resamples: how many.
         rng: source of the draws; the same state gives the same result.
         minus: values and design of a second, independent sample, to subtract (unpaired).
     """
-    samples = [(d, plan, 1.0)] if minus is None else [(d, plan, 1.0), (*minus, -1.0)]
+    samples = [(d, design, 1.0)] if minus is None else [(d, design, 1.0), (*minus, -1.0)]
     total = np.zeros(resamples)
     estimate, parts = 0.0, []
-    for values, design, sign in samples:
-        cut = blocks(values, design)
+    for values, its_design, sign in samples:
+        cut = blocks(values, its_design)
         if any(len(block.sums) < 2 for block in cut):
             return None
         total += sign * bootstrap_means(cut, resamples, rng)[:, 0]
-        estimate += sign * float(design.weights @ values)
+        estimate += sign * float(its_design.weights @ values)
         parts += [ResampledClusters(sign * block.sums, block.sizes, block.shares) for block in cut]
     kept = np.sort(total[np.isfinite(total)])
     if len(kept) < resamples / 2:
@@ -301,13 +302,13 @@ def bootstrap(
     return Distribution(estimate, kept, a if np.isfinite(a) else 0.0)
 
 
-def studentised(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> FloatArray | None:
+def studentised(d: FloatArray, design: Design, resamples: int, rng: np.random.Generator) -> FloatArray | None:
     """Return (B,) t statistics (θ* − θ)/se* in B resamples of clusters [Efron, §12.5]. None if undefined.
 
     The errors are the clusters' own CR1 errors. Resamples in which nothing varies are left out. None if they are
     half of all, or a block has fewer than two clusters."""
     means, variances = np.zeros(resamples), np.zeros(resamples)
-    for block in blocks(d, plan):
+    for block in blocks(d, design):
         G, sums = len(block.sums), block.sums[:, :, 0]
         if G < 2:
             return None
@@ -319,7 +320,7 @@ def studentised(d: FloatArray, plan: Design, resamples: int, rng: np.random.Gene
                 e = share @ sums.T - (share * each) @ block.sizes.T  # (rows, G): what each cluster adds to the mean
             means[batch] += each @ block.shares
             variances[batch] += (times * e * e).sum(axis=1) * G / (G - 1)
-    estimate = float(plan.weights @ d)
+    estimate = float(design.weights @ d)
     varies = variances > (ROUNDING * max(1.0, abs(estimate))) ** 2
     t = (means[varies] - estimate) / np.sqrt(variances[varies])
     return t if len(t) >= resamples / 2 else None
@@ -364,13 +365,13 @@ def vectors(points: int, G: int, resamples: int, rng: np.random.Generator, *, ex
             yield rng.integers(0, points, size=(size, G))
 
 
-def sign_flip_p(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> float:
+def sign_flip_p(d: FloatArray, design: Design, resamples: int, rng: np.random.Generator) -> float:
     """Return the two-sided p-value of a zero mean by random flips of the cluster sums' signs [Good].
 
     Exact over all 2^m patterns where they are no more than `resamples` (m clusters whose sum is not
     0); else Monte Carlo with the observed pattern counted in, so that p is never 0.
     """
-    S = np.bincount(plan.clusters, weights=plan.weights * d, minlength=plan.n_clusters)
+    S = np.bincount(design.clusters, weights=design.weights * d, minlength=design.n_clusters)
     scale = float(np.abs(S).sum())
     S = S[np.abs(S) > ROUNDING * max(scale, SMALLEST)]
     if len(S) == 0:
@@ -496,7 +497,7 @@ def wild_weights(G: int, resamples: int, rng: np.random.Generator) -> tuple[Iter
     return (points[codes] for codes in vectors(len(points), G, resamples, rng, exact=exact)), exact
 
 
-def wild_test(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> Wild:
+def wild_test(d: FloatArray, design: Design, resamples: int, rng: np.random.Generator) -> Wild:
     """Compute the wild cluster bootstrap of P weighted means, with the null imposed [MacKinnon].
 
     The null Σ w_t μ_t = μ₀ is imposed by least squares [MacKinnon]: restricted residuals are e_i + δ a_i/Σ a_i². A
@@ -505,20 +506,20 @@ def wild_test(d: FloatArray, plan: Design, resamples: int, rng: np.random.Genera
 
     Args:
         d: (n,) contrast values, not all equal within their tasks; or (P, n) of one task.
-        plan: their weights, tasks and clusters.
+        design: their weights, tasks and clusters.
         resamples: how many weight vectors, where not all are taken.
         rng: source of the draws.
     """
-    d, a, G = np.atleast_2d(d), plan.weights, plan.n_clusters
-    if plan.between_tasks:  # the tasks are the clusters of one mean
+    d, a, G = np.atleast_2d(d), design.weights, design.n_clusters
+    if design.between_tasks:  # the tasks are the clusters of one mean
         task, share = np.zeros(len(a), dtype=np.intp), a
         means, leverage = (d @ a)[:, None], a
     else:
-        task, share = plan.strata, a**2 / float(a @ a)
+        task, share = design.strata, a**2 / float(a @ a)
         sizes = np.maximum(np.bincount(task), 1).astype(np.float64)
         means, leverage = (sum_by(task, d, len(sizes)) / sizes)[:, task], 1 / sizes[task]
     T = int(task.max()) + 1
-    E, L, h = (_cluster_sums(x, plan, task, T) for x in (a * (d - means), share, leverage))
+    E, L, h = (_cluster_sums(x, design, task, T) for x in (a * (d - means), share, leverage))
     E_c, L_c = (x if T == 1 else np.asarray(x.sum(axis=1)).reshape(G, 1) for x in (E, L))
     shrunk_E, shrunk_L = (h * x if T == 1 else h.multiply(x).tocsr() for x in (E_c, L_c))
     H = h.T @ h if T == 1 else (h.T @ h).toarray()
@@ -542,13 +543,13 @@ def wild_test(d: FloatArray, plan: Design, resamples: int, rng: np.random.Genera
     return Wild(d @ a, np.sqrt((E_c**2).sum(axis=0)), x, y, q0, q1, q2, exact)
 
 
-def _cluster_sums(values: FloatArray, plan: Design, task: IntArray, T: int) -> Any:
+def _cluster_sums(values: FloatArray, design: Design, task: IntArray, T: int) -> Any:
     """Return (G, P) sums by cluster. With several tasks, a sparse (G, T) matrix of sums by cluster and task."""
     if T == 1:
-        return sum_by(plan.clusters, np.atleast_2d(values), plan.n_clusters).T
+        return sum_by(design.clusters, np.atleast_2d(values), design.n_clusters).T
     from scipy.sparse import csr_array  # not on the way of every comparison
 
-    table = csr_array((values.ravel(), (plan.clusters, task)), shape=(plan.n_clusters, T))
+    table = csr_array((values.ravel(), (design.clusters, task)), shape=(design.n_clusters, T))
     table.sum_duplicates()
     return table
 
@@ -587,11 +588,11 @@ def wild_pairs(table: Table, c: Columns, settings: Settings) -> Iterator[tuple[I
     for i in np.flatnonzero(~np.isnan(c.of.variance) & ~c.of.zero_variance).tolist():
         both = scored[:, c.a[i]] & scored[:, c.b[i]]
         patterns.setdefault(np.packbits(both).tobytes(), []).append(i)
-    step = max(1, _WILD_ENTRIES // resamples) if not table.plan.strata.any() else 1
+    step = max(1, _WILD_ENTRIES // resamples) if not table.design.strata.any() else 1
     for same in patterns.values():
         rows = table.rows
         shown = rows[scored[rows, c.a[same[0]]] & scored[rows, c.b[same[0]]]]
-        part = sub_design(table.plan, shown)
+        part = sub_design(table.design, shown)
         for start in range(0, len(same), step):
             at = np.array(same[start : start + step])
             d = table.mean[np.ix_(shown, c.a[at])] - table.mean[np.ix_(shown, c.b[at])]

@@ -47,17 +47,17 @@ class _Side(NamedTuple):
 
 
 def _side(y: FloatArray, part: Part, Z: FloatArray, codes: IntArray, G: int) -> _Side | None:
-    plan = part.design()
-    df = plan.n_clusters - 1.0 - Z.shape[1]
-    if plan.n_clusters < FEWEST_UNITS or df < 1:
+    design = part.design()
+    df = design.n_clusters - 1.0 - Z.shape[1]
+    if design.n_clusters < FEWEST_UNITS or df < 1:
         return None
-    residual, fitted = cross_fit(y, Z, Z[part.asked], part, plan)
+    residual, fitted = cross_fit(y, Z, Z[part.asked], part, design)
     mean = float(fitted.mean() + residual.mean())
     residual = residual - residual.mean()
     asked = codes[part.asked]
     sums = sum_by(asked, residual, G) * (G / len(codes))
     sums = np.where(np.bincount(asked, minlength=G) > 0, sums, np.nan)
-    return _Side(fitted, residual, mean, sums, plan.n_clusters, df)
+    return _Side(fitted, residual, mean, sums, design.n_clusters, df)
 
 
 def two_parts(y_a: FloatArray, part_a: Part, y_b: FloatArray, part_b: Part, X: FloatArray) -> TwoParts | None:

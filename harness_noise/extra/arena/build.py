@@ -350,7 +350,7 @@ def _board(
     row = _benchmark(common, pairs, questions, models, solved is not None)
     models, row = ranked(models, row, board.table, solved, pairs, settings, top)
     result = BenchmarkResult(
-        row, models, pairs, questions, board.table.mean, plan=board.table.plan, texts=board.questions.texts
+        row, models, pairs, questions, board.table.mean, plan=board.table.design, texts=board.questions.texts
     )
     return result, notes
 
@@ -400,7 +400,7 @@ def _models(
         rates = share[m][~np.isnan(share[m])]
         tested = not np.isnan(p_best[m])
         right = board.table.answers is None and pairs.sign > 0 and group is None
-        by_k: dict[str, Any] = passes(board.samples[m].values, board.table.plan) if right else {}
+        by_k: dict[str, Any] = passes(board.samples[m].values, board.table.design) if right else {}
         out.append(
             Model(
                 **columns_of(estimate) | {"model": entry.name, "_zero_one": pairs.common["_zero_one"]},

@@ -233,7 +233,7 @@ def pairs_of(
 ) -> tuple[Pairs | None, list[Note]]:
     """Return all pairs of runs, p-values adjusted over all, or None if no two share a question, and notes."""
     parts = [entry.parts for entry in measured]
-    first, plan, fixed = parts[0][0], board.table.plan, fixed_questions(settings)
+    first, plan, fixed = parts[0][0], board.table.design, fixed_questions(settings)
     task, every = first.task if group is None else group.name, [part for items in parts for part in items]
     check_margin(settings, every)
     board.samples[0].check_test(settings)
@@ -337,7 +337,7 @@ def _with_correction(columns: Columns, board: Grid) -> dict[str, AnyArray]:
         corrected = correction_of(both, PAIR)
         if corrected is None or not len(rows):
             continue
-        plan, here = sub_design(board.table.plan, rows), np.array([i])
+        plan, here = sub_design(board.table.design, rows), np.array([i])
         m = corrected.moments(rows_of(columns.of, here), plan)
         put(columns.of, here, m)
         for name, value in corrected.fields(m, plan).items():
@@ -346,7 +346,7 @@ def _with_correction(columns: Columns, board: Grid) -> dict[str, AnyArray]:
             codes.setdefault(code, np.zeros(P, dtype=np.bool_))[i] = has
         put(columns.far, here, blank(ExtendedSample, 1))  # corrected values are influences, and none of them a flip
         columns.flags["few_flips"][i] = False
-    flags = variance_flags(columns.of, board.table.plan)
+    flags = variance_flags(columns.of, board.table.design)
     columns.flags.update(flags | codes)
     return out
 
@@ -360,7 +360,7 @@ def _skewed(table: Table, columns: Columns) -> BoolArray:
     for i in np.flatnonzero(~np.isnan(columns.of.mean)).tolist():
         d = table.mean[:, columns.a[i]] - table.mean[:, columns.b[i]]
         shown = np.flatnonzero(~np.isnan(d))
-        out[i] = is_skewed(d[shown], sub_design(table.plan, shown))
+        out[i] = is_skewed(d[shown], sub_design(table.design, shown))
     return out
 
 
@@ -380,7 +380,7 @@ def _missing_matters(parts: Sequence[Sequence[Scores]], board: Grid, columns: Co
     if not bounded.any():
         return bounded
     both = np.array([(asked.T @ asked)[a, b] for asked, _ in board.missing])
-    spread, shares = np.zeros(len(columns)), board.table.plan.shares
+    spread, shares = np.zeros(len(columns)), board.table.design.shares
     with np.errstate(invalid="ignore", divide="ignore"):
         weights = both / both.sum(axis=0) if shares is None else np.broadcast_to(shares[:, None], both.shape)
         for (asked, missing), n, weight in zip(board.missing, both, weights, strict=True):
@@ -418,6 +418,6 @@ def _shared_noise(board: Grid, columns: Columns) -> BoolArray:
             continue
         rows = np.flatnonzero((columns.a == m) | (columns.b == m))
         shown = scored[:1] if whole else scored[columns.a[rows]] & scored[columns.b[rows]]
-        p = shared_noise_p(run.values, board.table.plan, shown)
+        p = shared_noise_p(run.values, board.table.design, shown)
         out[rows] |= p < (np.inf if run.repeats_are_runs else SHARED_NOISE_P)
     return out & ~np.isnan(columns.of.mean)

@@ -146,7 +146,7 @@ def _sums(table: Table) -> tuple[FloatArray, FloatArray] | None:
 
     A group's tasks are strata: a model may lead in one as far as it lags in another, and signs are then no coins.
     """
-    plan = table.plan
+    plan = table.design
     if plan.strata.any() or plan.shares is not None or plan.crossed is not None or np.isnan(table.mean).any():
         return None
     means, plan = in_order(table.mean.T, plan, table.rows)

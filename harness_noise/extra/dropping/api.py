@@ -257,14 +257,14 @@ def _board(runs: Sequence[Run]) -> _Board:
         )
     group, measured = chosen[0]
     board = grid(measured, group)
-    if board.table.plan.crossed is not None:
+    if board.table.design.crossed is not None:
         raise InputError("whole clusters are asked together, and these are crossed in two ways: name one by `cluster`")
     return _Board(measured, group, board)
 
 
 def _replayed(board: _Board, settings: Settings, looks: int, said: Sequence[Note]) -> Dropping:
     """Return which models would have been dropped in a random order of the shared questions."""
-    plan, table = board.grid.table.plan, board.grid.table
+    plan, table = board.grid.table.design, board.grid.table
     every = [sample.values for sample in board.grid.samples]
     K = max(x.shape[1] for x in every)
     values = np.stack([np.pad(x, ((0, 0), (0, K - x.shape[1])), constant_values=np.nan) for x in every])
@@ -352,7 +352,7 @@ def _look(
     rows = np.zeros(M, dtype=np.intp)
     rows[places] = at
     seen = see(
-        table.stats.runs(rows), table.plan, places, board.whole(total, _repeats(table.stats.count[at]), settings)
+        table.stats.runs(rows), table.design, places, board.whole(total, _repeats(table.stats.count[at]), settings)
     )
     if seen is not None and new:
         family.look(seen)
